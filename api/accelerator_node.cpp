@@ -75,6 +75,27 @@ reported_card read_card(json::value object) {
   return made;
 }
 
+void read_check(json::value object, accelerator_node& node) {
+  std::string check, state;
+  json::each_member(object, [&](std::string_view key, json::value field) {
+    if (key == "check") check = json::text_or(field);
+    if (key == "state") state = json::text_or(field);
+  });
+  if (check == "default_runtime") node.default_runtime = std::move(state);
+  if (check == "container_toolkit") node.container_toolkit = std::move(state);
+}
+
+runtime_fix read_fix(json::value object) {
+  runtime_fix made;
+  json::each_member(object, [&](std::string_view key, json::value field) {
+    if (key == "result") made.result = json::text_or(field);
+    if (key == "message") made.message = json::text_or(field);
+    if (key == "pod") made.pod = json::text_or(field);
+    if (key == "at") made.timestamp = controller::parse_rfc3339_seconds(json::text_or(field)).value_or(0);
+  });
+  return made;
+}
+
 struct path_word {
   quota::path path;
   std::string_view word;
@@ -120,6 +141,8 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "since") made.since = json::text_or(field);
           if (key == "rolledBack") made.given_up = read_given_up(field);
           if (key == "conditions") json::each_item(field, [&](json::value value) { read_condition(value, node); });
+          if (key == "preflight") json::each_item(field, [&](json::value value) { read_check(value, node); });
+          if (key == "runtimeFix") node.fix = read_fix(field);
           if (key == "driver") read_driver(field, node);
           if (key == "restore")
             json::each_item(field, [&](json::value value) { node.restore.emplace_back(json::text_or(value)); });

@@ -60,6 +60,15 @@ struct reported_card {
 std::string text_of(const quota::link& link);
 quota::link link_in(std::string_view text);
 
+/// The last run of `agent fix-runtime` on the node that the policy asked for (spec.containerRuntime.fix).
+struct runtime_fix {
+  std::string result;          ///< Done or Failed
+  std::string message;         ///< what was written, or why it failed
+  std::string pod;             ///< UID of the pod that ran it
+  std::int64_t timestamp = 0;  ///< seconds since 1970
+  friend bool operator==(const runtime_fix&, const runtime_fix&) = default;
+};
+
 struct accelerator_node : kube::object {
   mode_status mode;
   std::vector<reported_card> cards;                ///< the agent's; empty: none reports
@@ -67,6 +76,9 @@ struct accelerator_node : kube::object {
   std::string driver, cuda;                        ///< versions that the agent found
   std::string cards_healthy, cards_healthy_since;  ///< the agent's condition; RFC 3339
   std::string cards_healthy_reason, cards_healthy_message;
+  /// The agent's checks default_runtime and container_toolkit: ok, warning, failed or unknown; empty: no agent reports.
+  std::string default_runtime, container_toolkit;
+  std::optional<runtime_fix> fix;
   std::vector<std::string> restore;  ///< UUIDs of cards that a person calls in order again, until the agent agrees
 
   static const kube::resource& of() { return kube::resources::accelerator_nodes; }

@@ -69,12 +69,13 @@ driver::driver(cards::options options, kube::cluster_config cluster)
       boot_(boot_of_machine()),
       wire_(loop_.executor(), std::move(cluster)),
       events_(api_, events_as(options_.node), metrics_) {
-  nodes_.observe([this](const facts::reported_node*, const facts::reported_node* after) {
+  nodes_.observe([this](const facts::reported_node* before, const facts::reported_node* after) {
     // Before our first report: what an earlier agent saw since the machine was started.
     if (after && !recalled_ && after->boot == boot_) history_.recall(cards_in(*after));
     recalled_ = recalled_ || after;
     if (!after) free_at_ = controller::boot_now() + after_deletion;
     if (after) restore(*after);
+    if (before && after && before->fix != after->fix && reader_) reader_->read_again();
     has_news_ = true;
     changed_->notify_all();
   });

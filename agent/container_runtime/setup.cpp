@@ -155,7 +155,14 @@ std::string add_sources(const std::string& root, const std::string& pattern, std
   return {};
 }
 
-std::expected<sources, std::string> sources_of(const std::string& root, const layout& files, const text_or_none& main) {
+std::string unseen_import(const std::string& root, const layout& files, const std::string& pattern) {
+  return below_root(root, main_path(files)) + " imports " + pattern +
+         ", which is not mounted in this pod: call quartermaster agent fix-runtime on the node itself";
+}
+
+std::expected<sources, std::string> sources_of(const setup_options& options, const layout& files,
+                                               const text_or_none& main) {
+  const auto& root = options.root;
   sources out;
   std::vector<std::string> patterns;
   if (files.name == "containerd") {
@@ -168,9 +175,12 @@ std::expected<sources, std::string> sources_of(const std::string& root, const la
   } else {
     patterns = {"/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"};
   }
-  for (const auto& pattern : patterns)
+  for (const auto& pattern : patterns) {
+    if (options.in_pod && (!pattern.starts_with(std::string(files.folder) + "/") || pattern.contains("/../")))
+      return std::unexpected(unseen_import(root, files, pattern));
     if (auto problem = add_sources(root, pattern, files.drop_in, out); !problem.empty())
       return std::unexpected(std::move(problem));
+  }
   if (out.own == 0) out.own = out.files.size();
   return out;
 }
@@ -233,7 +243,7 @@ std::string plan_containerd(const setup_options& options, const present& now, st
   const auto base = origin ? origin->text : text_of(now.main);
   const auto version = containerd_version(*base);
   if (!version) return path + ": " + version.error();
-  const auto sources = sources_of(options.root, now.files, base);
+  const auto sources = sources_of(options, now.files, base);
   if (!sources) return sources.error();
   const auto known = containerd_known(sources->files);
   if (!known) return below_root(options.root, known.error());
@@ -256,7 +266,7 @@ std::string plan_containerd(const setup_options& options, const present& now, st
 }
 
 std::string plan_crio(const setup_options& options, const present& now, std::vector<change>& changes) {
-  const auto sources = sources_of(options.root, now.files, std::nullopt);
+  const auto sources = sources_of(options, now.files, std::nullopt);
   if (!sources) return sources.error();
   const auto known = crio_known(sources->files);
   if (!known) return below_root(options.root, known.error());

@@ -16,6 +16,9 @@ struct setup_options {
   std::string runtime;  ///< containerd, crio or docker; empty: the one that has a socket
   bool set_default = false;
   bool dry_run = false;
+  /// In a pod that sees the runtime's own folder and no other one: a configuration that imports files of other folders
+  /// is refused. Needs `runtime`.
+  bool in_pod = false;
 };
 
 /// What was done, or would be: lines for a person. Error: one line that says what to do; no file is half-written.

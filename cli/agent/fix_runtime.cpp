@@ -1,6 +1,8 @@
-// quartermaster agent fix-runtime: a person calls it as root on the node; nothing else does.
+// quartermaster agent fix-runtime: a person calls it as root on the node, or asks for it in the policy
+// (spec.containerRuntime.fix). Then the operator calls it in a pod.
 
 #include <CLI/CLI.hpp>
+#include <fstream>
 #include <iostream>
 #include <memory>
 
@@ -22,7 +24,11 @@ containerd 2 (files of version 3 and 4) and CRI-O get a file of its own in conf.
 gets an import of conf.d if it has none. containerd 1 (version 2) would lose settings by an import, so config.toml itself
 is edited. Docker's daemon.json has no such folder and is edited too. A file that is edited is kept next to itself as
 FILE.quartermaster-backup. A file that a person has changed since is left alone. Nothing is restarted.
-k3s and RKE2 find NVIDIA's runtime by themselves.)";
+k3s and RKE2 find NVIDIA's runtime by themselves. For many nodes, spec.containerRuntime.fix of the AcceleratorPolicy
+makes the operator call it, node by node.)";
+
+/// The kubelet puts this file into the status of the pod.
+constexpr const char* termination_message = "/dev/termination-log";
 
 int run_fix_runtime(const agent::container_runtime::setup_options& options, bool restores) {
   const auto complain = [](const std::string& message, int rc) {
@@ -31,6 +37,7 @@ int run_fix_runtime(const agent::container_runtime::setup_options& options, bool
   };
   if (!options.root.starts_with('/')) return complain("agent fix-runtime: --root is no absolute path", 2);
   const auto done = restores ? agent::container_runtime::restore(options) : agent::container_runtime::set_up(options);
+  if (options.in_pod) std::ofstream(termination_message) << (done ? *done : done.error());
   if (!done) return complain(done.error(), 1);
   std::cout << *done;
   return 0;
@@ -49,6 +56,10 @@ void add_fix_runtime(CLI::App& agent, int& rc) {
                                      "Containers without a RuntimeClass use NVIDIA's runtime too");
   verb->add_flag("--dry-run", options->dry_run, "Print what would change, and write nothing");
   verb->add_flag("--restore", *restores, "Put back what was there before")->excludes(runtime)->excludes(set_default);
+  verb->add_flag(
+          "--in-pod", options->in_pod,
+          "As the operator calls it: only the runtime's own folder is mounted, and the pod's status gets the answer")
+      ->needs(runtime);
   verb->footer(std::string(example));
   verb->callback([options, restores, &rc] { rc = run_fix_runtime(*options, *restores); });
 }

@@ -44,6 +44,7 @@
 #include "kube/projections/deployment.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
+#include "reconcilers/container_runtime/runtime_fixer.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/resource_rules.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
@@ -254,6 +255,10 @@ class operator_program {
     wake(accelerator_nodes_, enrolment_, enrolling_);
     wake(nodes_, restore_, restoring_);
     wake(accelerator_nodes_, restore_, restoring_);
+    wake(policies_, runtime_fixer_, fixing_);
+    wake_soon(nodes_, runtime_fixer_, fixing_);
+    wake(pods_, runtime_fixer_, fixing_);
+    wake_soon(accelerator_nodes_, runtime_fixer_, fixing_);
     wake(policies_, rollouts_, rolling_);
     wake(daemon_sets_, rollouts_, rolling_);
     wake(nodes_, rollouts_, rolling_);
@@ -282,7 +287,8 @@ class operator_program {
     nodes_.observe([this](const kube::node* before, const kube::node* after) {
       if (is_control_plane_node(before) != is_control_plane_node(after)) report();
     });
-    for (auto* runner : {&governing_, &enrolling_, &restoring_, &rolling_, &judging_, &compiling_, &scheduling_})
+    for (auto* runner :
+         {&governing_, &enrolling_, &restoring_, &fixing_, &rolling_, &judging_, &compiling_, &scheduling_})
       manager_.add_runner(*runner);
   }
 
@@ -374,6 +380,7 @@ class operator_program {
     std::vector<controller::condition> out;
     if (auto condition = resource_rules_.state()) out.push_back(std::move(*condition));
     if (auto condition = schedulers().state) out.push_back(std::move(*condition));
+    if (auto condition = runtime_fixer_.state()) out.push_back(std::move(*condition));
     if (!extender_) return out;
     if (auto condition = extender_->state()) out.push_back(std::move(*condition));
     out.push_back(extender_->withdrawals());
@@ -482,6 +489,11 @@ class operator_program {
                                      .wake = [this](const kube::object_key& node) { enrolling_.add(node); },
                                      .isolates = [this] { return dedicated_.isolates(); }}};
   reconcilers::card_restore restore_{nodes_, accelerator_nodes_, client_, events_};
+  reconcilers::container_runtime::runtime_fixer runtime_fixer_{
+      {policies_, nodes_, pods_, accelerator_nodes_},
+      client_,
+      events_,
+      {.ns = options_.ns, .own_image = options_.image, .on_state = [this] { report(); }}};
   reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
                                   client_,
                                   events_,
@@ -518,6 +530,7 @@ class operator_program {
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
   controller::runner restoring_{loop_, restore_, running_};
+  controller::runner fixing_{loop_, runtime_fixer_, running_, at_once(1)};
   controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
   controller::runner judging_{loop_, custom_resource_, running_};
   controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};

@@ -29,6 +29,7 @@ struct node_row {
   std::vector<std::string> waits_for;             ///< pods a change of mode waits for
   bool ready = false, cordoned = false;           ///< the Node
   std::vector<reconcilers::agent_row> preflight;  ///< as the agent judged it; empty: none reports
+  std::optional<api::runtime_fix> fix;            ///< the last run of fix-runtime that the policy asked for
 };
 
 struct module_row {

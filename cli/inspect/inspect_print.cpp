@@ -6,6 +6,7 @@
 #include "cli/inspect/inspect_fleet.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
+#include "controller/clock.hpp"
 #include "text/list.hpp"
 #include "text/text.hpp"
 
@@ -47,7 +48,7 @@ std::string health_of(const node_row& node_row, bool in_zh) {
   return std::to_string(*node_row.unhealthy) + (in_zh ? " 张异常" : " unhealthy");
 }
 
-/// "ok", or what is not: "2 failed: driver, cdi". Empty where no agent reports.
+/// "ok", or what is not: "failed: driver, cdi; fix-runtime: Failed". Empty where no agent reports.
 std::string preflight_of(const node_row& node_row, bool in_zh) {
   if (node_row.preflight.empty()) return {};
   std::vector<std::string> failed, warned;
@@ -60,6 +61,7 @@ std::string preflight_of(const node_row& node_row, bool in_zh) {
   if (!failed.empty()) out = (in_zh ? "未通过：" : "failed: ") + text::joined(failed);
   if (!warned.empty())
     out += (out.empty() ? "" : "; ") + std::string(in_zh ? "警告：" : "warning: ") + text::joined(warned);
+  if (node_row.fix) out += "; fix-runtime: " + shown(node_row.fix->result);
   return out;
 }
 
@@ -94,6 +96,12 @@ json as_json(const node_row& node_row) {
   for (const auto& row : node_row.preflight)
     out["preflight"].push_back(
         {{"check", row.check}, {"state", row.state}, {"found", row.found}, {"remedy", row.remedy}});
+  out["runtimeFix"] = json();
+  if (node_row.fix)
+    out["runtimeFix"] = {
+        {"result", node_row.fix->result},
+        {"at", controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(node_row.fix->timestamp)))},
+        {"message", node_row.fix->message}};
   return out;
 }
 

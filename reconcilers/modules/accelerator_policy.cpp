@@ -112,6 +112,18 @@ scheduler_spec read_scheduler(json::value object) {
   return made;
 }
 
+/// Of containerRuntime.fix.
+settings_map read_node_selector(json::value object) {
+  settings_map made;
+  json::each_member(object, [&](std::string_view key, json::value fix) {
+    if (key != "fix") return;
+    json::each_member(fix, [&](std::string_view name, json::value labels) {
+      if (name == "nodeSelector") made = read_settings(labels);
+    });
+  });
+  return made;
+}
+
 void read_spec(json::value spec, accelerator_policy& policy) {
   std::string pull_secrets;
   json::each_member(spec, [&](std::string_view key, json::value field) {
@@ -131,6 +143,8 @@ void read_spec(json::value spec, accelerator_policy& policy) {
       });
     } else if (key == "scheduler") {
       policy.scheduler = read_scheduler(field);
+    } else if (key == "containerRuntime") {
+      policy.container_runtime.node_selector = read_node_selector(field);
     } else if (key == "health") {
       json::each_member(field, [&](std::string_view name, json::value value) {
         if (name != "maxWithdrawn") return;
@@ -146,6 +160,7 @@ void read_spec(json::value spec, accelerator_policy& policy) {
     }
   });
   policy.scheduler.pull_secrets = pull_secrets;
+  if (policy.removing) policy.container_runtime.node_selector.clear();
   for (auto& [name, module] : policy.modules) {
     module.pull_secrets = pull_secrets;
     module.enabled = module.enabled && !policy.removing;

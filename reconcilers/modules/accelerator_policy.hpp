@@ -103,6 +103,12 @@ struct health_spec {
   friend bool operator==(const health_spec&, const health_spec&) = default;
 };
 
+/// spec.containerRuntime: on which nodes the operator sets up the container runtime for NVIDIA's.
+struct container_runtime_spec {
+  settings_map node_selector;  ///< labels, all of which a node must have; empty: no node
+  friend bool operator==(const container_runtime_spec&, const container_runtime_spec&) = default;
+};
+
 struct accelerator_policy : kube::object {
   std::map<std::string, module_spec, std::less<>> modules;
   enrolment_spec enrolment;
@@ -110,6 +116,7 @@ struct accelerator_policy : kube::object {
   compatibility_spec compatibility;
   scheduler_spec scheduler;
   health_spec health;
+  container_runtime_spec container_runtime;
   /// Everything is to go: each module counts as off, whatever it says.
   bool removing = false;
   std::string status;       ///< JSON; empty where there is none yet

@@ -5,6 +5,7 @@
 
 #include "api/names.hpp"
 #include "controller/conditions.hpp"
+#include "reconcilers/container_runtime/fix_step.hpp"
 #include "reconcilers/extender/brake.hpp"
 
 namespace reconcilers {
@@ -133,10 +134,10 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
   auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
                                   policy.generation, now);
   for (const auto& entry : further) controller::set_condition(conditions, entry, now);
-  // Without the extender no one withdraws a card or holds one back.
-  const auto& held_back = extender::withdrawals_held_back;
-  if (std::ranges::find(further, held_back, &controller::condition::type) == further.end())
-    controller::remove_condition(conditions, held_back);
+  // Without the extender no one withdraws a card or holds one back, and runtimes are fixed where the policy says so.
+  for (const auto type : {extender::withdrawals_held_back, container_runtime::runtimes_fixed})
+    if (std::ranges::find(further, type, &controller::condition::type) == further.end())
+      controller::remove_condition(conditions, type);
   const bool said_of_schedulers =
       std::ranges::find(further, scheduler_ready, &controller::condition::type) != further.end();
   if (schedulers && !said_of_schedulers) controller::remove_condition(conditions, scheduler_ready);

@@ -68,6 +68,7 @@ TEST(program, agent_has_a_verb_of_its_own_that_asks_no_cluster) {
   for (const auto& words : std::vector<std::vector<std::string>>{{"--root", "here"},
                                                                  {"--runtime", "podman"},
                                                                  {"--restore", "--set-default"},
+                                                                 {"--in-pod"},
                                                                  {"--restore", "--runtime", "crio"}}) {
     std::vector<std::string> all{"agent", "fix-runtime"};
     all.insert(all.end(), words.begin(), words.end());

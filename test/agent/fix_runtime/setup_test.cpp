@@ -301,6 +301,33 @@ TEST(fix_runtime_setup, the_runtime_is_found_or_asked_for_and_k3s_is_refused) {
   EXPECT_TRUE(set_up(node.options));
 }
 
+// The pod has no /run of the node, and not the folders that a configuration may import.
+TEST(fix_runtime_setup, a_pod_writes_what_a_person_would_and_refuses_what_it_cannot_see) {
+  for (const auto& name : kinds) {
+    node person(name), pod(name);
+    fs::remove_all(pod.root / "run");
+    pod.options.runtime = name.substr(0, name.find('_'));
+    pod.options.in_pod = true;
+    ASSERT_TRUE(set_up(person.options)) << name;
+    const auto done = set_up(pod.options);
+    ASSERT_TRUE(done) << done.error();
+    EXPECT_EQ(pod.files(), person.files()) << name;
+  }
+  for (const std::string import :
+       {"/opt/site/*.toml", "/etc/containerd/../site.toml", "../site.toml", "/etc/containerdx/a"}) {
+    node node("containerd_2.0_only_version");
+    node.options.runtime = "containerd";
+    node.options.in_pod = true;
+    put(node.file("/etc/containerd/config.toml"), "version = 3\nimports = ['" + import + "']\n");
+    const auto before = node.files();
+    const auto done = set_up(node.options);
+    ASSERT_FALSE(done) << import;
+    EXPECT_THAT(done.error(),
+                HasSubstr("which is not mounted in this pod: call quartermaster agent fix-runtime on the"));
+    EXPECT_EQ(node.files(), before);
+  }
+}
+
 TEST(fix_runtime_setup, a_dry_run_lists_lines_that_come_and_go) {
   node node("docker_one_line_set_default");
   node.options.dry_run = true;

@@ -72,6 +72,7 @@ func TestS5_an_agent_writes_about_its_own_node_and_only_its_own_fields(t *testin
 		{"gpu-2", cards, "the agent of node gpu-1 may write the AcceleratorNode of its own node only, and this is gpu-2"},
 		{"gpu-1", `{"phase": "Stuck"}`, "status.phase belongs to the operator; an agent may write driver, cards, preflight and the conditions CardsHealthy and PreflightPassed"},
 		{"gpu-1", `{"restore": ["GPU-a"]}`, "status.restore belongs to the operator"},
+		{"gpu-1", `{"runtimeFix": {"result": "Done"}}`, "status.runtimeFix belongs to the operator"},
 		{"gpu-1", `{"requestedMode": "vgpu"}`, "status.requestedMode belongs to the operator"},
 		{"gpu-1", `{"conditions": [{"type": "Ready", "status": "False", "reason": "R", "message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}`,
 			"a condition belongs to the operator"},

@@ -95,6 +95,7 @@ fleet small_fleet() {
   out.accelerators.at("gpu-2").reported = {{"cgroup", "v2", "ok"},
                                            {"cdi", "an old one", "failed", "renew it"},
                                            {"dev_char", "no link", "warning", "make links"}};
+  out.accelerators.at("gpu-2").fix = api::runtime_fix{"Failed", "no config.toml", "uid", 1'790'000'000};
   out.accelerators.emplace("gpu-3", anode("gpu-3", "vgppu", "none", "Refused", "UnknownMode",
                                           "label nvidia-device-enable=vgppu names no mode we know"));
   kube::daemon_set set;

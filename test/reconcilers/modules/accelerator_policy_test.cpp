@@ -54,6 +54,34 @@ TEST(accelerator_policy, while_everything_is_to_go_every_module_is_off) {
   EXPECT_FALSE(policy->enabled("pgpu"));
 }
 
+TEST(accelerator_policy, selects_nodes_whose_container_runtime_is_fixed) {
+  const std::string spec = R"("containerRuntime":{"fix":{"nodeSelector":{"pool":"a100","x/y":""}}})";
+  const auto policy = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{)" + spec + "}}");
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_EQ(policy->container_runtime.node_selector, (settings_map{{"pool", "a100"}, {"x/y", ""}}));
+  const auto removed =
+      accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{"removing":true,)" + spec + "}}");
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_TRUE(removed->container_runtime.node_selector.empty());
+  for (const auto* nothing : {"{}", R"({"containerRuntime":{}})", R"({"containerRuntime":{"fix":null}})"}) {
+    const auto plain =
+        accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":)" + std::string(nothing) + "}");
+    ASSERT_TRUE(plain) << nothing;
+    EXPECT_TRUE(plain->container_runtime.node_selector.empty());
+  }
+}
+
+TEST(accelerator_policy, reads_what_the_agent_and_fix_runtime_said_of_a_node) {
+  const auto node = api::accelerator_node::decode(
+      R"({"metadata":{"name":"gpu-1"},"status":{"preflight":[{"check":"cdi","state":"failed"},
+          {"check":"default_runtime","found":"runc","state":"warning"},{"check":"container_toolkit","state":"ok"}],
+          "runtimeFix":{"result":"Failed","message":"no","at":"2026-07-01T10:20:30Z","pod":"u"}}})");
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->default_runtime, "warning");
+  EXPECT_EQ(node->container_toolkit, "ok");
+  EXPECT_EQ(node->fix, (api::runtime_fix{"Failed", "no", "u", 1782901230}));
+}
+
 TEST(accelerator_policy, pull_secrets_reach_every_module) {
   const auto policy = accelerator_policy::decode(
       R"({"metadata":{"name":"default"},"spec":{"imagePullSecrets":[{"name":"registry"}],"modules":{"pgpu":{},"mps":{}}}})");

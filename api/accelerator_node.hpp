@@ -60,6 +60,9 @@ struct reported_card {
 std::string text_of(const quota::link& link);
 quota::link link_in(std::string_view text);
 
+/// By the controller: False while no agent runs that keeps the report of a node true, True once one does again.
+inline constexpr std::string_view agent_reporting_condition = "AgentReporting";
+
 struct accelerator_node : kube::object {
   mode_status mode;
   std::vector<reported_card> cards;                ///< the agent's; empty: none reports
@@ -67,7 +70,16 @@ struct accelerator_node : kube::object {
   std::string driver, cuda;                        ///< versions that the agent found
   std::string cards_healthy, cards_healthy_since;  ///< the agent's condition; RFC 3339
   std::string cards_healthy_reason, cards_healthy_message;
+  std::string preflight_passed;            ///< the agent's condition PreflightPassed: "True", "False"; empty: none
+  std::vector<std::string> failed_checks;  ///< of the agent's preflight
   std::vector<std::string> restore;  ///< UUIDs of cards that a person calls in order again, until the agent agrees
+  std::string agent_reporting;       ///< condition AgentReporting, by the controller; empty: never was otherwise
+  std::string agent_reporting_message;
+
+  /// An agent has reported, whether or not it is still there.
+  bool has_report() const { return !boot.empty() || !cards.empty() || !preflight_passed.empty(); }
+  /// The agent that wrote the report is gone: nothing of it is kept true.
+  bool is_report_old() const { return agent_reporting == "False"; }
 
   static const kube::resource& of() { return kube::resources::accelerator_nodes; }
   static constexpr kube::encoding wire = kube::encoding::json;

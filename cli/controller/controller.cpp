@@ -47,6 +47,7 @@
 #include "reconcilers/declarations/resource_rules.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/nodes/enrolment.hpp"
+#include "reconcilers/nodes/report_age.hpp"
 #include "reconcilers/nodes/restore.hpp"
 #include "reconcilers/own_scheduler/scheduler.hpp"
 #include "reconcilers/plugins/policy.hpp"
@@ -128,6 +129,7 @@ class operator_program {
         given_policy_(std::move(policy)),
         wire_(loop_.executor(), std::move(cluster), patience()) {
     add_process_metrics(metrics_);
+    metrics_.collect([this](controller::metric_text& text) { write_report_metrics(accelerator_nodes_, text); });
     health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
     add_metrics_route(server_, metrics_);
     add_health_routes(server_, health_);
@@ -250,6 +252,8 @@ class operator_program {
     wake(accelerator_nodes_, enrolment_, enrolling_);
     wake(nodes_, restore_, restoring_);
     wake(accelerator_nodes_, restore_, restoring_);
+    wake(pods_, report_age_, ageing_);
+    wake(accelerator_nodes_, report_age_, ageing_);
     wake(policies_, rollouts_, rolling_);
     wake(daemon_sets_, rollouts_, rolling_);
     wake(nodes_, rollouts_, rolling_);
@@ -278,7 +282,8 @@ class operator_program {
     nodes_.observe([this](const kube::node* before, const kube::node* after) {
       if (is_control_plane_node(before) != is_control_plane_node(after)) report();
     });
-    for (auto* runner : {&governing_, &enrolling_, &restoring_, &rolling_, &judging_, &compiling_, &scheduling_})
+    for (auto* runner :
+         {&governing_, &enrolling_, &restoring_, &ageing_, &rolling_, &judging_, &compiling_, &scheduling_})
       manager_.add_runner(*runner);
   }
 
@@ -478,6 +483,10 @@ class operator_program {
                                      .wake = [this](const kube::object_key& node) { enrolling_.add(node); },
                                      .isolates = [this] { return dedicated_.isolates(); }}};
   reconcilers::card_restore restore_{nodes_, accelerator_nodes_, client_, events_};
+  reconcilers::report_age report_age_{{nodes_, pods_, accelerator_nodes_},
+                                      client_,
+                                      events_,
+                                      {.ns = options_.ns, .grace = std::chrono::seconds(options_.agent_grace_seconds)}};
   reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
                                   client_,
                                   events_,
@@ -514,6 +523,7 @@ class operator_program {
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
   controller::runner restoring_{loop_, restore_, running_};
+  controller::runner ageing_{loop_, report_age_, running_, at_once(1)};
   controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
   controller::runner judging_{loop_, custom_resource_, running_};
   controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};

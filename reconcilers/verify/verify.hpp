@@ -167,6 +167,7 @@ struct step {
   std::optional<preflight_row> row;
   std::string other_zh = {};               ///< `other` in Chinese where it is one of our sentences; empty: the same
   std::optional<agent_row> reported = {};  ///< a check that the agent judged
+  kube::object_key pod = {};               ///< that was tried, and whose events say more
 };
 
 struct node_walk {

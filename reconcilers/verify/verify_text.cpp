@@ -165,7 +165,7 @@ constexpr std::array<code_row, code_count> codes{{
    {"kubectl taint node {node} quartermaster.io/switching-", "kubectl taint node {node} quartermaster.io/switching-"}},
   {stage_code::allocation_failed, "allocation_failed",
    {"a test pod for {other} did not run: {value}", "测试 Pod（{other}）未能运行：{value}"},
-   {"kubectl get events -A --field-selector reason=FailedScheduling", "kubectl get events -A --field-selector reason=FailedScheduling"}},
+   {"kubectl get events -n {namespace} --field-selector involvedObject.name={pod}", "kubectl get events -n {namespace} --field-selector involvedObject.name={pod}"}},
   {stage_code::allocation_sees_nothing, "allocation_sees_nothing",
    {"a test pod for {other} ran and sees no card", "测试 Pod（{other}）已运行，但看不到卡"},
    {"nvidia-ctk and the container runtime's configuration on {node}: the plugin gave a card, and the runtime did not put it into the container", "请检查 {node} 上的 nvidia-ctk 与容器运行时配置：插件已分配卡，但运行时没有把它放入容器"}},
@@ -234,7 +234,9 @@ std::string filled(std::string_view text, const step& step, std::string_view nod
       text.remove_prefix(mark.size());
       return true;
     };
-    if (take("{value}", step.value) || take("{other}", other) || take("{node}", node)) continue;
+    if (take("{value}", step.value) || take("{other}", other) || take("{node}", node) ||
+        take("{pod}", step.pod.name) || take("{namespace}", step.pod.ns))
+      continue;
     out += '{';
     text.remove_prefix(1);
   }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,8 @@ import (
 )
 
 const objects = "/apis/quartermaster.io/v1alpha1/acceleratornodes"
+
+const firstBackoff = 800 * time.Millisecond
 
 // agent sends what `quartermaster agent` sends, in its order and with its pauses, over connections of its own: a watch of its own object,
 // and writes on a second connection.
@@ -93,7 +96,7 @@ func (a *agent) run(ctx context.Context) {
 			continue
 		}
 		if time.Since(began) > 2*time.Minute || a.backoff == 0 {
-			a.backoff = 800 * time.Millisecond
+			a.backoff = firstBackoff
 		}
 		pause(ctx, time.Duration(float64(a.backoff)*(1+rand.Float64())))
 		a.backoff = min(2*a.backoff, 30*time.Second)
@@ -107,7 +110,7 @@ func (a *agent) report(ctx context.Context, found <-chan bool) {
 	retry := time.Second
 	until := func(write func() bool) {
 		for !write() && ctx.Err() == nil {
-			pause(ctx, retry)
+			pause(ctx, time.Duration(float64(retry)*(0.5+rand.Float64())))
 			retry = min(2*retry, 30*time.Second)
 		}
 		retry = time.Second
@@ -154,6 +157,10 @@ func (a *agent) watch(ctx context.Context, found chan<- bool) bool {
 			return true
 		}
 		a.fleet.note("watch: %d %s", answer.StatusCode, text)
+		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
+			pause(ctx, time.Duration(seconds)*time.Second+time.Duration(rand.Float64()*float64(firstBackoff)))
+			return true
+		}
 		return false
 	}
 	listed := !initial

@@ -234,7 +234,8 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 	}
 	p.metrics = addresses[0]
 	operator, err := kit.Spawn(kit.AnyCore, filepath.Join(o.release, "quartermaster"), "controller", "--kubeconfig", p.Kubeconfig, "-n", namespace,
-		"--metrics-address", addresses[0], "--extender-address", addresses[1])
+		// It ends when it cannot renew its lease, and here the API server may be away for longer than it usually has.
+		"--lease-duration", "120", "--renew-deadline", "100", "--metrics-address", addresses[0], "--extender-address", addresses[1])
 	if err != nil {
 		return nil, err
 	}
@@ -359,16 +360,15 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 	kit.Say("%d agents: the API server starts again", count)
 	lists := f.lists.Load()
 	lost := f.refused.Load() + f.failures.Load()
+	if before, err = m.read(); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	if err := p.Restart("kube-apiserver"); err != nil {
 		return nil, err
 	}
 	down := time.Since(began).Seconds()
-	before, err = m.read()
 	m.server = p.PID("kube-apiserver")
-	if err != nil {
-		return nil, err
-	}
 	wall, err = until(ctx, "all watch again", 15*time.Minute, func() bool { return f.watching.Load() == int64(count) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: %d of %d; %s", err, f.watching.Load(), count, f.examples())

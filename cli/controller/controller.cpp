@@ -129,7 +129,8 @@ class operator_program {
         given_policy_(std::move(policy)),
         wire_(loop_.executor(), std::move(cluster), patience()) {
     add_process_metrics(metrics_);
-    metrics_.collect([this](controller::metric_text& text) { write_report_metrics(accelerator_nodes_, text); });
+    metrics_.collect(
+        [this](controller::metric_text& text) { reconcilers::write_report_metrics(accelerator_nodes_, text); });
     health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
     add_metrics_route(server_, metrics_);
     add_health_routes(server_, health_);

@@ -156,7 +156,9 @@ void write_report_metrics(const controller::store<api::accelerator_node>& report
   out.family(gone_name, "Nodes whose report is old, because no agent runs there any more.", "gauge");
   out.sample(gone_name, {}, static_cast<double>(gone));
   std::vector<std::pair<std::string_view, std::size_t>> checks(by_check.begin(), by_check.end());
-  std::ranges::stable_sort(checks, std::greater(), [](const auto& entry) { return entry.second; });
+  std::ranges::sort(checks, [](const auto& left, const auto& right) {
+    return left.second != right.second ? left.second > right.second : left.first < right.first;
+  });
   out.family(failed_name,
              "Nodes on which a check of the agent failed, by check; a node counts once per check. \"other\": the rest, "
              "where there are more than " +

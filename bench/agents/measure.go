@@ -309,13 +309,34 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 	if err != nil {
 		return nil, err
 	}
+	// The operator makes each object its own.
+	done, err := until(ctx, "the operator has written its part", 15*time.Minute, func() bool {
+		now := time.Now()
+		recent, err := p.writes(now.Add(-4*time.Second), now)
+		return err == nil && recent.operator == 0
+	})
+	if err != nil {
+		return nil, err
+	}
 	after, err := m.read()
+	if err != nil {
+		return nil, err
+	}
+	started, err := p.writes(before.time, after.time)
+	if err != nil {
+		return nil, err
+	}
+	most, err := kit.Memory(m.server)
 	if err != nil {
 		return nil, err
 	}
 	add("start: until all have reported", "s", 0, wall)
 	add("start: until the operator has the last report, after that", "s", 0, late)
+	add("start: until the operator has written, after that (4 s of it are rest)", "s", 0, done)
+	add("start: writes that an agent sends", "", 0, float64(started.played)/float64(count))
+	add("start: writes of the operator, an agent", "", 0, float64(started.operator)/float64(count))
 	add("start: API server, CPU", "s", 0, after.server-before.server)
+	add("start: API server, most memory (VmHWM)", "MiB", 0, most["VmHWM"])
 	add("start: operator, CPU", "s", 0, after.operator-before.operator)
 	add("start: requests that were refused or failed", "", 0, float64(f.refused.Load()+f.failures.Load()))
 
@@ -350,7 +371,7 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 	}
 	add("rest: writes a second, of all agents", "1/s", 5, float64(written.played+written.real)/seconds)
 	add("rest: writes of the real agents", "", 0, float64(written.real))
-	add("rest: writes a second, of the operator (its lease)", "1/s", 0, float64(written.operator)/seconds)
+	add("rest: writes a second, of the operator, its lease left out", "1/s", 0, float64(written.operator)/seconds)
 	add("rest: API server, CPU", "cores", 0, (after.server-before.server)/seconds)
 	add("rest: operator, CPU", "cores", 0, (after.operator-before.operator)/seconds)
 	add("rest: API server, memory more than before the start, an agent", "KiB", 0, (rested["VmRSS"]-memory["VmRSS"])*1024/float64(count))

@@ -237,7 +237,7 @@ func TestS1_the_report_of_an_agent_that_is_gone_is_called_old(t *testing.T) {
 	aNode(t, "gpu-1")
 	setReady(t, "agent-gpu-1", "True")
 	began = time.Now()
-	soon("the agent is back", func() bool { return says() == "True AgentRuns" })
+	soon(t, "the agent is back", func() bool { return says() == "True AgentRuns" })
 	if took := time.Since(began); took < 8*time.Second {
 		t.Errorf("called fresh after %s; a pod that crashes again and again is Ready for less than 10 s", took)
 	}
@@ -246,7 +246,7 @@ func TestS1_the_report_of_an_agent_that_is_gone_is_called_old(t *testing.T) {
 	// What docs/agent.md says of a fleet whose agents are switched off: the report goes, and the operator's part comes back.
 	kubectl(t, "", "delete", "pod", "agent-gpu-1", "-n", namespace, "--grace-period=0", "--force")
 	kubectl(t, "", "delete", "anode", "gpu-1")
-	soon("the operator's part is back", func() bool {
+	soon(t, "the operator's part is back", func() bool {
 		return kubectl(t, "", "get", "anode", "gpu-1", "--ignore-not-found", "-o", "jsonpath={.status.phase}") != ""
 	})
 	if is := statusOf(t, "gpu-1"); len(is.Cards) != 0 || len(is.Preflight) != 0 || says() != "" {

@@ -188,8 +188,8 @@ boost::asio::awaitable<void> driver::work() {
     if (!done) {
       if (done.error().message != trouble) log::warn("cannot report", {{"error", done.error().message}});
       trouble = done.error().message;
-      const milliseconds asked = done.error().retry_after.value_or(std::chrono::seconds(0));
-      const bool went_on = co_await controller::sleep_for(asked + spread(pause));
+      const milliseconds at_least = done.error().retry_after.value_or(std::chrono::seconds(0));
+      const bool went_on = co_await controller::sleep_for(at_least + spread(pause));
       if (!went_on) co_return;
       pause = std::min(2 * pause, last_retry);
       continue;

@@ -256,7 +256,7 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 	taken := func(nodes int) func() bool {
 		return func() bool { return p.series("quartermaster_withdrawal_limit_nodes") == limit(nodes) }
 	}
-	if _, err := until(ctx, "the real agents have reported", time.Minute, taken(o.real)); err != nil {
+	if _, err := until(ctx, "the real agents have reported", 5*time.Minute, taken(o.real)); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, real[0].Tail)
 	}
 	if err := kit.Pause(ctx, 5*time.Second); err != nil {

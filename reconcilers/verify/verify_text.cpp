@@ -234,8 +234,8 @@ std::string filled(std::string_view text, const step& step, std::string_view nod
       text.remove_prefix(mark.size());
       return true;
     };
-    if (take("{value}", step.value) || take("{other}", other) || take("{node}", node) ||
-        take("{pod}", step.pod.name) || take("{namespace}", step.pod.ns))
+    if (take("{value}", step.value) || take("{other}", other) || take("{node}", node) || take("{pod}", step.pod.name) ||
+        take("{namespace}", step.pod.ns))
       continue;
     out += '{';
     text.remove_prefix(1);

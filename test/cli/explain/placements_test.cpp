@@ -179,12 +179,12 @@ TEST_F(placements_test, S1_nodes_with_an_old_report_are_named) {
   cluster.pods.put(share("there", 90, 60, "a"));
   cluster.pods.put(share("elsewhere", 90, 60, "b"));
   cluster.pods.put(share("p", 20, 4));
-  const auto* said = "Cards are as an agent that is gone reported them last (quartermaster verify NODE): a\n";
+  const auto* sentence = "Cards are as an agent that is gone reported them last (quartermaster verify NODE): a\n";
   EXPECT_EQ(explain("lab/there"), 0);
-  EXPECT_THAT(out.str(), HasSubstr(said));
+  EXPECT_THAT(out.str(), HasSubstr(sentence));
   out.str("");
   EXPECT_EQ(explain("lab/p"), 3);
-  EXPECT_THAT(out.str(), HasSubstr(said));
+  EXPECT_THAT(out.str(), HasSubstr(sentence));
   out.str("");
   EXPECT_EQ(explain("lab/elsewhere"), 0);
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("agent that is gone")));

@@ -52,8 +52,9 @@ void read_condition(json::value object, accelerator_node& node) {
   }
 }
 
-/// The name of the check where a row of preflight says that it failed.
+/// The name of the check where a row of preflight says that it failed. A row of another shape says nothing.
 void read_check(json::value row, accelerator_node& node) {
+  if (row.type() != simdjson::ondemand::json_type::object) return;
   std::string name;
   bool is_failed = false;
   json::each_member(row, [&](std::string_view key, json::value field) {
@@ -137,7 +138,8 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "rolledBack") made.given_up = read_given_up(field);
           if (key == "conditions") json::each_item(field, [&](json::value value) { read_condition(value, node); });
           if (key == "driver") read_driver(field, node);
-          if (key == "preflight") json::each_item(field, [&](json::value value) { read_check(value, node); });
+          if (key == "preflight" && field.type() == simdjson::ondemand::json_type::array)
+            json::each_item(field, [&](json::value value) { read_check(value, node); });
           if (key == "restore")
             json::each_item(field, [&](json::value value) { node.restore.emplace_back(json::text_or(value)); });
           if (key == "cards")

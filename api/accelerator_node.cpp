@@ -44,7 +44,24 @@ void read_condition(json::value object, accelerator_node& node) {
     node.cards_healthy_since = std::move(since);
     node.cards_healthy_reason = std::move(reason);
     node.cards_healthy_message = std::move(message);
+  } else if (type == "PreflightPassed") {
+    node.preflight_passed = std::move(status);
+  } else if (type == agent_reporting_condition) {
+    node.agent_reporting = std::move(status);
+    node.agent_reporting_message = std::move(message);
   }
+}
+
+/// The name of the check where a row of preflight says that it failed. A row of another shape says nothing.
+void read_check(json::value row, accelerator_node& node) {
+  if (row.type() != simdjson::ondemand::json_type::object) return;
+  std::string name;
+  bool is_failed = false;
+  json::each_member(row, [&](std::string_view key, json::value field) {
+    if (key == "check") name = json::text_or(field);
+    if (key == "state") is_failed = json::text_or(field) == "failed";
+  });
+  if (is_failed) node.failed_checks.push_back(std::move(name));
 }
 
 void read_driver(json::value object, accelerator_node& node) {
@@ -144,6 +161,8 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "preflight") json::each_item(field, [&](json::value value) { read_check(value, node); });
           if (key == "runtimeFix") node.fix = read_fix(field);
           if (key == "driver") read_driver(field, node);
+          if (key == "preflight" && field.type() == simdjson::ondemand::json_type::array)
+            json::each_item(field, [&](json::value value) { read_check(value, node); });
           if (key == "restore")
             json::each_item(field, [&](json::value value) { node.restore.emplace_back(json::text_or(value)); });
           if (key == "cards")

@@ -68,6 +68,8 @@ struct runtime_fix {
   std::int64_t timestamp = 0;  ///< seconds since 1970
   friend bool operator==(const runtime_fix&, const runtime_fix&) = default;
 };
+/// By the controller: False while no agent runs that keeps the report of a node true, True once one does again.
+inline constexpr std::string_view agent_reporting_condition = "AgentReporting";
 
 struct accelerator_node : kube::object {
   mode_status mode;
@@ -79,7 +81,16 @@ struct accelerator_node : kube::object {
   /// The agent's checks default_runtime and container_toolkit: ok, warning, failed or unknown; empty: no agent reports.
   std::string default_runtime, container_toolkit;
   std::optional<runtime_fix> fix;
+  std::string preflight_passed;            ///< the agent's condition PreflightPassed: "True", "False"; empty: none
+  std::vector<std::string> failed_checks;  ///< of the agent's preflight
   std::vector<std::string> restore;  ///< UUIDs of cards that a person calls in order again, until the agent agrees
+  std::string agent_reporting;       ///< condition AgentReporting, by the controller; empty: never was otherwise
+  std::string agent_reporting_message;
+
+  /// An agent has reported, whether or not it is still there.
+  bool has_report() const { return !boot.empty() || !cards.empty() || !preflight_passed.empty(); }
+  /// The agent that wrote the report is gone: nothing of it is kept true.
+  bool is_report_old() const { return agent_reporting == "False"; }
 
   static const kube::resource& of() { return kube::resources::accelerator_nodes; }
   static constexpr kube::encoding wire = kube::encoding::json;

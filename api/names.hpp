@@ -68,6 +68,8 @@ inline constexpr std::string_view field_owner = "quartermaster";
 /// Field owner of the controller's part of AcceleratorNode; the agent has the rest.
 inline constexpr std::string_view node_field_owner = "quartermaster-controller";
 inline constexpr std::string_view agent_field_owner = "quartermaster-agent";
+/// Field owner of the condition AgentReporting, which the controller writes on its own.
+inline constexpr std::string_view report_age_field_owner = "quartermaster-report-age";
 /// Field owner of the record of a roll-out, on DaemonSets that `field_owner` has the rest of.
 inline constexpr std::string_view rollout_field_owner = "quartermaster-rollout";
 

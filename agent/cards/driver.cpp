@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <utility>
 
 #include "agent/cards/resident.hpp"
@@ -47,6 +48,12 @@ watcher_options watcher_of(const options& options) {
   out.period = std::chrono::seconds(options.period_seconds);
   out.reads_usage = options.metrics.port != 0;
   return out;
+}
+
+/// Thousands of agents that were refused together do not come back together: half of the pause to one and a half.
+milliseconds spread(milliseconds pause) {
+  std::random_device random;
+  return pause / 2 + milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, pause.count())(random));
 }
 
 /// Once everything has been read, asked and written for the first time.
@@ -185,7 +192,8 @@ boost::asio::awaitable<void> driver::work() {
     if (!done) {
       if (done.error().message != trouble) log::warn("cannot report", {{"error", done.error().message}});
       trouble = done.error().message;
-      const bool went_on = co_await controller::sleep_for(pause);
+      const milliseconds at_least = done.error().retry_after.value_or(std::chrono::seconds(0));
+      const bool went_on = co_await controller::sleep_for(at_least + spread(pause));
       if (!went_on) co_return;
       pause = std::min(2 * pause, last_retry);
       continue;

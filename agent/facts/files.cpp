@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,24 +42,48 @@ files::files(std::string root) : root_(std::move(root)) {
   while (root_.ends_with('/')) root_.pop_back();
 }
 
+/// As `open`, and a link with an absolute target begins at the root, as it does on the node.
+int files::open(const std::string& path, int flags) const {
+  if (root_.empty()) return ::open(path.c_str(), flags | O_CLOEXEC);
+  const descriptor root{::open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  if (root.number < 0) return -1;
+  open_how wanted{};
+  wanted.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
+  wanted.resolve = RESOLVE_IN_ROOT;
+  constexpr int most_tries = 8;  // a rename anywhere on the node can disturb it
+  for (int i = 0; i < most_tries; ++i) {
+    const auto out = ::syscall(SYS_openat2, root.number, path.c_str(), &wanted, sizeof wanted);
+    if (out >= 0 || errno != EAGAIN) {
+      // Linux before 5.6 has no such call, and an old container runtime forbids what it does not know.
+      if (out < 0 && (errno == ENOSYS || errno == EPERM)) return ::open(full(path).c_str(), flags | O_CLOEXEC);
+      return static_cast<int>(out);
+    }
+  }
+  return -1;
+}
+
+bool files::look(const std::string& path, struct stat& about, bool follows) const {
+  const descriptor file{open(path, O_PATH | (follows ? 0 : O_NOFOLLOW))};
+  return file.number >= 0 && ::fstat(file.number, &about) == 0;
+}
+
 std::string files::blindness(const std::string& path, int error) const {
   if (error != ENOENT && error != ENOTDIR) return path + " cannot be read: " + std::strerror(error);
   // Only what is below a folder that is mounted can be said not to be there.
   const auto top = mount_of(path);
   struct stat about{};
-  if (::stat(full(top).c_str(), &about) != 0) return top + " of the node is not mounted at " + full(top);
+  if (!look(top, about)) return top + " of the node is not mounted at " + full(top);
   for (auto end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const auto part = full(path.substr(0, end));
-    if (::lstat(part.c_str(), &about) != 0) return {};
-    if (S_ISLNK(about.st_mode) && ::stat(part.c_str(), &about) != 0)
-      return path.substr(0, end) + " is a link to what is not mounted";
+    const auto part = path.substr(0, end);
+    if (!look(part, about, false)) return {};
+    if (S_ISLNK(about.st_mode) && !look(part, about)) return part + " is a link to what is not mounted";
     if (end == std::string::npos) return {};
   }
 }
 
 fact<std::optional<std::string>> files::text(const std::string& path, std::size_t most_bytes) const {
   // A FIFO or a device would wait for someone.
-  const descriptor file{::open(full(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  const descriptor file{open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)};
   if (file.number < 0) {
     auto reason = blindness(path, errno);
     if (!reason.empty()) return std::unexpected(std::move(reason));
@@ -79,21 +105,23 @@ fact<std::optional<std::string>> files::text(const std::string& path, std::size_
 
 fact<bool> files::exists(const std::string& path) const {
   struct stat about{};
-  if (::lstat(full(path).c_str(), &about) == 0) return true;
+  if (look(path, about, false)) return true;
   auto reason = blindness(path, errno);
   if (!reason.empty()) return std::unexpected(std::move(reason));
   return false;
 }
 
 fact<std::vector<std::string>> files::names(const std::string& folder) const {
-  const std::unique_ptr<DIR, closed_folder> open(::opendir(full(folder).c_str()));
-  if (!open) {
+  const auto number = open(folder, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  const std::unique_ptr<DIR, closed_folder> opened(number < 0 ? nullptr : ::fdopendir(number));
+  if (!opened) {
     auto reason = blindness(folder, errno);
+    if (number >= 0) ::close(number);
     if (!reason.empty()) return std::unexpected(std::move(reason));
     return std::vector<std::string>();
   }
   std::vector<std::string> out;
-  while (const auto* entry = ::readdir(open.get())) {
+  while (const auto* entry = ::readdir(opened.get())) {
     const std::string_view name(&entry->d_name[0]);
     if (name != "." && name != "..") out.emplace_back(name);
   }
@@ -103,23 +131,27 @@ fact<std::vector<std::string>> files::names(const std::string& folder) const {
 
 fact<std::optional<unsigned>> files::mode(const std::string& path) const {
   struct stat about{};
-  if (::stat(full(path).c_str(), &about) == 0) return about.st_mode & 07777U;
+  if (look(path, about)) return about.st_mode & 07777U;
   auto reason = blindness(path, errno);
   if (!reason.empty()) return std::unexpected(std::move(reason));
   return std::nullopt;
 }
 
 std::string files::link_name(const std::string& path) const {
+  const descriptor link{open(path, O_PATH | O_NOFOLLOW)};
+  if (link.number < 0) return {};
   char out[PATH_MAX];
-  const auto length = ::readlink(full(path).c_str(), &out[0], sizeof out);
+  const auto length = ::readlinkat(link.number, "", &out[0], sizeof out);
   if (length <= 0) return {};
   const std::string_view found(&out[0], static_cast<std::size_t>(length));
   return std::string(found.substr(found.rfind('/') + 1));
 }
 
 std::string files::target(const std::string& path) const {
+  const descriptor file{open(path, O_PATH)};
+  if (file.number < 0) return {};
   char out[PATH_MAX];
-  if (!::realpath(full(path).c_str(), &out[0])) return {};
+  if (!::realpath(("/proc/self/fd/" + std::to_string(file.number)).c_str(), &out[0])) return {};
   std::string found(&out[0]);
   char root[PATH_MAX];
   const std::string own = root_.empty() || !::realpath(root_.c_str(), &root[0]) ? std::string() : std::string(&root[0]);

@@ -1,7 +1,10 @@
 #pragma once
 // Files of the node below a root: "/", or where the node's folders are mounted. A file that is not there is an answer;
 // a folder that is not mounted, or may not be read, is none, and the reason is kept. Only regular files are read, and
-// no link is followed that leads out of what is mounted.
+// no link is followed that leads out of what is mounted: an absolute one begins at the root. Linux before 5.6 cannot do
+// that, and follows it into the file system of this process.
+
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <expected>
@@ -34,6 +37,9 @@ class files {
 
  private:
   std::string full(const std::string& path) const { return root_ + path; }
+  int open(const std::string& path, int flags) const;
+  /// As `stat`, or `lstat` where a link at the end is not followed.
+  bool look(const std::string& path, struct stat& about, bool follows = true) const;
   /// Why a path cannot be seen; empty: it is not there.
   std::string blindness(const std::string& path, int error) const;
 

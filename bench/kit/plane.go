@@ -91,6 +91,9 @@ func (p *Plane) file(path string) string { return filepath.Join(filepath.Dir(p.K
 // StopControllers ends the controller manager. It would take nodes without a kubelet for lost, and collect pods whose owners it does not know.
 func (p *Plane) StopControllers() error { return p.script("stop", "kube-controller-manager") }
 
+// Restart a component; it answers again then.
+func (p *Plane) Restart(component string) error { return p.script("restart", component) }
+
 // PID of a component, 0 when it does not run.
 func (p *Plane) PID(component string) int {
 	text, _ := os.ReadFile(p.file("pids/" + component))

@@ -340,8 +340,10 @@ reconcilers::verify::cluster_view view_of(const fleet& fleet, std::string_view o
     if (const auto match = fleet.accelerators.find(node.key.name);
         match != fleet.accelerators.end() && !match->second.mode.phase.empty())
       view.status = match->second.mode;
-    if (const auto match = fleet.accelerators.find(node.key.name); match != fleet.accelerators.end())
+    if (const auto match = fleet.accelerators.find(node.key.name); match != fleet.accelerators.end()) {
       view.cards = static_cast<const api::accelerator_node&>(match->second).cards;
+      if (match->second.is_report_old()) view.old_report = match->second.agent_reporting_message;
+    }
     for (const auto* pod : pods_on(fleet, node.key.name)) {
       if (is_plugin(fleet, *pod)) {
         view.plugins.push_back({std::string(pod->labels.value_or(api::names::module_label, "")), pod->key.to_string(),

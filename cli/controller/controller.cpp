@@ -49,6 +49,7 @@
 #include "reconcilers/declarations/resource_rules.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/nodes/enrolment.hpp"
+#include "reconcilers/nodes/report_age.hpp"
 #include "reconcilers/nodes/restore.hpp"
 #include "reconcilers/own_scheduler/scheduler.hpp"
 #include "reconcilers/plugins/policy.hpp"
@@ -131,6 +132,8 @@ class operator_program {
         wire_(loop_.executor(), std::move(cluster), patience()) {
     add_process_metrics(metrics_);
     add_fleet_metrics(metrics_, {accelerator_nodes_, daemon_sets_}, [this] { return manager_.leading(); });
+    metrics_.collect(
+        [this](controller::metric_text& text) { reconcilers::write_report_metrics(accelerator_nodes_, text); });
     health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
     add_metrics_route(server_, metrics_);
     add_health_routes(server_, health_);
@@ -259,6 +262,8 @@ class operator_program {
     wake_soon(nodes_, runtime_fixer_, fixing_);
     wake(pods_, runtime_fixer_, fixing_);
     wake_soon(accelerator_nodes_, runtime_fixer_, fixing_);
+    wake(pods_, report_age_, ageing_);
+    wake(accelerator_nodes_, report_age_, ageing_);
     wake(policies_, rollouts_, rolling_);
     wake(daemon_sets_, rollouts_, rolling_);
     wake(nodes_, rollouts_, rolling_);
@@ -289,6 +294,7 @@ class operator_program {
     });
     for (auto* runner :
          {&governing_, &enrolling_, &restoring_, &fixing_, &rolling_, &judging_, &compiling_, &scheduling_})
+         {&governing_, &enrolling_, &restoring_, &ageing_, &rolling_, &judging_, &compiling_, &scheduling_})
       manager_.add_runner(*runner);
   }
 
@@ -494,6 +500,10 @@ class operator_program {
       client_,
       events_,
       {.ns = options_.ns, .own_image = options_.image, .on_state = [this] { report(); }}};
+  reconcilers::report_age report_age_{{nodes_, pods_, accelerator_nodes_},
+                                      client_,
+                                      events_,
+                                      {.ns = options_.ns, .grace = std::chrono::seconds(options_.agent_grace_seconds)}};
   reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
                                   client_,
                                   events_,
@@ -531,6 +541,7 @@ class operator_program {
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
   controller::runner restoring_{loop_, restore_, running_};
   controller::runner fixing_{loop_, runtime_fixer_, running_, at_once(1)};
+  controller::runner ageing_{loop_, report_age_, running_, at_once(1)};
   controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
   controller::runner judging_{loop_, custom_resource_, running_};
   controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};

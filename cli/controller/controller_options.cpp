@@ -87,6 +87,8 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
   const auto seconds = [&verb](const char* flag, int& output, const char* help) {
     verb.add_option(flag, output, help)->check(CLI::Range(1, 3600))->capture_default_str();
   };
+  seconds("--agent-grace", options.agent_grace_seconds,
+          "Seconds in which no agent for cards is Ready on a node, until the report of the node is called old");
   seconds("--lease-duration", options.lease_seconds, "Seconds others wait for after our last renewal");
   seconds("--renew-deadline", options.renew_seconds,
           "Seconds after which we stop when no renewal works; less than the duration");

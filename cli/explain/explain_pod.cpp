@@ -17,6 +17,7 @@
 #include "quota/filter.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
+#include "text/list.hpp"
 
 namespace cli {
 namespace {
@@ -127,6 +128,21 @@ void print_left_out(std::span<const quota::node_view> nodes, const placements& p
         << " left out: cordoned, or without cards that anyone serves (" << list << ").\n";
 }
 
+/// Those of the nodes of which the cards are what an agent that is gone reported last.
+std::vector<std::string> old_reports(const std::vector<std::string>& nodes, const placements& placements) {
+  std::vector<std::string> out;
+  for (const auto& node : nodes)
+    if (const auto* report = placements.cards.find({{}, node}); report && report->is_report_old()) out.push_back(node);
+  return out;
+}
+
+void say_old(const std::vector<std::string>& nodes, const bilingual& say, std::ostream& out) {
+  if (nodes.empty()) return;
+  out << say("Cards are as an agent that is gone reported them last (quartermaster verify NODE): ",
+             "以下节点的卡信息来自已不在运行的代理（quartermaster verify 节点名）：")
+      << text::some_of(nodes, 8) << "\n";
+}
+
 /// The sentence about a card with more given out than it has.
 std::vector<std::string> overfull(const quota::holding& held, const quota::node_view& node) {
   std::vector<std::string> out;
@@ -156,11 +172,13 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
   const auto reasons =
       held && view && source != "guessed" ? ext::why_these(held->held, *view, request) : std::vector<std::string>();
   const auto too_full = held && view ? overfull(held->held, *view) : std::vector<std::string>();
+  const auto old = held ? old_reports({pod.node_name}, placements) : std::vector<std::string>();
   if (style.as_data()) {
     json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", source}};
     doc["holds"] = held ? json_of(held->held, request) : json::array();
     doc["why"] = reasons;
     doc["overGiven"] = too_full;
+    doc["oldReports"] = old;
     printed_as_data(doc, style.output, out);
     return 0;
   }
@@ -186,6 +204,7 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
   rows.print(out);
   for (const auto& text : reasons) out << say("Why these: ", "为何是这些卡：") << text << "\n";
   for (const auto& text : too_full) out << say("More than there is: ", "超出实际：") << text << "\n";
+  say_old(old, say, out);
   return 0;
 }
 
@@ -285,11 +304,15 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
   const auto limit = ext::limit_of(*placements.book, *pod, request, nodes);
   const auto kept = kept_nodes(*pod, nodes, request, placements);
   const int rc = reason.fitting > 0 && !limit && !kept.everywhere ? 0 : 3;
+  std::vector<std::string> names;
+  for (const auto& node : nodes) names.push_back(node.inventory->name);
+  const auto old = old_reports(names, placements);
   if (style.as_data()) {
     json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
     doc["quota"] = limit ? json(quota::text_of(*limit)) : json();
     doc["kept"] = kept.texts;
+    doc["oldReports"] = old;
     printed_as_data(doc, style.output, out);
     return rc;
   }
@@ -300,6 +323,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
     out << "Pod " << key.to_string() << " waits: its cards fit on " << reason.fitting << " of "
         << plural(reason.nodes, "node", "nodes") << " with cards.\n";
   print_left_out(nodes, placements, say, out);
+  say_old(old, say, out);
   if (style.output == "wide") print_nodes(nodes, request, placements, say, out);
   if (limit) {
     out << say("Its namespace's quota refuses it: ", "命名空间的配额不允许：") << quota::text_of(*limit) << "\n"

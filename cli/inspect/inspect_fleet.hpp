@@ -28,6 +28,7 @@ struct node_row {
   std::vector<resource_use> resources;            ///< of its mode
   std::vector<std::string> waits_for;             ///< pods a change of mode waits for
   bool ready = false, cordoned = false;           ///< the Node
+  bool is_report_old = false;                     ///< what the agent reported is as it left it
   std::vector<reconcilers::agent_row> preflight;  ///< as the agent judged it; empty: none reports
   std::optional<api::runtime_fix> fix;            ///< the last run of fix-runtime that the policy asked for
 };

@@ -65,6 +65,12 @@ std::string preflight_of(const node_row& node_row, bool in_zh) {
   return out;
 }
 
+/// The word for programs, and that nothing of the agent's report is kept true.
+std::string reason_of(const node_row& node_row) {
+  if (!node_row.is_report_old) return node_row.reason;
+  return node_row.reason.empty() ? "AgentGone" : node_row.reason + ", AgentGone";
+}
+
 std::string node_state(const node_row& node_row, bool in_zh) {
   std::string out = node_row.ready ? "Ready" : "NotReady";
   if (node_row.cordoned) out += in_zh ? "，禁止调度" : ",cordoned";
@@ -92,6 +98,7 @@ json as_json(const node_row& node_row) {
   out["cuda"] = node_row.cuda;
   out["resources"] = std::move(resources);
   out["waitsFor"] = node_row.waits_for;
+  out["reportOld"] = node_row.is_report_old;
   out["preflight"] = json::array();
   for (const auto& row : node_row.preflight)
     out["preflight"].push_back(
@@ -156,7 +163,7 @@ void print(const std::vector<node_row>& rows, const look_options& options, std::
   for (const auto& entry : rows) {
     std::vector<std::string> row{entry.name,     entry.mode,
                                  entry.phase,    entry.cards_known ? std::to_string(entry.cards) : "",
-                                 free_of(entry), entry.reason};
+                                 free_of(entry), reason_of(entry)};
     if (wide(options)) {
       const auto memory = entry.memory_mib > 0 ? std::to_string(entry.memory_mib) + " MiB" : std::string();
       row.insert(row.end(), {entry.requested, node_state(entry, zh(options)), shown(entry.model), memory,

@@ -132,6 +132,7 @@ node_row row_of(const fleet& fleet, const listed_node& node) {
     out.waits_for = says.blockers;
     out.preflight = match->second.reported;
     out.fix = match->second.fix;
+    out.is_report_old = match->second.is_report_old();
   } else if (wanted.type == reconcilers::node_intent::kind::refused) {
     out.reason = wanted.reason;
     out.message = wanted.message;

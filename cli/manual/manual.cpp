@@ -9,7 +9,9 @@
 
 #include "cli/completion/tree.hpp"
 #include "cli/verbs.hpp"
+#include "controller/clock.hpp"
 #include "kube/authorities.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -133,6 +135,14 @@ void write_surroundings(CLI::App& app, std::ostream& out) {
   write_entry("The CAs of the machine", "The first of these files that is there: " + bundles + ".", out);
 }
 
+std::string a_date(const std::string& text) {
+  const auto read = controller::parse_rfc3339_seconds(text + "T00:00:00Z");
+  // 2026-02-30 is read as the second of March.
+  if (read && controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(*read))).starts_with(text + "T"))
+    return {};
+  return "\"" + text::shown(text, 40) + "\" is no date: YYYY-MM-DD, such as 2026-01-31";
+}
+
 void write_manual(CLI::App& app, const std::string& date, std::ostream& out) {
   out << ".\\\" Made by `quartermaster man` from the options of the program.\n"
       << ".TH QUARTERMASTER 1 \"" << date << "\" \"" << roff(version_line()) << "\" \"User Commands\"\n.nh\n.ad l\n"
@@ -153,7 +163,7 @@ void write_manual(CLI::App& app, const std::string& date, std::ostream& out) {
 void add_man(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("man", "Print the man page")->group("");
   auto date = std::make_shared<std::string>();
-  verb->add_option("--date", *date, "Of the page, as YYYY-MM-DD");
+  verb->add_option("--date", *date, "Of the page, as YYYY-MM-DD")->check(a_date);
   verb->callback([&app, date, &rc] {
     write_manual(app, *date, std::cout);
     rc = 0;

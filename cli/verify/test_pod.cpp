@@ -167,6 +167,7 @@ kube::task<trial> try_pod(kube::transport& transport, std::string ns, json pod, 
   if (*stopped) co_return std::unexpected(stopped_before());
   if (!before && before.error().code != kube::errc::not_found) co_return std::unexpected(before.error());
   trial out;
+  out.pod = key.name;
   const auto uid = co_await make(api, key, pod, look_every);
   if (!uid) {
     if (!refuses_content(uid.error(), key.name)) co_return std::unexpected(uid.error());

@@ -20,6 +20,7 @@ namespace cli {
 nlohmann::json test_pod(const std::string& image, const std::string& scheduler, std::chrono::seconds patience);
 
 struct trial {
+  std::string pod;                     ///< its name
   std::optional<kube::error> refused;  ///< the API server looked at it and would not have it
   bool finished = false;               ///< `look` has seen enough
   bool gone = false;                   ///< someone else removed it

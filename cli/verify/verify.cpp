@@ -64,6 +64,8 @@ std::string text_in(const verify::step& step, language locale) {
   if (step.position != verify::stage::allocation) return text_of(step, locale);
   if (step.is == outcome::skipped && !step.other.empty())
     return zh ? "未尝试：" + step.value + " 已没有空闲" : "not tried: no " + step.value + " is free";
+  if (step.is == outcome::skipped)
+    return zh ? "未尝试：该节点上没有可用的插件" : "not tried: no plugin offers cards on this node now";
   if (step.is != outcome::good && step.is != outcome::unknown) return text_of(step, locale);
   const auto ran = zh ? "测试 Pod（" + step.other + "）已运行" : "a test pod for " + step.other + " ran";
   if (step.is == outcome::unknown)
@@ -205,7 +207,10 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
   for (std::size_t i = 0; i < report.nodes.size(); ++i) {
     auto& node = report.nodes[i];
     const auto* mode = reconcilers::modules::offered_by(view.policy ? &*view.policy : nullptr).find(node.mode);
-    if (!mode || !worth_trying(node)) continue;
+    if (!mode || !worth_trying(node)) {
+      node.steps.push_back({verify::stage::allocation, outcome::skipped, verify::stage_code::none, {}, {}, {}});
+      continue;
+    }
     settings.runtime_class = runtime_class_of(view.policy, node.mode);
     auto tried = co_await try_allocation(transport, view.nodes[i], *mode, settings);
     if (!tried) co_return std::unexpected(tried.error());

@@ -89,6 +89,11 @@ step failed(const std::string& reason, const std::string& unit) {
   return {stage::allocation, outcome::wrong, stage_code::allocation_failed, text::shown(reason, most_said), unit, {}};
 }
 
+step of_pod(step made, const kube::object_key& pod) {
+  made.pod = pod;
+  return made;
+}
+
 step judged(const pod_progress& last, const trial& trial, const std::string& unit) {
   if (last.ran) {
     if (!last.log) return {stage::allocation, outcome::unknown, stage_code::none, {}, unit, {}};
@@ -159,10 +164,17 @@ kube::task<step> try_allocation(kube::transport& transport, const reconcilers::v
   const auto tried = co_await try_pod(transport, options.ns, std::move(body),
                                       std::chrono::seconds(options.timeout_seconds), options.look_every, look_at);
   if (!tried) co_return std::unexpected(tried.error());
-  if (tried->refused) co_return failed(tried->refused->message, shown(unit));
+  const kube::object_key pod{options.ns, tried->pod};
+  if (tried->refused)
+    co_return step{stage::allocation,
+                   outcome::wrong,
+                   stage_code::test_pod_refused,
+                   text::shown(tried->refused->message, most_said),
+                   shown(unit),
+                   {}};
   if (tried->stopped)
     co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stopped; the test pod is removed", std::nullopt});
-  co_return judged(attempt.last, *tried, shown(unit));
+  co_return of_pod(judged(attempt.last, *tried, shown(unit)), pod);
 }
 
 }  // namespace cli

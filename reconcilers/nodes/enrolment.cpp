@@ -371,12 +371,14 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
     if (!done) co_return std::unexpected(done.error());
     if (!*done) co_return action::again(look_again);
   }
-  if (leaves || (!says_so && step.status)) {
-    const auto done = co_await write_status(name, uid, create, step.status);
-    if (!done) {
-      if (overtaken(done.error().code)) co_return action::again(look_again);
-      co_return std::unexpected(done.error());
-    }
+  kube::result<void> done;
+  if (leaves && object->mode == api::mode_status())
+    done = co_await own(name, uid);  // thousands of agents that report for the first time: one write for each
+  else if (leaves || (!says_so && step.status))
+    done = co_await write_status(name, uid, create, step.status);
+  if (!done) {
+    if (overtaken(done.error().code)) co_return action::again(look_again);
+    co_return std::unexpected(done.error());
   }
   tell(about, step, is);
   if (last) co_return co_await remove(*last);
@@ -467,15 +469,26 @@ void enrolment::tell(const controller::object_reference& about, const mode_step&
   }
 }
 
+kube::task<void> enrolment::own(std::string name, std::string uid) {
+  const kube::object_key key{{}, name};
+  const auto whole = object_of(name, uid);
+  const auto options = as_owner(api::names::node_field_owner);
+  auto answer = co_await client_.apply(kube::resources::accelerator_nodes, key, whole, options);
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  auto& wrote = written_[name];
+  wrote.status_version = kube::version_of(*answer);
+  wrote.time = settings_.now();
+  co_return kube::result<void>();
+}
+
 kube::task<void> enrolment::write_status(std::string name, std::string uid, bool create,
                                          std::optional<api::mode_status> status) {
   const auto& type = kube::resources::accelerator_nodes;
   const kube::object_key key{{}, name};
   const auto options = as_owner(api::names::node_field_owner);
   if (create) {
-    const auto whole = object_of(name, uid);
-    auto answer = co_await client_.apply(type, key, whole, options);
-    if (!answer) co_return std::unexpected(std::move(answer.error()));
+    auto done = co_await own(name, uid);
+    if (!done) co_return std::unexpected(std::move(done.error()));
   }
   const auto body = status ? status_of(name, *status) : bare(name);
   auto answer = co_await client_.apply_status(type, key, body, options);

@@ -103,6 +103,8 @@ class enrolment final : public controller::reconciler {
   kube::task<bool> write(const kube::node& node, const nlohmann::json& patch);
   kube::task<std::optional<controller::milliseconds>> evict(std::vector<holder> pods);
   void tell(const controller::object_reference& about, const mode_step& step, const node_state& is);
+  /// Makes the object, or the agent's object ours: it goes with the node from then on.
+  kube::task<void> own(std::string name, std::string uid);
   /// Without a status nothing of the operator stays in the object.
   kube::task<void> write_status(std::string name, std::string uid, bool create, std::optional<api::mode_status> status);
   kube::task<controller::action> remove(const api::accelerator_node& object);

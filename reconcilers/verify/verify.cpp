@@ -124,6 +124,8 @@ class node_walker {
     const bool explained = unfit || halted_ || !ready() || is_wrong(plugin_step) || is_wrong(others_step) ||
                            is_wrong(resources_step) || plugin_explained_;
     step.push_back(enrolment(explained));
+    if (!is_.old_report.empty())
+      step.push_back({stage::agent, outcome::warning, stage_code::agent_gone, is_.old_report, {}, {}});
     std::ranges::copy(rows, std::back_inserter(step));
     step.insert(step.end(), {label_step, plugin_step, others_step, resources_step});
     for (auto& pod : pods(resources_step.is == outcome::good)) step.push_back(std::move(pod));

@@ -40,6 +40,7 @@ struct node_view {
   std::vector<claim> claims;
   foreign_pods foreign;
   std::vector<api::reported_card> cards;  ///< the agent's; empty: none reports
+  std::string old_report;                 ///< why the report is old; empty: it is not, or there is none
 };
 
 struct leader_view {
@@ -77,6 +78,7 @@ enum class stage : std::uint8_t {
   node,
   module,
   enrolment,
+  agent,  ///< there where its report is old
   preflight,
   module_label,
   plugin,
@@ -122,6 +124,7 @@ enum class stage_code : std::uint8_t {
   change_under_way,
   stuck,
   rolled_back,
+  agent_gone,
   preflight_failed,
   module_label_missing,
   module_label_other,
@@ -164,6 +167,7 @@ struct step {
   std::optional<preflight_row> row;
   std::string other_zh = {};               ///< `other` in Chinese where it is one of our sentences; empty: the same
   std::optional<agent_row> reported = {};  ///< a check that the agent judged
+  kube::object_key pod = {};               ///< that was tried, and whose events say more
 };
 
 struct node_walk {

@@ -38,6 +38,7 @@ constexpr std::array<stage_row, static_cast<std::size_t>(stage::allocation) + 1>
   {stage::node, {"node", "节点"}, {"Ready, and takes new pods", "Ready，可调度"}},
   {stage::module, {"module", "模块"}, {"{value} is on in AcceleratorPolicy default", "{value} 已在 AcceleratorPolicy default 中启用"}},
   {stage::enrolment, {"enrolment", "接入"}, {"{value}, mode {other}", "{value}，模式 {other}"}},
+  {stage::agent, {"agent", "代理"}, {"{value}", "{value}"}},
   {stage::preflight, {"preflight", "预检"}, {"{value}", "{value}"}},
   {stage::module_label, {"module-label", "模块标签"}, {"quartermaster.io/module={value}", "quartermaster.io/module={value}"}},
   {stage::plugin, {"plugin", "插件"}, {"pod {value} is ready", "Pod {value} 已就绪"}},
@@ -122,6 +123,9 @@ constexpr std::array<code_row, code_count> codes{{
   {stage_code::rolled_back, "rolled_back",
    {"the change was given up, the node is {value}: {other}", "模式切换已放弃，节点仍为 {value}：{other}"},
    {"fix the cause; the operator tries again by itself, at once when the label or the policy changes", "请排除原因；Operator 会自动重试，标签或策略变更时立即重试"}},
+  {stage_code::agent_gone, "agent_gone",
+   {"the report of this node is old: {value}", "该节点的报告已过期：{value}"},
+   {"kubectl describe node {node} and the pods of DaemonSet quartermaster-agent show why; kubectl delete anode {node} removes the report where no agent is wanted", "请查看 kubectl describe node {node} 与 DaemonSet quartermaster-agent 的 Pod；不再需要代理时，kubectl delete anode {node} 可删除该报告"}},
   {stage_code::preflight_failed, "preflight_failed", {"", ""}, {"", ""}},
   {stage_code::module_label_missing, "module_label_missing",
    {"label quartermaster.io/module={value} is gone, so no plugin runs here", "标签 quartermaster.io/module={value} 已丢失，插件不会在此运行"},
@@ -161,7 +165,7 @@ constexpr std::array<code_row, code_count> codes{{
    {"kubectl taint node {node} quartermaster.io/switching-", "kubectl taint node {node} quartermaster.io/switching-"}},
   {stage_code::allocation_failed, "allocation_failed",
    {"a test pod for {other} did not run: {value}", "测试 Pod（{other}）未能运行：{value}"},
-   {"kubectl get events -A --field-selector reason=FailedScheduling", "kubectl get events -A --field-selector reason=FailedScheduling"}},
+   {"kubectl get events -n {namespace} --field-selector involvedObject.name={pod}", "kubectl get events -n {namespace} --field-selector involvedObject.name={pod}"}},
   {stage_code::allocation_sees_nothing, "allocation_sees_nothing",
    {"a test pod for {other} ran and sees no card", "测试 Pod（{other}）已运行，但看不到卡"},
    {"nvidia-ctk and the container runtime's configuration on {node}: the plugin gave a card, and the runtime did not put it into the container", "请检查 {node} 上的 nvidia-ctk 与容器运行时配置：插件已分配卡，但运行时没有把它放入容器"}},
@@ -230,7 +234,9 @@ std::string filled(std::string_view text, const step& step, std::string_view nod
       text.remove_prefix(mark.size());
       return true;
     };
-    if (take("{value}", step.value) || take("{other}", other) || take("{node}", node)) continue;
+    if (take("{value}", step.value) || take("{other}", other) || take("{node}", node) || take("{pod}", step.pod.name) ||
+        take("{namespace}", step.pod.ns))
+      continue;
     out += '{';
     text.remove_prefix(1);
   }

@@ -48,7 +48,6 @@ func TestS5_the_agent_takes_no_privilege_that_its_metrics_do_not_need(t *testing
 		has    []string
 	}{
 		{"", nil},
-		{"processes: true, " + folder, nil},
 		{"port: 9402", []string{pods, port}},
 		{"port: 9402, processes: true", []string{pods, port, host}},
 		{"port: 9402, " + folder, []string{pods, port, root, socket, asks}},
@@ -68,8 +67,15 @@ func TestS5_the_agent_takes_no_privilege_that_its_metrics_do_not_need(t *testing
 			t.Errorf("agent.metrics {%s}: a capability", row.values)
 		}
 	}
-	if _, err := Template("agent: {enabled: true, metrics: {podMonitor: {enabled: true}}}"); err == nil || !strings.Contains(err.Error(), "set agent.metrics.port=9402") {
-		t.Errorf("a PodMonitor without a port: %v", err)
+	for _, row := range []struct{ values, refusal string }{
+		{"podMonitor: {enabled: true}", "agent.metrics.podMonitor.enabled is true, but agent.metrics.port is 0"},
+		{"processes: true", "agent.metrics.processes is set, but agent.metrics.port is 0"},
+		{folder, "agent.metrics.podResources is set, but agent.metrics.port is 0"},
+	} {
+		_, err := Template("agent: {enabled: true, metrics: {" + row.values + "}}")
+		if err == nil || !strings.Contains(err.Error(), row.refusal) || !strings.Contains(err.Error(), "set agent.metrics.port=9402") {
+			t.Errorf("agent.metrics {%s} without a port: %v", row.values, err)
+		}
 	}
 }
 

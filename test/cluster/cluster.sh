@@ -60,7 +60,7 @@ case $verb in
   *) wrong "unknown verb '$verb'" ;;
 esac
 
-name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_nodes=0 node= apiserver_args=() kcm_args=() all= component= signal=TERM
+name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_nodes= node= apiserver_args=() kcm_args=() all= component= signal=TERM
 lines=20 follow= namespace= serviceaccount= duration=1h token_file= words=()
 takes() { [[ " $1 " == *" $verb "* ]] || wrong "'$verb' does not take $2"; }
 while (($#)); do
@@ -99,9 +99,12 @@ done
 number() { [[ $2 =~ ^[0-9]{1,6}$ ]] || wrong "$1 needs a number, not '$2'"; }
 [[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || wrong "--name '$name' must be lower case letters, digits and dashes, 41 at most"
 [[ " ${k8s_minors[*]} " == *" $minor "* ]] || wrong "--k8s '$minor' is not one of: ${k8s_minors[*]}"
-number --nodes "$nodes"; number --lines "$lines"; number --real-nodes "$real_nodes"
-((10#$real_nodes <= most_nodes)) || wrong "--real-nodes $real_nodes is too many: 1 to $most_nodes"
-real_nodes=$((10#$real_nodes))
+number --nodes "$nodes"; number --lines "$lines"
+if [[ -n $real_nodes ]]; then
+  number --real-nodes "$real_nodes"
+  ((10#$real_nodes >= 1 && 10#$real_nodes <= most_nodes)) || wrong "--real-nodes $real_nodes is none of 1 to $most_nodes; without the option there are none"
+fi
+real_nodes=$((10#${real_nodes:-0}))
 [[ -z $node || $node =~ ^real-[1-$most_nodes]$ ]] || wrong "--node '$node' is not real-1 to real-$most_nodes"
 if [[ -n $port ]]; then number --port "$port"; ((port > 0 && port < 65536)) || wrong "--port $port is not a port"; fi
 ((nodes == 0)) || [[ -n $kwok ]] || wrong "--nodes needs KWOK: without it no node becomes Ready"

@@ -33,6 +33,7 @@ control_plane_checks() {
   check "an unknown option is refused in one line"     refuses "unknown option '--nods'" ./cluster.sh up --nods 3
   check "an unknown Kubernetes version names those there are" refuses "not one of: 1.36 1.30" ./cluster.sh up --k8s 1.29
   check "an option of another verb is refused"         refuses "'down' does not take --port" ./cluster.sh down --port 1
+  check "no real node at all is refused"               refuses "--real-nodes 0 is none of 1 to" ./cluster.sh up --real-nodes 0
   check "an unknown component is refused"              refuses "not a component" ./cluster.sh restart kube-proxies
   check "a name that is a path is refused"             refuses "lower case" ./cluster.sh up --name ../x
   check "down --all is refused where others may have clusters" refuses "clusters that others started" env -u QUARTERMASTER_CLUSTERS ./cluster.sh down --all

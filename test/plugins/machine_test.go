@@ -50,8 +50,9 @@ func openMachine(t *testing.T, fixture string, change func(node object), modules
 	t.Helper()
 	c := &kit.Cluster{Name: fmt.Sprintf("plugins-%d", os.Getpid())}
 	t.Cleanup(func() { must(t, c.Down()) })
-	c, err := kit.Up(ctx, c.Name, kit.Minor(), "--real-node")
-	must(t, err)
+	up, err := kit.Up(ctx, c.Name, kit.Minor(), "--real-node")
+	must(t, err) // there is no cluster then, and what has come up of it is taken down by its name
+	c = up
 	m := &machine{t: t, folder: t.TempDir(), fixture: fixture}
 	m.driver(c, fixture, change)
 	m.runtime(c)

@@ -239,6 +239,24 @@ TEST(hostile_files, of_many_entries_are_read_in_part) {
   for (const auto& spec : *seen.cdi) EXPECT_LE(std::max(spec.devices.size(), spec.drivers.size()), 256U);
 }
 
+TEST(hostile_files, an_absolute_link_begins_at_the_root) {
+  const tree node, elsewhere;
+  elsewhere.put("secret", "of this machine");
+  node.put("etc/inside", "of the node");
+  node.link("etc/link", "/etc/inside");
+  node.link("etc/out", (elsewhere.root / "secret").string());
+  node.link("etc/folder", "/");
+  const files seen(node.root.string());
+  if (!seen.text("/etc/link")->has_value()) GTEST_SKIP() << "this kernel has no openat2";
+  EXPECT_EQ(**seen.text("/etc/link"), "of the node");
+  EXPECT_EQ(*seen.mode("/etc/link"), 0644U);
+  EXPECT_EQ(seen.target("/etc/link"), "/etc/inside");
+  EXPECT_EQ(seen.link_name("/etc/out"), "secret");
+  EXPECT_EQ(seen.text("/etc/out").error(), "/etc/out is a link to what is not mounted");
+  EXPECT_EQ(seen.target("/etc/out"), "");
+  EXPECT_EQ(*seen.names("/etc/folder"), std::vector<std::string>{"etc"});
+}
+
 TEST(hostile_files, a_link_that_leads_out_of_the_mounts_is_unknown_and_not_missing) {
   const good_node node;
   node.link("etc/containerd", "/opt/somewhere/containerd");

@@ -48,7 +48,7 @@ class tree {
     put(path + "/class", class_code + "\n");
     put(path + "/numa_node", std::to_string(numa) + "\n");
     bind(address, path, driver);
-    link("sys/bus/pci/devices/" + address, (root / path).string());
+    link("sys/bus/pci/devices/" + address, "../../../devices/" + place + "/" + address);
   }
   void bind(const std::string& address, const std::string& path, const std::string& driver) const {
     const auto link_path = path.empty() ? "sys/bus/pci/devices/" + address + "/driver" : path + "/driver";
@@ -56,12 +56,14 @@ class tree {
     std::filesystem::remove(root / link_path, ignored);
     if (driver.empty() || !std::filesystem::exists((root / link_path).parent_path())) return;
     folder("sys/bus/pci/drivers/" + driver);
-    std::filesystem::create_symlink(root / "sys/bus/pci/drivers" / driver, root / link_path);
+    const auto folder_path = std::filesystem::canonical((root / link_path).parent_path());
+    const auto target = std::filesystem::relative(root / "sys/bus/pci/drivers" / driver, folder_path);
+    std::filesystem::create_symlink(target, root / link_path);
   }
   void adapter(const std::string& name, const std::string& address, const std::string& state = "4: ACTIVE") const {
     const auto path = "sys/class/infiniband/" + name;
     put(path + "/ports/1/state", state + "\n");
-    link(path + "/device", (root / "sys/bus/pci/devices" / address).string());
+    link(path + "/device", "/sys/bus/pci/devices/" + address);
   }
 
   /// The driver, loaded, with that many cards.

@@ -3,6 +3,8 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +23,7 @@ func aNode(t *testing.T, name string) {
 	t.Helper()
 	kubectl(t, fmt.Sprintf(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": %q}}`, name), "apply", "-f", "-")
 	kubectl(t, fmt.Sprintf(`{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": {"name": %q}}`, name), "apply", "-f", "-")
-	kubectl(t, fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "agent-%[1]s"}, "spec": {"nodeName": %[1]q, "serviceAccountName": "quartermaster-agent",
+	kubectl(t, fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "agent-%[1]s", "labels": {"app.kubernetes.io/name": "quartermaster-agent"}}, "spec": {"nodeName": %[1]q, "serviceAccountName": "quartermaster-agent",
 		"automountServiceAccountToken": false, "containers": [{"name": "agent", "image": "none.test/none:1"}]}}`, name), "apply", "-n", namespace, "-f", "-")
 	t.Cleanup(func() {
 		kubectl(t, "", "delete", "pod", "agent-"+name, "-n", namespace, "--ignore-not-found", "--grace-period=0", "--force")
@@ -75,6 +77,8 @@ func TestS5_an_agent_writes_about_its_own_node_and_only_its_own_fields(t *testin
 		{"gpu-1", `{"runtimeFix": {"result": "Done"}}`, "status.runtimeFix belongs to the operator"},
 		{"gpu-1", `{"requestedMode": "vgpu"}`, "status.requestedMode belongs to the operator"},
 		{"gpu-1", `{"conditions": [{"type": "Ready", "status": "False", "reason": "R", "message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}`,
+			"a condition belongs to the operator"},
+		{"gpu-1", `{"conditions": [{"type": "AgentReporting", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}`,
 			"a condition belongs to the operator"},
 	} {
 		code, message := one.report(t, row.node, row.status)
@@ -145,6 +149,110 @@ func statusOf(t *testing.T, node string) (out reported) {
 		}
 	}
 	return
+}
+
+// setReady plays the kubelet.
+func setReady(t *testing.T, pod, ready string) {
+	t.Helper()
+	kubectl(t, "", "patch", "pod", pod, "-n", namespace, "--subresource=status", "--type=merge", "-p",
+		fmt.Sprintf(`{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": %q}]}}`, ready))
+}
+
+// The pod of an agent goes: its report is called old, and nothing of it is taken back. The pod comes back: the report is fresh again.
+func TestS1_the_report_of_an_agent_that_is_gone_is_called_old(t *testing.T) {
+	installed(t, "agent.enabled=true", "replicaCount=0")
+	aNode(t, "gpu-1")
+	kubectl(t, "", "label", "node", "gpu-1", "nvidia-device-enable=pgpu")
+	kubectl(t, `{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": {"name": "gpu-2"}}`, "apply", "-f", "-") // never had an agent
+	kubectl(t, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-2"}}`, "apply", "-f", "-")
+	t.Cleanup(func() { kubectl(t, "", "delete", "node,acceleratornode", "gpu-2", "--ignore-not-found") })
+	agent, _ := agentOf(t, "gpu-1")
+	const report = `{"cards": [{"uuid": "GPU-a", "health": "Healthy"}, {"uuid": "GPU-b", "health": "XID 48"}], "driver": {"version": "550.90.07", "boot": "one"},
+		"preflight": [{"check": "cdi", "state": "failed", "found": "f", "remedy": "r"}, {"check": "cuda", "state": "ok"}],
+		"conditions": [{"type": "CardsHealthy", "status": "False", "reason": "CardUnhealthy", "message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}`
+	soon(t, "the agent may report", func() bool { code, _ := agent.report(t, "gpu-1", report); return code == 200 })
+	setReady(t, "agent-gpu-1", "True")
+	metrics := operates(t, "--agent-grace", "4")
+	series := func(name string) string {
+		answer, err := http.Get("http://" + metrics + "/metrics")
+		if err != nil {
+			return err.Error()
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		for line := range strings.Lines(string(text)) {
+			if value, is := strings.CutPrefix(line, name+" "); is {
+				return strings.TrimSpace(value)
+			}
+		}
+		return ""
+	}
+	soon(t, "checks that failed are counted", func() bool { return series(`quartermaster_preflight_failed_nodes{check="cdi"}`) == "1" })
+	says := func() string {
+		status, reason, _ := statusOf(t, "gpu-1").condition("AgentReporting")
+		return strings.TrimSpace(status + " " + reason)
+	}
+	stays := func(what, wanted string, window time.Duration) {
+		t.Helper()
+		for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+			if is := says(); is != wanted {
+				t.Fatalf("%s: AgentReporting is %q, expected %q", what, is, wanted)
+			}
+		}
+	}
+	stays("while the agent runs", "", 5*time.Second)
+	setReady(t, "agent-gpu-1", "False")
+	stays("while a new pod of the agent comes", "", 2*time.Second)
+	setReady(t, "agent-gpu-1", "True")
+	stays("after it has come", "", 5*time.Second)
+
+	kubectl(t, "", "delete", "pod", "agent-gpu-1", "-n", namespace, "--grace-period=0", "--force")
+	began := time.Now()
+	soon(t, "the report is old", func() bool { return says() == "False AgentGone" })
+	if took := time.Since(began); took < 3*time.Second {
+		t.Errorf("called old after %s, and 4 s are the grace", took)
+	}
+	is := statusOf(t, "gpu-1")
+	if len(is.Cards) != 2 || is.Cards[1].Health != "XID 48" || is.Driver.Version != "550.90.07" || len(is.Preflight) != 2 {
+		t.Errorf("the report is not as the agent left it: %+v", is)
+	}
+	if _, _, message := is.condition("AgentReporting"); !strings.HasPrefix(message, "no agent has run on this node since 20") || !strings.Contains(message, "kubectl delete anode gpu-1") {
+		t.Errorf("the message: %s", message)
+	}
+	if status, _, _ := statusOf(t, "gpu-2").condition("AgentReporting"); status != "" {
+		t.Errorf("a node that never had an agent is called %s", status)
+	}
+	soon(t, "the metric", func() bool { return series("quartermaster_agent_gone_nodes") == "1" })
+	events := func(reason string) string {
+		return kubectl(t, "", "get", "events", "-n", "default", "--field-selector", "reason="+reason, "-o", "jsonpath={range .items[*]}{.involvedObject.name}{\" \"}{end}")
+	}
+	soon(t, "an event", func() bool { return events("AgentGone") == "gpu-1" })
+	if out, _ := run(operator, "", "verify", "gpu-1"); !strings.Contains(out, "the report of this node is old: no agent has run on this node since") {
+		t.Errorf("verify: %s", out)
+	}
+	if out, _ := run(operator, "", "inspect", "nodes"); !strings.Contains(out, "AgentGone") {
+		t.Errorf("inspect nodes: %s", out)
+	}
+	stays("while it is gone", "False AgentGone", 3*time.Second)
+
+	aNode(t, "gpu-1")
+	setReady(t, "agent-gpu-1", "True")
+	began = time.Now()
+	soon(t, "the agent is back", func() bool { return says() == "True AgentRuns" })
+	if took := time.Since(began); took < 8*time.Second {
+		t.Errorf("called fresh after %s; a pod that crashes again and again is Ready for less than 10 s", took)
+	}
+	soon(t, "the metric goes back", func() bool { return series("quartermaster_agent_gone_nodes") == "0" })
+
+	// What docs/agent.md says of a fleet whose agents are switched off: the report goes, and the operator's part comes back.
+	kubectl(t, "", "delete", "pod", "agent-gpu-1", "-n", namespace, "--grace-period=0", "--force")
+	kubectl(t, "", "delete", "anode", "gpu-1")
+	soon(t, "the operator's part is back", func() bool {
+		return kubectl(t, "", "get", "anode", "gpu-1", "--ignore-not-found", "-o", "jsonpath={.status.phase}") != ""
+	})
+	if is := statusOf(t, "gpu-1"); len(is.Cards) != 0 || len(is.Preflight) != 0 || says() != "" {
+		t.Errorf("after the report was removed: %+v", is)
+	}
 }
 
 // The program with the rights of the chart, and the stand-in for the card.

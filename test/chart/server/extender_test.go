@@ -179,17 +179,20 @@ func anAuthority(t *testing.T, name string) (certificate, key string) {
 	return signed(t, is, is, nil)
 }
 
-// operates starts an operator with the rights of the chart; where its extender listens.
-func operates(t *testing.T) (address string) {
+// extends starts an operator with an extender; where that listens.
+func extends(t *testing.T) (address string) {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = free.Addr().String()
-	free.Close()
+	address = "127.0.0.1:" + aFreePort(t)
+	operates(t, "--extender-address", address)
+	return
+}
+
+// operates starts an operator with the rights of the chart; where it serves metrics.
+func operates(t *testing.T, flags ...string) (metrics string) {
+	t.Helper()
+	metrics = "127.0.0.1:" + aFreePort(t)
 	file := kubeconfigOf(t, "quartermaster")
-	cmd := exec.Command(operator, "controller", "--kubeconfig", file, "-n", namespace, "--metrics-address", "127.0.0.1:0", "--extender-address", address)
+	cmd := exec.Command(operator, append([]string{"controller", "--kubeconfig", file, "-n", namespace, "--metrics-address", metrics}, flags...)...)
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -286,7 +289,7 @@ func TestF22_an_operator_starts_without_a_certificate_that_can_be_used_and_makes
 				kubectl(t, string(object), "create", "-f", "-")
 			}
 			began := time.Now()
-			address := operates(t)
+			address := extends(t)
 			for {
 				err := asks(t, address)
 				if err == nil {

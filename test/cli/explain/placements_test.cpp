@@ -171,6 +171,28 @@ TEST_F(placements_test, a_card_with_more_given_out_than_it_has_is_named) {
   EXPECT_THAT(out.str(), HasSubstr("More than there is: card a/0: 30720 MiB of 16384 are given out"));
 }
 
+TEST_F(placements_test, S1_nodes_with_an_old_report_are_named) {
+  api::accelerator_node report;
+  report.key.name = "a";
+  report.agent_reporting = "False";
+  cluster.cards.put(report);
+  cluster.pods.put(share("there", 90, 60, "a"));
+  cluster.pods.put(share("elsewhere", 90, 60, "b"));
+  cluster.pods.put(share("p", 20, 4));
+  const auto* sentence = "Cards are as an agent that is gone reported them last (quartermaster verify NODE): a\n";
+  EXPECT_EQ(explain("lab/there"), 0);
+  EXPECT_THAT(out.str(), HasSubstr(sentence));
+  out.str("");
+  EXPECT_EQ(explain("lab/p"), 3);
+  EXPECT_THAT(out.str(), HasSubstr(sentence));
+  out.str("");
+  EXPECT_EQ(explain("lab/elsewhere"), 0);
+  EXPECT_THAT(out.str(), testing::Not(HasSubstr("agent that is gone")));
+  out.str("");
+  EXPECT_EQ(explain("lab/there", "json"), 0);
+  EXPECT_EQ(json::parse(out.str())["oldReports"], json({"a"}));
+}
+
 TEST_F(placements_test, what_is_not_cards_is_said_to_be_the_schedulers) {
   cluster.pods.put(pod("plain", {container("main", {})}));
   cluster.pods.put(share("p", 20, 4));

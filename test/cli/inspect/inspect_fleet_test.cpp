@@ -157,6 +157,16 @@ TEST(inspect_fleet, json_is_stable_and_yaml_says_the_same) {
   EXPECT_EQ(*text::yaml::to_json(*yaml->documents.at(0)), nlohmann::json::parse(file("nodes.json")));
 }
 
+TEST(inspect_fleet, S1_an_old_report_is_called_so) {
+  auto cluster = small_fleet();
+  cluster.accelerators.at("gpu-1").agent_reporting = "False";
+  cluster.accelerators.at("gpu-2").agent_reporting = "True";
+  const auto table = printed(node_rows(cluster), "en", "table");
+  EXPECT_THAT(table, HasSubstr("Enrolled, AgentGone"));
+  EXPECT_THAT(table, testing::Not(HasSubstr("PodsHoldCards, AgentGone")));
+  EXPECT_EQ(nlohmann::json::parse(printed(node_rows(cluster), "en", "json"))["nodes"][0]["reportOld"], true);
+}
+
 TEST(inspect_fleet, every_module_of_the_catalogue_has_a_row) {
   EXPECT_EQ(module_rows(small_fleet()).size(), reconcilers::modules::catalogue().size());
 }

@@ -28,6 +28,15 @@ TEST(manual, has_every_command_with_its_options) {
   EXPECT_THAT(page, HasSubstr("(default: 15)"));
 }
 
+TEST(manual, refuses_what_is_no_date) {
+  for (const auto* text : {"", "today", "2026-1-31", "2026-02-30", "2026-01-31\n.SH X", "31.01.2026"}) {
+    testing::internal::CaptureStdout(), testing::internal::CaptureStderr();
+    EXPECT_EQ(run_program("quartermaster", {"man", "--date", text}), 2) << text;
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "") << text;
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is no date: YYYY-MM-DD")) << text;
+  }
+}
+
 TEST(manual, has_exit_codes_variables_and_files) {
   const auto page = manual();
   EXPECT_THAT(page, AllOf(HasSubstr(".SH EXIT STATUS\n"), HasSubstr("\\fBKUBECONFIG\\fR"),

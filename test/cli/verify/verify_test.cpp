@@ -457,6 +457,8 @@ TEST(verify_allocate, says_why_a_pod_does_not_run) {
     EXPECT_EQ(step.is, outcome::wrong);
     EXPECT_EQ(step.cause, stage_code::allocation_failed);
     EXPECT_EQ(step.value, reason);
+    EXPECT_THAT(remedy_of(step, "gpu-1", text::language::en),
+                testing::MatchesRegex("kubectl get events -n default --field-selector involvedObject.name=[a-z0-9-]+"));
     EXPECT_TRUE(server.removed);
   }
 }
@@ -466,6 +468,7 @@ TEST(verify_allocate, a_pod_that_may_not_be_made_is_a_finding) {
   server.made = recording_transport::refused(422, "Invalid", "spec.containers[0].image: Required value");
   const auto step = server.tried();
   EXPECT_EQ(step.is, outcome::wrong);
+  EXPECT_EQ(step.cause, stage_code::test_pod_refused) << "no events are of it";
   EXPECT_THAT(step.value, HasSubstr("Required value"));
   EXPECT_FALSE(server.removed);
 }

@@ -132,6 +132,18 @@ TEST(verify, S4_finds_nothing_wrong_with_a_healthy_cluster) {
       << "from the label to what pods can ask for";
 }
 
+TEST(verify, S1_an_old_report_is_a_warning) {
+  cluster cluster;
+  cluster.first().old_report = "no agent has run on this node since 2026-07-01T00:00:00Z";
+  EXPECT_THAT(cluster.wrong(), IsEmpty());
+  const auto steps = cluster.walked().nodes.front().steps;
+  const auto found = std::ranges::find(steps, stage::agent, &step::position);
+  ASSERT_NE(found, steps.end());
+  EXPECT_EQ(found->is, outcome::warning);
+  EXPECT_EQ(text_of(*found, language::en),
+            "the report of this node is old: no agent has run on this node since 2026-07-01T00:00:00Z");
+}
+
 TEST(verify, S4_says_whether_pods_are_held_to_the_declarations) {
   cluster cluster;
   const auto describe = [&](const char* status, const char* reason) {

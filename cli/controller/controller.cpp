@@ -46,6 +46,7 @@
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/resource_rules.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/nodes/card_labeler.hpp"
 #include "reconcilers/nodes/enrolment.hpp"
 #include "reconcilers/nodes/restore.hpp"
 #include "reconcilers/own_scheduler/scheduler.hpp"
@@ -250,6 +251,9 @@ class operator_program {
     wake(accelerator_nodes_, enrolment_, enrolling_);
     wake(nodes_, restore_, restoring_);
     wake(accelerator_nodes_, restore_, restoring_);
+    wake(policies_, labeler_, labeling_);
+    wake(nodes_, labeler_, labeling_);
+    wake(accelerator_nodes_, labeler_, labeling_);
     wake(policies_, rollouts_, rolling_);
     wake(daemon_sets_, rollouts_, rolling_);
     wake(nodes_, rollouts_, rolling_);
@@ -278,7 +282,8 @@ class operator_program {
     nodes_.observe([this](const kube::node* before, const kube::node* after) {
       if (is_control_plane_node(before) != is_control_plane_node(after)) report();
     });
-    for (auto* runner : {&governing_, &enrolling_, &restoring_, &rolling_, &judging_, &compiling_, &scheduling_})
+    for (auto* runner :
+         {&governing_, &enrolling_, &restoring_, &labeling_, &rolling_, &judging_, &compiling_, &scheduling_})
       manager_.add_runner(*runner);
   }
 
@@ -478,6 +483,7 @@ class operator_program {
                                      .wake = [this](const kube::object_key& node) { enrolling_.add(node); },
                                      .isolates = [this] { return dedicated_.isolates(); }}};
   reconcilers::card_restore restore_{nodes_, accelerator_nodes_, client_, events_};
+  reconcilers::card_labeler labeler_{nodes_, accelerator_nodes_, policies_, client_};
   reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
                                   client_,
                                   events_,
@@ -514,6 +520,7 @@ class operator_program {
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
   controller::runner restoring_{loop_, restore_, running_};
+  controller::runner labeling_{loop_, labeler_, running_};
   controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
   controller::runner judging_{loop_, custom_resource_, running_};
   controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};

@@ -32,6 +32,7 @@ json to_json(const kube::node& node) {
   }
   return {{"meta", golden::meta_to_json(node)},
           {"unschedulable", node.unschedulable},
+          {"has_gpu_discovery", node.has_gpu_discovery},
           {"taints", taints},
           {"ready", ready[static_cast<int>(node.ready)]},
           {"ready_since", node.ready_since},

@@ -51,8 +51,8 @@ kube::task<void> write_card_labels(kube::client& client, kube::node node, label_
   if (step.is_idle) co_return kube::result<void>();
   const auto key = node.key;
   if (!step.handed_over.empty()) {
-    // Who stops to apply a label that no one else applies removes it. Node Feature Discovery does not apply, and a label
-    // that has its value already is not written by it: pods would wait until its next turn, for up to an hour.
+    // Who stops to apply a label that no one else applies removes it. Node Feature Discovery does not apply, and a
+    // label that has its value already is not written by it: pods would wait until its next turn, for up to an hour.
     const auto body = body_of(node, step.handed_over, {});
     const auto options = as_owner(handed_over_labels_owner);
     auto answer = co_await client.apply(kube::resources::nodes, key, body, options);
@@ -66,12 +66,11 @@ kube::task<void> write_card_labels(kube::client& client, kube::node node, label_
     auto answer = co_await client.apply(kube::resources::nodes, key, body, options);
     if (answer) co_return kube::result<void>();
     if (answer.error().code == kube::errc::not_found) co_return kube::result<void>();
-    const auto dropped = answer.error().code == kube::errc::conflict
-                             ? std::erase_if(step.labels,
-                                             [&](const auto& label) {
-                                               return names_label(answer.error().message, label.first);
-                                             })
-                             : 0;
+    const auto dropped =
+        answer.error().code == kube::errc::conflict
+            ? std::erase_if(step.labels,
+                            [&](const auto& label) { return names_label(answer.error().message, label.first); })
+            : 0;
     if (dropped == 0) co_return std::unexpected(std::move(answer.error()));
     step.record = record_of(step.labels, step.withheld);
   }

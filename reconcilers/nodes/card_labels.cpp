@@ -124,8 +124,7 @@ void add_discovery(const api::accelerator_node& report, const cards& cards, labe
     }
   }
   const auto product = product_of(cards.front().model);
-  if (product.empty() || !all_have(&api::reported_card::model) ||
-      std::ranges::any_of(cards, &api::reported_card::mig))
+  if (product.empty() || !all_have(&api::reported_card::model) || std::ranges::any_of(cards, &api::reported_card::mig))
     return;
   add(out, "nvidia.com/gpu.product", product);
   add(out, "nvidia.com/gpu.count", std::to_string(cards.size()));

@@ -53,7 +53,8 @@ struct applied_node {
           if (differs && other != owner) conflicts += " " + field;
       }
     if (!conflicts.empty())
-      return recording_transport::refused(409, "Conflict", "Apply failed: conflict with \"other\" using v1:" + conflicts);
+      return recording_transport::refused(409, "Conflict",
+                                          "Apply failed: conflict with \"other\" using v1:" + conflicts);
     for (const auto* part : {"labels", "annotations"}) {
       auto& held = part == std::string("labels") ? labels : annotations;
       const auto wanted = metadata.value(part, json::object());
@@ -103,11 +104,12 @@ class labeling : public testing::Test {
     policies.put(std::move(policy));
   }
   void report(int count, const std::string& owner = uid) {
-    json object = {{"metadata",
-                    {{"name", "gpu-1"},
-                     {"uid", uid},
-                     {"ownerReferences", {{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "gpu-1"}, {"uid", owner}}}}}},
-                   {"status", {{"cards", json::array()}}}};
+    json object = {
+        {"metadata",
+         {{"name", "gpu-1"},
+          {"uid", uid},
+          {"ownerReferences", {{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "gpu-1"}, {"uid", owner}}}}}},
+        {"status", {{"cards", json::array()}}}};
     for (int i = 0; i < count; ++i)
       object["status"]["cards"].push_back(
           {{"uuid", "GPU-" + std::to_string(i)}, {"index", i}, {"model", "Tesla T4"}, {"memoryMiB", 15360}});

@@ -57,7 +57,8 @@ TEST_P(fixtures, S60_values_are_those_of_gpu_feature_discovery) {
       << "what is not ours to say";
 }
 
-INSTANTIATE_TEST_SUITE_P(nvml, fixtures, testing::Values("a100x8", "h100x8", "l40s", "rtx4090", "t4", "t4_pair", "v100"),
+INSTANTIATE_TEST_SUITE_P(nvml, fixtures,
+                         testing::Values("a100x8", "h100x8", "l40s", "rtx4090", "t4", "t4_pair", "v100"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(card_labels, of_cards_that_mig_has_cut_say_no_model) {
@@ -81,10 +82,9 @@ TEST(card_labels, say_only_what_all_cards_have) {
 }
 
 TEST(card_labels, S60_of_ack_are_those_that_its_nodes_have) {
-  EXPECT_THAT(card_labels(report_of("t4_pair"), ack),
-              ElementsAre(Pair("aliyun.accelerator/nvidia_count", "2"),
-                          Pair("aliyun.accelerator/nvidia_mem", "15360MiB"),
-                          Pair("aliyun.accelerator/nvidia_name", "Tesla-T4")));
+  EXPECT_THAT(card_labels(report_of("t4_pair"), ack), ElementsAre(Pair("aliyun.accelerator/nvidia_count", "2"),
+                                                                  Pair("aliyun.accelerator/nvidia_mem", "15360MiB"),
+                                                                  Pair("aliyun.accelerator/nvidia_name", "Tesla-T4")));
 }
 
 TEST(card_labels, of_gpu_manager_are_the_second_word_of_three) {
@@ -128,10 +128,10 @@ TEST(card_labels, of_versions_with_two_parts_have_an_empty_revision) {
 TEST(card_labels, name_each_family_of_cards) {
   auto report = report_of("t4");
   const std::pair<const char*, const char*> rows[] = {
-      {"1.3", "tesla"},   {"2.0", "fermi"},   {"3.7", "kepler"}, {"5.2", "maxwell"},     {"6.1", "pascal"},
-      {"7.0", "volta"},   {"7.2", "volta"},   {"7.5", "turing"}, {"8.0", "ampere"},      {"8.6", "ampere"},
-      {"8.9", "ada-lovelace"}, {"9.0", "hopper"}, {"10.0", "blackwell"}, {"12.0", "blackwell"}, {"13.0", "rubin"},
-      {"4.0", "undefined"}, {"11.0", "undefined"}};
+      {"1.3", "tesla"},        {"2.0", "fermi"},     {"3.7", "kepler"},     {"5.2", "maxwell"},    {"6.1", "pascal"},
+      {"7.0", "volta"},        {"7.2", "volta"},     {"7.5", "turing"},     {"8.0", "ampere"},     {"8.6", "ampere"},
+      {"8.9", "ada-lovelace"}, {"9.0", "hopper"},    {"10.0", "blackwell"}, {"12.0", "blackwell"}, {"13.0", "rubin"},
+      {"4.0", "undefined"},    {"11.0", "undefined"}};
   for (const auto& [capability, family] : rows) {
     report.cards[0].compute_capability = capability;
     EXPECT_EQ(card_labels(report, discovery).at("nvidia.com/gpu.family"), family) << capability;

@@ -115,7 +115,7 @@ void add_discovery(const api::accelerator_node& report, const cards& cards, labe
   add_versions(report, out);
   if (all_have(&api::reported_card::compute_capability)) {
     const auto capability = split(cards.front().compute_capability, '.');
-    const auto major = number_of(capability.front());
+    const auto major = capability.size() == 2 ? number_of(capability.front()) : std::nullopt;
     const auto minor = capability.size() == 2 ? number_of(capability.back()) : std::nullopt;
     if (major && minor) {
       add(out, "nvidia.com/gpu.family", std::string(family_of(*major, *minor)));
@@ -187,13 +187,13 @@ card_label_step next_card_labels(const kube::node& node, const label_values& wan
   };
   for (const auto& [key, value] : wanted) {
     const auto present = node.labels.find(key);
-    const auto ours = before.find(key);
+    const auto written = before.find(key);
     if (is_discovered(key)) continue;
-    if (ours == before.end()) {
+    if (written == before.end()) {
       if (!present) out.labels.emplace(key, value);
     } else if (!present) {
       out.withheld.push_back(key);
-    } else if (*present == ours->second) {
+    } else if (*present == written->second) {
       out.labels.emplace(key, value);
     }
   }

@@ -3,8 +3,8 @@
 // these programs would write. The node's agent reports the cards; it has no right on Nodes. Pure: what the labels are,
 // and which of them are ours to write. card_labeler.hpp writes.
 //
-// A label belongs to whoever wrote it first. One of our annotations repeats what we wrote. A label that differs from
-// it is someone else's from then on, and one that is gone was removed by someone: it stays away.
+// A label belongs to the one who wrote it first. One of our annotations repeats what we wrote. A label that differs
+// from it is someone else's from then on, and one that is gone was removed by someone: it stays away.
 
 #include <map>
 #include <optional>

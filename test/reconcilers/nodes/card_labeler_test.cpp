@@ -276,7 +276,7 @@ TEST_F(labeling, looks_at_a_node_again_only_where_something_of_it_changed) {
   after.has_gpu_discovery = true;
   EXPECT_THAT(subject.affected_by(&before, &after), ElementsAre(key));
   reports.erase(key);
-  EXPECT_THAT(subject.affected_by(&before, &after), IsEmpty()) << "no agent, and nothing of ours";
+  EXPECT_THAT(subject.affected_by(&before, &after), IsEmpty()) << "no agent, and no label that we wrote";
 }
 
 }  // namespace

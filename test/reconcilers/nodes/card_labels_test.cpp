@@ -43,18 +43,18 @@ label_values recorded(const std::string& fixture) {
 class fixtures : public testing::TestWithParam<const char*> {};
 
 TEST_P(fixtures, S60_values_are_those_of_gpu_feature_discovery) {
-  const auto ours = card_labels(report_of(GetParam()), discovery);
-  const auto theirs = recorded(GetParam());
-  EXPECT_THAT(ours, testing::SizeIs(18));
-  for (const auto& [key, value] : ours) EXPECT_THAT(theirs, testing::Contains(Pair(key, value)));
+  const auto labels = card_labels(report_of(GetParam()), discovery);
+  const auto found = recorded(GetParam());
+  EXPECT_THAT(labels, testing::SizeIs(18));
+  for (const auto& [key, value] : labels) EXPECT_THAT(found, testing::Contains(Pair(key, value)));
   std::set<std::string> rest;
-  for (const auto& [key, value] : theirs)
-    if (!ours.contains(key)) rest.insert(key);
+  for (const auto& [key, value] : found)
+    if (!labels.contains(key)) rest.insert(key);
   EXPECT_THAT(rest, testing::IsSubsetOf({"nvidia.com/gfd.timestamp", "nvidia.com/gpu.machine", "nvidia.com/gpu.mode",
                                          "nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy",
                                          "nvidia.com/mig.capable", "nvidia.com/mps.capable", "nvidia.com/vgpu.present",
                                          "nvidia.com/gpu.clique", "nvidia.com/gpu.cliqueid"}))
-      << "what is not ours to say";
+      << "what no report says";
 }
 
 INSTANTIATE_TEST_SUITE_P(nvml, fixtures,
@@ -62,23 +62,23 @@ INSTANTIATE_TEST_SUITE_P(nvml, fixtures,
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(card_labels, of_cards_that_mig_has_cut_say_no_model) {
-  const auto ours = card_labels(report_of("a100_mig"), discovery);
-  EXPECT_FALSE(ours.contains("nvidia.com/gpu.product"));
-  EXPECT_FALSE(ours.contains("nvidia.com/gpu.count"));
-  EXPECT_FALSE(ours.contains("nvidia.com/gpu.memory"));
-  const auto theirs = recorded("a100_mig");
-  for (const auto& [key, value] : ours) EXPECT_THAT(theirs, testing::Contains(Pair(key, value)));
-  EXPECT_EQ(ours.at("nvidia.com/gpu.family"), "ampere");
+  const auto labels = card_labels(report_of("a100_mig"), discovery);
+  EXPECT_FALSE(labels.contains("nvidia.com/gpu.product"));
+  EXPECT_FALSE(labels.contains("nvidia.com/gpu.count"));
+  EXPECT_FALSE(labels.contains("nvidia.com/gpu.memory"));
+  const auto found = recorded("a100_mig");
+  for (const auto& [key, value] : labels) EXPECT_THAT(found, testing::Contains(Pair(key, value)));
+  EXPECT_EQ(labels.at("nvidia.com/gpu.family"), "ampere");
 }
 
 TEST(card_labels, say_only_what_all_cards_have) {
   auto report = report_of("t4_pair");
   report.cards[1].model = "NVIDIA A10";
   report.cards[1].compute_capability = "8.6";
-  const auto ours = card_labels(report, discovery);
+  const auto labels = card_labels(report, discovery);
   for (const auto* key : {"gpu.product", "gpu.count", "gpu.memory", "gpu.family", "gpu.compute.major"})
-    EXPECT_FALSE(ours.contains(std::string("nvidia.com/") + key)) << key;
-  EXPECT_EQ(ours.at("nvidia.com/cuda.runtime-version.major"), "12");
+    EXPECT_FALSE(labels.contains(std::string("nvidia.com/") + key)) << key;
+  EXPECT_EQ(labels.at("nvidia.com/cuda.runtime-version.major"), "12");
 }
 
 TEST(card_labels, S60_of_ack_are_those_that_its_nodes_have) {
@@ -120,9 +120,9 @@ TEST(card_labels, leave_out_what_is_no_label_value) {
 TEST(card_labels, of_versions_with_two_parts_have_an_empty_revision) {
   auto report = report_of("t4");
   report.driver = "390.77";
-  const auto ours = card_labels(report, discovery);
-  EXPECT_EQ(ours.at("nvidia.com/cuda.driver-version.revision"), "");
-  EXPECT_EQ(ours.at("nvidia.com/cuda.driver-version.minor"), "77");
+  const auto labels = card_labels(report, discovery);
+  EXPECT_EQ(labels.at("nvidia.com/cuda.driver-version.revision"), "");
+  EXPECT_EQ(labels.at("nvidia.com/cuda.driver-version.minor"), "77");
 }
 
 TEST(card_labels, name_each_family_of_cards) {

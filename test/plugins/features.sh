@@ -9,7 +9,8 @@ usage() {
   cat <<'H'
 usage: QM_PLUGINS=FOLDER test/plugins/features.sh [--record]
 FOLDER has gpu-feature-discovery (README.md). It runs once per fixture, with the stand-in for the card, in a mount namespace. What it writes
-for Node Feature Discovery is compared with recorded/gfd, without the time and the name of the machine; --record writes it there.
+for Node Feature Discovery is compared with recorded/gfd, without the time and the name of the machine; --record writes it there. The
+stand-in is taken from QM_NVML, else from build/dev/nvml. run.sh calls this script, too.
 Exit code 77 and one line: this machine cannot run it.
 H
 }
@@ -35,7 +36,8 @@ if [[ -n $inside ]]; then # in the namespace of one fixture
 fi
 
 program=${QM_PLUGINS:-}/gpu-feature-discovery
-library=$root/build/dev/nvml/libnvidia-ml.so.1 smi=$root/build/dev/nvml/nvidia-smi
+nvml=${QM_NVML:-$root/build/dev/nvml}
+library=$nvml/libnvidia-ml.so.1 smi=$nvml/nvidia-smi
 [[ -x $program ]] || skip "no gpu-feature-discovery in QM_PLUGINS='${QM_PLUGINS:-}'"
 [[ -e $library && -e $smi ]] || skip "no stand-in for the card: ./dev build dev nvml_standin nvml_smi"
 ((EUID == 0)) || skip "not root"

@@ -38,6 +38,13 @@ bool names_label(std::string_view message, std::string_view key) {
   return false;
 }
 
+/// The node has gone (409), or another one has its name (422): the change comes here.
+bool is_overtaken(const kube::error& error) {
+  return error.code == kube::errc::not_found ||
+         (error.code == kube::errc::conflict && error.message.contains("uid mismatch")) ||
+         (error.code == kube::errc::invalid && error.message.contains("metadata.uid"));
+}
+
 /// Reports about an earlier node of the same name are void.
 bool is_about(const api::accelerator_node& report, const kube::node& node) {
   return std::ranges::none_of(report.owners,
@@ -56,8 +63,9 @@ kube::task<void> write_card_labels(kube::client& client, kube::node node, label_
     const auto body = body_of(node, step.handed_over, {});
     const auto options = as_owner(handed_over_labels_owner);
     auto answer = co_await client.apply(kube::resources::nodes, key, body, options);
-    // A conflict: the node has changed, and the change comes here.
-    if (!answer && answer.error().code == kube::errc::conflict) co_return kube::result<void>();
+    // A conflict: the label has changed, and the change comes here.
+    if (!answer && (answer.error().code == kube::errc::conflict || is_overtaken(answer.error())))
+      co_return kube::result<void>();
     if (!answer) co_return std::unexpected(std::move(answer.error()));
   }
   const auto options = as_owner(card_labels_owner);
@@ -65,7 +73,7 @@ kube::task<void> write_card_labels(kube::client& client, kube::node node, label_
     const auto body = body_of(node, step.labels, step.record);
     auto answer = co_await client.apply(kube::resources::nodes, key, body, options);
     if (answer) co_return kube::result<void>();
-    if (answer.error().code == kube::errc::not_found) co_return kube::result<void>();
+    if (is_overtaken(answer.error())) co_return kube::result<void>();
     const auto dropped =
         answer.error().code == kube::errc::conflict
             ? std::erase_if(step.labels,

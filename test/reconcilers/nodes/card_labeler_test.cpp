@@ -262,9 +262,44 @@ TEST_F(labeling, what_cannot_be_written_is_an_error) {
   show();
   EXPECT_FALSE(run(subject.reconcile(key)));
   transport.answer = [](const kube::request&) -> kube::result<kube::response> {
-    return recording_transport::refused(404, "NotFound");
+    return recording_transport::refused(409, "Conflict", "metadata.annotations." + std::string(card_labels_annotation));
   };
-  EXPECT_TRUE(run(subject.reconcile(key))) << "the node has gone";
+  EXPECT_FALSE(run(subject.reconcile(key))) << "someone else wrote our record";
+}
+
+/// The words of Kubernetes 1.36.
+TEST_F(labeling, a_node_that_has_gone_is_no_error) {
+  show();
+  for (const auto& [code, message] :
+       {std::pair(404, "nodes \"gpu-1\" not found"),
+        std::pair(409,
+                  "Operation cannot be fulfilled on nodes \"gpu-1\": uid mismatch: the provided object specified "
+                  "uid 1, and no existing object was found"),
+        std::pair(422, "Node \"gpu-1\" is invalid: metadata.uid: Invalid value: \"1\": field is immutable")}) {
+    transport.answer = [&](const kube::request&) -> kube::result<kube::response> {
+      return recording_transport::refused(code,
+                                          code == 404   ? "NotFound"
+                                          : code == 409 ? "Conflict"
+                                                        : "Invalid",
+                                          message);
+    };
+    EXPECT_TRUE(run(subject.reconcile(key))) << message;
+  }
+}
+
+TEST_F(labeling, reads_the_conflicts_of_a_real_server) {
+  show();
+  int times = 0;
+  transport.answer = [&](const kube::request&) -> kube::result<kube::response> {
+    if (++times > 1) return recording_transport::answered(200, json::object());
+    return recording_transport::refused(
+        409, "Conflict",
+        "Apply failed with 2 conflicts: conflicts with \"gitops\":\n- "
+        ".metadata.labels.nvidia.com/gpu.count\n- .metadata.labels.nvidia.com/gpu.memory");
+  };
+  EXPECT_TRUE(run(subject.reconcile(key)));
+  ASSERT_THAT(transport.sent, SizeIs(2));
+  EXPECT_EQ(json::parse(transport.sent[1].body)["metadata"]["labels"], json({{product, "Tesla-T4"}}));
 }
 
 TEST_F(labeling, looks_at_a_node_again_only_where_something_of_it_changed) {

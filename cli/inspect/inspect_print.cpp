@@ -96,7 +96,7 @@ json as_json(const node_row& node_row) {
   out["cards"] = node_row.cards_known ? json(node_row.cards) : json();
   out["unhealthyCards"] = node_row.unhealthy ? json(*node_row.unhealthy) : json();
   out["otherCards"] = json::array();
-  for (const auto& card : node_row.other_cards) out["otherCards"].push_back(api::json_of(card));
+  for (const auto& card : node_row.other_cards) out["otherCards"].push_back(json(api::json_of(card)));
   out["model"] = node_row.model;
   out["memoryMiB"] = node_row.memory_mib > 0 ? json(node_row.memory_mib) : json();
   out["driver"] = node_row.driver;

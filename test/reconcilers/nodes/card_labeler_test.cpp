@@ -103,14 +103,14 @@ class labeling : public testing::Test {
     policy.removing = removing;
     policies.put(std::move(policy));
   }
-  void report(int count, const std::string& owner = uid) {
+  void report(int number, const std::string& owner = uid) {
     json object = {
         {"metadata",
          {{"name", "gpu-1"},
           {"uid", uid},
           {"ownerReferences", {{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "gpu-1"}, {"uid", owner}}}}}},
         {"status", {{"cards", json::array()}}}};
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < number; ++i)
       object["status"]["cards"].push_back(
           {{"uuid", "GPU-" + std::to_string(i)}, {"index", i}, {"model", "Tesla T4"}, {"memoryMiB", 15360}});
     reports.put(*api::accelerator_node::decode(object.dump()));

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <ranges>
 
+#include "agent/facts/other_cards.hpp"
 #include "agent/facts/runtime.hpp"
 #include "text/text.hpp"
 
@@ -50,17 +51,19 @@ fact<std::vector<pci_device>> read_pci(const files& kernel) {
   for (const auto& address : *addresses) {
     const auto path = folder + "/" + address;
     pci_device device;
+    device.address = address;
     device.vendor = hexadecimal(line_of(kernel, path + "/vendor"));
     device.class_code = hexadecimal(line_of(kernel, path + "/class"));
     constexpr unsigned network = 0x02;
-    if (device.vendor != nvidia_vendor && device.class_code >> 16 != network) continue;
+    const bool is_other_card = !vendor_of_card(device).empty();
+    if (device.vendor != nvidia_vendor && device.class_code >> 16 != network && !is_other_card) continue;
     if (kernel.exists(path + "/physfn").value_or(false)) continue;  // what SR-IOV has made of a device, for a guest
-    device.address = address;
     device.device = hexadecimal(line_of(kernel, path + "/device"));
     device.driver = kernel.link_name(path + "/driver");
     device.path = kernel.target(path);
     const auto numa = line_of(kernel, path + "/numa_node");
     std::from_chars(numa.data(), numa.data() + numa.size(), device.numa);
+    if (is_other_card) device.product = line_of(kernel, path + "/product_name");  // of amdgpu, on cards for servers
     out.push_back(std::move(device));
   }
   return out;

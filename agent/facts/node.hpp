@@ -22,6 +22,7 @@ struct pci_device {
   std::string address;  ///< "0000:3b:00.0"
   std::string driver;   ///< that is bound to it; empty: none
   std::string path;     ///< "/sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0"
+  std::string product;  ///< as the driver of a card of another vendor calls it; empty: it does not say
   unsigned vendor = 0, device = 0, class_code = 0;
   int numa = -1;
   bool is_card() const;    ///< of NVIDIA

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "agent/facts/other_cards.hpp"
 #include "controller/log.hpp"
 
 namespace agent::facts {
@@ -52,8 +53,10 @@ kube::task<void> reporter::write(kube::client& api, const reported_node* object,
   due_.reset();
   if (!seen_ || !object) co_return kube::result<void>();
   auto rows = judge(*seen_, cards);
-  if (says(*object, rows)) co_return kube::result<void>();
-  if (object->resource_version == written_version_ && rows == written_) co_return kube::result<void>();
+  auto others = other_cards(*seen_);
+  if (says(*object, rows, others)) co_return kube::result<void>();
+  if (object->resource_version == written_version_ && rows == written_ && others == written_others_)
+    co_return kube::result<void>();
   const auto now = controller::boot_now();
   // An agent that starts again says nothing new before NVML has answered, unless that takes too long.
   if (!cards && !object->rows.empty() && now - began_ < patience) {
@@ -68,7 +71,7 @@ kube::task<void> reporter::write(kube::client& api, const reported_node* object,
   json body = {{"apiVersion", type.api_version()},
                {"kind", type.kind},
                {"metadata", {{"name", object->key.name}, {"uid", object->id.to_string()}}}};
-  body["status"] = status_of(rows, *object, controller::rfc3339_seconds(std::chrono::system_clock::now()));
+  body["status"] = status_of(rows, others, *object, controller::rfc3339_seconds(std::chrono::system_clock::now()));
   kube::write_options options;
   options.field_manager = field_owner;
   options.force = true;
@@ -81,6 +84,7 @@ kube::task<void> reporter::write(kube::client& api, const reported_node* object,
   const auto failed = std::ranges::count(rows, check_state::failed, &row::state);
   controller::log::info("preflight", {{"rows", std::to_string(rows.size())}, {"failed", std::to_string(failed)}});
   written_ = std::move(rows);
+  written_others_ = std::move(others);
   co_return kube::result<void>();
 }
 

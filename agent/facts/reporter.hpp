@@ -1,6 +1,7 @@
 #pragma once
-// Keeps the preflight rows of this node's AcceleratorNode true. A thread of its own reads the files: when it starts,
-// every few minutes, and when someone says that something has changed. The rows are judged and written on the loop.
+// Keeps the preflight rows and the cards of other vendors in this node's AcceleratorNode true. A thread of its own
+// reads the files: when it starts, every few minutes, and when someone says that something has changed. The rows are
+// judged and written on the loop.
 
 #include <atomic>
 #include <chrono>
@@ -62,6 +63,7 @@ class reporter {
   std::optional<machine_facts> seen_;
   std::uint64_t written_version_ = 0;  ///< of the object that we wrote over; the watch may not have shown more yet
   std::vector<row> written_;
+  std::vector<api::other_card> written_others_;
   std::chrono::milliseconds began_ = controller::boot_now();
   std::optional<std::chrono::milliseconds> last_, due_;
 };

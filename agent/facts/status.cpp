@@ -54,6 +54,7 @@ kube::result<reported_node> reported_node::decode(std::string_view bytes) {
   const auto object = json::parse(bytes, nullptr, false);
   const auto status = object.is_object() ? object.value("status", json::object()) : json::object();
   if (!status.is_object()) return out;
+  out.other_cards = api::other_cards_in(status);
   if (const auto rows = status.find("preflight"); rows != status.end() && rows->is_array())
     for (const auto& row : *rows)
       if (row.is_object())
@@ -68,7 +69,8 @@ kube::result<reported_node> reported_node::decode(std::string_view bytes) {
   return out;
 }
 
-json status_of(const std::vector<row>& rows, const reported_node& before, const std::string& now) {
+json status_of(const std::vector<row>& rows, const std::vector<api::other_card>& other_cards,
+               const reported_node& before, const std::string& now) {
   const auto condition = summed_up(rows);
   json out;
   out["preflight"] = json::array();
@@ -77,6 +79,7 @@ json status_of(const std::vector<row>& rows, const reported_node& before, const 
     if (!row.remedy.empty()) entry["remedy"] = row.remedy;
     out["preflight"].push_back(std::move(entry));
   }
+  for (const auto& card : other_cards) out["otherCards"].push_back(api::json_of(card));
   const bool is_same = before.passed == condition.status && !before.passed_since.empty();
   out["conditions"] = {{{"type", "PreflightPassed"},
                         {"status", condition.status},
@@ -86,8 +89,8 @@ json status_of(const std::vector<row>& rows, const reported_node& before, const 
   return out;
 }
 
-bool says(const reported_node& node, const std::vector<row>& rows) {
-  return node.passed == summed_up(rows).status && node.rows == rows;
+bool says(const reported_node& node, const std::vector<row>& rows, const std::vector<api::other_card>& other_cards) {
+  return node.passed == summed_up(rows).status && node.rows == rows && node.other_cards == other_cards;
 }
 
 }  // namespace agent::facts

@@ -1,6 +1,7 @@
 #pragma once
-// The preflight part of AcceleratorNode.status, as the agent applies it: the rows and the condition PreflightPassed.
-// It has a field owner of its own, so that neither the cards nor the rows wait for each other. Pure.
+// What files of the node say, as the agent applies it to AcceleratorNode.status: the rows of preflight, the condition
+// PreflightPassed, and the cards of other vendors. It has a field owner of its own, so that neither the cards nor the
+// rows wait for each other. Pure.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,14 +9,16 @@
 
 #include "agent/facts/judge.hpp"
 #include "api/accelerator_node.hpp"
+#include "api/other_card.hpp"
 
 namespace agent::facts {
 
 inline constexpr std::string_view field_owner = "quartermaster-agent-preflight";
 
-/// An AcceleratorNode with the rows that an agent has written.
+/// An AcceleratorNode with what an agent has written so.
 struct reported_node : api::accelerator_node {
   std::vector<row> rows;
+  std::vector<api::other_card> other_cards;
   std::string passed, passed_since;  ///< condition PreflightPassed; RFC 3339
 
   static kube::result<reported_node> decode(std::string_view bytes);
@@ -23,8 +26,9 @@ struct reported_node : api::accelerator_node {
 };
 
 /// @param now RFC 3339; a condition that stays the same keeps its time
-nlohmann::json status_of(const std::vector<row>& rows, const reported_node& before, const std::string& now);
+nlohmann::json status_of(const std::vector<row>& rows, const std::vector<api::other_card>& other_cards,
+                         const reported_node& before, const std::string& now);
 /// The object says all of that already.
-bool says(const reported_node& node, const std::vector<row>& rows);
+bool says(const reported_node& node, const std::vector<row>& rows, const std::vector<api::other_card>& other_cards);
 
 }  // namespace agent::facts

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/cards/status.hpp"
+#include "agent/facts/other_cards.hpp"
 #include "agent/facts/status.hpp"
 #include "agent/static_pod/driver.hpp"
 #include "cli/verbs.hpp"
@@ -72,11 +73,13 @@ agent::cards::inventory cards_of_machine(const std::string& driver_root) {
 int print_report(const agent::cards::options& options) {
   namespace facts = agent::facts;
   const auto report = cards_of_machine(options.driver_root);
-  const auto rows = facts::judge(facts::read({"/", options.node_root}), &report);
+  const auto seen = facts::read({"/", options.node_root});
+  const auto rows = facts::judge(seen, &report);
   const auto now = controller::rfc3339_seconds(std::chrono::system_clock::now());
   auto status = agent::cards::status_of(report, agent::cards::boot_of_machine(), {}, now);
-  auto preflight = facts::status_of(rows, {}, now);
+  auto preflight = facts::status_of(rows, facts::other_cards(seen), {}, now);
   status["preflight"] = std::move(preflight["preflight"]);
+  if (preflight.contains("otherCards")) status["otherCards"] = std::move(preflight["otherCards"]);
   status["conditions"].push_back(std::move(preflight["conditions"][0]));
   std::cout << status.dump(2) << "\n";
   return report.problem.empty() ? 0 : complain(report.problem, 1);

@@ -240,6 +240,7 @@ kube::result<listed_accelerator> listed_accelerator::decode(std::string_view byt
   const auto whole = json::parse(bytes, nullptr, false);
   const auto status = whole.is_object() ? whole.value("status", json::object()) : json::object();
   if (!status.is_object()) return made;
+  made.other_cards = api::other_cards_in(status);
   if (const auto rows = status.find("preflight"); rows != status.end() && rows->is_array()) {
     for (const auto& row : *rows) {
       if (row.is_object())

@@ -12,6 +12,7 @@
 
 #include "api/accelerator_node.hpp"
 #include "api/accelerator_quota.hpp"
+#include "api/other_card.hpp"
 #include "cli/cluster/cluster.hpp"
 #include "kube/projections/daemon_set.hpp"
 #include "kube/projections/lease.hpp"
@@ -44,6 +45,7 @@ struct listed_card {
 struct listed_accelerator : api::accelerator_node {
   std::vector<reconcilers::agent_row> reported;  ///< status.preflight
   std::vector<listed_card> cards;                ///< in the order of their index
+  std::vector<api::other_card> other_cards;
 
   static const kube::resource& of() { return api::accelerator_node::of(); }
   static constexpr kube::encoding wire = api::accelerator_node::wire;

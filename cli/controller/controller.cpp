@@ -48,6 +48,7 @@
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/resource_rules.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/nodes/card_labeler.hpp"
 #include "reconcilers/nodes/enrolment.hpp"
 #include "reconcilers/nodes/report_age.hpp"
 #include "reconcilers/nodes/restore.hpp"
@@ -264,6 +265,9 @@ class operator_program {
     wake_soon(accelerator_nodes_, runtime_fixer_, fixing_);
     wake(pods_, report_age_, ageing_);
     wake(accelerator_nodes_, report_age_, ageing_);
+    wake(policies_, labeler_, labeling_);
+    wake(nodes_, labeler_, labeling_);
+    wake(accelerator_nodes_, labeler_, labeling_);
     wake(policies_, rollouts_, rolling_);
     wake(daemon_sets_, rollouts_, rolling_);
     wake(nodes_, rollouts_, rolling_);
@@ -293,8 +297,8 @@ class operator_program {
       if (is_control_plane_node(before) != is_control_plane_node(after)) report();
     });
     for (auto* runner :
-         {&governing_, &enrolling_, &restoring_, &fixing_, &rolling_, &judging_, &compiling_, &scheduling_})
-         {&governing_, &enrolling_, &restoring_, &ageing_, &rolling_, &judging_, &compiling_, &scheduling_})
+         {&governing_, &enrolling_, &restoring_, &fixing_, &ageing_, &labeling_, &rolling_, &judging_, &compiling_,
+          &scheduling_})
       manager_.add_runner(*runner);
   }
 
@@ -504,6 +508,7 @@ class operator_program {
                                       client_,
                                       events_,
                                       {.ns = options_.ns, .grace = std::chrono::seconds(options_.agent_grace_seconds)}};
+  reconcilers::card_labeler labeler_{nodes_, accelerator_nodes_, policies_, client_};
   reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
                                   client_,
                                   events_,
@@ -542,6 +547,7 @@ class operator_program {
   controller::runner restoring_{loop_, restore_, running_};
   controller::runner fixing_{loop_, runtime_fixer_, running_, at_once(1)};
   controller::runner ageing_{loop_, report_age_, running_, at_once(1)};
+  controller::runner labeling_{loop_, labeler_, running_};
   controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
   controller::runner judging_{loop_, custom_resource_, running_};
   controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};

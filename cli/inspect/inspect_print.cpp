@@ -1,6 +1,7 @@
 // Text of inspect nodes, modules and pods: columns for people in two languages, JSON and YAML for programs. JSON is
 // stable: fields are added, never renamed.
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/inspect/inspect_fleet.hpp"
@@ -30,6 +31,16 @@ std::string free_of(const node_row& node_row) {
     (out += out.empty() ? "" : ", ") += short_name(resource.name);
     out += " " + std::to_string(resource.free()) + "/" + std::to_string(resource.allocatable);
   }
+  return out;
+}
+
+/// "4", "8 AMD", "4, 8 AMD"; empty where no one knows.
+std::string cards_of(const node_row& node_row) {
+  std::string out = node_row.cards_known ? std::to_string(node_row.cards) : std::string();
+  std::map<std::string, int> vendors;
+  for (const auto& card : node_row.other_cards) ++vendors[card.vendor];
+  for (const auto& [vendor, count] : vendors)
+    out += (out.empty() ? "" : ", ") + std::to_string(count) + " " + shown(vendor);
   return out;
 }
 
@@ -92,6 +103,8 @@ json as_json(const node_row& node_row) {
               {"cordoned", node_row.cordoned}};
   out["cards"] = node_row.cards_known ? json(node_row.cards) : json();
   out["unhealthyCards"] = node_row.unhealthy ? json(*node_row.unhealthy) : json();
+  out["otherCards"] = json::array();
+  for (const auto& card : node_row.other_cards) out["otherCards"].push_back(json(api::json_of(card)));
   out["model"] = node_row.model;
   out["memoryMiB"] = node_row.memory_mib > 0 ? json(node_row.memory_mib) : json();
   out["driver"] = node_row.driver;
@@ -161,9 +174,8 @@ void print(const std::vector<node_row>& rows, const look_options& options, std::
   if (wide(options)) header.insert(header.end(), more.begin(), more.end());
   table out(std::move(header));
   for (const auto& entry : rows) {
-    std::vector<std::string> row{entry.name,     entry.mode,
-                                 entry.phase,    entry.cards_known ? std::to_string(entry.cards) : "",
-                                 free_of(entry), reason_of(entry)};
+    std::vector<std::string> row{entry.name,      entry.mode,     entry.phase,
+                                 cards_of(entry), free_of(entry), reason_of(entry)};
     if (wide(options)) {
       const auto memory = entry.memory_mib > 0 ? std::to_string(entry.memory_mib) + " MiB" : std::string();
       row.insert(row.end(), {entry.requested, node_state(entry, zh(options)), shown(entry.model), memory,

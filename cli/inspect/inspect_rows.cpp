@@ -75,10 +75,11 @@ const reconcilers::modules::offer& offered(const fleet& fleet) {
   return reconcilers::modules::offered_by(fleet.policy ? &*fleet.policy : nullptr);
 }
 
-std::vector<resource_use> use_of(const fleet& fleet, const listed_node& node, const module_type& mode) {
+std::vector<resource_use> use_of(const fleet& fleet, const listed_node& node,
+                                 const std::vector<std::string>& resources) {
   std::vector<resource_use> out;
-  for (const auto name : mode.resources)
-    out.push_back({std::string(name), kube::amount(node.capacity, name), kube::amount(node.allocatable, name), 0});
+  for (const auto& name : resources)
+    out.push_back({name, kube::amount(node.capacity, name), kube::amount(node.allocatable, name), 0});
   for (const auto* pod : pods_on(fleet, node.key.name)) {
     const auto requested = reconcilers::verify::asked_by(*pod);
     for (auto& entry : out) entry.requested += kube::amount(requested, entry.name);
@@ -133,13 +134,20 @@ node_row row_of(const fleet& fleet, const listed_node& node) {
     out.preflight = match->second.reported;
     out.fix = match->second.fix;
     out.is_report_old = match->second.is_report_old();
+    out.other_cards = match->second.other_cards;
   } else if (wanted.type == reconcilers::node_intent::kind::refused) {
     out.reason = wanted.reason;
     out.message = wanted.message;
   }
   const auto* mode = offered(fleet).find(out.mode);
   if (!mode) mode = offered(fleet).find(node.labels.value_or(api::names::module_label, ""));
-  if (mode) out.resources = use_of(fleet, node, *mode);
+  std::vector<std::string> resources;
+  if (mode) resources.assign(mode->resources.begin(), mode->resources.end());
+  // Which of them the plugin of another vendor's cards offers is known to no one here.
+  if (!out.other_cards.empty())
+    for (const auto& [name, amount] : node.capacity)
+      if (std::ranges::find(resources, name) == resources.end()) resources.push_back(name);
+  out.resources = use_of(fleet, node, resources);
   add_cards(out, fleet, node);
   return out;
 }

@@ -20,6 +20,7 @@
 #include "reconcilers/declarations/declaration.hpp"
 #include "reconcilers/declarations/verdict.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/nodes/card_labeler.hpp"
 #include "reconcilers/nodes/node_sets.hpp"
 #include "text/list.hpp"
 
@@ -147,8 +148,11 @@ kube::task<void> wait_for_plugins(kube::client& api, std::string ns) {
 
 kube::task<std::size_t> tidy_nodes(kube::transport& transport, kube::client& api) {
   std::vector<std::pair<std::string, json>> patches;
+  std::vector<kube::node> labelled;
+  std::set<std::string> tidied;
   const std::function<void(kube::node)> look = [&](kube::node node) {
     if (auto patch = tidy_patch(node); !patch.empty()) patches.emplace_back(node.key.name, std::move(patch));
+    if (node.annotations.contains(reconcilers::card_labels_annotation)) labelled.push_back(std::move(node));
   };
   const auto listed = co_await list_each<kube::node>(transport, kube::list_options(), look);
   if (!listed) co_return std::unexpected(listed.error());
@@ -158,8 +162,14 @@ kube::task<std::size_t> tidy_nodes(kube::transport& transport, kube::client& api
     const auto done =
         co_await api.patch(kube::resources::nodes, {{}, name}, kube::patch_kind::json, patch, {}, options);
     if (!done && !gone(done.error())) co_return std::unexpected(done.error());
+    tidied.insert(name);
   }
-  co_return patches.size();
+  for (auto& node : labelled) {
+    tidied.insert(node.key.name);
+    const auto done = co_await reconcilers::write_card_labels(api, std::move(node), {});
+    if (!done && !gone(done.error())) co_return std::unexpected(done.error());
+  }
+  co_return tidied.size();
 }
 
 /// Our verdicts on declarations, which stay: they are people's.

@@ -41,9 +41,27 @@ void read_status(std::string_view bytes, node& node) {
              field<7>([&](std::string_view info) { read_info(info, node); }));
 }
 
+/// Node Feature Discovery lists the labels that are its own, also where someone else wrote their value. The list is
+/// long, and one label of it is enough to know. Its name begins with that of the instance, if there is one. Source:
+/// pkg/nfd-master/nfd-master.go, updateNodeObject.
+bool claims_cards(const wire::map_entry& annotation) {
+  constexpr std::string_view list = "nfd.node.kubernetes.io/feature-labels", label = "nvidia.com/gpu.product";
+  if (!annotation.key.ends_with(list)) return false;
+  const auto begin = annotation.value.find(label);
+  const auto end = begin + label.size();
+  return begin != std::string_view::npos && (begin == 0 || annotation.value[begin - 1] == ',') &&
+         (end == annotation.value.size() || annotation.value[end] == ',');
+}
+
+void read_meta(std::string_view meta, node& node) {
+  wire::read_metadata(meta, node, keep_all, {annotation_patterns});
+  each_field(meta, field<12>([&](std::string_view annotation) {
+               if (claims_cards(wire::read_entry(annotation))) node.has_gpu_discovery = true;
+             }));
+}
+
 void read(std::string_view bytes, node& node) {
-  each_field(bytes,
-             field<1>([&](std::string_view meta) { wire::read_metadata(meta, node, keep_all, {annotation_patterns}); }),
+  each_field(bytes, field<1>([&](std::string_view meta) { read_meta(meta, node); }),
              field<2>([&](std::string_view spec) { read_spec(spec, node); }),
              field<3>([&](std::string_view status) { read_status(status, node); }));
 }

@@ -25,6 +25,7 @@ enum class condition_status : std::uint8_t { unknown, no, yes };
 struct node : object {
   // labels: all. annotations: quartermaster.io/, state.quartermaster.io/ and hami.io/.
   bool unschedulable = false;
+  bool has_gpu_discovery = false;  ///< Node Feature Discovery has the labels of GPU Feature Discovery among its own
   condition_status ready = condition_status::unknown;  ///< unknown as well where the condition is missing
   std::int64_t ready_since = 0;                        ///< last transition of Ready, seconds since 1970; 0 when unknown
   std::vector<taint> taints;                           ///< in the server's order: patches test positions

@@ -145,6 +145,8 @@ void read_spec(json::value spec, accelerator_policy& policy) {
       policy.scheduler = read_scheduler(field);
     } else if (key == "containerRuntime") {
       policy.container_runtime.node_selector = read_node_selector(field);
+    } else if (key == "cardLabels") {
+      json::each_item(field, [&](json::value value) { policy.card_labels.emplace_back(json::text_or(value)); });
     } else if (key == "health") {
       json::each_member(field, [&](std::string_view name, json::value value) {
         if (name != "maxWithdrawn") return;

@@ -117,6 +117,7 @@ struct accelerator_policy : kube::object {
   scheduler_spec scheduler;
   health_spec health;
   container_runtime_spec container_runtime;
+  std::vector<std::string> card_labels;  ///< families of labels that are written on nodes (nodes/card_labels.hpp)
   /// Everything is to go: each module counts as off, whatever it says.
   bool removing = false;
   std::string status;       ///< JSON; empty where there is none yet

@@ -30,17 +30,12 @@ json to_json(const kube::node& node) {
   for (const auto& taint : node.taints) {
     taints.push_back({{"key", taint.key}, {"value", taint.value}, {"effect", taint.effect}});
   }
-  return {{"meta", golden::meta_to_json(node)},
-          {"unschedulable", node.unschedulable},
-          {"taints", taints},
-          {"ready", ready[static_cast<int>(node.ready)]},
-          {"ready_since", node.ready_since},
-          {"capacity", to_json(node.capacity)},
-          {"allocatable", to_json(node.allocatable)},
-          {"container_runtime", node.container_runtime},
-          {"kubelet_version", node.kubelet_version},
-          {"operating_system", node.operating_system},
-          {"architecture", node.architecture}};
+  return {{"meta", golden::meta_to_json(node)},           {"unschedulable", node.unschedulable},
+          {"has_gpu_discovery", node.has_gpu_discovery},  {"taints", taints},
+          {"ready", ready[static_cast<int>(node.ready)]}, {"ready_since", node.ready_since},
+          {"capacity", to_json(node.capacity)},           {"allocatable", to_json(node.allocatable)},
+          {"container_runtime", node.container_runtime},  {"kubelet_version", node.kubelet_version},
+          {"operating_system", node.operating_system},    {"architecture", node.architecture}};
 }
 
 json to_json(const kube::pod& pod) {

@@ -30,6 +30,7 @@ export QM_NVML=${QM_NVML:-$root/build/dev/nvml}
 for program in libnvidia-ml.so.1 nvidia-smi; do
   [[ -e $QM_NVML/$program ]] || die "no $QM_NVML/$program: ./dev build dev nvml_standin nvml_smi"
 done
+"$root/test/plugins/features.sh" ${QM_RECORD:+--record}
 build_cluster etcd,kwok,helm --real-node
 . "$root/test/cluster/go.sh"
 go=$(command -v "$go")

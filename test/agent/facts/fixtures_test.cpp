@@ -63,7 +63,7 @@ class preflight_of_fixtures : public testing::TestWithParam<const char*> {};
 
 TEST_P(preflight_of_fixtures, S1_S91_checks_are_reported_field_by_field) {
   const fixture_node node(GetParam());
-  const auto status = status_of(judge(node.seen(), &node.inventory), {}, "2026-07-01T00:00:00Z");
+  const auto status = status_of(judge(node.seen(), &node.inventory), {}, {}, "2026-07-01T00:00:00Z");
   const auto text = status.dump(1) + "\n";
   const auto path = std::string(TEST_DATA) + "/golden/facts/" + GetParam() + ".json";
   if (const char* write = std::getenv("QM_GOLDEN"); write && std::string_view(write) == "write")

@@ -27,7 +27,7 @@ reported_node written(const nlohmann::json& status) {
 }
 
 TEST(preflight_status, sums_up_in_a_condition_and_is_read_back_as_it_was_written) {
-  const auto status = status_of(rows, {}, "2026-07-01T00:00:00Z");
+  const auto status = status_of(rows, {}, {}, "2026-07-01T00:00:00Z");
   const auto& condition = status["conditions"][0];
   EXPECT_EQ(condition["type"], "PreflightPassed");
   EXPECT_EQ(condition["status"], "False");
@@ -36,27 +36,38 @@ TEST(preflight_status, sums_up_in_a_condition_and_is_read_back_as_it_was_written
             "failed: cdi (old); warnings: persistence (off); not known: cgroup; status.preflight says what to do");
   const auto node = written(status);
   EXPECT_EQ(node.rows, rows);
-  EXPECT_TRUE(says(node, rows));
+  EXPECT_TRUE(says(node, rows, {}));
   auto others = rows;
   others[3].found = "another reason";
-  EXPECT_FALSE(says(node, others));
+  EXPECT_FALSE(says(node, others, {}));
   others = {rows[0]};
-  EXPECT_FALSE(says(node, others));
+  EXPECT_FALSE(says(node, others, {}));
 }
 
 TEST(preflight_status, a_condition_keeps_its_time_while_it_stays_the_same) {
-  const auto node = written(status_of(rows, {}, "2026-07-01T00:00:00Z"));
-  EXPECT_EQ(status_of(rows, node, "2026-07-02T00:00:00Z")["conditions"][0]["lastTransitionTime"],
+  const auto node = written(status_of(rows, {}, {}, "2026-07-01T00:00:00Z"));
+  EXPECT_EQ(status_of(rows, {}, node, "2026-07-02T00:00:00Z")["conditions"][0]["lastTransitionTime"],
             "2026-07-01T00:00:00Z");
-  const auto passed = status_of({rows[0]}, node, "2026-07-02T00:00:00Z")["conditions"][0];
+  const auto passed = status_of({rows[0]}, {}, node, "2026-07-02T00:00:00Z")["conditions"][0];
   EXPECT_EQ(passed["lastTransitionTime"], "2026-07-02T00:00:00Z");
   EXPECT_EQ(passed["status"], "True");
   EXPECT_EQ(passed["message"], "1 check passed");
 }
 
+TEST(preflight_status, has_the_cards_of_other_vendors_next_to_it) {
+  const std::vector<api::other_card> cards{{"0000:c1:00.0", "AMD", "1002:740c", "AMD Instinct MI250X", "amdgpu", 1},
+                                           {"0000:c5:00.0", "Huawei", "19e5:d802", "", "", -1}};
+  const auto node = written(status_of(rows, cards, {}, "2026-07-01T00:00:00Z"));
+  EXPECT_EQ(node.other_cards, cards);
+  EXPECT_TRUE(says(node, rows, cards));
+  EXPECT_FALSE(says(node, rows, {cards[0]}));
+  EXPECT_FALSE(status_of(rows, {}, {}, "2026-07-01T00:00:00Z").contains("otherCards")) << "the list goes with them";
+}
+
 TEST(preflight_status, of_another_shape_is_no_crash) {
-  for (const auto* status : {R"({"preflight": [1, null, {}], "conditions": []})", R"({"preflight": {}})", "{}"})
-    EXPECT_FALSE(says(written(nlohmann::json::parse(status)), rows)) << status;
+  for (const auto* status : {R"({"preflight": [1, null, {}], "conditions": []})", R"({"preflight": {}})", "{}",
+                             R"({"otherCards": [1, null, {"busID": 7}]})", R"({"otherCards": {}})"})
+    EXPECT_FALSE(says(written(nlohmann::json::parse(status)), rows, {})) << status;
 }
 
 TEST(reader, reads_at_once_and_again_when_it_is_asked) {

@@ -184,6 +184,28 @@ TEST(inspect_fleet, cards_an_agent_reports_count_before_labels) {
   EXPECT_EQ(rows.front().unhealthy, 1);
 }
 
+TEST(inspect_fleet, S27_cards_of_other_vendors_stand_next_to_what_their_plugin_offers) {
+  auto cluster = small_fleet();
+  cluster.nodes.push_back(node("amd-1", {}, {{"amd.com/gpu", 8}}));
+  cluster.accelerators.emplace("amd-1", anode("amd-1", "none", "none", "", "", ""));
+  auto& cards = cluster.accelerators.at("amd-1").other_cards;
+  for (int i = 0; i < 8; ++i)
+    cards.push_back({"0000:0" + std::to_string(i) + ":00.0", "AMD", "1002:74a1", "", "amdgpu", i / 4});
+  cluster.pods.push_back(pod("team", "hip", "amd-1", {{"amd.com/gpu", 2}}));
+  EXPECT_EQ(printed(node_rows(cluster, {"amd-1"}), "en"),
+            "NAME   MODE  PHASE  CARDS  FREE     REASON\n"
+            "amd-1  none  -      8 AMD  gpu 6/8  -\n");
+  const auto row = nlohmann::json::parse(printed(node_rows(cluster, {"amd-1"}), "en", "json"))["nodes"][0];
+  EXPECT_TRUE(row["cards"].is_null()) << "those are NVIDIA's";
+  EXPECT_EQ(row["otherCards"].size(), 8U);
+  EXPECT_EQ(
+      row["otherCards"][7],
+      nlohmann::json(
+          {{"busID", "0000:07:00.0"}, {"vendor", "AMD"}, {"pciID", "1002:74a1"}, {"driver", "amdgpu"}, {"numa", 1}}));
+  EXPECT_EQ(row["resources"][0]["name"], "amd.com/gpu");
+  EXPECT_THAT(printed(node_rows(cluster), "zh"), HasSubstr("8 AMD"));
+}
+
 /// Cards known from a label alone: no one has looked at one.
 TEST(inspect_fleet, health_is_not_said_before_a_plugin_or_an_agent_has_looked) {
   auto all = small_fleet();

@@ -17,7 +17,8 @@ constexpr auto full = R"({"apiVersion":"quartermaster.io/v1alpha1","kind":"Accel
      "priorityClassName":"p","runtimeClassName":"r","rollout":"WhenIdle"},
      "mps":{"enabled":false}},
    "enrolment":{"default":"pgpu","verifyTimeout":"1h2m3s","maxUnavailable":"10%","drain":{"mode":"Wait"},"takeOver":true,
-     "labelAliases":[{"key":"gpu","value":"on","mode":"vgpu"}]}},
+     "labelAliases":[{"key":"gpu","value":"on","mode":"vgpu"}]},
+   "cardLabels":["GPUFeatureDiscovery","ACK"]},
   "status":{"observedGeneration":2,"conditions":[{"type":"Ready"}]}})";
 
 TEST(accelerator_policy, keeps_what_is_acted_on) {
@@ -43,6 +44,7 @@ TEST(accelerator_policy, keeps_what_is_acted_on) {
   EXPECT_TRUE(policy->enrolment.take_over);
   ASSERT_EQ(policy->enrolment.aliases.size(), 1u);
   EXPECT_EQ(policy->enrolment.aliases[0], (label_alias{"gpu", "on", "vgpu"}));
+  EXPECT_EQ(policy->card_labels, (std::vector<std::string>{"GPUFeatureDiscovery", "ACK"}));
   EXPECT_EQ(policy->status, R"({"observedGeneration":2,"conditions":[{"type":"Ready"}]})");
 }
 

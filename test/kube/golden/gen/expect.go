@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -70,7 +71,9 @@ func expectNode(node *corev1.Node) values {
 		}
 	}
 	return values{"meta": expectMeta(&node.ObjectMeta, all, []string{"quartermaster.io/", "state.quartermaster.io/", "hami.io/"}),
-		"unschedulable": node.Spec.Unschedulable, "taints": taints, "ready": ready, "ready_since": since,
+		"unschedulable": node.Spec.Unschedulable, "has_gpu_discovery": slices.Contains(
+			strings.Split(node.Annotations["nfd.node.kubernetes.io/feature-labels"], ","), "nvidia.com/gpu.product"),
+		"taints": taints, "ready": ready, "ready_since": since,
 		"capacity": extended(node.Status.Capacity), "allocatable": extended(node.Status.Allocatable),
 		"container_runtime": node.Status.NodeInfo.ContainerRuntimeVersion, "kubelet_version": node.Status.NodeInfo.KubeletVersion,
 		"operating_system": node.Status.NodeInfo.OperatingSystem,

@@ -70,6 +70,7 @@ func gfdNode() *corev1.Node {
 				"hami.io/node-handshake":                                 "Requesting_2026.07.01 10:20:30",
 				"volumes.kubernetes.io/controller-managed-attach-detach": "true",
 				"csi.volume.kubernetes.io/nodeid":                        `{"csi.example.com":"gpu-node-0001"}`,
+				"nfd.node.kubernetes.io/feature-labels":                  "cpu-cpuid.AVX512-FEATURE00,nvidia.com/gpu.product,nvidia.com/mig.capable",
 			},
 			ManagedFields: managed(40, "kubelet", "nfd-master"),
 		},

@@ -52,18 +52,6 @@ void read_condition(json::value object, accelerator_node& node) {
   }
 }
 
-/// The name of the check where a row of preflight says that it failed. A row of another shape says nothing.
-void read_check(json::value row, accelerator_node& node) {
-  if (row.type() != simdjson::ondemand::json_type::object) return;
-  std::string name;
-  bool is_failed = false;
-  json::each_member(row, [&](std::string_view key, json::value field) {
-    if (key == "check") name = json::text_or(field);
-    if (key == "state") is_failed = json::text_or(field) == "failed";
-  });
-  if (is_failed) node.failed_checks.push_back(std::move(name));
-}
-
 void read_driver(json::value object, accelerator_node& node) {
   json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "version") node.driver = json::text_or(field);
@@ -92,14 +80,17 @@ reported_card read_card(json::value object) {
   return made;
 }
 
-void read_check(json::value object, accelerator_node& node) {
+/// A row of preflight. A row of another shape says nothing.
+void read_check(json::value row, accelerator_node& node) {
+  if (row.type() != simdjson::ondemand::json_type::object) return;
   std::string check, state;
-  json::each_member(object, [&](std::string_view key, json::value field) {
+  json::each_member(row, [&](std::string_view key, json::value field) {
     if (key == "check") check = json::text_or(field);
     if (key == "state") state = json::text_or(field);
   });
-  if (check == "default_runtime") node.default_runtime = std::move(state);
-  if (check == "container_toolkit") node.container_toolkit = std::move(state);
+  if (check == "default_runtime") node.default_runtime = state;
+  if (check == "container_toolkit") node.container_toolkit = state;
+  if (state == "failed") node.failed_checks.push_back(std::move(check));
 }
 
 runtime_fix read_fix(json::value object) {
@@ -158,7 +149,6 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "since") made.since = json::text_or(field);
           if (key == "rolledBack") made.given_up = read_given_up(field);
           if (key == "conditions") json::each_item(field, [&](json::value value) { read_condition(value, node); });
-          if (key == "preflight") json::each_item(field, [&](json::value value) { read_check(value, node); });
           if (key == "runtimeFix") node.fix = read_fix(field);
           if (key == "driver") read_driver(field, node);
           if (key == "preflight" && field.type() == simdjson::ondemand::json_type::array)

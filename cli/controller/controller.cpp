@@ -296,9 +296,8 @@ class operator_program {
     nodes_.observe([this](const kube::node* before, const kube::node* after) {
       if (is_control_plane_node(before) != is_control_plane_node(after)) report();
     });
-    for (auto* runner :
-         {&governing_, &enrolling_, &restoring_, &fixing_, &ageing_, &labeling_, &rolling_, &judging_, &compiling_,
-          &scheduling_})
+    for (auto* runner : {&governing_, &enrolling_, &restoring_, &fixing_, &ageing_, &labeling_, &rolling_, &judging_,
+                         &compiling_, &scheduling_})
       manager_.add_runner(*runner);
   }
 

@@ -162,7 +162,7 @@ func TestTheProductRunsAsPods(t *testing.T) {
 		{"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes},
 		{"node", (*product).enrolTheNode}, {"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest},
 		{"dedicated scheduler", (*product).runTheScheduler}, {"static pod", (*product).runTheStaticPod}, {"agent for cards", (*product).reportTheNode},
-		{"container runtime", (*product).fixTheRuntime}, {"leader deleted", (*product).handOver},
+		{"leader deleted", (*product).handOver},
 		{"leader killed", (*product).takeOver}, {"leader frozen", (*product).freezeTheLeader}, {"webhook gone", (*product).loseTheWebhook},
 		{"upgrade", (*product).upgradeAndRollBack}, {"uninstall", (*product).goWithoutATrace},
 	} {

@@ -70,7 +70,7 @@ touch /usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8`)
 	}
 
 	// A person puts it right, and deletes the pod.
-	p.onNode(`echo 'version = 3' >/etc/containerd/config.toml; chmod 640 /etc/containerd/config.toml; cp -a /etc/containerd /run/containerd-before`)
+	p.onNode(`echo 'version = 3' >/etc/containerd/config.toml; chmod 604 /etc/containerd/config.toml; cp -a /etc/containerd /run/containerd-before`)
 	p.run("kubectl", "delete", "pod", "-n", kit.Namespace, "quartermaster-fix-runtime")
 	p.runtimesFixed(120*time.Second, "NoneLeft", "1 node matches, 0 left to fix")
 	p.state(1*time.Second, "default_runtime", "ok")
@@ -102,7 +102,7 @@ touch /usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8`)
 		p.t.Fatal(err)
 	}
 	p.onNode("test -e /etc/containerd/conf.d/99-quartermaster.toml; " + program + " agent fix-runtime --restore; rmdir /etc/containerd/conf.d")
-	if difference := p.onNode("diff -r /run/containerd-before /etc/containerd && stat -c %a /etc/containerd/config.toml"); strings.TrimSpace(difference) != "640" {
+	if difference := p.onNode("diff -r /run/containerd-before /etc/containerd && stat -c %a /etc/containerd/config.toml"); strings.TrimSpace(difference) != "604" {
 		p.t.Errorf("after --restore:\n%s", difference)
 	}
 	p.onNode("rm -r /etc/containerd /run/containerd-before; umount -l /usr")

@@ -14,6 +14,9 @@ using ms = std::chrono::milliseconds;
 
 // client-go reflector.go: about 0.22 requests a second against a dead server.
 constexpr ms first_backoff = 800ms, most_backoff = 30s, backoff_forgotten = 2min;
+// A server that starts again says "in a second" to everyone. Without a spread that grows, thousands of clients ask every 1.4 s
+// until it is up. With the most, it is asked again 1 to 7.4 s after it is back.
+constexpr ms most_spread = 6400ms;
 constexpr ms too_large_retry = 1s;   // the server waits up to 3 s by itself before it answers 504
 constexpr ms very_short_watch = 1s;  // closed sooner and without an event: something is wrong
 constexpr std::chrono::seconds least_timeout = 5min;
@@ -38,7 +41,7 @@ bool answered(errc code) {
 }  // namespace
 
 watch_machine::watch_machine(const resource& type, watch_settings settings, std::function<double()> jitter)
-    : type_(type), settings_(std::move(settings)), jitter_(std::move(jitter)), backoff_(first_backoff) {}
+    : type_(type), settings_(std::move(settings)), jitter_(std::move(jitter)), spread_(first_backoff), backoff_(first_backoff) {}
 
 watch_step watch_machine::next(ms now) {
   watch_step step;
@@ -107,6 +110,7 @@ void watch_machine::on_list_page(std::string_view body, ms now, const std::funct
   version_ = std::move(version);
   need_list_ = plain_list_ = list_begun_ = token_expired_ = false;
   strikes_ = 0;
+  spread_ = first_backoff;
   heard_ = now;
   synced_ = true;
   each({store_op::kind::commit, {}});
@@ -134,6 +138,7 @@ store_op watch_machine::on_event(const event& event, ms now) {
   ++events_in_watch_;
   heard_ = now;
   refusals_ = 0;
+  spread_ = first_backoff;
   ++(event.type == event_type::bookmark ? count_.bookmarks : count_.events);
   const bool initial = phase_ == phase::initial;
   if (initial && event.initial_events_end && event.type == event_type::bookmark) {
@@ -312,7 +317,8 @@ void watch_machine::relist() {
 
 void watch_machine::retry(const error& error, ms now) {
   if (error.retry_after && error.code != errc::gone && error.code != errc::version_too_large) {
-    not_before_ = now + *error.retry_after + scaled(first_backoff, jitter_());
+    not_before_ = now + *error.retry_after + scaled(spread_, jitter_());
+    spread_ = std::min(spread_ * 2, most_spread);
     return;
   }
   back_off(now, error.code == errc::version_too_large ? too_large_retry : ms(0));

@@ -162,8 +162,7 @@ func TestTheProductRunsAsPods(t *testing.T) {
 		{"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes},
 		{"node", (*product).enrolTheNode}, {"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest},
 		{"dedicated scheduler", (*product).runTheScheduler}, {"static pod", (*product).runTheStaticPod}, {"agent for cards", (*product).reportTheNode},
-		{"leader deleted", (*product).handOver},
-		{"leader killed", (*product).takeOver}, {"leader frozen", (*product).freezeTheLeader}, {"webhook gone", (*product).loseTheWebhook},
+		{"container runtime", (*product).fixTheRuntime}, {"leader deleted", (*product).handOver}, {"leader killed", (*product).takeOver}, {"leader frozen", (*product).freezeTheLeader}, {"webhook gone", (*product).loseTheWebhook},
 		{"upgrade", (*product).upgradeAndRollBack}, {"uninstall", (*product).goWithoutATrace},
 	} {
 		if !t.Run(strings.ReplaceAll(step.name, " ", "_"), func(t *testing.T) { step.run(&product{p.Scenario, t}) }) {

@@ -134,7 +134,26 @@ TEST(watch_machine, F18_waits_what_retry_after_says_and_a_little_more_than_other
   EXPECT_EQ(m.waited, 7400ms);
   m.fails(errc::server, 2s);
   EXPECT_EQ(m.asks(), "watch 5");
-  EXPECT_EQ(m.waited, 2400ms);
+  EXPECT_EQ(m.waited, 2800ms);
+}
+
+TEST(watch_machine, F18_spreads_more_with_each_refusal_until_something_is_heard) {
+  machine m;
+  m.syncs("5");
+  m.jitter = 0.5;
+  m.closes();
+  m.asks();
+  for (const auto waited : {1400ms, 1800ms, 2600ms, 4200ms, 4200ms}) {
+    m.fails(errc::too_many_requests, 1s);
+    m.asks();
+    EXPECT_EQ(m.waited, waited);
+  }
+  m.bookmark("6");
+  m.closes();
+  m.asks();
+  m.fails(errc::too_many_requests, 1s);
+  m.asks();
+  EXPECT_EQ(m.waited, 1400ms);
 }
 
 TEST(watch_machine, F18_a_list_refused_with_429_or_5xx_is_asked_for_again_with_its_token) {

@@ -181,7 +181,7 @@ clean() {  # clean: nothing of Quartermaster, and no node with cards; pods first
   kubectl delete pods,deployments -n lab --all --now
   if has_crds; then quartermaster uninstall --yes --timeout 30; fi
   helm uninstall quartermaster -n quartermaster --ignore-not-found
-  kubectl delete nodes -l nvidia.com/gpu.present=true
+  kubectl delete nodes -l kubernetes.io/hostname!=cpu-0
 }
 has_crds() { kubectl get crd acceleratorpolicies.quartermaster.io >/dev/null 2>&1; }  # `get apol` answers for a moment after they are gone
 installed() {  # installed SPEC: by helm, with this policy besides

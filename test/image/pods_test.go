@@ -162,8 +162,9 @@ func TestTheProductRunsAsPods(t *testing.T) {
 		{"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes},
 		{"node", (*product).enrolTheNode}, {"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest},
 		{"dedicated scheduler", (*product).runTheScheduler}, {"static pod", (*product).runTheStaticPod}, {"agent for cards", (*product).reportTheNode},
-		{"container runtime", (*product).fixTheRuntime}, {"leader deleted", (*product).handOver}, {"leader killed", (*product).takeOver}, {"leader frozen", (*product).freezeTheLeader}, {"webhook gone", (*product).loseTheWebhook},
-		{"upgrade", (*product).upgradeAndRollBack}, {"uninstall", (*product).goWithoutATrace},
+		{"container runtime", (*product).fixTheRuntime}, {"leader deleted", (*product).handOver}, {"leader killed", (*product).takeOver},
+		{"leader frozen", (*product).freezeTheLeader}, {"webhook gone", (*product).loseTheWebhook}, {"upgrade", (*product).upgradeUnderLoad},
+		{"uninstall", (*product).goWithoutATrace},
 	} {
 		if !t.Run(strings.ReplaceAll(step.name, " ", "_"), func(t *testing.T) { step.run(&product{p.Scenario, t}) }) {
 			return
@@ -381,6 +382,13 @@ func (p *product) takeOver() {
 	if restarts := after.Status.ContainerStatuses[0].RestartCount; restarts != 1 {
 		p.t.Errorf("%s was restarted %d times", name, restarts)
 	}
+}
+
+// upgradeUnderLoad: pods with cards come every second, and go to the operator's kube-scheduler and to the extender behind its Service.
+func (p *product) upgradeUnderLoad() {
+	p.dedicate()
+	p.underLoad(p.upgradeAndRollBack)
+	p.dedicateNone()
 }
 
 // upgradeAndRollBack rolls both pods twice. The longest time without a leader is the gap.

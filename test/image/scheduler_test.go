@@ -22,9 +22,9 @@ func (p *product) schedulerMode(spec string) {
 	p.run("kubectl", "patch", "acceleratorpolicy", "default", "--type=merge", "-p", `{"spec": {"scheduler": `+spec+`}}`)
 }
 
-// runTheScheduler: the operator's kube-scheduler runs as a pod next to the cluster's own, asks the extender by its Service, and the extender
-// binds a pod to its cards.
-func (p *product) runTheScheduler() {
+// dedicate: the operator's kube-scheduler runs as a pod next to the cluster's own.
+func (p *product) dedicate() {
+	p.t.Helper()
 	version, err := p.Client.Discovery().ServerVersion()
 	must(p.t, err)
 	image := registry + "/kube-scheduler"
@@ -38,13 +38,23 @@ func (p *product) runTheScheduler() {
 		rows, _, _ := unstructured.NestedSlice(policy.Object, "status", "schedulers")
 		return len(rows) == 1 && rows[0].(map[string]any)["reason"] == "Dedicated", fmt.Errorf("%v", rows)
 	})
-	p.placesAPod("quartermaster", func() {})
-	p.lagBehind("quartermaster")
+}
+
+func (p *product) dedicateNone() {
+	p.t.Helper()
 	p.schedulerMode(`{"mode": "None", "image": null, "replicas": null}`)
 	p.await(60*time.Second, "the scheduler is gone", func() (bool, error) {
 		_, err := p.Client.AppsV1().Deployments(kit.Namespace).Get(ctx, "quartermaster-scheduler", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), err
 	})
+}
+
+// runTheScheduler: that kube-scheduler asks the extender by its Service, and the extender binds a pod to its cards.
+func (p *product) runTheScheduler() {
+	p.dedicate()
+	p.placesAPod("quartermaster", func() {})
+	p.lagBehind("quartermaster")
+	p.dedicateNone()
 }
 
 // placesAPod with a card: this scheduler takes it, the extender binds it, and the kubelet runs it. interlude comes before the last two.

@@ -135,8 +135,11 @@ class writer {
 
   labels labels_of(const std::string& uuid) const {
     const auto card = std::ranges::find(page_.report.cards, uuid, &cards::card::uuid);
-    const std::string_view model = card == page_.report.cards.end() ? std::string_view() : card->model;
-    return {{"node", page_.node}, {"uuid", uuid}, {"model", model}, {"mode", page_.mode}};
+    const bool is_known = card != page_.report.cards.end();
+    return {{"node", page_.node},
+            {"uuid", uuid},
+            {"model", is_known ? std::string_view(card->model) : std::string_view()},
+            {"mode", is_known && card->mig ? std::string_view("mig") : std::string_view(page_.mode)}};
   }
 
   const page& page_;

@@ -14,6 +14,13 @@ app.kubernetes.io/name: quartermaster
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{- /* Annotations of a pod by which a Prometheus without its operator finds this port. */}}
+{{- define "quartermaster.scrape" -}}
+prometheus.io/scrape: "true"
+prometheus.io/port: {{ . | quote }}
+prometheus.io/path: /metrics
+{{- end }}
+
 {{- /* The registry of every image that values or policy do not name in full, or nothing. */}}
 {{- define "quartermaster.registry" -}}
 {{- .Values.image.registry | default (include "quartermaster.global" . | fromYaml).address | default "" | trimSuffix "/" }}

@@ -76,6 +76,18 @@ TEST(exporter_page, S75_has_labels_and_base_units) {
   EXPECT_EQ(text.find("reason=\"idle\""), std::string::npos) << "an idle card is not throttled";
 }
 
+TEST(exporter_page, S36_a_card_that_is_cut_by_mig_has_a_mode_of_its_own) {
+  auto page = one_card();
+  page.report.cards.front().mig = true;
+  const auto text = text_of(page);
+  EXPECT_NE(text.find(R"(quartermaster_card_memory_bytes{node="gpu-1",uuid="GPU-1",model="Tesla T4",mode="mig"} 2000)"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"(quartermaster_card_healthy{node="gpu-1",uuid="GPU-2",model="Tesla T4",mode="pgpu"} 0)"),
+            std::string::npos)
+      << text;
+}
+
 TEST(exporter_page, of_a_card_without_readings_says_who_it_is) {
   auto page = one_card();
   page.usage.clear();

@@ -131,8 +131,8 @@ func expected(all []sample) map[string]series {
 	// Each pod of this lane has one container on one card, so its mean and its sums are those of its share.
 	for _, one := range shares {
 		put("share:quartermaster_share_memory_used:ratio", one.labels, one.used/one.given)
-		put("namespace:quartermaster_share_allocated_cores:sum", only(one.labels, "namespace", "mode"), one.cores)
-		put("namespace:quartermaster_share_utilization:sum", only(one.labels, "namespace", "mode"), one.utilization)
+		put("namespace:quartermaster_share_allocated_cores:sum", only(one.labels, "namespace", "model", "mode"), one.cores)
+		put("namespace:quartermaster_share_utilization:sum", only(one.labels, "namespace", "model", "mode"), one.utilization)
 		pod := only(one.labels, "namespace", "pod", "mode")
 		if one.labels["mode"] == "pgpu" {
 			put("workload_gpu_utilization", pod, 100*one.utilization)

@@ -320,6 +320,14 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 		})
 	}
 
+	// Every panel of every dashboard, and what it shows.
+	var all []sample
+	for _, text := range pages {
+		all = append(all, samples(t, text)...)
+	}
+	dashboardsAgree(t, address, all)
+	dashboardsSayWhatTheAPISays(t, address)
+
 	// The Prometheus that the chart installs finds the same three programs, and no port that is not for metrics.
 	own := installed(t, map[string]string{"quartermaster.0": port, "quartermaster-agent.0": agents[0], "quartermaster-agent.1": agents[1]})
 	until(t, 30*time.Second, "the installed Prometheus", func() error {

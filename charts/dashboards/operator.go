@@ -1,0 +1,71 @@
+package dashboards
+
+// ofOperator leaves out the agents, which serve no such series.
+const ofOperator = " and on (instance) quartermaster_leader"
+
+var operator = board{
+	name:        "operator",
+	title:       "Quartermaster / Operator",
+	description: "Does Quartermaster itself work? Is it fast enough?",
+	rows: []row{
+		{"Now", []panel{
+			{form: figure, title: "Pods that lead", unit: count, width: 4, description: "It is one.", queries: []query{{"sum(quartermaster_leader)", "lead"}}},
+			{form: figure, title: "Ready pods", unit: count, width: 4, description: "Pods of the operator whose /readyz answers 200.",
+				queries: []query{{"sum(quartermaster_ready)", "ready"}}},
+			{form: figure, title: "Agents", unit: count, width: 4, description: "Agents for cards that are scraped.",
+				queries: []query{{"count(max by (instance) (quartermaster_exporter_reading_age_seconds))", "agents"}}},
+			{form: figure, title: "Nodes without their agent", unit: count, width: 4, description: "Nodes whose report is old.",
+				queries: []query{{"max(quartermaster_agent_gone_nodes)", "nodes"}}},
+			{form: figure, title: "Exceptions", unit: count, width: 4, description: "Bugs in operator and agents since they started.",
+				queries: []query{{"sum(quartermaster_coroutine_exceptions_total) or 0 * sum(quartermaster_ready)", "exceptions"}}},
+			{form: figure, title: "Cards given twice", unit: count, width: 4, description: "Cards and keys of which more is given out than there is.",
+				queries: []query{{"max(quartermaster_ledger_over_given)", "cards"}}},
+		}},
+		{"Scheduling", []panel{
+			{title: "Answers to kube-scheduler", unit: seconds, description: "Time within which 99 % were given.",
+				queries: []query{{slowest("quartermaster_extender_seconds", "verb"), "{{verb}}"}}},
+			{title: "Bindings", unit: perSec, description: "By their result.", queries: []query{{rate("quartermaster_binds_total", "result"), "{{result}}"}}},
+			{title: "Pods in the ledger", unit: count, description: "Pods that hold something, pods whose Binding was sent, and pods that wait.",
+				queries: []query{{"max(quartermaster_ledger_confirmed_entries)", "confirmed"}, {"max(quartermaster_ledger_assumed_entries)", "assumed"},
+					{"max(quartermaster_waiting_pods)", "waiting"}}},
+			{title: "Answers of the webhook", unit: perSec, description: "By their outcome.",
+				queries: []query{{rate("quartermaster_admission_answers_total", "webhook, outcome"), "{{webhook}} {{outcome}}"}}},
+		}},
+		{"Reconciling", []panel{
+			{title: "Reconciles", unit: perSec, description: "By their result.",
+				queries: []query{{rate("quartermaster_reconcile_total", "reconciler, result"), "{{reconciler}} {{result}}"}}},
+			{title: "Time of a reconcile", unit: seconds, description: "Time within which 99 % were done.",
+				queries: []query{{slowest("quartermaster_reconcile_seconds", "reconciler"), "{{reconciler}}"}}},
+			{title: "Keys that are due", unit: count, description: "And have no reconcile yet.",
+				queries: []query{{by("sum", "reconciler", "quartermaster_queue_depth"), "{{reconciler}}"}}},
+			{title: "Wait in the queue", unit: seconds, description: "Time within which 99 % of the keys that were due got their reconcile.",
+				queries: []query{{slowest("quartermaster_queue_wait_seconds", "reconciler"), "{{reconciler}}"}}},
+		}},
+		{"API server", []panel{
+			{title: "Requests", unit: perSec, description: "Of the operator, by verb and status.",
+				queries: []query{{rate("quartermaster_api_requests_total", "verb, code"), "{{verb}} {{code}}"}}},
+			{title: "Time of a request", unit: seconds, description: "Time within which 99 % were answered.",
+				queries: []query{{slowest("quartermaster_api_request_seconds", "verb"), "{{verb}}"}}},
+			{title: "Silence of the API server", unit: seconds, description: "How long nothing came for a resource. Over 330 s an alert fires.",
+				queries: []query{{"time() - min by (resource) (quartermaster_cache_last_contact_timestamp_seconds" + ofOperator + ")", "{{resource}}"}}},
+			{title: "Lists and watches that failed", unit: perSec, description: "Of operator and agents. No data: none.",
+				queries: []query{{rate("quartermaster_watch_errors_total", "resource, code"), "{{resource}} {{code}}"}}},
+		}},
+		{"Program", []panel{
+			{title: "CPU", unit: percent, description: "100 % is one core.",
+				queries: []query{{inPercent(by("sum", "instance", "rate(process_cpu_seconds_total[$__rate_interval])"+ofOperator)), "{{instance}}"}}},
+			{title: "Memory", unit: gib, description: "Resident memory.",
+				queries: []query{{inGiB(by("max", "instance", "process_resident_memory_bytes"+ofOperator)), "{{instance}}"}}},
+			{title: "Delay of the loop", unit: seconds, description: "Time within which 99 % of its timers ran late.",
+				queries: []query{{slowest("quartermaster_loop_lag_seconds", "instance"), "{{instance}}"}}},
+			{title: "Age of the readings of cards", unit: seconds, description: "The oldest of all agents. After 30 s the series of its cards end.",
+				queries: []query{{"max(quartermaster_exporter_reading_age_seconds)", "oldest"}}},
+			{form: list, title: "Certificates of servers", unit: seconds, description: "Time until they end.",
+				queries: []query{{"min by (server) (quartermaster_certificate_expiry_seconds) - time()", "ends in"}}},
+			{form: list, title: "Certificates of the extender", unit: seconds, description: "Time until what is stored ends.",
+				queries: []query{{"(min by (certificate) (quartermaster_extender_certificate_expiry_seconds) > 0) - time()", "ends in"}}},
+			{form: list, title: "Versions", unit: count, width: 24, description: "Programs that run, by version.",
+				queries: []query{{"count by (version) (quartermaster_build_info)", "programs"}}},
+		}},
+	},
+}

@@ -12,8 +12,11 @@ import (
 	"testing"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
 	sdk "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	tables "github.com/grafana/grafana-foundation-sdk/go/table"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 	"quartermaster.io/charts/dashboards"
 	"quartermaster.io/test/chart"
 	"quartermaster.io/test/monitoring/grafana"
@@ -65,7 +68,11 @@ func strict(text []byte) error {
 }
 
 func TestS35_every_dashboard_is_strictly_of_grafanas_schema(t *testing.T) {
-	plugins.RegisterDefaultPlugins()
+	known := cog.NewRuntime()
+	known.RegisterPanelcfgVariant(stat.VariantConfig())
+	known.RegisterPanelcfgVariant(tables.VariantConfig())
+	known.RegisterPanelcfgVariant(timeseries.VariantConfig())
+	known.RegisterDataqueryVariant(prometheus.VariantConfig())
 	for _, one := range shipped(t) {
 		if err := strict(one.Text); err != nil {
 			t.Errorf("%s: %v", one.Name, err)
@@ -248,4 +255,86 @@ func TestS35_S36_every_query_has_its_known_answer(t *testing.T) {
 		t.Fatal(err)
 	}
 	promtool(t, "test", "rules", file)
+}
+
+// A sidecar finds them by the label. They exist on demand alone, with the bytes of the files.
+func TestS35_the_chart_brings_the_dashboards_as_they_are(t *testing.T) {
+	for values, wanted := range map[string]struct{ labels, annotations map[string]any }{
+		"": {},
+		"monitoring: {dashboards: {enabled: true}}": {map[string]any{"grafana_dashboard": "1"}, map[string]any{"grafana_folder": "Quartermaster"}},
+		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: null, board: gpu}, annotations: {grafana_folder: null}}}": {map[string]any{"board": "gpu"}, nil},
+	} {
+		objects, err := chart.Template(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, object := range objects {
+			name, ok := strings.CutPrefix(object.Name, "quartermaster-dashboard-")
+			if !ok {
+				continue
+			}
+			found++
+			data := object.Content["data"].(map[string]any)
+			text := read(t, grafana.Folder+"/"+name+".json")
+			if len(data) != 1 || strings.TrimSpace(data["quartermaster-"+name+".json"].(string)) != strings.TrimSpace(text) {
+				t.Errorf("%q: %s has not the bytes of its file", values, object.Name)
+			}
+			if len(object.Text) > 1<<20 {
+				t.Errorf("%s has %d bytes; an object may have 1 MiB", object.Name, len(object.Text))
+			}
+			metadata := object.Content["metadata"].(map[string]any)
+			labels := metadata["labels"].(map[string]any)
+			for label, value := range wanted.labels {
+				if labels[label] != value {
+					t.Errorf("%q: %s has the labels %v", values, object.Name, labels)
+				}
+			}
+			if _, ok := wanted.labels["grafana_dashboard"]; !ok && labels["grafana_dashboard"] != nil {
+				t.Errorf("%q: %s keeps a label that is taken away", values, object.Name)
+			}
+			if annotations, _ := metadata["annotations"].(map[string]any); !reflect.DeepEqual(annotations, wanted.annotations) {
+				t.Errorf("%q: %s has the annotations %v", values, object.Name, annotations)
+			}
+		}
+		number := 0
+		if wanted.labels != nil {
+			number = len(shipped(t))
+		}
+		if found != number {
+			t.Errorf("%q: %d dashboards, wanted %d", values, found, number)
+		}
+	}
+	if _, err := chart.Template("monitoring: {dashboards: {enable: true}}"); err == nil || !strings.Contains(err.Error(), "additional properties 'enable' not allowed") {
+		t.Errorf("a value that does not exist: %v", err)
+	}
+}
+
+// A Prometheus without its operator finds both programs by annotations, and an agent without a port has none.
+func TestS34_annotations_say_which_port_to_scrape(t *testing.T) {
+	for values, wanted := range map[string]map[string]any{
+		"agent: {enabled: true, metrics: {port: 9402}}":                                       {"Deployment": nil, "DaemonSet": nil},
+		"{metrics: {scrapeAnnotations: true}, agent: {enabled: true}}":                        {"Deployment": "8080", "DaemonSet": nil},
+		"{metrics: {scrapeAnnotations: true}, agent: {enabled: true, metrics: {port: 9402}}}": {"Deployment": "8080", "DaemonSet": "9402"},
+	} {
+		objects, err := chart.Template(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects {
+			port, ok := wanted[object.Kind]
+			if !ok || (object.Name != "quartermaster" && object.Name != "quartermaster-agent") {
+				continue
+			}
+			template := object.Content["spec"].(map[string]any)["template"].(map[string]any)["metadata"].(map[string]any)
+			annotations, _ := template["annotations"].(map[string]any)
+			var scrape, path any
+			if port != nil {
+				scrape, path = "true", "/metrics"
+			}
+			if annotations["prometheus.io/scrape"] != scrape || annotations["prometheus.io/port"] != port || annotations["prometheus.io/path"] != path {
+				t.Errorf("%s: %s has %v, and port %v is wanted", values, object.Kind, annotations, port)
+			}
+		}
+	}
 }

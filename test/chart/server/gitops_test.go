@@ -33,6 +33,8 @@ topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zon
 tolerations: [{key: a, operator: Exists}]
 resources: {requests: {cpu: 20m, memory: 64Mi}, limits: {cpu: "1", memory: 1Gi}}
 networkPolicy: true
+monitoring: {dashboards: {enabled: true}}
+metrics: {scrapeAnnotations: true}
 extender: {protect: always}
 extraObjects:
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: mine, namespace: quartermaster}, data: {a: b}}

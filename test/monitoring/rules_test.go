@@ -78,12 +78,69 @@ func promtool(t *testing.T, arguments ...string) {
 	}
 }
 
+// moreRules are what a switch adds to the rules, by the name of the switch.
+var moreRules = map[string]string{"hami": "charts/quartermaster/files/rules-hami.yaml", "dcgm": "charts/quartermaster/files/rules-dcgm.yaml"}
+
 func TestS34_promtool_accepts_the_rules(t *testing.T) {
-	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", filepath.Join(chart.Root(), rulesPath))
+	for _, path := range []string{rulesPath, moreRules["hami"], moreRules["dcgm"]} {
+		promtool(t, "check", "rules", "--lint=all", "--lint-fatal", filepath.Join(chart.Root(), path))
+	}
 }
 
 func TestS34_each_rule_does_what_its_unit_test_says(t *testing.T) {
-	promtool(t, "test", "rules", "rules_test.yaml", "rules_days_test.yaml")
+	promtool(t, "test", "rules", "rules_test.yaml", "rules_days_test.yaml", "rules_hami_test.yaml", "rules_dcgm_test.yaml")
+}
+
+// Each record of a switch has an answer in each of its unit tests, and a row in docs/metrics.md.
+func TestS66_S75_names_of_other_products_are_tested_and_documented(t *testing.T) {
+	documentation := read(t, "docs/metrics.md")
+	for name, path := range moreRules {
+		tests := parse[struct{ Tests []unitTest }](t, "test/monitoring/rules_"+name+"_test.yaml").Tests
+		if len(tests) == 0 {
+			t.Errorf("no unit tests of %s", path)
+		}
+		for _, group := range parse[ruleFile](t, path).Groups {
+			for _, r := range group.Rules {
+				if !strings.Contains(documentation, "`"+r.Record+"`") {
+					t.Errorf("docs/metrics.md does not have %s", r.Record)
+				}
+				for _, one := range tests {
+					answered := false
+					for _, step := range one.PromqlTest {
+						answered = answered || (step.Expr == r.Record && len(step.ExpSamples) > 0)
+					}
+					if !answered {
+						t.Errorf("%q has no answer to %s", one.Name, r.Record)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestS66_S75_names_of_other_products_come_on_demand(t *testing.T) {
+	for name, path := range moreRules {
+		objects, err := chart.Template("monitoring: {rules: {enabled: true, " + name + ": true}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, object := range objects {
+			if object.Kind != "PrometheusRule" {
+				continue
+			}
+			found = append(found, object.Name)
+			if object.Name == "quartermaster-"+name && !reflect.DeepEqual(object.Content["spec"], any(parse[map[string]any](t, path))) {
+				t.Errorf("the spec of %s is not the file", object.Name)
+			}
+		}
+		if !slices.Equal(found, []string{"quartermaster", "quartermaster-" + name}) {
+			t.Errorf("%s: the rules %v", name, found)
+		}
+		if _, err := chart.Template("monitoring: {rules: {" + name + ": true}}"); err == nil || !strings.Contains(err.Error(), "monitoring.rules."+name+" is true, but monitoring.rules.enabled is false") {
+			t.Errorf("%s without the rules: %v", name, err)
+		}
+	}
 }
 
 // The alert that the manual of the Alauda Container Platform names, word for word.

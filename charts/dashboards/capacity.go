@@ -21,7 +21,8 @@ var capacity = board{
 				queries: []query{{inGiB(by("sum", "", perCard("memory_bytes", cardsChosen))), "available"},
 					{inGiB(by("sum", "", perShare("allocated_memory_bytes", cardsChosen))), "given"},
 					{inGiB(by("sum", "", perCard("memory_used_bytes", cardsChosen))), "used"}}},
-			{form: list, title: "Free cards", unit: count, description: "Healthy cards less what was given out, without cards with a share of unknown size. Parts of several cards can add up to one.",
+			{form: list, title: "Free cards", unit: count,
+				description: "Healthy cards less what was given out, without cards with a share of unknown size. Parts of several cards can add up to one.",
 				queries: []query{{by("sum", "model, mode", sized("healthy", cardsChosen)) + " - " +
 					orNothing(by("sum", "model, mode", perShare("allocated_cores_ratio", cardsChosen)), "model, mode", cardsChosen), "free"}}},
 			{form: list, title: "Whole cards that are free", unit: count, description: "Healthy cards of which no one has a part.",

@@ -99,6 +99,7 @@ func (p panel) build(id uint32) cog.Builder[sdk.Panel] {
 		return p.columns(fill(table.NewPanelBuilder(), p, id, 8))
 	}
 	b := fill(timeseries.NewPanelBuilder(), p, id, 8).Min(0).ShowPoints(common.VisibilityModeNever).
+		Legend(common.NewVizLegendOptionsBuilder().DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).ShowLegend(true)).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
 	if p.unit == percent {
 		b.AxisSoftMax(100)

@@ -155,6 +155,9 @@ func TestS35_every_panel_is_complete(t *testing.T) {
 			if panel.FieldConfig.Defaults.Unit == "" || len(panel.Targets) == 0 || panel.Datasource.UID != "${datasource}" {
 				t.Errorf("%s: unit %q, %d queries, data source %q", place, panel.FieldConfig.Defaults.Unit, len(panel.Targets), panel.Datasource.UID)
 			}
+			if panel.Type == "timeseries" && !panel.Options.Legend.ShowLegend {
+				t.Errorf("%s: no one can see which line is which", place)
+			}
 			for x := panel.GridPos.X; x < panel.GridPos.X+panel.GridPos.W; x++ {
 				for y := panel.GridPos.Y; y < panel.GridPos.Y+panel.GridPos.H; y++ {
 					if other := taken[[2]int{x, y}]; other != "" || x >= 24 {

@@ -37,6 +37,7 @@ type Panel struct {
 	GridPos                          struct{ X, Y, W, H int }
 	Datasource                       struct{ Type, UID string }
 	FieldConfig                      struct{ Defaults struct{ Unit string } }
+	Options                          struct{ Legend struct{ ShowLegend bool } }
 	Targets                          []struct {
 		RefID, Expr, LegendFormat string
 		Datasource                struct{ Type, UID string }

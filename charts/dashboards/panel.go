@@ -94,7 +94,8 @@ func fill[T builder[T]](b T, p panel, id, height uint32) T {
 func (p panel) build(id uint32) cog.Builder[sdk.Panel] {
 	switch p.form {
 	case figure:
-		return fill(stat.NewPanelBuilder(), p, id, 4).GraphMode(common.BigValueGraphModeNone).ColorMode(common.BigValueColorModeNone)
+		return fill(stat.NewPanelBuilder(), p, id, 4).GraphMode(common.BigValueGraphModeNone).ColorMode(common.BigValueColorModeNone).
+			Orientation(common.VizOrientationAuto).ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}))
 	case list:
 		return p.columns(fill(table.NewPanelBuilder(), p, id, 8))
 	}

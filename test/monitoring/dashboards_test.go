@@ -183,6 +183,20 @@ func TestS35_every_panel_is_complete(t *testing.T) {
 	}
 }
 
+// docs/dashboards.md has a section per dashboard, which begins with the question that the dashboard answers.
+func TestS35_each_dashboard_has_a_section(t *testing.T) {
+	documentation := read(t, "docs/dashboards.md")
+	for _, one := range shipped(t) {
+		title := strings.TrimPrefix(one.Title, "Quartermaster / ")
+		question, _, _ := strings.Cut(one.Description, " Choose several")
+		question, _, _ = strings.Cut(question, " Card-hours")
+		question, _, _ = strings.Cut(question, " What is about")
+		if !strings.Contains(documentation, "\n## "+title+"\n\n"+question+"\n") {
+			t.Errorf("docs/dashboards.md has no section %q with %q", title, question)
+		}
+	}
+}
+
 // Of a range of a counter only a rate or an increase means something, and `[5m]` misses samples where scrapes are rarer.
 func TestS75_dashboards_read_only_series_that_exist(t *testing.T) {
 	known := table(t)

@@ -16,13 +16,13 @@ const Folder = "charts/quartermaster/files/dashboards"
 
 // Dashboard is one of them; Name is that of its file.
 type Dashboard struct {
-	Name       string `json:"-"`
-	Text       []byte `json:"-"`
-	Title, UID string
-	Refresh    string
-	Tags       []string
-	Time       struct{ From, To string }
-	Timepicker struct {
+	Name                    string `json:"-"`
+	Text                    []byte `json:"-"`
+	Title, UID, Description string
+	Refresh                 string
+	Tags                    []string
+	Time                    struct{ From, To string }
+	Timepicker              struct {
 		RefreshIntervals []string                    `json:"refresh_intervals"`
 		QuickRanges      []struct{ From, To string } `json:"quick_ranges"`
 	}

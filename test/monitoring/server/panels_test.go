@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,6 +189,45 @@ func panelCheck(address string, all []sample, one grafana.Query, chosen map[stri
 			return fmt.Errorf("%s: %s: no data", one.Place, expr)
 		}
 		return nil
+	}
+}
+
+// variablesOffer asks Prometheus for the values of every variable, as Grafana does, and compares them with the labels on the pages.
+func variablesOffer(t *testing.T, address string, all []sample) {
+	t.Helper()
+	dashboards, err := grafana.Dashboards()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, dashboard := range dashboards {
+		for _, variable := range dashboard.Templating.List {
+			if variable.Type != "query" {
+				continue
+			}
+			seen++
+			call := regexp.MustCompile(`^label_values\((([a-z_]+)\{.*\}), ([a-z]+)\)$`).FindStringSubmatch(variable.Query)
+			if call == nil {
+				t.Fatalf("%s: %s is not read by this test", dashboard.Name, variable.Query)
+			}
+			var wanted, is []string
+			for _, one := range all {
+				if value := one.labels[call[3]]; one.name == call[2] && !slices.Contains(wanted, value) {
+					wanted = append(wanted, value)
+				}
+			}
+			slices.Sort(wanted)
+			match := grafana.Query{Expr: call[1]}.Filled(nil)
+			if err := ask(address, "/api/v1/label/"+call[3]+"/values?match[]="+url.QueryEscape(match), &is); err != nil {
+				t.Fatal(err)
+			}
+			if len(wanted) == 0 || !slices.Equal(is, wanted) {
+				t.Errorf("%s offers for %s %v, and the pages have %v", dashboard.Name, variable.Name, is, wanted)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no dashboard has a variable with a query")
 	}
 }
 

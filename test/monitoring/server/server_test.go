@@ -326,6 +326,7 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 		all = append(all, samples(t, text)...)
 	}
 	dashboardsAgree(t, address, all)
+	variablesOffer(t, address, all)
 	dashboardsSayWhatTheAPISays(t, address)
 
 	// The Prometheus that the chart installs finds the same three programs, and no port that is not for metrics.

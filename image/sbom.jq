@@ -7,6 +7,7 @@ def relation(type; target): {spdxElementId: ., relationshipType: type, relatedSp
 
 ($files | rows(["path", "package", "sha1", "sha256"]) | to_entries | map(.value + {id: "SPDXRef-File-\(.key + 1)"})) as $files
 | ($packages | rows(["name", "version", "source", "source_version"])) as $packages
+| ($page | rtrimstr("\n") | rows(["name", "version"])) as $page
 | {copyrightText: "NOASSERTION", downloadLocation: "NOASSERTION", filesAnalyzed: false, licenseConcluded: "NOASSERTION",
    licenseDeclared: "NOASSERTION"} as $unknown
 | {spdxVersion: "SPDX-2.3", dataLicense: "CC0-1.0", SPDXID: "SPDXRef-DOCUMENT", name: "quartermaster-\($version)-\($arch)",
@@ -22,12 +23,16 @@ def relation(type; target): {spdxElementId: ., relationshipType: type, relatedSp
        supplier: "Organization: Debian", sourceInfo: "source package \(.source) \(.source_version)",
        licenseComments: "/usr/share/doc/\(.name)/copyright in the image has the licences.",
        externalRefs: [{referenceCategory: "PACKAGE-MANAGER", referenceType: "purl",
-         referenceLocator: "pkg:deb/debian/\(.name | percent)@\(.version | percent)?arch=\($arch)&distro=debian-12"}]}))),
+         referenceLocator: "pkg:deb/debian/\(.name | percent)@\(.version | percent)?arch=\($arch)&distro=debian-12"}]}))
+     + ($page | map($unknown + {SPDXID: ("npm-" + .name | package_id), name, versionInfo: .version, primaryPackagePurpose: "LIBRARY",
+       licenseComments: "The program has the licences: assets/third-party.txt of the console.",
+       externalRefs: [{referenceCategory: "PACKAGE-MANAGER", referenceType: "purl", referenceLocator: "pkg:npm/\(.name)@\(.version)"}]}))),
    files: ($files | map({SPDXID: .id, fileName: ("." + .path), copyrightText: "NOASSERTION", licenseConcluded: "NOASSERTION",
      licenseInfoInFiles: ["NOASSERTION"],
      checksums: [{algorithm: "SHA1", checksumValue: .sha1}, {algorithm: "SHA256", checksumValue: .sha256}]})),
    relationships: (["SPDXRef-DOCUMENT" | relation("DESCRIBES"; "SPDXRef-Image")]
      + ($packages | map(. as $package | "SPDXRef-Image" | relation("CONTAINS"; $package.name | package_id)))
      + ["SPDXRef-Image" | relation("CONTAINS"; "quartermaster" | package_id)]
+     + ($page | map(. as $package | "quartermaster" | package_id | relation("CONTAINS"; "npm-" + $package.name | package_id)))
      + ($files | map(.id as $file | "SPDXRef-Image" | relation("CONTAINS"; $file)))
      + ($files | map(.package as $package | .id | relation("GENERATED_FROM"; $package | package_id))))}

@@ -71,7 +71,7 @@ export function Chart({ body, label, drawing }) {
           );
         })}
       </Table>
-      {body.moreSeries > 0 && <p>{text('history.more', { count: body.moreSeries })}</p>}
+      {body.more && <p>{text('history.more', { count: body.series.length })}</p>}
     </>
   );
 }

@@ -1,13 +1,15 @@
 # The SPDX 2.3 document of the image, from the lists that build.sh makes. A package of Debian is named in full, although the image has only
 # some of its files: scanners look up the package. So `filesAnalyzed` is false there, and the files hang on the image itself.
 def rows(names): split("\n") | map(split("\t") | [names, .] | transpose | map({key: .[0], value: .[1]}) | from_entries);
+# What the page of the console has from npm: the packages of its lock file that are not only for building.
+def page_packages: .[0].packages | to_entries | map(select(.key != "" and (.value.dev | not)) | {name: (.key | ltrimstr("node_modules/")), version: .value.version});
 def package_id: "SPDXRef-Package-" + gsub("[^A-Za-z0-9.-]"; "-");
 def percent: gsub("\\+"; "%2B") | gsub(":"; "%3A") | gsub("~"; "%7E");
 def relation(type; target): {spdxElementId: ., relationshipType: type, relatedSpdxElement: target};
 
 ($files | rows(["path", "package", "sha1", "sha256"]) | to_entries | map(.value + {id: "SPDXRef-File-\(.key + 1)"})) as $files
 | ($packages | rows(["name", "version", "source", "source_version"])) as $packages
-| ($page | rtrimstr("\n") | rows(["name", "version"])) as $page
+| ($page | page_packages) as $page
 | {copyrightText: "NOASSERTION", downloadLocation: "NOASSERTION", filesAnalyzed: false, licenseConcluded: "NOASSERTION",
    licenseDeclared: "NOASSERTION"} as $unknown
 | {spdxVersion: "SPDX-2.3", dataLicense: "CC0-1.0", SPDXID: "SPDXRef-DOCUMENT", name: "quartermaster-\($version)-\($arch)",

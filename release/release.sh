@@ -118,7 +118,7 @@ executable() {
   { grep -E '^lib(curl4-openssl|fmt|spdlog|simdjson)-dev' "$libraries/versions" | cut -f3,4
     dpkg-query "${admin[@]}" --show --showformat '${source:Package}\t${source:Version}\n' libssl-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev \
       libboost1.81-dev nlohmann-json3-dev libprotozero-dev libcli11-dev; } | sort -u >"$work/sources"
-  jq -n --rawfile sources "$work/sources" --rawfile page "$root/console/page/dist/packages" --arg name "$name" --arg version "$version" --arg revision "$revision" \
+  jq -n --rawfile sources "$work/sources" --slurpfile page "$root/console/page/package-lock.json" --arg name "$name" --arg version "$version" --arg revision "$revision" \
     --arg created "$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)" --arg sha256 "$(sha256sum <"$tree/quartermaster" | cut -c1-64)" \
     --arg sha1 "$(sha1sum <"$tree/quartermaster" | cut -c1-40)" -f "$here/sbom.jq" >"$new/$name.spdx.json"
 }

@@ -1,11 +1,13 @@
 # The SPDX 2.3 document of the executable: one package per source package of Debian that was compiled or linked into it, and per npm package
 # in the page of the console.
 def rows(names): split("\n") | map(select(. != "") | split("\t") | [names, .] | transpose | map({key: .[0], value: .[1]}) | from_entries);
+# What the page of the console has from npm: the packages of its lock file that are not only for building.
+def page_packages: .[0].packages | to_entries | map(select(.key != "" and (.value.dev | not)) | {name: (.key | ltrimstr("node_modules/")), version: .value.version});
 def package_id: "SPDXRef-Package-" + gsub("[^A-Za-z0-9.-]"; "-");
 def percent: gsub("\\+"; "%2B") | gsub(":"; "%3A") | gsub("~"; "%7E");
 
 ($sources | rows(["name", "version"])) as $sources
-| ($page | rows(["name", "version"])) as $page
+| ($page | page_packages) as $page
 | {copyrightText: "NOASSERTION", downloadLocation: "NOASSERTION", filesAnalyzed: false, licenseConcluded: "NOASSERTION",
    licenseDeclared: "NOASSERTION"} as $unknown
 | {spdxVersion: "SPDX-2.3", dataLicense: "CC0-1.0", SPDXID: "SPDXRef-DOCUMENT", name: $name,

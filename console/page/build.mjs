@@ -1,4 +1,4 @@
-// Makes dist/: the files that a browser gets, assets.cpp, which has them compressed, and a list of the packages in them.
+// Makes dist/: the files that a browser gets, and assets.cpp, which has them compressed.
 // The same sources and package-lock.json give the same bytes: no times, no paths, and gzip of Debian, which does not
 // depend on the processor as the one inside node does.
 import { execFileSync } from 'node:child_process';
@@ -20,13 +20,11 @@ const files = [
   ['assets/third-party.txt', 'assets/third-party.txt', 'text/plain; charset=utf-8'],
 ];
 
-// What is in app.js besides our sources: [name, version].
-const packages = Object.keys(JSON.parse(readFileSync('package.json', 'utf8')).dependencies).sort()
-  .map((name) => [name, JSON.parse(readFileSync(`node_modules/${name}/package.json`, 'utf8')).version]);
-
-// Their licences ask to be where the program is.
+// The licences of the packages in app.js ask to be where the program is.
 function third_party() {
-  return packages.map(([name, version]) => `==== ${name} ${version} ====\n\n${readFileSync(`node_modules/${name}/LICENSE`, 'utf8').trim()}\n`).join('\n');
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  return Object.keys(packages).sort().filter((folder) => folder && !packages[folder].dev)
+    .map((folder) => `==== ${folder.replace('node_modules/', '')} ${packages[folder].version} ====\n\n${readFileSync(`${folder}/LICENSE`, 'utf8').trim()}\n`).join('\n');
 }
 
 // A literal of C++: octal, because a hexadecimal escape would take the digits that follow it.
@@ -84,5 +82,4 @@ await build({
 cpSync('source/index.html', 'dist/index.html');
 cpSync('source/icon.svg', 'dist/assets/icon.svg');
 writeFileSync('dist/assets/third-party.txt', third_party());
-writeFileSync('dist/packages', packages.map((row) => `${row.join('\t')}\n`).join('')); // for the lists of release/ and image/
 writeFileSync('dist/assets.cpp', source_of_assets());

@@ -122,13 +122,14 @@ export function App() {
     if (!me) return undefined;
     return follow(announce, (state) => (state === 'refused' ? on_refused() : set_live(state)));
   }, [me]);
+  useEffect(() => {
+    document.title = `${document.querySelector('h1')?.textContent ?? ''} · Quartermaster`;
+  });
   // Who follows a link hears where they are. Not at the first view: the page has just been opened there.
   useEffect(() => {
-    const title = document.querySelector('h1');
-    document.title = `${title?.textContent ?? ''} · Quartermaster`;
     if (is_first_route.current) is_first_route.current = !me;
-    else title?.focus();
-  }, [me, route.view, route.argument, language()]);
+    else document.querySelector('h1')?.focus();
+  }, [me, route.view, route.argument]);
 
   const View = route.view === 'node' ? Node : views[route.view];
   return (

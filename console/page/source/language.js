@@ -33,11 +33,17 @@ export function word(kind, code) {
 /// Of texts that come in both languages.
 export const either = (texts) => texts?.[current] || texts?.en || '';
 
-export function number(value, digits = 0) {
-  return new Intl.NumberFormat(current, { maximumFractionDigits: digits }).format(value);
+// Formats are kept: to make one takes longer than to draw a card.
+const formats = new Map();
+function format_of(options) {
+  const key = `${current} ${JSON.stringify(options)}`;
+  if (!formats.has(key)) formats.set(key, new Intl.NumberFormat(current, options));
+  return formats.get(key);
 }
 
-export const percent = (ratio) => new Intl.NumberFormat(current, { style: 'percent', maximumFractionDigits: 0 }).format(ratio);
+export const number = (value, digits = 0) => format_of({ maximumFractionDigits: digits }).format(value);
+
+export const percent = (ratio) => format_of({ style: 'percent', maximumFractionDigits: 0 }).format(ratio);
 
 /// Hundredths of a card as cards.
 export const cores = (value) => number(value / 100, 2);

@@ -1,11 +1,10 @@
 // Without a mouse: sign in, reach everything that can be used, move in the fleet, open a node.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 
 import { cluster_of, node_name } from './kit/answers.mjs';
 import { open_page, settle, show, sign_in } from './kit/browser.mjs';
 import { token } from './kit/server.mjs';
-import { session } from './kit/session.mjs';
+import { page_test, session } from './kit/session.mjs';
 import { heading_of, views } from './kit/views.mjs';
 
 // All that can be used, each by a number; of a group of radio buttons the chosen one, because arrows do the rest.
@@ -16,7 +15,7 @@ function mark_usable() {
   return usable.map((element) => element.outerHTML.slice(0, 120));
 }
 
-test('the tab key reaches everything on every view, and the focus can be seen', async () => {
+page_test('the tab key reaches everything on every view, and the focus can be seen', async () => {
   session.console.answer = cluster_of(10);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
@@ -38,10 +37,9 @@ test('the tab key reaches everything on every view, and the focus can be seen', 
     const missed = usable.filter((element, index) => !reached.has(index));
     assert.deepEqual(missed, [], view);
   }
-  await page.close_all();
 });
 
-test('signing in, the views, the fleet and a node by keyboard alone', async () => {
+page_test('signing in, the views, the fleet and a node by keyboard alone', async () => {
   session.console.answer = cluster_of(5000);
   const page = await open_page(session.browser, session.console);
   await page.goto(session.console.url);
@@ -88,5 +86,4 @@ test('signing in, the views, the fleet and a node by keyboard alone', async () =
   await settle(page);
   assert.equal(await heading_of(page), `Node ${target}`);
   assert.deepEqual(page.problems, []);
-  await page.close_all();
 });

@@ -31,11 +31,15 @@ test('tries to connect again come less and less often, up to half a minute', () 
 });
 
 test('rows in sight, with some to spare, and never beyond the ends', () => {
-  assert.deepEqual(visible_rows(5000, 10, 0, 100, 2), { first: 0, last: 12 });
-  assert.deepEqual(visible_rows(5000, 10, 1005, 100, 2), { first: 98, last: 113 });
-  assert.deepEqual(visible_rows(5000, 10, 49900, 100, 2), { first: 4988, last: 5000 });
-  assert.deepEqual(visible_rows(3, 10, 49900, 100, 2), { first: 3, last: 3 });
-  assert.deepEqual(visible_rows(0, 10, 0, 100, 2), { first: 0, last: 0 });
+  assert.deepEqual(visible_rows(5000, 10, 0, 100, 4), { first: 0, last: 14 });
+  assert.deepEqual(visible_rows(5000, 10, 1005, 100, 4), { first: 96, last: 116 });
+  assert.deepEqual(visible_rows(5000, 10, 49900, 100, 4), { first: 4986, last: 5000 });
+  assert.deepEqual(visible_rows(3, 10, 49900, 100, 4), { first: 3, last: 3 });
+  assert.deepEqual(visible_rows(0, 10, 0, 100, 4), { first: 0, last: 0 });
+  for (let top = 0; top < 49900; top += 7) {
+    const { first, last } = visible_rows(5000, 10, top, 100, 4);
+    assert.ok(first * 10 <= top && last * 10 >= top + 100 && last - first <= 20, `${first} to ${last} at ${top}`);
+  }
 });
 
 test('an address keeps any name', () => {

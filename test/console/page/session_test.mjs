@@ -1,16 +1,15 @@
 // The token, errors of the console, live updates, and names that carry HTML.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 
 import { cluster_of, me, with_html } from './kit/answers.mjs';
 import { open_page, settle, show, sign_in } from './kit/browser.mjs';
 import { token } from './kit/server.mjs';
-import { session } from './kit/session.mjs';
+import { page_test, session } from './kit/session.mjs';
 import { text_of, views } from './kit/views.mjs';
 
 const wait_for_text = (page, text) => page.waitForFunction((wanted) => document.body.innerText.includes(wanted), { timeout: 15000 }, text);
 
-test('the token is in memory only: not in the address, not in storage, gone after a reload', async () => {
+page_test('the token is in memory only: not in the address, not in storage, gone after a reload', async () => {
   session.console.answer = cluster_of(10);
   session.console.requests.length = 0;
   const page = await open_page(session.browser, session.console);
@@ -23,10 +22,9 @@ test('the token is in memory only: not in the address, not in storage, gone afte
   }
   await page.reload();
   await page.waitForSelector('#token');
-  await page.close_all();
 });
 
-test('a forged token is refused with a sentence, and an expired one leads back to the form', async () => {
+page_test('a forged token is refused with a sentence, and an expired one leads back to the form', async () => {
   const page = await open_page(session.browser, session.console);
   await page.goto(session.console.url);
   await page.waitForSelector('#token');
@@ -42,10 +40,9 @@ test('a forged token is refused with a sentence, and an expired one leads back t
   await page.waitForSelector('#token');
   await wait_for_text(page, 'it is wrong or has expired');
   session.console.failure = () => null;
-  await page.close_all();
 });
 
-test('a caller sees links only to the views that are open to them, and a sentence on the others', async () => {
+page_test('a caller sees links only to the views that are open to them, and a sentence on the others', async () => {
   const narrow = { ...me, allNamespaces: false, namespaces: ['team-a'], views: { ...me.views, fleet: false, node: false, capacity: false } };
   session.console.answer = (path, query) => (path === 'me' ? narrow : cluster_of(10)(path, query));
   session.console.failure = (path) => (path === 'fleet' ? [403, 'forbidden', 'This needs the right to list nodes.'] : null);
@@ -57,10 +54,9 @@ test('a caller sees links only to the views that are open to them, and a sentenc
   assert.deepEqual(await page.$$eval('main select', ([chart]) => [...chart.options].map((option) => option.value)), ['namespace_cores', 'namespace_utilization']);
   assert.equal(session.console.requests.filter(({ path }) => path === 'api/v1/history').at(-1).query.get('namespace'), 'team-a');
   session.console.failure = () => null;
-  await page.close_all();
 });
 
-test('a console that is busy or not ready is asked again after the time that it says', async () => {
+page_test('a console that is busy or not ready is asked again after the time that it says', async () => {
   session.console.answer = cluster_of(10);
   let refusals = 2;
   session.console.failure = (path) => (path === 'capacity' && refusals-- > 0 ? [refusals ? 429 : 503, refusals ? 'too_many_requests' : 'not_ready', '', 1] : null);
@@ -70,20 +66,18 @@ test('a console that is busy or not ready is asked again after the time that it 
   await wait_for_text(page, 'The console is not ready yet.');
   await wait_for_text(page, 'NVIDIA-A100-SXM4-80GB');
   session.console.failure = () => null;
-  await page.close_all();
 });
 
-test('an answer that the page cannot show leaves navigation in place', async () => {
+page_test('an answer that the page cannot show leaves navigation in place', async () => {
   session.console.answer = (path, query) => (path === 'capacity' ? { models: 7 } : cluster_of(10)(path, query));
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console, '/capacity');
   await wait_for_text(page, 'The page cannot show this answer');
   await page.click('nav a[href="#/namespaces"]');
   await wait_for_text(page, 'research');
-  await page.close_all();
 });
 
-test('a change on the stream is shown, and what did not change is not sent again', async () => {
+page_test('a change on the stream is shown, and what did not change is not sent again', async () => {
   let count = 10;
   const clusters = { 10: cluster_of(10), 11: cluster_of(11) };
   session.console.answer = (path, query) => clusters[count](path, query);
@@ -105,10 +99,9 @@ test('a change on the stream is shown, and what did not change is not sent again
   await wait_for_text(page, 'Not live');
   await wait_for_text(page, '● Live');
   assert.deepEqual(page.problems, []);
-  await page.close_all();
 });
 
-test('names that carry HTML do nothing', async () => {
+page_test('names that carry HTML do nothing', async () => {
   const cluster = cluster_of(10);
   session.console.answer = (path, query) => with_html(cluster(path.startsWith('nodes/') ? 'nodes/x' : path, query));
   for (const language of ['en', 'zh']) {
@@ -123,6 +116,5 @@ test('names that carry HTML do nothing', async () => {
     }
     assert.deepEqual(page.problems, []);
     assert.deepEqual(page.elsewhere, []);
-    await page.close_all();
   }
 });

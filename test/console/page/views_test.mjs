@@ -1,12 +1,11 @@
 // Every view, at 10, 500 and 5,000 nodes: it shows its answer, says nothing on the console, asks nobody else, and axe-core finds nothing serious.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { cluster_of } from './kit/answers.mjs';
 import { open_page, settle, show, sign_in, violations_of } from './kit/browser.mjs';
-import { session } from './kit/session.mjs';
+import { page_test, session } from './kit/session.mjs';
 import { heading_of, text_of, views } from './kit/views.mjs';
 
 // What each view has to show of the answers for `count` nodes.
@@ -21,7 +20,7 @@ const expected = {
 };
 
 for (const count of [10, 500, 5000]) {
-  test(`every view at ${count} nodes`, async (context) => {
+  page_test(`every view at ${count} nodes`, async (context) => {
     session.console.answer = cluster_of(count);
     for (const theme of count === 10 ? ['light', 'dark'] : ['light']) {
       const page = await open_page(session.browser, session.console, { theme });
@@ -37,12 +36,11 @@ for (const count of [10, 500, 5000]) {
           assert.deepEqual(page.elsewhere, []);
         });
       }
-      await page.close_all();
     }
   });
 }
 
-test('every view in Chinese', async () => {
+page_test('every view in Chinese', async () => {
   session.console.answer = cluster_of(10);
   const page = await open_page(session.browser, session.console, { language: 'zh-CN' });
   await sign_in(page, session.console);
@@ -53,10 +51,9 @@ test('every view in Chinese', async () => {
   }
   assert.equal(await page.$eval('html', (html) => html.lang), 'zh');
   assert.deepEqual(page.problems, []);
-  await page.close_all();
 });
 
-test('the examples of the API are shown', async () => {
+page_test('the examples of the API are shown', async () => {
   const folder = process.env.QM_CONSOLE_EXAMPLES || fileURLToPath(new URL('../examples', import.meta.url));
   const example = (name) => JSON.parse(readFileSync(`${folder}/${name}.json`, 'utf8'));
   session.console.answer = (path) => example(path.startsWith('nodes/') ? 'node' : path);
@@ -68,10 +65,9 @@ test('the examples of the API are shown', async () => {
     assert.ok((await text_of(page)).includes(text), `${route} does not show “${text}”: ${await text_of(page)}`);
   }
   assert.deepEqual(page.problems, []);
-  await page.close_all();
 });
 
-test('the fleet is filtered by name, mode and need of attention, and coloured by use, health and mode', async () => {
+page_test('the fleet is filtered by name, mode and need of attention, and coloured by use, health and mode', async () => {
   session.console.answer = cluster_of(500);
   const fleet = session.console.answer('fleet');
   const page = await open_page(session.browser, session.console);
@@ -96,10 +92,9 @@ test('the fleet is filtered by name, mode and need of attention, and coloured by
   await page.click('input[value=mode]');
   await settle(page);
   assert.ok((await captions()).every((caption) => 'PVHT'.includes(caption)));
-  await page.close_all();
 });
 
-test('a namespace’s waiting pods, and the next page of them', async () => {
+page_test('a namespace’s waiting pods, and the next page of them', async () => {
   session.console.answer = cluster_of(500);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console, '/waiting');
@@ -111,10 +106,9 @@ test('a namespace’s waiting pods, and the next page of them', async () => {
   await page.select('main select', 'research');
   await page.waitForFunction(() => document.querySelector('main').innerText.includes('63 pods wait'));
   assert.match(await text_of(page), /1 to 50 of 63/);
-  await page.close_all();
 });
 
-test('history: every range is asked for, a custom one by its times, and a wrong one is refused on the page', async () => {
+page_test('history: every range is asked for, a custom one by its times, and a wrong one is refused on the page', async () => {
   session.console.answer = cluster_of(10);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console, '/history');
@@ -148,10 +142,9 @@ test('history: every range is asked for, a custom one by its times, and a wrong 
   await settle(page);
   assert.match(await text_of(page), /There is no history: No Prometheus is set/);
   assert.deepEqual(page.problems, []);
-  await page.close_all();
 });
 
-test('theme and language follow the browser, and a choice lasts', async () => {
+page_test('theme and language follow the browser, and a choice lasts', async () => {
   session.console.answer = cluster_of(10);
   const page = await open_page(session.browser, session.console, { theme: 'dark' });
   await sign_in(page, session.console);
@@ -166,5 +159,4 @@ test('theme and language follow the browser, and a choice lasts', async () => {
   await page.waitForSelector('#token');
   assert.equal(await paper(), 'rgb(255, 255, 255)');
   assert.equal(await heading_of(page), '登录');
-  await page.close_all();
 });

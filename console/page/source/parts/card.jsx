@@ -31,7 +31,7 @@ function caption(card, coloring, mode) {
   return `${Math.round(use_of(card) * 100)}`;
 }
 
-/// In words, for the tooltip and for readers of the screen.
+/// In words, for the tooltip. The view of the node says the same without a mouse.
 export function describe(card, models, namespaces) {
   const parts = [models[card.model] ?? text('unknown_model'), text('card.use', { cores: cores(card.cores), used: memory(card.used_mib),
     total: card.memory_mib ? memory(card.memory_mib) : '?' })];
@@ -58,7 +58,7 @@ export class Card extends Component {
     const level = level_of(use);
     const style = coloring === 'mode' ? `mode_${mode_index < 0 ? 'none' : mode_index % 6}` : `level_${level}`;
     return (
-      <span class={`card ${style} health_${health_of(read.flags)}`} title={describe(read, models, namespaces)}>
+      <span class={`card ${style} health_${health_of(read.flags)}`} onMouseEnter={(event) => { event.currentTarget.title = describe(read, models, namespaces); }}>
         <span class="shares">
           {read.shares.map((share, index) => (
             <span key={index} style={{ width: `${100 * Math.min(1, Math.max(share[0] / 100, read.memory_mib ? share[1] / read.memory_mib : 0))}%` }} />

@@ -6,6 +6,7 @@ import { language, memory, number, percent, text } from '../language.js';
 import { color_of } from '../theme.js';
 import { Table } from './table.jsx';
 
+const plot_height = 320; // pixels
 const colors = 8; // --line_0 to --line_7
 const dashes = [[], [8, 4], [2, 3], [12, 3, 2, 3]];
 
@@ -33,7 +34,7 @@ function options_of(body, width) {
   const axis = { stroke: ink, grid, ticks: grid, font: '12px system-ui, sans-serif' };
   return {
     width,
-    height: 320,
+    height: plot_height,
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
     scales: { x: { time: true, range: [body.from, body.to] }, y: { range: (plot, least, most) => (body.unit === 'ratio' ? [0, Math.max(1, most)] : [0, most > 0 ? most * 1.05 : 1]) } },
@@ -49,9 +50,10 @@ function options_of(body, width) {
 export function Chart({ body, label, drawing }) {
   const box = useRef(null);
   useEffect(() => {
-    const plot = new uPlot(options_of(body, box.current.clientWidth), [body.times, ...body.series.map((series) => series.values)], box.current);
-    const observer = new ResizeObserver(() => plot.setSize({ width: box.current.clientWidth, height: 320 }));
-    observer.observe(box.current);
+    const element = box.current;
+    const plot = new uPlot(options_of(body, element.clientWidth), [body.times, ...body.series.map((series) => series.values)], element);
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: plot_height }));
+    observer.observe(element);
     return () => {
       observer.disconnect();
       plot.destroy();

@@ -45,18 +45,22 @@ class Row extends Component {
     const given = cards.reduce((sum, card) => sum + use_of(read_card(card)), 0) / (cards.length || 1);
     return (
       <div role="row" aria-rowindex={index + 2} class="row" tabindex={is_active ? 0 : -1} data-index={index}
-        style={{ transform: `translateY(${index * row_height}px)` }} onFocus={() => on_focus(index)}>
+        style={{ top: `${index * row_height}px` }} onFocus={() => on_focus(index)}>
         <span role="gridcell" class="name"><a href={route_of('node', name)} tabindex="-1">{name}</a></span>
         <span role="gridcell" class="mode">{mode < 0 ? text('mode_none') : word('mode', shown_mode)}</span>
         <span role="gridcell" class={`state ${flags & problems ? 'bad' : ''}`}>
           {state.length ? state.join(', ') : phase < 0 ? text('node_flag.ok') : word('phase', fleet.phases[phase])}
         </span>
-        <span role="gridcell" class="cards" aria-label={text('row.cards', {
-          cards: cards.length, use: percent(given), sick: cards.filter((card) => health_of(card[2]) === 'sick').length })}>
-          {cards.map((card, position) => (
-            <Card key={position} card={card} models={fleet.models} namespaces={fleet.namespaces} coloring={coloring}
-              mode={shown_mode} mode_index={mode} drawing={drawing} />
-          ))}
+        <span role="gridcell">
+          <span class="unseen">
+            {text('row.cards', { cards: cards.length, use: percent(given), sick: cards.filter((card) => health_of(card[2]) === 'sick').length })}
+          </span>
+          <span class="cards" aria-hidden="true">
+            {cards.map((card, position) => (
+              <Card key={position} card={card} models={fleet.models} namespaces={fleet.namespaces} coloring={coloring}
+                mode={shown_mode} mode_index={mode} drawing={drawing} />
+            ))}
+          </span>
         </span>
       </div>
     );

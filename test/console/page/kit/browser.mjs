@@ -16,9 +16,18 @@ export function start_browser() {
   });
 }
 
+const contexts = new Set();
+
+/// Closes the pages of a test, also of one that failed: a page that stays open asks the console for news.
+export async function close_pages() {
+  for (const context of contexts) await context.close();
+  contexts.clear();
+}
+
 /// A page with `problems` (console errors and warnings, exceptions, failed requests) and `elsewhere` (requests to anywhere but the console).
 export async function open_page(browser, console_, { theme = 'light', language = 'en' } = {}) {
   const context = await browser.createBrowserContext();
+  contexts.add(context);
   const page = await context.newPage();
   page.problems = [];
   page.elsewhere = [];
@@ -28,7 +37,6 @@ export async function open_page(browser, console_, { theme = 'light', language =
   page.on('request', (request) => { if (!request.url().startsWith(console_.url)) page.elsewhere.push(request.url()); });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
   await page.evaluateOnNewDocument((name) => Object.defineProperty(navigator, 'language', { get: () => name }), language);
-  page.close_all = () => context.close();
   return page;
 }
 

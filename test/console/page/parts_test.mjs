@@ -1,6 +1,9 @@
 // Parts of the page that need no browser, and the shapes of the answers that the other tests use.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -45,6 +48,15 @@ test('rows in sight, with some to spare, and never beyond the ends', () => {
 test('an address keeps any name', () => {
   for (const name of ['gpu-1', 'a/b', '100%', '<b>', '节点']) assert.deepEqual(read_route(route_of('node', name)), { view: 'node', argument: name });
   assert.deepEqual(read_route('#/node/%'), { view: 'node', argument: '' });
+});
+
+test('another folder gives the same bytes', () => {
+  const page = fileURLToPath(new URL('../../../console/page', import.meta.url));
+  const folder = mkdtempSync(join(tmpdir(), 'another folder '));
+  for (const name of ['source', 'node_modules', 'package.json', 'package-lock.json', 'build.mjs']) cpSync(join(page, name), join(folder, name), { recursive: true });
+  execFileSync('node', ['build.mjs'], { cwd: folder });
+  assert.ok(readFileSync(join(folder, 'dist/assets.cpp')).equals(readFileSync(join(page, 'dist/assets.cpp'))));
+  rmSync(folder, { recursive: true });
 });
 
 // The keys of an object, also of those in it; of a list those of its first entry.

@@ -11,7 +11,7 @@ Builds the page where it is not built, opens it in Chromium with answers for 10,
 in both themes and languages, with errors, live updates and names that carry HTML. Prints a line per test, with sizes and times. Exit code
 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when there is no Chromium (./dev setup installs it). About a minute.
   QM_CHROMIUM=FILE         the browser (default /usr/bin/chromium)
-  QM_SCREENSHOTS=write     also writes docs/images/console/*.png
+  QM_SCREENSHOTS=write     also writes docs/images/console/*.png, which needs pngquant
   QM_CONSOLE_EXAMPLES=DIR  the examples of the API (default test/console/examples)
 H
 }
@@ -25,4 +25,5 @@ if [[ ! node_modules/.package-lock.json -nt package-lock.json ]]; then
   npm ci --prefer-offline --silent --no-audit --no-fund --ignore-scripts >/dev/null ||
     { echo "run.sh: npm could not install what test/console/page/package-lock.json names: is an npm registry reachable?" >&2; exit 1; }
 fi
-exec node --test-reporter=spec all.mjs
+node --test-reporter=spec all.mjs
+[[ ${QM_SCREENSHOTS:-} != write ]] || pngquant --force --ext .png --strip 96 "$root"/docs/images/console/*.png

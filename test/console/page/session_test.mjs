@@ -84,7 +84,7 @@ page_test('a change on the stream is shown, and what did not change is not sent 
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
   await wait_for_text(page, '● Live');
-  await wait_for_text(page, '10 nodes');
+  await wait_for_text(page, 'Nodes: 10');
   const asked = () => session.console.requests.filter(({ path }) => path === 'api/v1/fleet');
   session.console.requests.length = 0;
   session.console.change(['capacity']);
@@ -93,7 +93,7 @@ page_test('a change on the stream is shown, and what did not change is not sent 
   assert.ok(asked()[0].headers['if-none-match']);
   count = 11;
   for (let again = 0; again < 20; again++) session.console.change(['fleet', 'node']);
-  await wait_for_text(page, '11 nodes');
+  await wait_for_text(page, 'Nodes: 11');
   assert.equal(asked().length, 2, 'twenty changes at once are one question');
   session.console.end_streams();
   await wait_for_text(page, 'Not live');

@@ -10,12 +10,12 @@ import { heading_of, text_of, views } from './kit/views.mjs';
 
 // What each view has to show of the answers for `count` nodes.
 const expected = {
-  fleet: (count) => [`${new Intl.NumberFormat('en').format(count)} nodes`, 'gpu-00001', 'Whole cards (pgpu)'],
-  node: () => ['GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79', 'Mode changes from Shares (vgpu) to Whole cards (pgpu)', '2 more pods', 'nvidia-uvm'],
+  fleet: (count) => [`Nodes: ${new Intl.NumberFormat('en').format(count)}`, 'gpu-00001', 'Whole cards (pgpu)'],
+  node: () => ['GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79', 'Mode changes from Shares (vgpu) to Whole cards (pgpu)', 'Pods that you may not see: 2', 'nvidia-uvm'],
   waiting: () => ['team-a/train-0', 'container main: nvidia.com/gpu from 4 to 1', 'gpu-00002: 1 card less in use', 'not enough whole cards'],
-  namespaces: () => ['research', '0.1 cards borrowed', '4 GiB lent', 'No prices are set'],
+  namespaces: () => ['research', '1.6 of 1.5 · 0.1 borrowed', '4 GiB lent', 'No prices are set'],
   declarations: () => ['cf-crl-broken', 'optionl', 'team-a/infer-0', 'vcuda-memory is required', 'warned about'],
-  capacity: () => ['9.5 days', '120 days', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
+  capacity: () => ['⚠ 9.5', '120', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
   history: () => ['Utilization of cards, per node', 'A · gpu-00001', 'Maximum'],
 };
 
@@ -98,13 +98,13 @@ page_test('a namespace’s waiting pods, and the next page of them', async () =>
   session.console.answer = cluster_of(500);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console, '/waiting');
-  assert.match(await text_of(page), /125 pods wait/);
+  assert.match(await text_of(page), /wait for cards: 125/);
   const [, next] = await page.$$('.pages button');
   await next.click();
   await settle(page);
   await page.waitForFunction(() => document.querySelector('main').innerText.includes('51 to 100 of 125'));
   await page.select('main select', 'research');
-  await page.waitForFunction(() => document.querySelector('main').innerText.includes('63 pods wait'));
+  await page.waitForFunction(() => document.querySelector('main').innerText.includes('wait for cards: 63'));
   assert.match(await text_of(page), /1 to 50 of 63/);
 });
 

@@ -8,7 +8,7 @@ const soon_days = 14;
 
 function Days({ days }) {
   if (days === null) return <Unknown />;
-  const label = text('capacity.days', { days: number(days, days < 10 ? 1 : 0) });
+  const label = number(days, days < 10 ? 1 : 0);
   return days < soon_days ? <strong>⚠ {label}</strong> : <>{label}</>;
 }
 

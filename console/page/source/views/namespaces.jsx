@@ -4,7 +4,7 @@ import { cores, memory, number, text, word } from '../language.js';
 import { Answer, Empty } from '../parts/state.jsx';
 import { Bar, Table, Unknown } from '../parts/table.jsx';
 
-const shown = { cores: (amount) => text('amount.cards', { amount: cores(amount) }), memory, cards: (amount) => text('amount.cards', { amount: number(amount) }) };
+const shown = { cores, memory, cards: number };
 const amount_of = (resource, amount) => (shown[resource] ?? number)(amount);
 
 function Limit({ limit }) {

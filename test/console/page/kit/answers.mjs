@@ -148,7 +148,7 @@ function history_of({ chart, range, from, to }, count) {
   const random = random_numbers(times.length);
   const series = Array.from({ length: Math.min(20, count) }, (hole, index) => ({
     name: chart.startsWith('namespace_') ? `team-${index}` : node_name(index), labels: { node: node_name(index) },
-    values: times.map((time, position) => (position % 50 === 49 ? null : scale * (0.5 + 0.35 * Math.sin(position / 25 + index) + 0.1 * random()))),
+    values: times.map((time, position) => (position % 50 === 49 ? null : scale * (0.5 + 0.4 * Math.sin(position / (30 + 3 * index) + index) + 0.03 * random()))),
   }));
   return { available: true, message: '', chart, from: first, to: last, step, unit, times, series, more: count >= 20 };
 }

@@ -168,7 +168,7 @@ bill() {
   # shellcheck disable=SC2016  # dpkg-query's own variables
   packages=$(printf '%s\n' "${owner[@]}" | sort -u | grep -vx quartermaster |
     xargs dpkg-query ${sysroot:+--admindir="$sysroot/var/lib/dpkg"} --show --showformat '${Package}\t${Version}\t${source:Package}\t${source:Version}\n' | sort -u)
-  jq -n --arg files "$files" --arg packages "$packages" --arg version "$version" --arg revision "$revision" --arg arch "$arch" \
+  jq -n --arg files "$files" --arg packages "$packages" --slurpfile page "$root/console/page/package-lock.json" --arg version "$version" --arg revision "$revision" --arg arch "$arch" \
     --arg created "$created" --arg own "$bill_path" --arg code "$(cut -f3 <<<"$files" | sort | tr -d '\n' | sha1sum | cut -c1-40)" \
     --arg content "$(sha256sum <<<"$files" | cut -c1-64)" -f "$here/sbom.jq"
 }

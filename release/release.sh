@@ -103,7 +103,9 @@ executable() {
       printf '\n==== %s ====\n\n' "${package%%:*}"
       cat "/usr/share/doc/${package#*:}/copyright"
     done
-    for source in "$libraries"/copyright/*; do printf '\n==== %s ====\n\n' "${source##*/}"; cat "$source"; done)
+    for source in "$libraries"/copyright/*; do printf '\n==== %s ====\n\n' "${source##*/}"; cat "$source"; done
+    echo
+    cat "$root/console/page/dist/assets/third-party.txt")
   pack "$name.tar.gz" "$work/program"
 
   # The plugin of kubectl, without links, which krew refuses.
@@ -116,7 +118,7 @@ executable() {
   { grep -E '^lib(curl4-openssl|fmt|spdlog|simdjson)-dev' "$libraries/versions" | cut -f3,4
     dpkg-query "${admin[@]}" --show --showformat '${source:Package}\t${source:Version}\n' libssl-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev \
       libboost1.81-dev nlohmann-json3-dev libprotozero-dev libcli11-dev; } | sort -u >"$work/sources"
-  jq -n --rawfile sources "$work/sources" --arg name "$name" --arg version "$version" --arg revision "$revision" \
+  jq -n --rawfile sources "$work/sources" --slurpfile page "$root/console/page/package-lock.json" --arg name "$name" --arg version "$version" --arg revision "$revision" \
     --arg created "$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)" --arg sha256 "$(sha256sum <"$tree/quartermaster" | cut -c1-64)" \
     --arg sha1 "$(sha1sum <"$tree/quartermaster" | cut -c1-40)" -f "$here/sbom.jq" >"$new/$name.spdx.json"
 }

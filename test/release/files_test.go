@@ -125,7 +125,7 @@ func TestTheListNamesWhatIsLinkedIn(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"quartermaster", "curl", "openssl", "glibc", "gcc-12", "fmtlib", "spdlog", "simdjson", "yaml-cpp", "boost1.81", "nlohmann-json3", "protozero", "cli11"} {
+	for _, name := range []string{"quartermaster", "curl", "openssl", "glibc", "gcc-12", "fmtlib", "spdlog", "simdjson", "yaml-cpp", "boost1.81", "nlohmann-json3", "protozero", "cli11", "preact", "uplot"} {
 		if found[name] == "" {
 			t.Errorf("the list has no %s: %v", name, found)
 		}

@@ -1,0 +1,149 @@
+// What is on the page: the form to sign in, or navigation and one view.
+import { Component } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import { announce } from './answers.js';
+import { language, languages, set_language, text } from './language.js';
+import { SignIn } from './parts/sign_in.jsx';
+import { read_route, route_of } from './router.js';
+import { ask, forget, session } from './session.js';
+import { follow } from './stream.js';
+import { current_theme, set_theme, themes } from './theme.js';
+import { Capacity } from './views/capacity.jsx';
+import { Declarations } from './views/declarations.jsx';
+import { Fleet } from './views/fleet.jsx';
+import { History } from './views/history.jsx';
+import { Namespaces } from './views/namespaces.jsx';
+import { Node } from './views/node.jsx';
+import { Waiting } from './views/waiting.jsx';
+
+const views = {
+  fleet: Fleet,
+  waiting: Waiting,
+  namespaces: Namespaces,
+  declarations: Declarations,
+  capacity: Capacity,
+  history: History,
+};
+
+function use_route() {
+  const [route, set_route] = useState(() => read_route(location.hash));
+  useEffect(() => {
+    const listener = () => set_route(read_route(location.hash));
+    addEventListener('hashchange', listener);
+    return () => removeEventListener('hashchange', listener);
+  }, []);
+  return route;
+}
+
+/// A view that cannot show an answer says so; navigation stays.
+class Boundary extends Component {
+  componentDidCatch(error) {
+    this.setState({ error });
+  }
+  render({ children }, { error }) {
+    if (!error) return children;
+    return <p class="notice bad" role="alert">{text('error.page', { message: String(error.message) })}</p>;
+  }
+}
+
+function Choice({ id, label, value, values, on_change }) {
+  return (
+    <label class="choice" for={id}>
+      <span>{label}</span>
+      <select id={id} value={value} onChange={(event) => on_change(event.target.value)}>
+        {values.map(([name, shown]) => <option key={name} value={name}>{shown}</option>)}
+      </select>
+    </label>
+  );
+}
+
+function Header({ me, route, live, redraw, sign_out }) {
+  const shown = Object.keys(views).filter((view) => me?.views[view]);
+  const current = route.view === 'node' ? 'fleet' : route.view;
+  return (
+    <header>
+      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.querySelector('h1')?.focus(); }}>
+        {text('skip')}
+      </a>
+      <div class="bar">
+        <span class="brand">Quartermaster</span>
+        {me && (
+          <nav aria-label={text('nav')}>
+            {shown.map((view) => (
+              <a key={view} href={route_of(view)} aria-current={view === current ? 'page' : undefined}>{text(`view.${view}`)}</a>
+            ))}
+          </nav>
+        )}
+        <div class="tools">
+          {me && <span class={`live ${live}`} role="status">{text(`live.${live}`)}</span>}
+          <Choice id="language" label={text('language')} value={language()} values={Object.entries(languages)}
+            on_change={(name) => { set_language(name); redraw(); }} />
+          <Choice id="theme" label={text('theme')} value={current_theme()} values={themes.map((name) => [name, text(`theme.${name}`)])}
+            on_change={(name) => { set_theme(name); redraw(); }} />
+          {me && <span class="user" title={me.user}>{me.user}</span>}
+          {me && <button type="button" onClick={sign_out}>{text('sign_out')}</button>}
+        </div>
+      </div>
+    </header>
+  );
+}
+
+export function App() {
+  const [me, set_me] = useState(null);
+  const [problem, set_problem] = useState(null);
+  const [live, set_live] = useState('waiting');
+  const [, set_drawn] = useState(0);
+  const is_first_route = useRef(true);
+  const route = use_route();
+  const redraw = () => set_drawn((count) => count + 1);
+
+  function leave(error) {
+    forget();
+    set_me(null);
+    set_problem(error);
+  }
+  async function sign_in() {
+    set_problem(null);
+    const { body, error } = await ask('me');
+    if (error) {
+      leave(error);
+      return;
+    }
+    if (!views[route.view] && route.view !== 'node') {
+      location.replace(route_of(Object.keys(views).find((view) => body.views[view]) ?? 'waiting'));
+    }
+    set_me(body);
+  }
+  const on_refused = () => leave({ status: 401, code: 'unauthenticated' });
+
+  useEffect(() => { if (session.token) sign_in(); }, []);
+  useEffect(() => {
+    if (!me) return undefined;
+    return follow(announce, (state) => (state === 'refused' ? on_refused() : set_live(state)));
+  }, [me]);
+  useEffect(() => {
+    document.title = `${document.querySelector('h1')?.textContent ?? ''} · Quartermaster`;
+  });
+  // Who follows a link hears where they are. Not at the first view: the page has just been opened there.
+  useEffect(() => {
+    if (is_first_route.current) is_first_route.current = !me;
+    else document.querySelector('h1')?.focus();
+  }, [me, route.view, route.argument]);
+
+  const View = route.view === 'node' ? Node : views[route.view];
+  return (
+    <>
+      <Header me={me} route={route} live={live} redraw={redraw} sign_out={() => leave(null)} />
+      <main id="main">
+        {!me && <SignIn problem={problem} on_token={(token) => { session.token = token; sign_in(); }} />}
+        {me && View && (
+          <Boundary key={`${route.view}/${route.argument}`}>
+            <View me={me} name={route.argument} on_refused={on_refused} drawing={`${language()} ${current_theme()}`} />
+          </Boundary>
+        )}
+        {me && !View && <h1 tabindex="-1">{text('error.view', { view: route.view })}</h1>}
+      </main>
+    </>
+  );
+}

@@ -1,0 +1,71 @@
+// A card as a bar of its shares, with a line of text below, so that colour is never the only sign.
+import { Component } from 'preact';
+
+import { cores, memory, text, word } from '../language.js';
+
+/// The sums of flags in the fleet.
+export const node_flags = { not_ready: 1, cordoned: 2, changing: 4, old: 8, sick: 16 };
+export const card_flags = { sick: 1, cordoned: 2, mig: 4, whole: 8, over: 16 };
+
+export const names_of = (flags, sum) => Object.keys(flags).filter((name) => sum & flags[name]);
+
+/// How much of the card is given out, from 0 to 1 and above: of cores or memory, whichever is scarcer.
+export function use_of({ memory_mib, cores: given, used_mib }) {
+  return Math.max(given / 100, memory_mib ? used_mib / memory_mib : 0);
+}
+
+/// 0 free, then quarters, 4 all of it.
+export const level_of = (use) => (use <= 0 ? 0 : Math.min(4, 1 + Math.floor(use * 3)));
+
+/// One word of health. What counts most comes first.
+export function health_of(flags) {
+  if (flags & card_flags.sick) return 'sick';
+  if (flags & card_flags.over) return 'over';
+  return flags & card_flags.cordoned ? 'cordoned' : 'ok';
+}
+
+/// What is written below the bar: use as percent, health as a sign, mode as its name.
+function caption(card, coloring, mode) {
+  if (coloring === 'health') return text(`health_sign.${health_of(card.flags)}`);
+  if (coloring === 'mode') return mode;
+  return `${Math.round(use_of(card) * 100)}`;
+}
+
+/// In words, for the tooltip. The view of the node says the same without a mouse.
+export function describe(card, models, namespaces) {
+  const parts = [models[card.model] ?? text('unknown_model'), text('card.use', { cores: cores(card.cores), used: memory(card.used_mib),
+    total: card.memory_mib ? memory(card.memory_mib) : '?' })];
+  for (const name of names_of(card_flags, card.flags)) parts.push(text(`card_flag.${name}`));
+  for (const [given, mib, namespace] of card.shares) {
+    parts.push(text('card.share', { namespace: namespaces[namespace] ?? text('hidden_share'), cores: cores(given), memory: memory(mib) }));
+  }
+  return parts.join('\n');
+}
+
+/// A card of the fleet's answer as an object.
+export function read_card([model, memory_mib, flags, given, used_mib, shares = []]) {
+  return { model, memory_mib, flags, cores: given, used_mib, shares };
+}
+
+/// Drawn only when something of it changed: thousands of cards scroll by.
+export class Card extends Component {
+  shouldComponentUpdate(next) {
+    return next.card !== this.props.card || next.coloring !== this.props.coloring || next.drawing !== this.props.drawing;
+  }
+  render({ card, models, namespaces, coloring, mode, mode_index }) {
+    const read = read_card(card);
+    const use = use_of(read);
+    const level = level_of(use);
+    const style = coloring === 'mode' ? `mode_${mode_index < 0 ? 'none' : mode_index % 6}` : `level_${level}`;
+    return (
+      <span class={`card ${style} health_${health_of(read.flags)}`} onMouseEnter={(event) => { event.currentTarget.title = describe(read, models, namespaces); }}>
+        <span class="shares">
+          {read.shares.map((share, index) => (
+            <span key={index} style={{ width: `${100 * Math.min(1, Math.max(share[0] / 100, read.memory_mib ? share[1] / read.memory_mib : 0))}%` }} />
+          ))}
+        </span>
+        <span class="caption">{caption(read, coloring, word('mode_sign', mode))}</span>
+      </span>
+    );
+  }
+}

@@ -1,0 +1,79 @@
+// Series over time on a canvas (uPlot), with the same series as a table: colour and dashes, letters, numbers.
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+
+import { language, memory, number, percent, text } from '../language.js';
+import { color_of } from '../theme.js';
+import { Table } from './table.jsx';
+
+const plot_height = 320; // pixels
+const colors = 8; // --line_0 to --line_7
+const dashes = [[], [8, 4], [2, 3], [12, 3, 2, 3]];
+
+const writers = { ratio: percent, bytes: (value) => memory(value / 1048576), cards: (value) => number(value, 1) };
+export const write_value = (unit, value) => (value === null || value === undefined ? '–' : (writers[unit] ?? ((amount) => number(amount, 2)))(value));
+
+/// A letter per series, as in a table of a spreadsheet. 20 series at most.
+export const letter_of = (index) => String.fromCharCode(65 + index);
+
+export function sum_up_series(values) {
+  const known = values.filter((value) => value !== null);
+  if (known.length === 0) return { last: null, least: null, mean: null, most: null };
+  return { last: known[known.length - 1], least: Math.min(...known), mean: known.reduce((sum, value) => sum + value, 0) / known.length, most: Math.max(...known) };
+}
+
+function times_of(splits, span_s) {
+  const style = span_s > 2 * 86400 ? { month: 'numeric', day: 'numeric' } : span_s > 86400 ? { month: 'numeric', day: 'numeric', hour: '2-digit' } : { hour: '2-digit', minute: '2-digit' };
+  const format = new Intl.DateTimeFormat(language(), { ...style, hour12: false });
+  return splits.map((second) => format.format(second * 1000));
+}
+
+function options_of(body, width) {
+  const ink = color_of('--ink');
+  const grid = { stroke: color_of('--line'), width: 1 };
+  const axis = { stroke: ink, grid, ticks: grid, font: '12px system-ui, sans-serif' };
+  return {
+    width,
+    height: plot_height,
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false } },
+    scales: { x: { time: true, range: [body.from, body.to] }, y: { range: (plot, least, most) => (body.unit === 'ratio' ? [0, Math.max(1, most)] : [0, most > 0 ? most * 1.05 : 1]) } },
+    axes: [
+      { ...axis, values: (plot, splits) => times_of(splits, body.to - body.from) },
+      { ...axis, size: 72, values: (plot, splits) => splits.map((value) => write_value(body.unit, value)) },
+    ],
+    series: [{}, ...body.series.map((series, index) => ({
+      label: series.name, stroke: color_of(`--line_${index % colors}`), width: 2, dash: dashes[Math.floor(index / colors) % dashes.length], points: { show: false }, spanGaps: false }))],
+  };
+}
+
+export function Chart({ body, label, drawing }) {
+  const box = useRef(null);
+  useEffect(() => {
+    const element = box.current;
+    const plot = new uPlot(options_of(body, element.clientWidth), [body.times, ...body.series.map((series) => series.values)], element);
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: plot_height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [body, drawing]);
+  return (
+    <>
+      <div class="chart" role="img" aria-label={label} ref={box} />
+      <Table label={label} columns={[['column.series'], ['column.last', true], ['column.least', true], ['column.mean', true], ['column.most', true]]}>
+        {body.series.map((series, index) => {
+          const sum = sum_up_series(series.values);
+          return (
+            <tr key={index}>
+              <th scope="row"><span class={`line line_${index % colors} dash_${Math.floor(index / colors) % dashes.length}`} aria-hidden="true" /> {letter_of(index)} · {series.name}</th>
+              {[sum.last, sum.least, sum.mean, sum.most].map((value, column) => <td key={column} class="number">{write_value(body.unit, value)}</td>)}
+            </tr>
+          );
+        })}
+      </Table>
+      {body.more && <p>{text('history.more', { count: body.series.length })}</p>}
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+// The form for the caller's token. It is no HTML form that could be sent anywhere: the token goes into memory.
+import { useRef } from 'preact/hooks';
+
+import { text } from '../language.js';
+import { error_text } from './state.jsx';
+
+export function SignIn({ problem, on_token }) {
+  const input = useRef(null);
+  function submit(event) {
+    event.preventDefault();
+    // Pasted tokens come with line breaks.
+    const token = input.current.value.replace(/\s+/g, '');
+    input.current.value = '';
+    if (token) on_token(token);
+  }
+  return (
+    <form class="sign_in" onSubmit={submit}>
+      <h1 tabindex="-1">{text('sign_in.title')}</h1>
+      {problem && <p class="notice bad" role="alert">{error_text(problem)}</p>}
+      <label for="token">{text('sign_in.token')}</label>
+      <input id="token" ref={input} type="password" autocomplete="off" spellcheck={false} required aria-describedby="token_help" />
+      <p id="token_help">{text('sign_in.help')}</p>
+      <pre><code>kubectl create token NAME -n NAMESPACE</code></pre>
+      <button type="submit" class="primary">{text('sign_in.button')}</button>
+    </form>
+  );
+}

@@ -1,0 +1,53 @@
+// What the page knows of its caller: the token, which is only in this memory, and the last answer to each address. A
+// page that is loaded again asks for the token again.
+
+const answers = new Map(); // address -> {etag, body}
+const longest_memory = 40; // answers
+
+export const session = { token: null };
+
+/// Takes the token of a link ("#token=...") and removes it from the address, so that it is in no bookmark or history.
+export function take_token_from_link() {
+  const match = location.hash.match(/^#token=(.+)$/);
+  if (!match) return;
+  session.token = decodeURIComponent(match[1]);
+  history.replaceState(null, '', location.pathname + location.search);
+}
+
+/// Forgets the token and all answers.
+export function forget() {
+  session.token = null;
+  answers.clear();
+}
+
+/// Asks for an address below api/v1/. Never throws, except for AbortError. Answers {body, is_new} or
+/// {error: {status, code, message, retry_s}}; status 0: there was no answer.
+export async function ask(address, signal) {
+  const known = answers.get(address);
+  const headers = { Authorization: `Bearer ${session.token}`, Accept: 'application/json' };
+  if (known) headers['If-None-Match'] = known.etag;
+  try {
+    const response = await fetch(`api/v1/${address}`, { headers, signal, cache: 'no-store', redirect: 'error' });
+    if (response.status === 304 && known) return { body: known.body, is_new: false };
+    const body = await response.json().catch(() => null); // a proxy on the way may answer with a page of its own
+    if (!response.ok || !body) return { error: read_error(response, body) };
+    keep(address, response.headers.get('ETag'), body);
+    return { body, is_new: true };
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    return { error: { status: 0, code: 'unreachable', message: '', retry_s: 5 } };
+  }
+}
+
+function read_error(response, body) {
+  const { code = 'unreadable', message = '' } = body?.error ?? {};
+  const seconds = Number(response.headers.get('Retry-After'));
+  return { status: response.status, code, message, retry_s: seconds > 0 ? Math.min(seconds, 300) : null };
+}
+
+function keep(address, etag, body) {
+  answers.delete(address);
+  if (!etag) return;
+  answers.set(address, { etag, body });
+  if (answers.size > longest_memory) answers.delete(answers.keys().next().value);
+}

@@ -1,0 +1,99 @@
+// Live updates: server-sent events, read from a fetch, because EventSource sends no Authorization. The stream is open
+// only while the page can be seen: the server has few places.
+import { session } from './session.js';
+
+/// Cuts a stream of text into events. Give it each piece as it comes; it returns the events that are complete. Of an
+/// event without an end it keeps `longest` characters at most, and returns null when there are more.
+export function event_reader(longest = 65536) {
+  let rest = '';
+  return (piece) => {
+    rest = (rest + piece).replace(/\r\n/g, '\n');
+    const parts = rest.split('\n\n');
+    rest = parts.pop();
+    if (rest.length > longest) return null;
+    return parts.map(read_event).filter((event) => event.data !== '');
+  };
+}
+
+function read_event(text) {
+  const event = { name: 'message', data: '' };
+  for (const line of text.split('\n')) {
+    const [, field, value] = line.match(/^([a-z]+): ?(.*)$/) ?? [];
+    if (field === 'event') event.name = value;
+    if (field === 'data') event.data += (event.data && '\n') + value;
+  }
+  return event;
+}
+
+/// How long to wait before the next try, in milliseconds: twice as long each time, up to half a minute, and not at the
+/// same moment as all other pages.
+export function pause_ms(tries, random = Math.random()) {
+  return Math.min(1000 * 2 ** tries, 30000) * (0.5 + random / 2);
+}
+
+/// Follows the stream until the returned function is called. `on_views` gets the names of views that changed; `on_state`
+/// gets 'live', 'waiting' (for the next try) or 'refused' (the token is no longer taken).
+export function follow(on_views, on_state) {
+  let controller = null;
+  let timer = null;
+  let tries = 0;
+  let is_over = false;
+
+  async function read() {
+    controller = new AbortController();
+    const headers = { Authorization: `Bearer ${session.token}`, Accept: 'text/event-stream' };
+    const response = await fetch('api/v1/stream', { headers, signal: controller.signal, cache: 'no-store', redirect: 'error' });
+    if (response.status === 401) return 'refused';
+    if (!response.ok) return Number(response.headers.get('Retry-After')) * 1000;
+    on_state('live');
+    const events = event_reader();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return 0;
+      const found = events(value);
+      if (!found) throw new Error('an event without an end');
+      tries = 0;
+      for (const event of found) if (event.name === 'changed') on_views(JSON.parse(event.data).views);
+    }
+  }
+
+  async function run() {
+    timer = null;
+    let pause = 0;
+    try {
+      pause = await read();
+    } catch {
+      // The connection broke, or what came is no event: try again.
+    }
+    controller?.abort();
+    controller = null;
+    if (is_over || document.hidden) return;
+    if (pause === 'refused') {
+      is_over = true;
+      on_state('refused');
+      return;
+    }
+    on_state('waiting');
+    timer = setTimeout(run, Math.max(pause || 0, pause_ms(tries++)));
+  }
+
+  function on_visibility() {
+    if (document.hidden) {
+      clearTimeout(timer);
+      timer = null;
+      controller?.abort();
+    } else if (!controller && !timer && !is_over) {
+      run();
+    }
+  }
+
+  document.addEventListener('visibilitychange', on_visibility);
+  run();
+  return () => {
+    is_over = true;
+    clearTimeout(timer);
+    controller?.abort();
+    document.removeEventListener('visibilitychange', on_visibility);
+  };
+}

@@ -1,0 +1,59 @@
+// Namespaces: quota, what is used, borrowed and lent, and what it costs.
+import { use_answer } from '../answers.js';
+import { cores, memory, number, text, word } from '../language.js';
+import { Answer, Empty } from '../parts/state.jsx';
+import { Bar, Table, Unknown } from '../parts/table.jsx';
+
+const shown = { cores, memory, cards: number };
+const amount_of = (resource, amount) => (shown[resource] ?? number)(amount);
+
+function Limit({ limit }) {
+  const { resource, nominal, used, borrowed, lent } = limit;
+  const whole = Math.max(nominal, used);
+  return (
+    <li>
+      <span class="limit_name">{word('resource', resource)}{limit.model && ` · ${limit.model}`}{limit.scope && ` · ${limit.scope}`}</span>
+      <Bar parts={[['given', used - borrowed], ['borrowed', borrowed]]} whole={whole}
+        label={[text('quota.used', { used: amount_of(resource, used), nominal: amount_of(resource, nominal) }),
+          borrowed > 0 && text('quota.borrowed', { amount: amount_of(resource, borrowed) }),
+          lent > 0 && text('quota.lent', { amount: amount_of(resource, lent) })].filter(Boolean).join(' · ')} />
+    </li>
+  );
+}
+
+function Quota({ quota }) {
+  if (quota === null) return <Unknown />;
+  if (quota.length === 0) return <span class="quiet">{text('quota.none')}</span>;
+  return <ul class="limits">{quota.map((limit, index) => <Limit key={index} limit={limit} />)}</ul>;
+}
+
+const cost_text = (cost) => (typeof cost === 'number' ? number(cost, 2) : String(cost));
+
+export function Namespaces({ on_refused }) {
+  const answer = use_answer('namespaces', 'namespaces', on_refused);
+  return (
+    <section>
+      <h1 tabindex="-1">{text('view.namespaces')}</h1>
+      <Answer answer={answer}>{({ namespaces, costMessage }) => (
+        <>
+          {namespaces.length === 0 ? <Empty>{text('namespaces.empty')}</Empty> : (
+            <Table label={text('view.namespaces')} columns={[['column.namespace'], ['column.pods', true], ['column.waiting', true], ['column.cards', true],
+              ['column.cores', true], ['column.memory', true], ['column.quota'], ['column.cohort'], ['column.cost', true]]}>
+              {namespaces.map((row) => (
+                <tr key={row.name}>
+                  <th scope="row">{row.name}</th>
+                  <td class="number">{number(row.pods)}</td><td class="number">{number(row.waiting)}</td>
+                  <td class="number">{number(row.used.cards)}</td><td class="number">{cores(row.used.cores)}</td><td class="number">{memory(row.used.memoryMiB)}</td>
+                  <td><Quota quota={row.quota} /></td>
+                  <td>{row.cohort === null ? <Unknown /> : row.cohort}</td>
+                  <td class="number">{row.cost === null ? '–' : cost_text(row.cost)}</td>
+                </tr>
+              ))}
+            </Table>
+          )}
+          {costMessage && <p class="quiet">{costMessage}</p>}
+        </>
+      )}</Answer>
+    </section>
+  );
+}

@@ -1,0 +1,66 @@
+// Pods that wait for cards: why, and the smallest change that would place each.
+import { useState } from 'preact/hooks';
+
+import { use_answer } from '../answers.js';
+import { number, text, word } from '../language.js';
+import { Answer, Empty } from '../parts/state.jsx';
+
+const page_size = 50;
+
+function Pod({ pod, has_fleet }) {
+  return (
+    <article class="panel">
+      <h2><code>{pod.namespace}/{pod.name}</code></h2>
+      <p><span class="tag">{word('waits', pod.kind)}</span> {Object.entries(pod.asks).map(([key, amount]) => <code key={key} class="asks">{key}: {number(amount)}</code>)}</p>
+      <p>{pod.reason}</p>
+      <dl class="facts">
+        {pod.changeOfPod && <div><dt>{text('waiting.change_of_pod')}</dt><dd><strong>{pod.changeOfPod}</strong></dd></div>}
+        {pod.changeOfNode && <div><dt>{text('waiting.change_of_node')}</dt><dd><strong>{pod.changeOfNode}</strong></dd></div>}
+        {pod.nearestNode && <div><dt>{text('waiting.nearest')}</dt><dd>{has_fleet ? <a href={`#/node/${encodeURIComponent(pod.nearestNode)}`}>{pod.nearestNode}</a> : pod.nearestNode}</dd></div>}
+        {pod.quota && <div><dt>{text('waiting.quota')}</dt><dd>{pod.quota}</dd></div>}
+        <div><dt>{text('waiting.nodes')}</dt><dd>{text('waiting.nodes_of', { fitting: pod.fitting, nodes: pod.nodes })}</dd></div>
+      </dl>
+      {!pod.changeOfPod && !pod.changeOfNode && <p class="quiet">{text('waiting.no_change')}</p>}
+      {pod.causes.length > 0 && (
+        <ul>
+          {pod.causes.map((cause, index) => (
+            <li key={index}>{text('waiting.cause', { count: cause.nodes, reason: cause.reason })}
+              {cause.key && <> <code>{cause.key}</code></>}{cause.container && <> · {text('waiting.container', { name: cause.container })}</>}</li>
+          ))}
+        </ul>
+      )}
+    </article>
+  );
+}
+
+export function Waiting({ me, on_refused }) {
+  const [namespace, set_namespace] = useState('');
+  const [offset, set_offset] = useState(0);
+  const query = new URLSearchParams({ ...(namespace && { namespace }), offset, limit: page_size });
+  const answer = use_answer(`waiting?${query}`, 'waiting', on_refused);
+  return (
+    <section>
+      <h1 tabindex="-1">{text('view.waiting')}</h1>
+      <div class="controls">
+        <label>{text('column.namespace')} <select value={namespace} onChange={(event) => { set_namespace(event.target.value); set_offset(0); }}>
+          <option value="">{text('filter.all')}</option>
+          {me.namespaces.map((name) => <option key={name} value={name}>{name}</option>)}
+        </select></label>
+      </div>
+      <Answer answer={answer}>{({ total, pods }) => (
+        <>
+          <p class="summary" role="status">{text('waiting.summary', { total })}</p>
+          {pods.length === 0 && <Empty>{text('waiting.empty')}</Empty>}
+          {pods.map((pod) => <Pod key={`${pod.namespace}/${pod.name}`} pod={pod} has_fleet={me.views.node} />)}
+          {total > page_size && (
+            <p class="pages">
+              <button type="button" disabled={offset === 0} onClick={() => set_offset(Math.max(0, offset - page_size))}>{text('page.before')}</button>
+              <span>{text('page.of', { first: total && offset + 1, last: offset + pods.length, total })}</span>
+              <button type="button" disabled={offset + page_size >= total} onClick={() => set_offset(offset + page_size)}>{text('page.next')}</button>
+            </p>
+          )}
+        </>
+      )}</Answer>
+    </section>
+  );
+}

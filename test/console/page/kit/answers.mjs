@@ -1,0 +1,189 @@
+// Answers of the console for a cluster of any size, in the shapes of console/api.md. The same number gives the same answers.
+
+export const start = 1795608000; // seconds since 1970
+
+// mulberry32: small, and the same everywhere.
+function random_numbers(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+const models = [['NVIDIA-A100-SXM4-80GB', 81920], ['NVIDIA-H100-80GB-HBM3', 81559], ['Tesla-T4', 15360]];
+const modes = ['pgpu', 'vgpu', 'hami', 'share'];
+const phases = ['Ready', 'Draining', 'Verifying', 'Stuck'];
+const teams = ['team-a', 'team-b', 'research', 'serving'];
+
+export const node_name = (index) => `gpu-${String(index + 1).padStart(5, '0')}`;
+
+function card_of(random, model, mode) {
+  const [, memory] = models[model];
+  const flags = (random() < 0.01 ? 1 : 0) | (random() < 0.01 ? 2 : 0);
+  const namespace = () => Math.floor(random() * (teams.length + 1)) - 1;
+  if (mode === 0) {
+    return random() < 0.7 ? [model, memory, flags | 8, 100, memory, [[100, memory, namespace()]]] : [model, memory, flags, 0, 0];
+  }
+  const shares = [];
+  let cores = 0;
+  let used = 0;
+  while (random() < 0.75 && shares.length < 6) {
+    const part = 10 + 10 * Math.floor(random() * 3);
+    const mib = Math.floor((memory * part) / 100);
+    if (cores + part > 100) break;
+    shares.push([part, mib, namespace()]);
+    cores += part;
+    used += mib;
+  }
+  return shares.length ? [model, memory, flags, cores, used, shares] : [model, memory, flags, 0, 0];
+}
+
+export function fleet_of(count) {
+  const random = random_numbers(count);
+  const nodes = [];
+  for (let index = 0; index < count; index++) {
+    const mode = Math.floor(random() * modes.length);
+    const model = Math.floor(random() * models.length);
+    const cards = Array.from({ length: 8 }, () => card_of(random, model, mode));
+    const is_changing = random() < 0.02;
+    const flags = (random() < 0.01 ? 1 : 0) | (random() < 0.02 ? 2 : 0) | (is_changing ? 4 : 0) | (random() < 0.01 ? 8 : 0) |
+      (cards.some(([, , sum]) => sum & 1) ? 16 : 0);
+    nodes.push([node_name(index), mode, is_changing ? 1 + (index % 3) : 0, flags, cards]);
+  }
+  return { total: count, offset: 0, models: models.map(([name]) => name), modes, phases, namespaces: teams, nodes };
+}
+
+function node_of(name) {
+  const links = (row, column) => (row === column ? 'X' : row >> 2 === column >> 2 ? (row ^ column) === 1 ? 'NV12' : 'PIX' : 'SYS');
+  const card = (index) => ({
+    index, uuid: `GPU-00000000-0000-0000-0000-${String(index).padStart(12, '0')}`, model: models[0][0], memoryMiB: models[0][1], numa: index >> 2,
+    health: index === 5 ? 'XID 79' : 'Healthy', healthy: index !== 5, cordoned: index === 6, mig: false, cores: index < 4 ? 80 : 0,
+    usedMiB: index < 4 ? 40960 : 0, sharers: index < 4 ? 2 : 0, maxSharers: 16, warnings: index === 5 ? ['ECC errors are pending'] : [],
+    shares: index < 4 ? [
+      { namespace: 'team-a', pod: `infer-${index}`, container: 'main', whole: false, cores: 50, memoryMiB: 20480 },
+      { namespace: null, pod: null, container: null, whole: false, cores: 30, memoryMiB: 20480 }] : [],
+  });
+  const steps = ['Waiting', 'Draining', 'Removing', 'Enrolling', 'Verifying', 'Ready'];
+  return {
+    name, address: '10.0.0.3', ready: true, cordoned: false, mode: 'vgpu', requestedMode: 'pgpu', phase: 'Draining', reason: 'WaitingForPods', message: null,
+    driver: '550.54.15', cuda: '12.4', reportIsOld: false, cards: Array.from({ length: 8 }, (hole, index) => card(index)),
+    topology: Array.from({ length: 8 }, (row_hole, row) => Array.from({ length: 8 }, (hole, column) => links(row, column))),
+    change: { source: 'vgpu', target: 'pgpu', since: start, step: 'Draining', stuck: false,
+      steps: steps.map((phase, index) => ({ phase, state: index < 1 ? 'done' : index === 1 ? 'now' : 'later' })),
+      blockers: [{ namespace: 'team-a', name: 'infer-0' }, { namespace: 'team-a', name: 'infer-1' }], hiddenBlockers: 2 },
+    resources: [{ name: 'tencent.com/vcuda-core', capacity: 800, allocatable: 800, requested: 320 },
+      { name: 'tencent.com/vcuda-memory', capacity: 2560, allocatable: 2560, requested: null }],
+    preflight: [{ check: 'driver', state: 'ok', found: '550.54.15', remedy: '' },
+      { check: 'default_runtime', state: 'warning', found: 'runc', remedy: 'Set nvidia as the default runtime.' },
+      { check: 'device_files', state: 'failed', found: '7 of 8', remedy: 'Load nvidia-uvm.' }],
+  };
+}
+
+function waiting_of(count, { namespace, offset, limit }) {
+  const total = namespace ? Math.ceil(count / 8) : Math.ceil(count / 4);
+  const pods = [];
+  for (let index = offset; index < Math.min(total, offset + limit); index++) {
+    const kind = ['fits_nowhere', 'quota', 'unknown_resource', 'kept_for_others', 'other'][index % 5];
+    pods.push({
+      namespace: namespace || teams[index % 2], name: `train-${index}`, asks: { 'nvidia.com/gpu': 4 }, kind,
+      reason: `0 of ${count} nodes fit: ${count} need more whole cards.`, nodes: count, fitting: 0,
+      causes: [{ reason: 'not enough whole cards', nodes: count, container: 'main', key: null }, { reason: 'the node does not offer it', nodes: 1, container: null, key: 'nvidia.com/gpu' }],
+      changeOfPod: index % 3 ? 'container main: nvidia.com/gpu from 4 to 1' : null, changeOfNode: index % 3 === 1 ? 'gpu-00002: 1 card less in use' : null,
+      nearestNode: index % 3 ? 'gpu-00002' : null, quota: kind === 'quota' ? 'research: cores 400 of 400 used' : null,
+    });
+  }
+  return { total, offset, pods };
+}
+
+function namespaces_of(count) {
+  const names = Array.from({ length: Math.min(200, Math.max(4, Math.ceil(count / 10))) }, (hole, index) => teams[index] ?? `team-${index}`);
+  return {
+    namespaces: names.map((name, index) => ({
+      name, pods: 2 + index, waiting: index % 3, used: { cards: 2 + index, cores: 160 + 10 * index, memoryMiB: 21504 + 1024 * index },
+      cohort: index % 4 === 3 ? null : 'research', cost: null,
+      quota: index % 4 === 3 ? null : [
+        { model: '', resource: 'cores', nominal: 150, used: 160 + 10 * index, borrowed: 10 + 10 * index, lent: 0, scope: '' },
+        { model: 'Tesla-T4', resource: 'memory', nominal: 40960, used: 21504, borrowed: 0, lent: 4096, scope: 'pool a' }],
+    })),
+    costMessage: 'No prices are set, so there is no cost.',
+  };
+}
+
+function declarations_of() {
+  return {
+    namespace: 'kube-public',
+    resources: [
+      { name: 'cf-crl-gpu', key: 'nvidia.com/gpu', label: { en: 'GPU', zh: '显卡' }, verdict: 'accepted', findings: [], nodes: 3 },
+      { name: 'cf-crl-share', key: 'nvidia.com/gpu.shared', label: { en: 'Time slices', zh: '时间片' }, verdict: 'warning', nodes: null,
+        findings: [{ code: 'no_node', en: 'no node offers it', zh: '没有节点提供该资源' }] },
+      { name: 'cf-crl-broken', key: '', label: { en: '', zh: '' }, verdict: 'refused', nodes: 0,
+        findings: [{ code: 'limits_unknown', en: 'limits: "optionl" is none of disabled, optional, required', zh: 'limits：“optionl” 不在可选值中' }] }],
+    enforcement: 'Warn', lookedAt: 40,
+    violations: [{ namespace: 'team-a', pod: 'infer-0', reasons: [{ en: 'container main: tencent.com/vcuda-memory is required', zh: '容器 main：需要 tencent.com/vcuda-memory' }] }],
+    moreViolations: 0,
+  };
+}
+
+function capacity_of(count) {
+  const row = (model, mode, days) => ({
+    model: models[model][0], mode, nodes: count, cards: 8 * count, usable: 8 * count - 2, free: count, cores: 800 * count, usedCores: 560 * count,
+    memoryMiB: 8 * count * models[model][1], usedMiB: 4 * count * models[model][1], strandedCores: 40 * count, strandedMiB: 9000 * count, strandedCards: count,
+    daysUntilFull: days });
+  return { models: [row(0, 'pgpu', 9.5), row(1, 'vgpu', 120), row(2, 'share', null), { ...row(2, '', null), strandedCards: 0 }], trendMessage: '' };
+}
+
+const spans = { '30m': 1800, '1h': 3600, '6h': 21600, '12h': 43200, '24h': 86400, '2d': 172800, '7d': 604800 };
+
+function history_of({ chart, range, from, to }, count) {
+  const first = range === 'custom' ? Number(from) : start - spans[range];
+  const last = range === 'custom' ? Number(to) : start;
+  const step = Math.max(15, Math.ceil((last - first) / 240));
+  const times = [];
+  for (let time = first; time <= last; time += step) times.push(time);
+  const unit = { memory: 'bytes', cards: 'cards', namespace_cores: 'cards' }[chart] ?? 'ratio';
+  const scale = { bytes: 80 * 2 ** 30, cards: 40, ratio: 1 }[unit];
+  const random = random_numbers(times.length);
+  const series = Array.from({ length: Math.min(20, count) }, (hole, index) => ({
+    name: chart.startsWith('namespace_') ? `team-${index}` : node_name(index), labels: { node: node_name(index) },
+    values: times.map((time, position) => (position % 50 === 49 ? null : scale * (0.5 + 0.4 * Math.sin(position / (30 + 3 * index) + index) + 0.03 * random()))),
+  }));
+  return { available: true, message: '', chart, from: first, to: last, step, unit, times, series, more: count >= 20 };
+}
+
+export const me = {
+  user: 'system:serviceaccount:team-a:viewer', signedInBy: 'token', allNamespaces: true, namespaces: teams, prometheus: true, version: '0.1.0',
+  views: { fleet: true, node: true, waiting: true, namespaces: true, declarations: true, capacity: true, history: true },
+};
+
+/// answer(path, query) for a cluster of `count` nodes; null: there is no such path. `path` is what follows api/v1/.
+export function cluster_of(count) {
+  const fleet = fleet_of(count);
+  return (path, query) => {
+    const number = (name, otherwise) => Number(query.get(name) ?? otherwise);
+    if (path === 'me') return me;
+    if (path === 'fleet') return fleet;
+    if (path.startsWith('nodes/')) return node_of(path.slice('nodes/'.length));
+    if (path === 'waiting') return waiting_of(count, { namespace: query.get('namespace'), offset: number('offset', 0), limit: number('limit', 50) });
+    if (path === 'namespaces') return namespaces_of(count);
+    if (path === 'declarations') return declarations_of();
+    if (path === 'capacity') return capacity_of(count);
+    if (path === 'history') return history_of(Object.fromEntries(query), count);
+    return null;
+  };
+}
+
+/// The same answer with each text of people replaced by HTML that would set window.harm. Words of the API stay.
+export function with_html(body) {
+  const words = new Set(['mode', 'requestedMode', 'phase', 'state', 'kind', 'resource', 'verdict', 'enforcement', 'unit', 'chart', 'step', 'source', 'target', 'signedInBy']);
+  const html = (text) => `<img src=x onerror="window.harm=1"><script>window.harm=1</script>${text}`;
+  const change = (value, name) => {
+    if (typeof value === 'string') return words.has(name) ? value : html(value);
+    if (Array.isArray(value)) return value.map((item) => change(item, name));
+    if (value === null || typeof value !== 'object') return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [name === 'asks' ? html(key) : key, change(item, key)]));
+  };
+  return change(body, '');
+}

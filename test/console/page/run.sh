@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# run.sh: Chromium opens the page of the console. `run.sh --help` says how it is used.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+root=$(cd ../../.. && pwd)
+
+usage() {
+  cat <<'H'
+usage: run.sh
+Builds the page where it is not built, opens it in Chromium with answers for 10, 500 and 5,000 nodes, and uses it: every view, by keyboard,
+in both themes and languages, with errors, live updates and names that carry HTML. Prints a line per test, with sizes and times. Exit code
+0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when there is no Chromium (./dev setup installs it). About a minute.
+  QM_CHROMIUM=FILE         the browser (default /usr/bin/chromium)
+  QM_SCREENSHOTS=write     also writes docs/images/console/*.png, which needs pngquant
+  QM_CONSOLE_EXAMPLES=DIR  the examples of the API (default test/console/examples)
+H
+}
+case ${1:-} in '') ;; -h|--help) usage; exit 0 ;; *) echo "run.sh: unknown argument '$1' (see --help)" >&2; exit 2 ;; esac
+
+browser=${QM_CHROMIUM:-/usr/bin/chromium}
+[[ -x $browser ]] || { echo "run.sh: no browser $browser: ./dev setup installs chromium" >&2; exit 77; }
+"$root/console/page/build.sh"
+exec 9<run.sh; flock 9 # ctest of two presets
+if [[ ! node_modules/.package-lock.json -nt package-lock.json ]]; then
+  npm ci --prefer-offline --silent --no-audit --no-fund --ignore-scripts >/dev/null ||
+    { echo "run.sh: npm could not install what test/console/page/package-lock.json names: is an npm registry reachable?" >&2; exit 1; }
+fi
+node --test-reporter=spec all.mjs
+[[ ${QM_SCREENSHOTS:-} != write ]] || pngquant --force --ext .png --strip 96 "$root"/docs/images/console/*.png

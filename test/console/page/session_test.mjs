@@ -1,0 +1,120 @@
+// The token, errors of the console, live updates, and names that carry HTML.
+import assert from 'node:assert/strict';
+
+import { cluster_of, me, with_html } from './kit/answers.mjs';
+import { open_page, settle, show, sign_in } from './kit/browser.mjs';
+import { token } from './kit/server.mjs';
+import { page_test, session } from './kit/session.mjs';
+import { text_of, views } from './kit/views.mjs';
+
+const wait_for_text = (page, text) => page.waitForFunction((wanted) => document.body.innerText.includes(wanted), { timeout: 15000 }, text);
+
+page_test('the token is in memory only: not in the address, not in storage, gone after a reload', async () => {
+  session.console.answer = cluster_of(10);
+  session.console.requests.length = 0;
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  const kept = await page.evaluate(() => JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, document.cookie, history.state, document.documentElement.outerHTML]));
+  assert.ok(!kept.includes(token), kept);
+  for (const request of session.console.requests) {
+    assert.equal(request.method, 'GET');
+    assert.equal(request.headers.authorization, request.path.startsWith('api/') ? `Bearer ${token}` : undefined, request.path);
+  }
+  await page.reload();
+  await page.waitForSelector('#token');
+});
+
+page_test('a forged token is refused with a sentence, and an expired one leads back to the form', async () => {
+  const page = await open_page(session.browser, session.console);
+  await page.goto(session.console.url);
+  await page.waitForSelector('#token');
+  await page.type('#token', 'forged');
+  await page.keyboard.press('Enter');
+  await wait_for_text(page, 'it is wrong or has expired');
+  assert.equal(await page.$('nav'), null);
+  await page.type('#token', token);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('nav');
+  session.console.failure = () => [401, 'unauthenticated', 'the token has expired'];
+  await show(page, '/capacity');
+  await page.waitForSelector('#token');
+  await wait_for_text(page, 'it is wrong or has expired');
+  session.console.failure = () => null;
+});
+
+page_test('a caller sees links only to the views that are open to them, and a sentence on the others', async () => {
+  const narrow = { ...me, allNamespaces: false, namespaces: ['team-a'], views: { ...me.views, fleet: false, node: false, capacity: false } };
+  session.console.answer = (path, query) => (path === 'me' ? narrow : cluster_of(10)(path, query));
+  session.console.failure = (path) => (path === 'fleet' ? [403, 'forbidden', 'This needs the right to list nodes.'] : null);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Waiting pods', 'Namespaces', 'Declarations', 'History']);
+  assert.match(await text_of(page), /You may not see this\. This needs the right to list nodes\./);
+  await show(page, '/history');
+  assert.deepEqual(await page.$$eval('main select', ([chart]) => [...chart.options].map((option) => option.value)), ['namespace_cores', 'namespace_utilization']);
+  assert.equal(session.console.requests.filter(({ path }) => path === 'api/v1/history').at(-1).query.get('namespace'), 'team-a');
+  session.console.failure = () => null;
+});
+
+page_test('a console that is busy or not ready is asked again after the time that it says', async () => {
+  session.console.answer = cluster_of(10);
+  let refusals = 2;
+  session.console.failure = (path) => (path === 'capacity' && refusals-- > 0 ? [refusals ? 429 : 503, refusals ? 'too_many_requests' : 'not_ready', '', 1] : null);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console, '/capacity');
+  await wait_for_text(page, 'Too many requests. Trying again in 1 s.');
+  await wait_for_text(page, 'The console is not ready yet.');
+  await wait_for_text(page, 'NVIDIA-A100-SXM4-80GB');
+  session.console.failure = () => null;
+});
+
+page_test('an answer that the page cannot show leaves navigation in place', async () => {
+  session.console.answer = (path, query) => (path === 'capacity' ? { models: 7 } : cluster_of(10)(path, query));
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console, '/capacity');
+  await wait_for_text(page, 'The page cannot show this answer');
+  await page.click('nav a[href="#/namespaces"]');
+  await wait_for_text(page, 'research');
+});
+
+page_test('a change on the stream is shown, and what did not change is not sent again', async () => {
+  let count = 10;
+  const clusters = { 10: cluster_of(10), 11: cluster_of(11) };
+  session.console.answer = (path, query) => clusters[count](path, query);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  await wait_for_text(page, '● Live');
+  await wait_for_text(page, 'Nodes: 10');
+  const asked = () => session.console.requests.filter(({ path }) => path === 'api/v1/fleet');
+  session.console.requests.length = 0;
+  session.console.change(['capacity']);
+  session.console.change(['fleet']);
+  await page.waitForResponse((response) => response.url().endsWith('/fleet') && response.status() === 304);
+  assert.ok(asked()[0].headers['if-none-match']);
+  count = 11;
+  for (let again = 0; again < 20; again++) session.console.change(['fleet', 'node']);
+  await wait_for_text(page, 'Nodes: 11');
+  assert.equal(asked().length, 2, 'twenty changes at once are one question');
+  session.console.end_streams();
+  await wait_for_text(page, 'Not live');
+  await wait_for_text(page, '● Live');
+  assert.deepEqual(page.problems, []);
+});
+
+page_test('names that carry HTML do nothing', async () => {
+  const cluster = cluster_of(10);
+  session.console.answer = (path, query) => with_html(cluster(path.startsWith('nodes/') ? 'nodes/x' : path, query));
+  for (const language of ['en', 'zh']) {
+    const page = await open_page(session.browser, session.console, { language });
+    await sign_in(page, session.console);
+    for (const [route] of Object.values(views)) {
+      await show(page, route.startsWith('/node/') ? `/node/${encodeURIComponent('<img src=x onerror="window.harm=1">')}` : route);
+      await settle(page);
+      assert.match(await text_of(page), /<img src=x onerror="window\.harm=1">/, route);
+      assert.deepEqual(await page.$$eval('main img, main script, main b, main iframe', (found) => found.length), 0, route);
+      assert.equal(await page.evaluate(() => window.harm), undefined, route);
+    }
+    assert.deepEqual(page.problems, []);
+    assert.deepEqual(page.elsewhere, []);
+  }
+});

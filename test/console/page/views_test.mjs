@@ -1,0 +1,162 @@
+// Every view, at 10, 500 and 5,000 nodes: it shows its answer, says nothing on the console, asks nobody else, and axe-core finds nothing serious.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { cluster_of } from './kit/answers.mjs';
+import { open_page, settle, show, sign_in, violations_of } from './kit/browser.mjs';
+import { page_test, session } from './kit/session.mjs';
+import { heading_of, text_of, views } from './kit/views.mjs';
+
+// What each view has to show of the answers for `count` nodes.
+const expected = {
+  fleet: (count) => [`Nodes: ${new Intl.NumberFormat('en').format(count)}`, 'gpu-00001', 'Whole cards (pgpu)'],
+  node: () => ['GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79', 'Mode changes from Shares (vgpu) to Whole cards (pgpu)', 'Pods that you may not see: 2', 'nvidia-uvm'],
+  waiting: () => ['team-a/train-0', 'container main: nvidia.com/gpu from 4 to 1', 'gpu-00002: 1 card less in use', 'not enough whole cards'],
+  namespaces: () => ['research', '1.6 of 1.5 · 0.1 borrowed', '4 GiB lent', 'No prices are set'],
+  declarations: () => ['cf-crl-broken', 'optionl', 'team-a/infer-0', 'vcuda-memory is required', 'warned about'],
+  capacity: () => ['⚠ 9.5', '120', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
+  history: () => ['Utilization of cards, per node', 'A · gpu-00001', 'Maximum'],
+};
+
+for (const count of [10, 500, 5000]) {
+  page_test(`every view at ${count} nodes`, async (context) => {
+    session.console.answer = cluster_of(count);
+    for (const theme of count === 10 ? ['light', 'dark'] : ['light']) {
+      const page = await open_page(session.browser, session.console, { theme });
+      await sign_in(page, session.console);
+      for (const [view, [route, heading]] of Object.entries(views)) {
+        await context.test(`${view}, ${theme}`, async () => {
+          await show(page, route);
+          assert.equal(await heading_of(page), heading);
+          const shown = await text_of(page);
+          for (const text of expected[view](count)) assert.ok(shown.includes(text), `“${text}” is not on the page: ${shown.slice(0, 600)}`);
+          assert.deepEqual(await violations_of(page), []);
+          assert.deepEqual(page.problems, []);
+          assert.deepEqual(page.elsewhere, []);
+        });
+      }
+    }
+  });
+}
+
+page_test('every view in Chinese', async () => {
+  session.console.answer = cluster_of(10);
+  const page = await open_page(session.browser, session.console, { language: 'zh-CN' });
+  await sign_in(page, session.console);
+  for (const [route, , heading] of Object.values(views)) {
+    await show(page, route);
+    assert.equal(await heading_of(page), heading);
+    assert.deepEqual(await violations_of(page), []);
+  }
+  assert.equal(await page.$eval('html', (html) => html.lang), 'zh');
+  assert.deepEqual(page.problems, []);
+});
+
+page_test('the examples of the API are shown', async () => {
+  const folder = process.env.QM_CONSOLE_EXAMPLES || fileURLToPath(new URL('../examples', import.meta.url));
+  const example = (name) => JSON.parse(readFileSync(`${folder}/${name}.json`, 'utf8'));
+  session.console.answer = (path) => example(path.startsWith('nodes/') ? 'node' : path);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  const shown = { fleet: 'gpu-3', 'node/gpu-3': 'Mode changes', waiting: '<b>bold</b>', namespaces: 'research', declarations: 'cf-crl-gpu', capacity: '--prometheus-url', history: 'gpu-2' };
+  for (const [route, text] of Object.entries(shown)) {
+    await show(page, `/${route}`);
+    assert.ok((await text_of(page)).includes(text), `${route} does not show “${text}”: ${await text_of(page)}`);
+  }
+  assert.deepEqual(page.problems, []);
+});
+
+page_test('the fleet is filtered by name, mode and need of attention, and coloured by use, health and mode', async () => {
+  session.console.answer = cluster_of(500);
+  const fleet = session.console.answer('fleet');
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  const rows = () => page.$eval('[role=grid]', (grid) => Number(grid.getAttribute('aria-rowcount')) - 1);
+  assert.equal(await rows(), 500);
+  await page.type('input[type=search]', 'GPU-0010');
+  assert.equal(await rows(), 10);
+  await page.$eval('input[type=search]', (input) => { input.value = ''; input.dispatchEvent(new Event('input', { bubbles: true })); });
+  await page.select('main select', 'hami');
+  await settle(page);
+  assert.equal(await rows(), fleet.nodes.filter(([, mode]) => fleet.modes[mode] === 'hami').length);
+  await page.select('main select', '');
+  await page.click('input[type=checkbox]');
+  await settle(page);
+  assert.equal(await rows(), fleet.nodes.filter(([, , , flags]) => flags & (1 | 4 | 8 | 16)).length);
+
+  const captions = () => page.$$eval('.row .caption', (all) => all.map((caption) => caption.textContent));
+  await page.click('input[value=health]');
+  await settle(page);
+  assert.ok((await captions()).includes('✕'));
+  await page.click('input[value=mode]');
+  await settle(page);
+  assert.ok((await captions()).every((caption) => 'PVHT'.includes(caption)));
+});
+
+page_test('a namespace’s waiting pods, and the next page of them', async () => {
+  session.console.answer = cluster_of(500);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console, '/waiting');
+  assert.match(await text_of(page), /wait for cards: 125/);
+  const [, next] = await page.$$('.pages button');
+  await next.click();
+  await settle(page);
+  await page.waitForFunction(() => document.querySelector('main').innerText.includes('51 to 100 of 125'));
+  await page.select('main select', 'research');
+  await page.waitForFunction(() => document.querySelector('main').innerText.includes('wait for cards: 63'));
+  assert.match(await text_of(page), /1 to 50 of 63/);
+});
+
+page_test('history: every range is asked for, a custom one by its times, and a wrong one is refused on the page', async () => {
+  session.console.answer = cluster_of(10);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console, '/history');
+  const asked = () => session.console.requests.filter(({ path }) => path === 'api/v1/history').at(-1).query;
+  for (const range of ['30m', '1h', '6h', '12h', '24h', '2d', '7d']) {
+    await page.click(`input[value="${range}"]`);
+    await settle(page);
+    assert.equal(asked().get('range'), range);
+    assert.ok(await page.$('.chart canvas'));
+  }
+  await page.click('input[value=custom]');
+  const set = (index, value) => page.evaluate((position, time) => {
+    const input = document.querySelectorAll('input[type=datetime-local]')[position];
+    input.value = time;
+    input.dispatchEvent(new Event('change', { bubbles: true }));
+  }, index, value);
+  await set(0, '2026-11-01T00:00');
+  await set(1, '2026-11-02T12:00');
+  await settle(page);
+  assert.equal(asked().get('to') - asked().get('from'), 36 * 3600);
+  await set(1, '2026-10-01T00:00');
+  await settle(page);
+  assert.match(await text_of(page), /The range ends before it starts/);
+  await set(1, '2026-12-30T00:00');
+  await settle(page);
+  assert.match(await text_of(page), /longer than 31 days/);
+
+  session.console.answer = (path, query) => (path === 'history'
+    ? { available: false, message: 'No Prometheus is set. Start the console with --prometheus-url.', series: [], times: [] } : cluster_of(10)(path, query));
+  await page.click('input[value="2d"]');
+  await settle(page);
+  assert.match(await text_of(page), /There is no history: No Prometheus is set/);
+  assert.deepEqual(page.problems, []);
+});
+
+page_test('theme and language follow the browser, and a choice lasts', async () => {
+  session.console.answer = cluster_of(10);
+  const page = await open_page(session.browser, session.console, { theme: 'dark' });
+  await sign_in(page, session.console);
+  const paper = () => page.$eval('body', (body) => getComputedStyle(body).backgroundColor);
+  assert.equal(await paper(), 'rgb(18, 23, 29)');
+  await page.select('#theme', 'light');
+  assert.equal(await paper(), 'rgb(255, 255, 255)');
+  await page.select('#language', 'zh');
+  assert.equal(await heading_of(page), '集群');
+  await sign_in(page, session.console);
+  await page.reload();
+  await page.waitForSelector('#token');
+  assert.equal(await paper(), 'rgb(255, 255, 255)');
+  assert.equal(await heading_of(page), '登录');
+});

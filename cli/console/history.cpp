@@ -38,9 +38,13 @@ constexpr std::string_view trend_query =
     "sum by (model, mode) (max by (node, uuid, model, mode, namespace, pod, container) "
     "(quartermaster_share_allocated_cores_ratio)) * 100";
 
-constexpr std::array<std::pair<std::string_view, std::int64_t>, 7> ranges{
-    {{"30m", hour / 2}, {"1h", hour}, {"6h", 6 * hour}, {"12h", 12 * hour}, {"24h", day}, {"2d", 2 * day},
-     {"7d", 7 * day}}};
+constexpr std::array<std::pair<std::string_view, std::int64_t>, 7> ranges{{{"30m", hour / 2},
+                                                                           {"1h", hour},
+                                                                           {"6h", 6 * hour},
+                                                                           {"12h", 12 * hour},
+                                                                           {"24h", day},
+                                                                           {"2d", 2 * day},
+                                                                           {"7d", 7 * day}}};
 
 const chart_row* row_of(std::string_view name) {
   const auto match = std::ranges::find(charts, name, &chart_row::name);
@@ -88,8 +92,9 @@ std::string query_of(const chart_row& row, const chart_request& chart, std::stri
 }
 
 std::string range_target(std::string_view query, std::int64_t begin, std::int64_t end, std::int64_t step) {
-  return "/api/v1/query_range?query=" + kube::percent_encode(query) + "&start=" + std::to_string(begin) +
-         "&end=" + std::to_string(end) + "&step=" + std::to_string(step);
+  std::string out = "/api/v1/query_range?query=";
+  kube::append_percent_encoded(out, query);
+  return out + "&start=" + std::to_string(begin) + "&end=" + std::to_string(end) + "&step=" + std::to_string(step);
 }
 
 /// The list of series in an answer of Prometheus; null: it is no such answer.
@@ -119,9 +124,9 @@ const nlohmann::json& member(const nlohmann::json& object, const char* key) {
 
 json frame_of(const chart_request& chart, bool is_available, std::string_view message) {
   const auto* row = row_of(chart.chart);
-  return {{"available", is_available}, {"message", message},  {"chart", chart.chart},
-          {"from", chart.begin},       {"to", chart.end},     {"step", chart.step},
-          {"unit", row ? row->unit : ""}, {"times", json::array()}, {"series", json::array()}, {"more", false}};
+  return {{"available", is_available}, {"message", message}, {"chart", chart.chart},         {"from", chart.begin},
+          {"to", chart.end},           {"step", chart.step}, {"unit", row ? row->unit : ""}, {"times", json::array()},
+          {"series", json::array()},   {"more", false}};
 }
 
 }  // namespace
@@ -254,7 +259,8 @@ trends trends_in(std::string_view body) {
     const auto& labels = member(series, "metric");
     const auto& model = member(labels, "model");
     const auto& mode = member(labels, "mode");
-    auto& points = out[{model.is_string() ? model.get<std::string>() : "", mode.is_string() ? mode.get<std::string>() : ""}];
+    auto& points =
+        out[{model.is_string() ? model.get<std::string>() : "", mode.is_string() ? mode.get<std::string>() : ""}];
     for (const auto& point : member(series, "values"))
       if (const auto known = point_of(point)) points.push_back(*known);
   }

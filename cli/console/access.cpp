@@ -13,7 +13,6 @@
 namespace cli::console {
 namespace {
 
-using nlohmann::json;
 using controller::milliseconds;
 
 constexpr kube::resource token_reviews{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
@@ -69,7 +68,7 @@ std::optional<std::int64_t> end_of(std::string_view token) {
   payload.append((4 - payload.size() % 4) % 4, '=');
   const auto text = kube::base64_decode(payload);
   if (!text) return std::nullopt;
-  const auto claims = json::parse(*text, nullptr, false);
+  const auto claims = nlohmann::json::parse(*text, nullptr, false);
   if (!claims.is_object() || !claims.contains("exp") || !claims["exp"].is_number()) return std::nullopt;
   return claims["exp"].get<std::int64_t>();
 }
@@ -84,28 +83,30 @@ access::access(kube::client& api, access_settings settings, std::function<std::v
       everyone_(settings_.everyone) {}
 
 kube::task<std::optional<access::person>> access::review_token(std::string token) {
-  const json review{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenReview"}, {"spec", {{"token", token}}}};
+  const nlohmann::json review{
+      {"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenReview"}, {"spec", {{"token", token}}}};
   auto answer = co_await api_.create(token_reviews, {}, review);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
-  const auto status = answer->value("status", json::object());
-  const bool is_taken = status.is_object() && status.value("authenticated", json(false)) == json(true);
-  const auto user = is_taken ? status.value("user", json::object()) : json();
+  const auto status = answer->value("status", nlohmann::json::object());
+  const bool is_taken =
+      status.is_object() && status.value("authenticated", nlohmann::json(false)) == nlohmann::json(true);
+  const auto user = is_taken ? status.value("user", nlohmann::json::object()) : nlohmann::json();
   if (!user.is_object() || kube::text_in(user, "username").empty()) co_return std::optional<person>();
-  json spec{{"user", kube::text_in(user, "username")}};
+  nlohmann::json spec{{"user", kube::text_in(user, "username")}};
   for (const auto* key : {"uid", "groups", "extra"})
     if (user.contains(key)) spec[key] = user[key];
   co_return person{kube::text_in(user, "username"), spec.dump()};
 }
 
 kube::task<bool> access::may_list(const person& person, std::string group, std::string resource, std::string ns) {
-  auto spec = json::parse(person.review);
+  auto spec = nlohmann::json::parse(person.review);
   spec["resourceAttributes"] = {{"verb", "list"}, {"group", group}, {"resource", resource}, {"namespace", ns}};
-  const json review{
+  const nlohmann::json review{
       {"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SubjectAccessReview"}, {"spec", std::move(spec)}};
   auto answer = co_await api_.create(access_reviews, {}, review);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
-  const auto status = answer->value("status", json::object());
-  co_return status.is_object() && status.value("allowed", json(false)) == json(true);
+  const auto status = answer->value("status", nlohmann::json::object());
+  co_return status.is_object() && status.value("allowed", nlohmann::json(false)) == nlohmann::json(true);
 }
 
 kube::task<viewer> access::rights_of(person person) {
@@ -159,8 +160,9 @@ boost::asio::awaitable<access::admission> access::learn(std::string token, diges
   const auto end = end_of(token);
   auto person = co_await review_token(std::move(token));
   if (!person)
-    co_return std::unexpected(refusal{503, "not_ready", "the API server cannot be asked about the token: " +
-                                                            std::string(kube::to_string(person.error().code)), 5});
+    co_return std::unexpected(refusal{
+        503, "not_ready",
+        "the API server cannot be asked about the token: " + std::string(kube::to_string(person.error().code)), 5});
   if (!*person) {
     make_room(refused_);
     refused_[digest] = {{}, now_() + settings_.kept_refused};
@@ -168,8 +170,9 @@ boost::asio::awaitable<access::admission> access::learn(std::string token, diges
   }
   auto rights = co_await rights_of(std::move(**person));
   if (!rights)
-    co_return std::unexpected(refusal{503, "not_ready", "the API server cannot be asked about rights: " +
-                                                            std::string(kube::to_string(rights.error().code)), 5});
+    co_return std::unexpected(refusal{
+        503, "not_ready",
+        "the API server cannot be asked about rights: " + std::string(kube::to_string(rights.error().code)), 5});
   milliseconds kept = settings_.kept;
   if (end) {
     const auto left = std::chrono::seconds(*end) - std::chrono::system_clock::now().time_since_epoch();

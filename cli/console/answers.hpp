@@ -13,17 +13,17 @@
 
 namespace cli::console {
 
+struct answer_settings {
+  std::size_t most = 64;                      ///< answers
+  std::size_t most_bytes = 64u << 20;         ///< of all bodies
+  controller::milliseconds least_age{1'000};  ///< so long an answer holds, whatever changes
+  controller::milliseconds most_age{10'000};  ///< so long at most, whether or not something changed
+  std::size_t least_packed = 1024;            ///< bytes of a body from which on it is compressed
+};
+
 class answers {
  public:
-  struct settings {
-    std::size_t most = 64;                      ///< answers
-    std::size_t most_bytes = 64u << 20;         ///< of all bodies
-    controller::milliseconds least_age{1'000};  ///< so long an answer holds, whatever changes
-    controller::milliseconds most_age{10'000};  ///< so long at most, whether or not something changed
-    std::size_t least_packed = 1024;            ///< bytes of a body from which on it is compressed
-    settings() = default;
-  };
-  explicit answers(settings settings = {}) : settings_(settings) {}
+  explicit answers(answer_settings settings = {}) : settings_(settings) {}
 
   struct answer {
     std::string body, packed, etag;
@@ -38,7 +38,7 @@ class answers {
  private:
   void make_room(std::size_t bytes);
 
-  settings settings_;
+  answer_settings settings_;
   std::map<std::string, answer> known_;
   std::size_t bytes_ = 0;
 };

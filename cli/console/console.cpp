@@ -60,7 +60,7 @@ controller::http_server_options front(const console_options& options) {
   out.body_deadline = std::chrono::seconds(10);
   out.idle_deadline = std::chrono::seconds(60);
   if (!options.tls_certificate_file.empty())
-    out.tls = controller::certificate_files{options.tls_certificate_file, options.tls_key_file};
+    out.tls = controller::certificate_files{options.tls_certificate_file, options.tls_key_file, {}};
   return out;
 }
 

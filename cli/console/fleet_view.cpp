@@ -44,8 +44,8 @@ json card_list(const card_shares& entry, const viewer& viewer, dictionaries& nam
   const auto& card = *entry.card;
   const int flags = (card.healthy ? 0 : sick) | (card.cordoned ? cordoned_card : 0) | (card.mig ? cut : 0) |
                     (entry.used.wholes > 0 ? given_whole : 0) | (quota::beyond(card, entry.used) ? over_given : 0);
-  auto out = json::array(
-      {names.models.index_of(card.model), card.memory_mib, flags, entry.cores(), entry.memory_mib()});
+  auto out =
+      json::array({names.models.index_of(card.model), card.memory_mib, flags, entry.cores(), entry.memory_mib()});
   if (entry.shares.empty()) return out;
   auto shares = json::array();
   for (const auto& share : entry.shares) {
@@ -65,8 +65,8 @@ json node_list(const node_shares& row, const viewer& viewer, dictionaries& names
   auto cards = json::array();
   for (const auto& card : row.cards) cards.push_back(card_list(card, viewer, names));
   const auto phase = row.report ? std::string_view(row.report->mode.phase) : std::string_view();
-  return json::array({row.node->key.name, names.modes.index_of(row.mode()), names.phases.index_of(phase), flags,
-                      std::move(cards)});
+  return json::array(
+      {row.node->key.name, names.modes.index_of(row.mode()), names.phases.index_of(phase), flags, std::move(cards)});
 }
 
 json shares_json(const placements& placements, const viewer& viewer, const card_shares& card) {
@@ -149,8 +149,8 @@ json change_json(const node_shares& row, const viewer& viewer) {
   const auto step = step_of(row, taint);
   auto steps = json::array();
   std::string_view state = "done";
-  for (const auto phase : {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying,
-                           phases::ready}) {
+  for (const auto phase :
+       {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying, phases::ready}) {
     if (phase == step) state = "now";
     steps.push_back({{"phase", phase}, {"state", state}});
     if (phase == step) state = "later";
@@ -219,18 +219,17 @@ struct capacity_row {
 
 }  // namespace
 
+std::string body_of(const json& view) { return view.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
 json fleet_view(const placements& placements, const viewer& viewer, page_range page) {
   const auto rows = shares_of(placements);
   dictionaries names;
   auto nodes = json::array();
   const auto begin = std::min(page.offset, rows.size()), end = begin + std::min(page.limit, rows.size() - begin);
   for (auto i = begin; i < end; ++i) nodes.push_back(node_list(rows[i], viewer, names));
-  return {{"total", rows.size()},
-          {"offset", begin},
-          {"models", names.models.texts()},
-          {"modes", names.modes.texts()},
-          {"phases", names.phases.texts()},
-          {"namespaces", names.namespaces.texts()},
+  return {{"total", rows.size()},           {"offset", begin},
+          {"models", names.models.texts()}, {"modes", names.modes.texts()},
+          {"phases", names.phases.texts()}, {"namespaces", names.namespaces.texts()},
           {"nodes", std::move(nodes)}};
 }
 
@@ -301,8 +300,7 @@ json capacity_view(const placements& placements, const viewer&, const trends& tr
   auto models = json::array();
   for (const auto& [key, row] : rows) {
     const auto trend = trends.find(key);
-    const auto days =
-        trend == trends.end() ? std::nullopt : days_until(static_cast<double>(row.cores), trend->second);
+    const auto days = trend == trends.end() ? std::nullopt : days_until(static_cast<double>(row.cores), trend->second);
     models.push_back({{"model", key.first},
                       {"mode", key.second},
                       {"nodes", row.nodes},

@@ -31,8 +31,6 @@ std::int64_t wall_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
-std::string dumped(const json& view) { return view.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
-
 refusal not_found() { return {404, "not_found", "there is no such path; the page is at /console/", 0}; }
 refusal bad_request(std::string message) { return {400, "bad_request", std::move(message), 0}; }
 refusal forbidden(std::string message) { return {403, "forbidden", std::move(message), 0}; }
@@ -105,7 +103,7 @@ http_response response_of(const refusal& refusal) {
   http_response out;
   out.status = refusal.status;
   out.content_type = "application/json; charset=utf-8";
-  out.body = dumped({{"error", {{"code", refusal.code}, {"message", refusal.message}}}});
+  out.body = body_of({{"error", {{"code", refusal.code}, {"message", refusal.message}}}});
   if (refusal.status == 401) out.fields.emplace_back("WWW-Authenticate", "Bearer");
   if (refusal.status == 405) out.fields.emplace_back("Allow", "GET, HEAD");
   if (refusal.retry_seconds > 0) out.fields.emplace_back("Retry-After", std::to_string(refusal.retry_seconds));
@@ -193,7 +191,7 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
     if (auto unknown = unknown_word(*words, {})) co_return std::unexpected(std::move(*unknown));
   if (path == "me") {
     // The name is the person's own, so this answer is kept for no one else.
-    const auto body = dumped(me_view(known, viewer, dependencies_.prometheus != nullptr));
+    const auto body = body_of(me_view(known, viewer, dependencies_.prometheus != nullptr));
     co_return response_of(answers::answer{body, {}, etag_of(body), 0, {}}, request.fields);
   }
   if (path == "fleet") {
@@ -201,7 +199,7 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
     if (auto unknown = unknown_word(*words, {"offset", "limit"})) co_return std::unexpected(std::move(*unknown));
     const auto range = range_in(*words, most_nodes, most_nodes);
     if (!range) co_return std::unexpected(bad_request(range.error()));
-    co_return made(request, viewer, [&] { return dumped(fleet_view(known, viewer, *range)); });
+    co_return made(request, viewer, [&] { return body_of(fleet_view(known, viewer, *range)); });
   }
   if (path.starts_with("nodes/")) {
     if (!viewer.nodes) co_return std::unexpected(forbidden(fleet_right));
@@ -216,11 +214,11 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
     const auto ns = words->contains("namespace") ? words->find("namespace")->second : std::string();
     if (!ns.empty() && !viewer.sees(ns))
       co_return std::unexpected(forbidden("this view needs the right to list the pods of the namespace"));
-    co_return made(request, viewer, [&] { return dumped(waiting_view(known, viewer, ns, *range)); });
+    co_return made(request, viewer, [&] { return body_of(waiting_view(known, viewer, ns, *range)); });
   }
   if (path == "namespaces") {
     if (!some_pods) co_return std::unexpected(forbidden(pods_right));
-    co_return made(request, viewer, [&] { return dumped(namespaces_view(known, viewer)); });
+    co_return made(request, viewer, [&] { return body_of(namespaces_view(known, viewer)); });
   }
   if (path == "declarations") {
     if (!viewer.declarations)

@@ -18,8 +18,6 @@ using controller::milliseconds;
 
 constexpr milliseconds trends_hold{600'000}, declared_holds{10'000};
 
-std::string dumped(const json& view) { return view.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
-
 refusal unreachable(const kube::error& error) {
   return {503, "not_ready", "the API server cannot be read: " + std::string(kube::to_string(error.code)), 5};
 }
@@ -49,7 +47,7 @@ boost::asio::awaitable<service::outcome> service::node(const http_request& reque
   auto report = co_await read_object<listed_accelerator>(dependencies_.reading, name);
   if (!report && report.error().http != 404) co_return std::unexpected(unreachable(report.error()));
   if (report) details.report = std::move(*report);
-  co_return made(request, viewer, [&] { return dumped(node_view(dependencies_.known, viewer, details)); });
+  co_return made(request, viewer, [&] { return body_of(node_view(dependencies_.known, viewer, details)); });
 }
 
 boost::asio::awaitable<service::outcome> service::declarations(const http_request& request, const viewer& viewer) {
@@ -60,7 +58,7 @@ boost::asio::awaitable<service::outcome> service::declarations(const http_reques
     declared_ = std::move(*declared);
     declared_read_ = now;
   }
-  co_return made(request, viewer, [&] { return dumped(declarations_view(dependencies_.known, viewer, declared_)); });
+  co_return made(request, viewer, [&] { return body_of(declarations_view(dependencies_.known, viewer, declared_)); });
 }
 
 kube::task<std::string> service::ask_prometheus(std::string target) {
@@ -85,7 +83,7 @@ boost::asio::awaitable<service::outcome> service::capacity(const http_request& r
                                        : "";
   }
   co_return made(request, viewer,
-                 [&] { return dumped(capacity_view(dependencies_.known, viewer, trends_, trend_message_)); });
+                 [&] { return body_of(capacity_view(dependencies_.known, viewer, trends_, trend_message_)); });
 }
 
 boost::asio::awaitable<service::outcome> service::history(const http_request& request, const viewer& viewer) {
@@ -101,7 +99,7 @@ boost::asio::awaitable<service::outcome> service::history(const http_request& re
     const auto body = co_await ask_prometheus(chart->target());
     view = body ? history_view(*chart, *body) : no_history(*chart, "Prometheus does not answer.");
   }
-  co_return made(request, viewer, [&] { return dumped(view); });
+  co_return made(request, viewer, [&] { return body_of(view); });
 }
 
 /// One open stream. It counts while it is there.

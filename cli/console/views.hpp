@@ -20,6 +20,9 @@ namespace cli::console {
 
 using json = nlohmann::ordered_json;
 
+/// As it is sent: one line. Bytes that are no UTF-8 are replaced.
+std::string body_of(const json& view);
+
 struct page_range {
   std::size_t offset = 0, limit = 0;
 };

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "cli/console/shares.hpp"
 #include "cli/output/answer.hpp"
@@ -97,7 +98,7 @@ void top_nodes(const placements& placements, const report_style& style, std::ost
     for (const auto& card : node.cards) sums.add(card);
     rows.emplace_back(std::move(sums), &node);
   }
-  std::ranges::stable_sort(rows, std::greater(), [](const auto& row) { return row.first.used_cores; });
+  std::ranges::sort(rows, {}, [](const auto& row) { return std::pair(-row.first.used_cores, row.second); });
   auto all = json::array();
   table lines(say.zh ? std::vector<std::string>{"节点", "模式", "卡", "异常", "核心", "显存(MIB)", "POD"}
                      : std::vector<std::string>{"NODE", "MODE", "CARDS", "SICK", "CORES", "MEMORY-MIB", "PODS"});
@@ -123,7 +124,8 @@ void top_cards(const placements& placements, const report_style& style, std::ost
   std::vector<card_place> rows;
   for (const auto& node : nodes)
     for (std::size_t i = 0; i < node.cards.size(); ++i) rows.push_back({&node, i});
-  std::ranges::stable_sort(rows, std::greater(), [](const card_place& row) { return row.entry().cores(); });
+  std::ranges::sort(rows, {},
+                    [](const card_place& row) { return std::tuple(-row.entry().cores(), row.node, row.place); });
   const bool is_wide = style.output == "wide";
   auto header = say.zh ? std::vector<std::string>{"节点", "卡", "型号", "核心", "显存(MIB)", "份数", "健康"}
                        : std::vector<std::string>{"NODE", "CARD", "MODEL", "CORES", "MEMORY-MIB", "SHARES", "HEALTH"};
@@ -173,7 +175,7 @@ void top_pods(const placements& placements, const std::string& ns, const report_
       }
   std::vector<const std::pair<const kube::object_key, pod_row>*> rows;
   for (const auto& entry : pods) rows.push_back(&entry);
-  std::ranges::stable_sort(rows, std::greater(), [](const auto* entry) { return entry->second.cores; });
+  std::ranges::sort(rows, {}, [](const auto* entry) { return std::pair(-entry->second.cores, entry->first); });
   table lines(say.zh ? std::vector<std::string>{"命名空间", "名称", "节点", "卡", "核心", "显存(MIB)"}
                      : std::vector<std::string>{"NAMESPACE", "NAME", "NODE", "CARDS", "CORES", "MEMORY-MIB"});
   auto all = json::array();

@@ -19,6 +19,7 @@ namespace {
 void add_verbs(CLI::App& app, int& rc) {
   add_agent(app, rc);
   add_completion(app, rc);
+  add_console(app, rc);
   add_controller(app, rc);
   add_explain(app, rc);
   add_inspect(app, rc);
@@ -26,6 +27,7 @@ void add_verbs(CLI::App& app, int& rc) {
   add_man(app, rc);
   add_render(app, rc);
   add_simulate(app, rc);
+  add_top(app, rc);
   add_uninstall(app, rc);
   add_verify(app, rc);
   add_version(app, rc);
@@ -95,7 +97,7 @@ void silence_log() {
 }
 
 bool runs_for_long(const std::vector<std::string>& words) {
-  return !words.empty() && (words[0] == "controller" || words[0] == "agent");
+  return !words.empty() && (words[0] == "controller" || words[0] == "agent" || words[0] == "console");
 }
 
 }  // namespace

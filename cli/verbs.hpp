@@ -22,6 +22,8 @@ std::vector<std::string> command_of(const std::string& called, std::vector<std::
 void add_agent(CLI::App& app, int& rc);
 /// `quartermaster completion bash|zsh|fish`: the script that makes a shell complete our commands.
 void add_completion(CLI::App& app, int& rc);
+/// `quartermaster console`: a page that shows the cluster's cards, until a signal.
+void add_console(CLI::App& app, int& rc);
 /// `quartermaster controller`: the operator itself, until a signal or a lost lease.
 void add_controller(CLI::App& app, int& rc);
 /// `quartermaster explain error` and `explain compat`: what an error means, and whether an image runs on a node.
@@ -44,6 +46,8 @@ void add_render(CLI::App& app, int& rc);
 void add_render_scheduler(CLI::App& render, int& rc);
 /// `quartermaster simulate -f FILE`: would these pods fit?
 void add_simulate(CLI::App& app, int& rc);
+/// `quartermaster top nodes|pods|cards`: what is given out of the cards.
+void add_top(CLI::App& app, int& rc);
 /// `quartermaster uninstall`: nodes leave their modes, then everything the operator made goes.
 void add_uninstall(CLI::App& app, int& rc);
 /// `quartermaster verify [node]`: what is wrong between a label and what pods can ask for.

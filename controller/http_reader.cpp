@@ -46,7 +46,16 @@ class request_parser final : public http::basic_parser<true> {
     switch (name) {
       case http::field::host:
         if (++hosts_ > 1) failed = http::error::bad_value;
+        head.fields.host.assign(value.data(), value.size());
         return;
+      case http::field::origin:
+        return once(head.fields.origin, value, failed);
+      case http::field::authorization:
+        return once(head.fields.authorization, value, failed);
+      case http::field::accept_encoding:
+        return once(head.fields.accept_encoding, value, failed);
+      case http::field::if_none_match:
+        return once(head.fields.if_none_match, value, failed);
       case http::field::transfer_encoding:
         // Beast skips what it does not know, and would take the body for the next request.
         if (head.version == 10 || !beast::iequals(value, "chunked")) failed = http::error::bad_transfer_encoding;
@@ -60,6 +69,10 @@ class request_parser final : public http::basic_parser<true> {
       default:
         return;
     }
+  }
+  static void once(std::string& kept, text value, error_code& failed) {
+    if (!kept.empty()) failed = http::error::bad_value;
+    kept.assign(value.data(), value.size());
   }
   void on_header_impl(error_code& failed) override {
     in_head_ = false;

@@ -13,11 +13,17 @@
 
 namespace controller {
 
+/// What servers for people read of the header; empty: not there. Of two of one name the request is malformed.
+struct http_fields {
+  std::string host, origin, authorization, accept_encoding, if_none_match;
+};
+
 struct http_head {
   std::string method;
   std::string path;   ///< without the query
   std::string query;  ///< without "?"
   std::string content_type;
+  http_fields fields;
   unsigned version = 11;  ///< 10 or 11
   bool keep_alive = true;
   bool expects_continue = false;

@@ -32,6 +32,7 @@ constexpr std::size_t one_piece = 16 * 1024;
 constexpr milliseconds farewell{1000};
 /// Connections taken from the kernel in one turn of the loop; fewer than places, so that none of them ends another.
 constexpr int most_accepted = 32;
+constexpr int not_modified = 304;
 /// Of a GET's body, which means nothing (RFC 9110, 9.3.1).
 constexpr std::size_t body_of_get = 1024;
 
@@ -65,9 +66,11 @@ std::string head_of(const http_response& http_response, bool keep, unsigned vers
   std::string out = version == 10 ? "HTTP/1.0 " : "HTTP/1.1 ";
   const auto reason = http::obsolete_reason(static_cast<http::status>(http_response.status));
   out.append(std::to_string(http_response.status)).append(" ").append(reason.data(), reason.size());
-  out.append("\r\nContent-Type: ").append(http_response.content_type);
-  out.append("\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ")
-      .append(std::to_string(http_response.body.size()));
+  if (http_response.status != not_modified) out.append("\r\nContent-Type: ").append(http_response.content_type);
+  out.append("\r\nX-Content-Type-Options: nosniff");
+  if (!http_response.pieces && http_response.status != not_modified)
+    out.append("\r\nContent-Length: ").append(std::to_string(http_response.body.size()));
+  for (const auto& [name, value] : http_response.fields) out.append("\r\n").append(name).append(": ").append(value);
   if (!keep)
     out.append("\r\nConnection: close");
   else if (version == 10)
@@ -129,6 +132,8 @@ struct http_server::core : std::enable_shared_from_this<core> {
   asio::awaitable<bool> one_request(http_stream& stream, http_reader& reader, connection& self);
   asio::awaitable<http_response> answer(const served_path& route, http_request request);
   asio::awaitable<bool> write(http_stream& stream, http_response out, bool keep, unsigned version, bool head);
+  asio::awaitable<void> write_pieces(http_stream& stream, const http_pieces& pieces);
+  std::map<std::string, served_path, std::less<>>::const_iterator route_of(std::string_view path) const;
   void waits(connection& connection, phase phase) {
     connection.is = phase;
     connection.since = ++turns;
@@ -385,7 +390,7 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
   const bool has_head = co_await read_head(stream, reader);
   if (!has_head) co_return false;
   const http_head head = reader.head();
-  const auto match = routes.find(head.path);
+  const auto match = route_of(head.path);
   const served_path* const route = match == routes.end() ? nullptr : &match->second;
   const std::string label = route ? match->first : "other";
 
@@ -409,7 +414,8 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
     out = std::move(*refusal);
   } else {
     self.unread = false;
-    http_request request{head.method, head.path, head.query, head.content_type, reader.take_body()};
+    http_request request{head.method, head.path,     head.query, head.content_type, reader.take_body(),
+                         head.fields, stream.address()};
     stream.expires_never();  // a handler may wait for the API server; it has its own deadline
     waits(self, phase::answering);
     const auto began = std::chrono::steady_clock::now();
@@ -418,10 +424,12 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
     metrics.seconds.with({options.name, label}).observe(took.count());
     waits(self, phase::busy);
   }
-  if (out.status < 200 || (out.status >= 300 && out.status < 400)) out = {500, "no redirects\n"};
+  if (out.status < 200 || (out.status >= 300 && out.status < 400 && out.status != not_modified))
+    out = {500, "no redirects\n"};
+  if (out.status == not_modified) out.body.clear();
   metrics.requests.with({options.name, label, std::to_string(out.status)}).add();
   stream.expires_after(options.body_deadline);
-  const bool keep = head.keep_alive && !stopping && !self.unread;
+  const bool keep = head.keep_alive && !stopping && !self.unread && !out.pieces;
   co_return co_await write(stream, std::move(out), keep, head.version, head.method == "HEAD");
 }
 
@@ -445,7 +453,35 @@ asio::awaitable<bool> http_server::core::write(http_stream& stream, http_respons
   first.append(out.body, 0, size);
   auto failed = co_await stream.write(first);
   if (!failed && size < out.body.size()) failed = co_await stream.write(std::string_view(out.body).substr(size));
+  if (!failed && out.pieces && !head) co_await write_pieces(stream, out.pieces);
   co_return !failed && keep;
+}
+
+asio::awaitable<void> http_server::core::write_pieces(http_stream& stream, const http_pieces& pieces) {
+  while (!stopping) {
+    stream.expires_never();
+    std::optional<std::string> piece;
+    try {
+      piece = co_await pieces();
+    } catch (const std::exception& bug) {
+      log::error("exception out of an HTTP handler", {{"server", options.name}, {"error", bug.what()}});
+    }
+    if (!piece) co_return;
+    if (piece->empty()) continue;
+    stream.expires_after(options.body_deadline);
+    const auto failed = co_await stream.write(*piece);
+    if (failed) co_return;
+  }
+}
+
+std::map<std::string, http_server::core::served_path, std::less<>>::const_iterator http_server::core::route_of(
+    std::string_view path) const {
+  if (const auto match = routes.find(path); match != routes.end()) return match;
+  for (auto end = path.rfind('/'); end != std::string_view::npos; end = end == 0 ? path.npos : path.rfind('/', end - 1)) {
+    const auto match = routes.find(std::string(path.substr(0, end + 1)) + "*");
+    if (match != routes.end()) return match;
+  }
+  return routes.end();
 }
 
 http_server::http_server(loop& loop, http_server_metrics& metrics, http_server_options options)

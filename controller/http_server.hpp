@@ -1,8 +1,8 @@
 #pragma once
-// A small HTTP/1.1 server on the loop: exact paths, pure functions or coroutines behind them. For callers that keep
+// A small HTTP/1.1 server on the loop: paths with pure functions or coroutines behind them. For callers that keep
 // their connections and for hostile ones. Each phase of a request has a deadline, and every byte kept has a limit. What
 // no route takes is answered before its body is read. When all places are taken, the longest idle connection is closed,
-// so that a probe is answered. Never answers 3xx: an API server follows it. Decision: docs/decisions/006-http-server.md
+// so that a probe is answered. Never redirects: an API server follows it. Decision: docs/decisions/006-http-server.md
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -14,8 +14,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "controller/certificate.hpp"
+#include "controller/http_reader.hpp"
 #include "controller/loop.hpp"
 #include "controller/metrics.hpp"
 
@@ -31,12 +34,22 @@ struct http_request {
   std::string query;  ///< without "?"
   std::string content_type;
   std::string body;
+  http_fields fields;
+  std::string caller_address;  ///< without the port
 };
 
+/// The next piece of an answer without end; empty text: nothing to say now, ask again. Nothing: the answer ends.
+using http_pieces = std::function<boost::asio::awaitable<std::optional<std::string>>()>;
+
 struct http_response {
-  int status = 200;
+  int status = 200;  ///< 304 is the only one of 3xx, and has no body
   std::string body;
   std::string content_type = "text/plain; charset=utf-8";
+  std::vector<std::pair<std::string, std::string>> fields = {};  ///< more of the header
+  /// After `body`, until it ends, the caller goes, or the server stops. It is asked for the next piece when the last
+  /// one has been taken, so a slow caller costs no memory; one that takes nothing for `body_deadline` is closed. It
+  /// should answer within a second.
+  http_pieces pieces = {};
 };
 
 struct http_server_options {
@@ -82,7 +95,8 @@ class http_server {
   http_server(const http_server&) = delete;
   http_server& operator=(const http_server&) = delete;
 
-  /// `methods` such as "GET" or "GET POST"; HEAD is answered where GET is. An exception out of a handler is a 500.
+  /// `methods` such as "GET" or "GET POST"; HEAD is answered where GET is. An exception out of a handler is a 500. A
+  /// path that ends in "/*" takes every path below it that no longer one takes.
   void route(std::string_view methods, std::string path, handler handler, std::size_t body_limit = 0);
   void route_async(std::string_view methods, std::string path, async_handler async_handler, std::size_t body_limit = 0);
 

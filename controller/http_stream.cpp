@@ -36,6 +36,12 @@ std::optional<x509::info> http_stream::peer() {
   return x509::peer_of(tls_->native_handle());
 }
 
+std::string http_stream::address() const {
+  error_code gone;
+  const auto other = tcp_.socket().remote_endpoint(gone);
+  return gone ? std::string() : other.address().to_string();
+}
+
 awaitable<std::pair<error_code, std::size_t>> http_stream::read_some(std::span<char> buffer) {
   const auto room = asio::buffer(buffer.data(), buffer.size());
   if (tls_) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -35,6 +36,8 @@ class http_stream {
   boost::asio::awaitable<error_code> handshake();
   /// After it: the certificate of the other side; empty where it showed none.
   std::optional<x509::info> peer();
+  /// Of the other side, without the port; empty where it has gone.
+  std::string address() const;
   /// One byte at least, or an error: error::eof where the other side has ended.
   boost::asio::awaitable<std::pair<error_code, std::size_t>> read_some(std::span<char> buffer);
   /// All of it, or an error.

@@ -51,7 +51,8 @@ struct cluster_config {
   pem_source ca;       ///< empty: the system's CAs
   std::string tls_server_name;
   bool insecure = false;
-  std::string proxy_url;  ///< empty: HTTPS_PROXY and NO_PROXY of the environment
+  bool takes_http = false;  ///< `server` may begin with http://: it is no API server
+  std::string proxy_url;    ///< empty: HTTPS_PROXY and NO_PROXY of the environment
   std::string ns = "default";
   user_config user;
   std::string context;  ///< empty in a cluster

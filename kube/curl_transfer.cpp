@@ -87,7 +87,7 @@ curl_transfer::curl_transfer(boost::asio::any_io_executor executor, const cluste
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, detail_.data());
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-  curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "https");
+  curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, config_.takes_http ? "http,https" : "https");
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits_.connect.count()));
   curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, limits_.buffer);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);

@@ -75,24 +75,18 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
 }
 
 /// Of the nodes that fit, those where a nominated pod goes before this one: "node a is kept for lab/urgent".
-struct kept {
-  std::vector<std::string> texts;
-  bool everywhere = false;
-};
-kept kept_nodes(const kube::pod& pod, std::span<const quota::node_view> nodes, const ext::pod_request& request,
-                const placements& placements) {
+void add_kept_nodes(const kube::pod& pod, const placements& placements, waiting_answer& answer) {
+  const auto& nodes = answer.nodes;
   std::vector<quota::shortfall> found(nodes.size());
-  quota::filter(request.containers(), nodes, found, request.only());
-  kept out;
+  quota::filter(answer.request.containers(), nodes, found, answer.request.only());
   std::size_t fitting = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!found[i].fits()) continue;
     ++fitting;
-    if (const auto* other = placements.book->goes_before(pod, request, nodes[i].inventory->name))
-      out.texts.push_back("node " + nodes[i].inventory->name + " is kept for pod " + other->key.to_string());
+    if (const auto* other = placements.book->goes_before(pod, answer.request, nodes[i].inventory->name))
+      answer.kept.push_back("node " + nodes[i].inventory->name + " is kept for pod " + other->key.to_string());
   }
-  out.everywhere = fitting > 0 && out.texts.size() == fitting;
-  return out;
+  answer.is_kept_everywhere = fitting > 0 && answer.kept.size() == fitting;
 }
 
 /// Every node and what it says, for -o wide.
@@ -229,6 +223,16 @@ std::string where_limits_are(const placements& placements, const std::string& ns
 
 }  // namespace
 
+waiting_answer why_waiting(const placements& placements, const kube::pod& pod) {
+  waiting_answer out{unknown_keys(pod, resources_of(placements)), {pod, placements.book->keys()}, {}, {}, {}, {}, false};
+  if (!out.unknown.empty() || out.request.nothing()) return out;
+  out.nodes = ext::candidates(placements.book->book(), placements.nodes);
+  out.reason = quota::explain(out.request.containers(), out.nodes, out.request.only());
+  out.limit = ext::limit_of(*placements.book, pod, out.request, out.nodes);
+  add_kept_nodes(pod, placements, out);
+  return out;
+}
+
 std::string refusal_of(const quota::node_view& node, const ext::pod_request& request, const placements& placements) {
   quota::demand needs;
   const auto no = quota::read(request.containers(), node.inventory->serves, needs);
@@ -280,15 +284,16 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
   }
   if (!pod->node_name.empty()) return explain_bound(*pod, placements, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
-  if (const auto unknown = unknown_keys(*pod, resources_of(placements)); !unknown.empty()) {
+  const auto answer = why_waiting(placements, *pod);
+  if (!answer.unknown.empty()) {
     if (style.as_data())
-      printed_as_data({{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}, {"unknown", unknown}},
+      printed_as_data({{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}, {"unknown", answer.unknown}},
                       style.output, out);
     else
-      out << "Pod " << key.to_string() << say(" fits on no node: ", " 无法放到任何节点：") << unknown << "\n";
+      out << "Pod " << key.to_string() << say(" fits on no node: ", " 无法放到任何节点：") << answer.unknown << "\n";
     return 3;
   }
-  const ext::pod_request request(*pod, placements.book->keys());
+  const auto& request = answer.request;
   if (request.nothing()) {
     if (style.as_data())
       printed_as_data({{"pod", key.to_string()}, {"waits", false}, {"source", "nothing of ours"}}, style.output, out);
@@ -299,11 +304,8 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
           << describe << "\n";
     return 0;
   }
-  const auto nodes = ext::candidates(placements.book->book(), placements.nodes);
-  const auto reason = quota::explain(request.containers(), nodes, request.only());
-  const auto limit = ext::limit_of(*placements.book, *pod, request, nodes);
-  const auto kept = kept_nodes(*pod, nodes, request, placements);
-  const int rc = reason.fitting > 0 && !limit && !kept.everywhere ? 0 : 3;
+  const auto& [unknown, asked, nodes, reason, limit, kept, is_kept_everywhere] = answer;
+  const int rc = answer.fits() ? 0 : 3;
   std::vector<std::string> names;
   for (const auto& node : nodes) names.push_back(node.inventory->name);
   const auto old = old_reports(names, placements);
@@ -311,7 +313,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
     json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
     doc["quota"] = limit ? json(quota::text_of(*limit)) : json();
-    doc["kept"] = kept.texts;
+    doc["kept"] = kept;
     doc["oldReports"] = old;
     printed_as_data(doc, style.output, out);
     return rc;
@@ -330,10 +332,10 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
         << say("See:\n", "查看：\n") << where_limits_are(placements, key.ns);
     return rc;
   }
-  for (const auto& text : kept.texts)
+  for (const auto& text : kept)
     out << say("kube-scheduler has made room for another pod: ", "kube-scheduler 已为另一个 Pod 腾出位置：") << text
         << "\n";
-  if (kept.everywhere) return rc;
+  if (is_kept_everywhere) return rc;
   if (reason.fitting > 0) {
     out << say("Cards are not what it waits for: ", "它等待的不是卡：") << describe << "\n";
     return rc;

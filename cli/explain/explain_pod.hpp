@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/explain/placements.hpp"
+#include "quota/explain.hpp"
 
 namespace cli {
 
@@ -17,6 +18,21 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
 /// Why a node takes no such pod at all, for a person: its own words where it is a matter of its mode. Empty: it might.
 std::string refusal_of(const quota::node_view& node, const reconcilers::extender::pod_request& request,
                        const placements& placements);
+
+/// Why a pod that is not bound waits. Views are into the pod and the ledger: valid until either changes.
+struct waiting_answer {
+  std::string unknown;  ///< the sentence about keys that no one knows; not empty: nothing else is said
+  reconcilers::extender::pod_request request;
+  std::vector<quota::node_view> nodes;
+  quota::explanation reason;
+  std::optional<quota::exceeded_limit> limit;  ///< of its namespace
+  std::vector<std::string> kept;               ///< nodes where it fits and another pod goes first
+  bool is_kept_everywhere = false;             ///< all nodes where it fits are
+
+  /// Cards are not what it waits for.
+  bool fits() const { return unknown.empty() && reason.fitting > 0 && !limit && !is_kept_everywhere; }
+};
+waiting_answer why_waiting(const placements& placements, const kube::pod& pod);
 
 /// What cannot be read does not count in the answer; the operator goes on with what it read before.
 void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err);

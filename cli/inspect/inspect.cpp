@@ -32,6 +32,8 @@ using json = nlohmann::ordered_json;
 
 constexpr std::size_t most_named = 20;
 
+}  // namespace
+
 declarations::registry registry_of(const declared_resources& declared, std::string ns) {
   declarations::parse_settings settings;
   settings.ns = std::move(ns);
@@ -53,6 +55,15 @@ std::vector<resource_row> rows_of(const declarations::registry& registry) {
   std::ranges::sort(out, {}, rank);
   return out;
 }
+
+held_to_rules judge(const declarations::rule_set& rules, const kube::pod& pod) {
+  if (pod.finished() || pod.mirror || is_exempt(pod.key.ns)) return {};
+  const auto amounts = declarations::pod_amounts_in(pod.annotations, pod.labels);
+  auto ruling = declarations::evaluate(rules, pod.containers, "", {.on_pod = &amounts});
+  return {true, std::move(ruling.refused)};
+}
+
+namespace {
 
 kube::task<std::vector<kube::object_key>> list_not_selected(kube::transport& transport, std::string ns) {
   namespace names = declarations::names;
@@ -109,11 +120,10 @@ kube::task<audit> audit_pods(kube::transport& transport, const declarations::reg
   audit out;
   out.enforcement = in_force->enforcement;
   const std::function<void(kube::pod)> look_at = [&](kube::pod pod) {
-    if (pod.finished() || pod.mirror || is_exempt(pod.key.ns)) return;
+    auto held = judge(in_force->rules, pod);
+    if (!held.concerned) return;
     ++out.looked_at;
-    const auto amounts = declarations::pod_amounts_in(pod.annotations, pod.labels);
-    auto ruling = declarations::evaluate(in_force->rules, pod.containers, "", {.on_pod = &amounts});
-    if (!ruling.allowed()) out.refused.push_back({std::move(pod.key), std::move(ruling.refused)});
+    if (!held.refused.empty()) out.refused.push_back({std::move(pod.key), std::move(held.refused)});
   };
   const auto listed = co_await list_each<kube::pod>(transport, kube::list_options(), look_at);
   if (!listed) co_return std::unexpected(listed.error());

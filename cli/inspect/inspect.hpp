@@ -24,6 +24,16 @@ struct resource_row {
   reconcilers::declarations::judgement judged;
 };
 
+/// The declarations of a namespace, judged together, and as rows in the order of their keys.
+reconcilers::declarations::registry registry_of(const declared_resources& declared, std::string ns);
+std::vector<resource_row> rows_of(const reconcilers::declarations::registry& registry);
+/// What the rules would say of a pod that is made now; nothing as well of a pod that they do not concern.
+struct held_to_rules {
+  bool concerned = false;
+  std::vector<reconcilers::declarations::objection> refused;
+};
+held_to_rules judge(const reconcilers::declarations::rule_set& rules, const kube::pod& pod);
+
 struct audit {
   struct row {
     kube::object_key pod;

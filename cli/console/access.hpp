@@ -1,0 +1,85 @@
+#pragma once
+// Who is asking, and what they may see: the caller's own token, judged by the API server (TokenReview), and their rights
+// (SubjectAccessReview). Answers are kept for half a minute, and never longer than the token lives; so a right that is
+// taken away holds for that long. Tokens are known here by their SHA-256 only, and stand in no log and no message.
+
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cli/console/rate.hpp"
+#include "cli/console/viewer.hpp"
+#include "kube/client.hpp"
+
+namespace cli::console {
+
+/// An answer that is no view: status, word for programs, sentence for people.
+struct refusal {
+  int status = 0;
+  std::string code, message;
+  std::int64_t retry_seconds = 0;  ///< 0: not said
+};
+
+struct access_settings {
+  std::chrono::seconds kept{30};         ///< what was answered yes
+  std::chrono::seconds kept_refused{5};  ///< what was answered no
+  std::size_t most_tokens = 1024;        ///< known at a time, of either kind
+  std::size_t most_namespaces = 1000;    ///< asked about for one person
+  rate_settings strangers{5, 20, 4096};  ///< tokens that are not known, per address
+  rate_settings everyone{50, 100, 1};    ///< tokens that are not known, of all together
+  std::string declarations = "kube-public";
+  /// On a laptop: the token of the printed link. Who has it sees all that is there. Empty: no such token.
+  std::string link_token;
+};
+
+class access {
+ public:
+  using admission = std::expected<viewer, refusal>;
+
+  /// `namespaces` are those that a person may be asked about. `api` needs `create` for the two reviews, nothing else.
+  access(kube::client& api, access_settings settings, std::function<std::vector<std::string>()> namespaces,
+         std::function<controller::milliseconds()> now = controller::boot_now);
+
+  /// `authorization` is the header's value. `address` is the caller's.
+  boost::asio::awaitable<admission> admit(std::string authorization, std::string address);
+
+  std::size_t known() const { return sessions_.size() + refused_.size(); }
+
+ private:
+  struct session {
+    viewer rights;
+    controller::milliseconds until{0};
+  };
+  struct person {
+    std::string name;
+    std::string review;  ///< JSON: user, uid, groups and extra, as a SubjectAccessReview takes them
+  };
+  using digest = std::string;
+  kube::task<std::optional<person>> review_token(std::string token);
+  kube::task<bool> may_list(const person& person, std::string group, std::string resource, std::string ns);
+  kube::task<viewer> rights_of(person person);
+  boost::asio::awaitable<admission> learn(std::string token, digest digest);
+  template <class Value>
+  void make_room(std::unordered_map<std::string, Value>& known) const;
+
+  kube::client& api_;
+  access_settings settings_;
+  std::function<std::vector<std::string>()> namespaces_;
+  std::function<controller::milliseconds()> now_;
+  std::unordered_map<digest, session> sessions_;
+  std::unordered_map<digest, session> refused_;
+  std::unordered_map<digest, int> asking_;  ///< the API server is being asked; others wait
+  rate strangers_, everyone_;
+};
+
+/// When a token ends by its own word (JWT claim exp), seconds since 1970; empty: it does not say.
+std::optional<std::int64_t> end_of(std::string_view token);
+
+}  // namespace cli::console

@@ -1,0 +1,287 @@
+#include "cli/console/console.hpp"
+
+#include <openssl/rand.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <iostream>
+#include <memory>
+
+#include "api/gpu_quota.hpp"
+#include "cli/console/access.hpp"
+#include "cli/console/service.hpp"
+#include "cli/console/shares.hpp"
+#include "cli/output/answer.hpp"
+#include "cli/verbs.hpp"
+#include "controller/address.hpp"
+#include "controller/health.hpp"
+#include "controller/http_server.hpp"
+#include "controller/log.hpp"
+#include "controller/loop.hpp"
+#include "controller/manager.hpp"
+#include "controller/sleep.hpp"
+#include "kube/client.hpp"
+#include "kube/config.hpp"
+#include "kube/curl_transport.hpp"
+
+namespace cli::console {
+namespace {
+
+namespace log = controller::log;
+
+constexpr std::chrono::seconds contact_period{10};
+constexpr std::string_view verb_example = R"(Examples:
+  $ quartermaster console
+  The console: http://127.0.0.1:8888/console/#token=...
+  $ quartermaster console --prometheus-url https://prometheus.example:9090 --prometheus-token-file token
+
+On a loopback address the console acts as the user of the kubeconfig, and whoever has the printed link signs in. On any
+other address people sign in with their own tokens and see what their rights allow.
+Exit codes: 0 stopped by a signal, 1 failed, 2 wrong usage.)";
+
+/// 32 random bytes, as hexadecimal digits.
+std::string random_token() {
+  std::array<unsigned char, 32> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) return {};
+  static constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (const auto byte : bytes) {
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+  return out;
+}
+
+controller::http_server_options front(const console_options& options) {
+  controller::http_server_options out;
+  out.name = "console";
+  out.address = options.listen;
+  out.body_limit = 1024;
+  out.body_deadline = std::chrono::seconds(10);
+  out.idle_deadline = std::chrono::seconds(60);
+  if (!options.tls_certificate_file.empty())
+    out.tls = controller::certificate_files{options.tls_certificate_file, options.tls_key_file, {}};
+  return out;
+}
+
+controller::http_server_options metrics_front(const console_options& options) {
+  controller::http_server_options out;
+  out.name = "metrics";
+  out.address = options.metrics_address;
+  return out;
+}
+
+kube::cluster_config prometheus_at(const console_options& options) {
+  kube::cluster_config out;
+  out.server = options.prometheus_url;
+  while (out.server.ends_with("/")) out.server.pop_back();
+  out.takes_http = true;
+  out.ca.path = options.prometheus_ca_file;
+  out.user.token_file = options.prometheus_token_file;
+  out.source = "--prometheus-url";
+  return out;
+}
+
+kube::transport_options short_answers() {
+  kube::transport_options out;
+  out.unary_deadline = std::chrono::seconds(15);
+  out.body_limit = 16u << 20;
+  return out;
+}
+
+kube::watch_settings old_quota_watch() {
+  kube::watch_settings out;
+  out.ns = api::gpu_quota_namespace;
+  out.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
+  return out;
+}
+
+/// Everything that lives as long as the console, in the order it is made.
+class console_program {
+ public:
+  console_program(const console_options& options, kube::cluster_config cluster)
+      : link_token_(signs_in_by_link(options) ? random_token() : std::string()),
+        wire_(loop_.executor(), std::move(cluster), short_answers()),
+        server_(loop_, serving_, front(options)),
+        metrics_server_(loop_, serving_, metrics_front(options)) {
+    known_.finish();
+    if (!options.prometheus_url.empty())
+      prometheus_ = std::make_unique<kube::curl_transport>(loop_.executor(), prometheus_at(options), short_answers());
+    access_settings access_settings;
+    access_settings.link_token = link_token_;
+    access_ = std::make_unique<access>(client_, access_settings, [this] { return namespaces_of(known_); });
+    service_settings service_settings;
+    service_settings.hosts = options.hosts;
+    service_ = std::make_unique<service>(
+        service::dependencies{
+            .known = known_,
+            .who = *access_,
+            .reading = seen_,
+            .prometheus = prometheus_.get(),
+            .not_ready = [this] { return is_read() ? "" : "the console has not read the cluster yet"; }},
+        std::move(service_settings));
+    service_->join(server_);
+    manager_.add_server(server_);
+    if (!options.metrics_address.empty()) {
+      add_metrics_route(metrics_server_, metrics_);
+      add_health_routes(metrics_server_, health_);
+      manager_.add_server(metrics_server_);
+    }
+    cache(known_.policies);
+    cache(known_.cards);
+    cache(known_.nodes);
+    cache(known_.pods);
+    cache(known_.rules);
+    cache(known_.quotas);
+    health_.expect_contact_every(contact_period);
+    manager_.add_always("contact", [this] { return keep_contact(); });
+    manager_.set_leadership(controller::always_leading());
+  }
+
+  int run() {
+    loop_.stop_on_signals([this] { managing_ ? manager_.stop() : loop_.quit(); });
+    loop_.spawn_essential("main", main());
+    loop_.run();
+    log::flush();
+    return rc_;
+  }
+
+ private:
+  boost::asio::awaitable<void> main() {
+    const auto read = co_await read_old_quotas();
+    if (!read) co_return fail(read.error().message);
+    managing_ = true;
+    loop_.spawn("link", print_link());
+    const auto served = co_await manager_.run();
+    if (!served) fail(served.error().message);
+    loop_.quit();
+  }
+  void fail(const std::string& reason) {
+    std::cerr << "quartermaster: " << reason << "\n";
+    rc_ = 1;
+    loop_.quit();
+  }
+  template <class T>
+  void cache(controller::store<T>& store) {
+    manager_.add_cache(seen_, kube::watch_settings(), store);
+  }
+  /// Few people may read kube-system: without that right such limits do not count.
+  kube::task<void> read_old_quotas() {
+    kube::list_options options;
+    options.ns = api::gpu_quota_namespace;
+    options.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
+    const std::function<void(kube::config_map)> nothing = [](const kube::config_map&) {};
+    const auto listed = co_await list_each<kube::config_map>(seen_, options, nothing);
+    if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(listed.error());
+    if (listed) {
+      manager_.add_cache(seen_, old_quota_watch(), known_.old_quotas);
+    } else {
+      known_.old_quotas.begin();
+      known_.old_quotas.commit();
+    }
+    co_return kube::result<void>();
+  }
+  bool is_read() const {
+    return known_.policies.synced() && known_.cards.synced() && known_.nodes.synced() && known_.pods.synced() &&
+           known_.rules.synced() && known_.quotas.synced() && known_.old_quotas.synced();
+  }
+  /// Watches alone do not show that the API server still answers.
+  kube::task<void> keep_contact() {
+    for (;;) {
+      co_await client_.raw("/version");
+      const bool slept = co_await controller::sleep_for(contact_period);
+      if (!slept) co_return kube::result<void>();
+    }
+  }
+  boost::asio::awaitable<void> print_link() {
+    bool slept = true;
+    while (slept && !is_read()) slept = co_await controller::sleep_for(std::chrono::milliseconds(50));
+    if (!slept || link_token_.empty()) co_return;
+    std::cout << "The console: http://127.0.0.1:" << server_.port() << "/console/#token=" << link_token_ << std::endl;
+  }
+
+  const std::string link_token_;  ///< empty: people sign in with their own tokens
+  int rc_ = 0;
+  bool managing_ = false;
+  controller::registry metrics_;
+  controller::loop loop_{metrics_};
+  controller::health health_{metrics_};
+  kube::curl_transport wire_;
+  controller::observed_transport seen_{wire_, health_, metrics_};
+  kube::client client_{seen_};
+  std::unique_ptr<kube::curl_transport> prometheus_;
+  placements known_;
+  std::unique_ptr<access> access_;
+  std::unique_ptr<service> service_;
+  controller::http_server_metrics serving_{metrics_};
+  controller::http_server server_, metrics_server_;
+  controller::manager manager_{loop_, health_, metrics_};
+};
+
+}  // namespace
+
+bool signs_in_by_link(const console_options& options) {
+  const auto endpoint = controller::parse_address(options.listen);
+  return endpoint && endpoint->address().is_loopback();
+}
+
+std::string problem_of(const console_options& options) {
+  if (const auto endpoint = controller::parse_address(options.listen); !endpoint)
+    return "--listen " + options.listen + ": " + endpoint.error().message;
+  if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
+    return "--tls-cert-file and --tls-key-file come together";
+  const bool is_http = options.prometheus_url.starts_with("http://");
+  if (!options.prometheus_url.empty() && !is_http && !options.prometheus_url.starts_with("https://"))
+    return "--prometheus-url " + options.prometheus_url + ": it begins with http:// or https://";
+  if (is_http && !options.prometheus_token_file.empty())
+    return "--prometheus-token-file: a token is sent over https:// only";
+  for (const auto& name : options.hosts)
+    if (!is_name(name)) return "--host " + name + ": a name without port, such as console.example.com";
+  return {};
+}
+
+int run_console(console_options options) {
+  if (const auto problem = problem_of(options); !problem.empty()) return failed(problem, std::cerr, 2);
+  log::level level = log::level::info;
+  log::parse_level(signs_in_by_link(options) ? "warn" : options.log_level, level);
+  log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
+  kube::config_options config_options;
+  config_options.kubeconfig = options.cluster.kubeconfig;
+  config_options.context = options.cluster.context;
+  auto cluster = kube::load_config(config_options);
+  if (!cluster) return failed(cluster.error().message, std::cerr);
+  return std::make_unique<console_program>(options, std::move(*cluster))->run();
+}
+
+}  // namespace cli::console
+
+namespace cli {
+
+void add_console(CLI::App& app, int& rc) {
+  auto* verb = app.add_subcommand("console", "Serve the console: a page that shows the cluster's cards, read only");
+  auto options = std::make_shared<console::console_options>();
+  verb->add_option("--listen", options->listen, "Address of the page")->capture_default_str()->type_name("HOST:PORT");
+  verb->add_option("--host", options->hosts, "A name by which people reach the page, besides localhost; repeatable")
+      ->type_name("NAME");
+  verb->add_option("--tls-cert-file", options->tls_certificate_file, "Serve HTTPS with this certificate (PEM)")
+      ->type_name("FILE");
+  verb->add_option("--tls-key-file", options->tls_key_file, "Its key (PEM)")->type_name("FILE");
+  verb->add_option("--prometheus-url", options->prometheus_url, "Where history comes from; without it there is none")
+      ->type_name("URL");
+  verb->add_option("--prometheus-token-file", options->prometheus_token_file, "Bearer token for Prometheus")
+      ->type_name("FILE");
+  verb->add_option("--prometheus-ca-file", options->prometheus_ca_file, "Authorities that Prometheus is trusted by")
+      ->type_name("FILE");
+  verb->add_option("--metrics-address", options->metrics_address,
+                   "Address of /metrics, /healthz and /readyz; none by default")
+      ->type_name("HOST:PORT");
+  verb->add_option("--log-format", options->log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  verb->add_option("--log-level", options->log_level, "debug, info, warn or error")->capture_default_str();
+  add_cluster_options(*verb, options->cluster);
+  verb->footer(std::string(console::verb_example));
+  verb->callback([options, &rc] { rc = console::run_console(*options); });
+}
+
+}  // namespace cli

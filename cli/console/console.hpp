@@ -1,0 +1,30 @@
+#pragma once
+// `quartermaster console`: the page and its API, on a laptop or as a pod of the chart. It watches the cluster and
+// writes nothing.
+
+#include <string>
+#include <vector>
+
+#include "cli/cluster/cluster.hpp"
+
+namespace cli::console {
+
+struct console_options {
+  std::string listen = "127.0.0.1:8888";
+  std::string metrics_address;     ///< for /metrics and probes; empty: none
+  std::vector<std::string> hosts;  ///< names by which people reach it, besides localhost
+  std::string tls_certificate_file, tls_key_file;
+  std::string prometheus_url, prometheus_token_file, prometheus_ca_file;
+  std::string log_format = "text", log_level = "info";
+  cluster_options cluster;
+};
+
+/// What is wrong with the options, in one line; empty: nothing.
+std::string problem_of(const console_options& options);
+/// Only this machine can reach it: then a link with a random token signs in.
+bool signs_in_by_link(const console_options& options);
+
+/// Until a signal. 0: stopped, 1: failed, 2: wrong usage.
+int run_console(console_options options);
+
+}  // namespace cli::console

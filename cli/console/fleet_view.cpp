@@ -1,0 +1,322 @@
+// The fleet, one node, and what all of it can still take.
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "api/names.hpp"
+#include "cli/console/shares.hpp"
+#include "cli/console/views.hpp"
+#include "cli/inspect/inspect_fleet.hpp"
+#include "kube/rfc3339.hpp"
+#include "reconcilers/nodes/mode_change.hpp"
+
+namespace cli::console {
+namespace {
+
+namespace phases = reconcilers::phases;
+
+/// Texts that lists name by index.
+class dictionary {
+ public:
+  int index_of(std::string_view text) {
+    if (text.empty()) return -1;
+    const auto [match, is_new] = indexes_.try_emplace(std::string(text), static_cast<int>(texts_.size()));
+    if (is_new) texts_.push_back(match->first);
+    return match->second;
+  }
+  json texts() const { return texts_; }
+
+ private:
+  std::unordered_map<std::string, int> indexes_;
+  std::vector<std::string> texts_;
+};
+
+struct dictionaries {
+  dictionary models, modes, phases, namespaces;
+};
+
+enum card_flag : int { sick = 1, cordoned_card = 2, cut = 4, given_whole = 8, over_given = 16 };
+enum node_flag : int { not_ready = 1, cordoned = 2, changing = 4, report_old = 8, has_sick_card = 16 };
+
+json card_list(const card_shares& entry, const viewer& viewer, dictionaries& names) {
+  const auto& card = *entry.card;
+  const int flags = (card.healthy ? 0 : sick) | (card.cordoned ? cordoned_card : 0) | (card.mig ? cut : 0) |
+                    (entry.used.wholes > 0 ? given_whole : 0) | (quota::beyond(card, entry.used) ? over_given : 0);
+  auto out =
+      json::array({names.models.index_of(card.model), card.memory_mib, flags, entry.cores(), entry.memory_mib()});
+  if (entry.shares.empty()) return out;
+  auto shares = json::array();
+  for (const auto& share : entry.shares) {
+    const bool is_shown = share.pod && viewer.sees(share.pod->key.ns);
+    const int ns = is_shown ? names.namespaces.index_of(share.pod->key.ns) : -1;
+    shares.push_back(json::array({share.cores, share.memory_mib, ns}));
+  }
+  out.push_back(std::move(shares));
+  return out;
+}
+
+json node_list(const node_shares& row, const viewer& viewer, dictionaries& names) {
+  const bool is_sick = std::ranges::any_of(row.cards, [](const card_shares& entry) { return !entry.card->healthy; });
+  const int flags = (row.node->ready == kube::condition_status::yes ? 0 : not_ready) |
+                    (row.node->unschedulable ? cordoned : 0) | (row.is_changing() ? changing : 0) |
+                    (row.report && row.report->is_report_old() ? report_old : 0) | (is_sick ? has_sick_card : 0);
+  auto cards = json::array();
+  for (const auto& card : row.cards) cards.push_back(card_list(card, viewer, names));
+  const auto phase = row.report ? std::string_view(row.report->mode.phase) : std::string_view();
+  return json::array(
+      {row.node->key.name, names.modes.index_of(row.mode()), names.phases.index_of(phase), flags, std::move(cards)});
+}
+
+json shares_json(const placements& placements, const viewer& viewer, const card_shares& card) {
+  auto out = json::array();
+  for (const auto& share : card.shares) {
+    const bool is_shown = share.pod && viewer.sees(share.pod->key.ns);
+    json entry{{"namespace", nullptr}, {"pod", nullptr}, {"container", nullptr}};
+    if (is_shown)
+      entry = {{"namespace", share.pod->key.ns},
+               {"pod", share.pod->key.name},
+               {"container", container_name(placements, *share.pod, share.container)}};
+    entry["whole"] = share.whole;
+    entry["cores"] = share.cores;
+    entry["memoryMiB"] = share.memory_mib;
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+json cards_json(const placements& placements, const viewer& viewer, const node_shares& row) {
+  auto out = json::array();
+  for (std::size_t i = 0; i < row.cards.size(); ++i) {
+    const auto& entry = row.cards[i];
+    const auto& card = *entry.card;
+    const api::reported_card* reported = nullptr;
+    if (row.report)
+      for (const auto& candidate : row.report->cards)
+        if (candidate.uuid == card.uuid) reported = &candidate;
+    const auto health = reported && !reported->health.empty() ? reported->health
+                        : card.healthy                        ? std::string("Healthy")
+                                                              : std::string("Unhealthy");
+    out.push_back({{"index", reported && reported->index >= 0 ? reported->index : static_cast<int>(i)},
+                   {"uuid", card.uuid},
+                   {"model", card.model},
+                   {"memoryMiB", card.memory_mib},
+                   {"numa", card.numa},
+                   {"health", health},
+                   {"healthy", card.healthy},
+                   {"cordoned", card.cordoned},
+                   {"mig", card.mig},
+                   {"cores", entry.cores()},
+                   {"usedMiB", entry.memory_mib()},
+                   {"sharers", entry.used.sharers},
+                   {"maxSharers", card.max_sharers},
+                   {"warnings", reported ? json(reported->warnings) : json::array()},
+                   {"shares", shares_json(placements, viewer, entry)}});
+  }
+  return out;
+}
+
+json topology_json(const node_shares& row) {
+  auto out = json::array();
+  if (!row.inventory || row.inventory->links.size() != row.cards.size() * row.cards.size()) return out;
+  for (std::size_t a = 0; a < row.cards.size(); ++a) {
+    auto line = json::array();
+    for (std::size_t b = 0; b < row.cards.size(); ++b)
+      line.push_back(a == b ? "X" : api::text_of(row.inventory->between(a, b)));
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+/// Where a change stands; of one that is stuck, by what is on the node.
+std::string_view step_of(const node_shares& row, const std::optional<reconcilers::switching>& taint) {
+  const std::string_view phase = row.report->mode.phase;
+  if (phase != phases::stuck) return phase;
+  const auto placed = row.node->labels.value_or(api::names::module_label, "");
+  if (!taint) return phases::waiting;
+  if (placed.empty()) return phases::removing;
+  return placed == taint->target ? phases::verifying : phases::draining;
+}
+
+json change_json(const node_shares& row, const viewer& viewer) {
+  if (!row.is_changing()) return nullptr;
+  const auto& mode = row.report->mode;
+  std::optional<reconcilers::switching> taint;
+  for (const auto& entry : row.node->taints)
+    if (entry.key == api::names::switching_taint) taint = reconcilers::switching::parse(entry.value);
+  const auto or_none = [](std::string_view text) { return text.empty() ? std::string("none") : std::string(text); };
+  const auto step = step_of(row, taint);
+  auto steps = json::array();
+  std::string_view state = "done";
+  for (const auto phase :
+       {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying, phases::ready}) {
+    if (phase == step) state = "now";
+    steps.push_back({{"phase", phase}, {"state", state}});
+    if (phase == step) state = "later";
+  }
+  auto blockers = json::array();
+  std::size_t hidden = 0;
+  for (const auto& name : mode.blockers) {
+    const auto slash = name.find('/');
+    const bool is_shown = slash != std::string::npos && viewer.sees(std::string_view(name).substr(0, slash));
+    if (is_shown)
+      blockers.push_back({{"namespace", name.substr(0, slash)}, {"name", name.substr(slash + 1)}});
+    else
+      ++hidden;
+  }
+  const auto since = kube::parse_rfc3339(mode.since);
+  return {{"source", or_none(taint ? taint->source : mode.actual_mode)},
+          {"target", or_none(taint ? taint->target : mode.requested_mode)},
+          {"since", since ? json(*since) : json()},
+          {"step", step},
+          {"stuck", mode.phase == phases::stuck},
+          {"steps", std::move(steps)},
+          {"blockers", std::move(blockers)},
+          {"hiddenBlockers", hidden}};
+}
+
+/// The row of `inspect nodes`.
+node_row inspected(const placements& placements, const node_details& details) {
+  fleet one_node;
+  if (const auto* policy = placements.policies.find({{}, std::string(api::names::policy)})) one_node.policy = *policy;
+  one_node.nodes.push_back(details.node);
+  if (details.report) one_node.accelerators.emplace(details.node.key.name, *details.report);
+  for (const auto& pod : placements.pods.all())
+    if (pod.node_name == details.node.key.name && !pod.finished()) one_node.pods.push_back(pod);
+  return node_rows(one_node, {details.node.key.name}).front();
+}
+
+/// What cards of one model and mode can still take.
+struct capacity_row {
+  std::int64_t nodes = 0, cards = 0, usable = 0, free = 0, cores = 0, used_cores = 0, memory_mib = 0, used_mib = 0,
+               stranded_cores = 0, stranded_mib = 0, stranded_cards = 0;
+
+  void add(const card_shares& entry, bool takes_pods) {
+    ++cards;
+    const auto& card = *entry.card;
+    const auto& used = entry.used;
+    if (!takes_pods || !card.usable()) return;
+    ++usable;
+    cores += quota::whole_card;
+    used_cores += std::min<std::int64_t>(entry.cores(), quota::whole_card);
+    memory_mib += card.lendable_mib();
+    used_mib += std::min(entry.memory_mib(), card.lendable_mib());
+    if (used.untouched()) {
+      ++free;
+      return;
+    }
+    if (used.wholes > 0) return;
+    const auto left_cores = std::max<std::int64_t>(quota::whole_card - used.cores, 0);
+    const auto left_mib = std::max<std::int64_t>(card.lendable_mib() - used.memory_mib, 0);
+    const bool is_full = used.sharers >= card.max_sharers || left_cores == 0 || left_mib == 0;
+    if (!is_full || (left_cores == 0 && left_mib == 0)) return;
+    ++stranded_cards;
+    stranded_cores += left_cores;
+    stranded_mib += left_mib;
+  }
+};
+
+}  // namespace
+
+std::string body_of(const json& view) { return view.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+json fleet_view(const placements& placements, const viewer& viewer, page_range page) {
+  const auto rows = shares_of(placements);
+  dictionaries names;
+  auto nodes = json::array();
+  const auto begin = std::min(page.offset, rows.size()), end = begin + std::min(page.limit, rows.size() - begin);
+  for (auto i = begin; i < end; ++i) nodes.push_back(node_list(rows[i], viewer, names));
+  return {{"total", rows.size()},           {"offset", begin},
+          {"models", names.models.texts()}, {"modes", names.modes.texts()},
+          {"phases", names.phases.texts()}, {"namespaces", names.namespaces.texts()},
+          {"nodes", std::move(nodes)}};
+}
+
+json node_view(const placements& placements, const viewer& viewer, const node_details& details) {
+  const auto inspected_row = inspected(placements, details);
+  const auto rows = shares_of(placements, details.node.key.name);
+  json out{{"name", inspected_row.name},
+           {"address", inspected_row.address},
+           {"ready", inspected_row.ready},
+           {"cordoned", inspected_row.cordoned},
+           {"mode", inspected_row.mode == "none" ? "" : inspected_row.mode},
+           {"requestedMode", inspected_row.requested == "none" ? "" : inspected_row.requested},
+           {"phase", inspected_row.phase},
+           {"reason", inspected_row.reason},
+           {"message", viewer.all_pods ? json(inspected_row.message) : json()},
+           {"driver", inspected_row.driver},
+           {"cuda", inspected_row.cuda},
+           {"reportIsOld", inspected_row.is_report_old}};
+  out["cards"] = rows.empty() ? json::array() : cards_json(placements, viewer, rows.front());
+  out["topology"] = rows.empty() ? json::array() : topology_json(rows.front());
+  out["change"] = rows.empty() ? json() : change_json(rows.front(), viewer);
+  out["resources"] = json::array();
+  for (const auto& use : inspected_row.resources)
+    out["resources"].push_back({{"name", use.name},
+                                {"capacity", use.capacity},
+                                {"allocatable", use.allocatable},
+                                {"requested", use.requested}});
+  out["preflight"] = json::array();
+  for (const auto& check : inspected_row.preflight)
+    out["preflight"].push_back(
+        {{"check", check.check}, {"state", check.state}, {"found", check.found}, {"remedy", check.remedy}});
+  return out;
+}
+
+std::optional<double> days_until(double cores, const trend& trend) {
+  static constexpr std::size_t fewest_points = 12;
+  static constexpr double day = 86'400, least_growth = 1e-6;
+  if (trend.size() < fewest_points) return std::nullopt;
+  double mean_time = 0, mean_value = 0;
+  for (const auto& [time, value] : trend) {
+    mean_time += static_cast<double>(time) / static_cast<double>(trend.size());
+    mean_value += value / static_cast<double>(trend.size());
+  }
+  double above = 0, below = 0;
+  for (const auto& [time, value] : trend) {
+    const auto distance = static_cast<double>(time) - mean_time;
+    above += distance * (value - mean_value);
+    below += distance * distance;
+  }
+  if (below == 0 || !std::isfinite(above)) return std::nullopt;
+  const auto per_day = above / below * day;
+  const auto last = trend.back();
+  const auto now = mean_value + above / below * (static_cast<double>(last.first) - mean_time);
+  if (per_day < least_growth) return std::nullopt;
+  return std::max(0.0, (cores - now) / per_day);
+}
+
+json capacity_view(const placements& placements, const viewer&, const trends& trends, std::string_view message) {
+  std::map<std::pair<std::string, std::string>, capacity_row> rows;
+  for (const auto& node : shares_of(placements)) {
+    std::set<std::string> models;
+    for (const auto& card : node.cards) {
+      auto& row = rows[{card.card->model, std::string(node.mode())}];
+      row.add(card, !node.node->unschedulable);
+      if (models.insert(card.card->model).second) ++row.nodes;
+    }
+  }
+  auto models = json::array();
+  for (const auto& [key, row] : rows) {
+    const auto trend = trends.find(key);
+    const auto days = trend == trends.end() ? std::nullopt : days_until(static_cast<double>(row.cores), trend->second);
+    models.push_back({{"model", key.first},
+                      {"mode", key.second},
+                      {"nodes", row.nodes},
+                      {"cards", row.cards},
+                      {"usable", row.usable},
+                      {"free", row.free},
+                      {"cores", row.cores},
+                      {"usedCores", row.used_cores},
+                      {"memoryMiB", row.memory_mib},
+                      {"usedMiB", row.used_mib},
+                      {"strandedCores", row.stranded_cores},
+                      {"strandedMiB", row.stranded_mib},
+                      {"strandedCards", row.stranded_cards},
+                      {"daysUntilFull", days ? json(std::round(*days * 10) / 10) : json()}});
+  }
+  return {{"models", std::move(models)}, {"trendMessage", message}};
+}
+
+}  // namespace cli::console

@@ -1,0 +1,270 @@
+#include "cli/console/history.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "kube/percent.hpp"
+#include "quota/card_use.hpp"
+
+namespace cli::console {
+namespace {
+
+constexpr std::int64_t hour = 3600, day = 24 * hour, longest = 31 * day, most_points = 240, least_step = 15;
+
+struct chart_row {
+  std::string_view name, unit, label;  ///< `label`: what a series is named by
+  bool of_namespace;
+  /// `{}` stands for the selector of labels.
+  std::string_view query;
+};
+constexpr std::array charts{
+    chart_row{"utilization", "ratio", "node", false,
+              "avg by (node) (max by (node, uuid) (quartermaster_card_utilization_ratio{}))"},
+    chart_row{"memory", "bytes", "node", false,
+              "sum by (node) (max by (node, uuid) (quartermaster_card_memory_used_bytes{}))"},
+    chart_row{"cards", "cards", "model, mode", false,
+              "count by (model, mode) (max by (node, uuid, model, mode) (quartermaster_card_info{}))"},
+    chart_row{"namespace_cores", "cards", "namespace", true,
+              "sum by (namespace) (max by (node, uuid, model, mode, namespace, pod, container) "
+              "(quartermaster_share_allocated_cores_ratio{}))"},
+    chart_row{"namespace_utilization", "ratio", "namespace", true,
+              "sum by (namespace) (max by (node, uuid, model, mode, namespace, pod, container) "
+              "(quartermaster_share_utilization_ratio{}))"}};
+constexpr std::string_view trend_query =
+    "sum by (model, mode) (max by (node, uuid, model, mode, namespace, pod, container) "
+    "(quartermaster_share_allocated_cores_ratio)) * 100";
+
+constexpr std::array<std::pair<std::string_view, std::int64_t>, 7> ranges{{{"30m", hour / 2},
+                                                                           {"1h", hour},
+                                                                           {"6h", 6 * hour},
+                                                                           {"12h", 12 * hour},
+                                                                           {"24h", day},
+                                                                           {"2d", 2 * day},
+                                                                           {"7d", 7 * day}}};
+
+const chart_row* row_of(std::string_view name) {
+  const auto match = std::ranges::find(charts, name, &chart_row::name);
+  return match == charts.end() ? nullptr : &*match;
+}
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t out = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (failed != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return out;
+}
+
+int digit_of(char letter) {
+  if (letter >= '0' && letter <= '9') return letter - '0';
+  if (letter >= 'a' && letter <= 'f') return letter - 'a' + 10;
+  return letter >= 'A' && letter <= 'F' ? letter - 'A' + 10 : -1;
+}
+
+std::optional<std::string> decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? digit_of(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+std::string query_of(const chart_row& row, const chart_request& chart, std::string_view extra) {
+  std::string labels;
+  if (!chart.node.empty()) labels += "node=\"" + chart.node + "\"";
+  if (!chart.ns.empty()) labels += (labels.empty() ? "" : ",") + ("namespace=\"" + chart.ns + "\"");
+  std::string out(row.query);
+  const auto mark = out.find("{}");
+  out.replace(mark, 2, labels.empty() ? std::string() : "{" + labels + "}");
+  const auto end = mark + (labels.empty() ? 0 : labels.size() + 2);
+  return out.insert(end, extra);
+}
+
+std::string range_target(std::string_view query, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  std::string out = "/api/v1/query_range?query=";
+  kube::append_percent_encoded(out, query);
+  return out + "&start=" + std::to_string(begin) + "&end=" + std::to_string(end) + "&step=" + std::to_string(step);
+}
+
+/// The list of series in an answer of Prometheus; null: it is no such answer.
+const nlohmann::json* result_in(const nlohmann::json& answer) {
+  if (!answer.is_object() || answer.value("status", "") != "success") return nullptr;
+  const auto data = answer.find("data");
+  if (data == answer.end() || !data->is_object()) return nullptr;
+  const auto result = data->find("result");
+  return result != data->end() && result->is_array() ? &*result : nullptr;
+}
+
+/// Time and value of a point: [1795600000, "0.5"].
+std::optional<std::pair<std::int64_t, double>> point_of(const nlohmann::json& point) {
+  if (!point.is_array() || point.size() != 2 || !point[0].is_number() || !point[1].is_string()) return std::nullopt;
+  const auto& text = point[1].get_ref<const std::string&>();
+  double value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return std::pair(static_cast<std::int64_t>(point[0].get<double>()), value);
+}
+
+const nlohmann::json& member(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json nothing;
+  const auto match = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && match != object.end() ? *match : nothing;
+}
+
+json frame_of(const chart_request& chart, bool is_available, std::string_view message) {
+  const auto* row = row_of(chart.chart);
+  return {{"available", is_available}, {"message", message}, {"chart", chart.chart},         {"from", chart.begin},
+          {"to", chart.end},           {"step", chart.step}, {"unit", row ? row->unit : ""}, {"times", json::array()},
+          {"series", json::array()},   {"more", false}};
+}
+
+}  // namespace
+
+std::expected<parameters, std::string> parameters_in(std::string_view query) {
+  parameters out;
+  while (!query.empty()) {
+    const auto end = std::min(query.find('&'), query.size());
+    const auto word = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    if (word.empty()) continue;
+    const auto equals = std::min(word.find('='), word.size());
+    const auto name = decoded(word.substr(0, equals));
+    const auto value = decoded(equals < word.size() ? word.substr(equals + 1) : std::string_view());
+    if (!name || !value) return std::unexpected("the query is not percent-encoded");
+    if (!out.emplace(*name, *value).second) return std::unexpected("a parameter stands twice");
+  }
+  return out;
+}
+
+bool is_name(std::string_view text) {
+  if (text.empty() || text.size() > 253) return false;
+  const auto is_letter = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '-' || letter == '.';
+  };
+  const auto is_edge = [](char letter) { return letter != '-' && letter != '.'; };
+  return std::ranges::all_of(text, is_letter) && is_edge(text.front()) && is_edge(text.back());
+}
+
+std::string chart_request::target() const {
+  const auto& row = *row_of(chart);
+  // The largest at the end of the range, and those over the whole range.
+  const auto largest = "topk(" + std::to_string(most_series) + ", " + query_of(row, *this, " @ end()") + ")";
+  const auto query = query_of(row, *this, "") + " and on (" + std::string(row.label) + ") " + largest;
+  return range_target(query, begin, end, step);
+}
+
+std::expected<chart_request, std::string> chart_of(const parameters& parameters, std::int64_t now) {
+  chart_request out;
+  std::string range = "1h";
+  std::optional<std::int64_t> begin, end;
+  for (const auto& [name, value] : parameters) {
+    if (name == "chart") {
+      out.chart = value;
+    } else if (name == "range") {
+      range = value;
+    } else if (name == "node" || name == "namespace") {
+      if (!is_name(value)) return std::unexpected(name + " is not a name");
+      (name == "node" ? out.node : out.ns) = value;
+    } else if (name == "from" || name == "to") {
+      const auto number = number_of(value);
+      if (!number || *number < 0) return std::unexpected(name + " is not a number of seconds since 1970");
+      (name == "from" ? begin : end) = *number;
+    } else {
+      return std::unexpected("there are the parameters chart, range, namespace, node, from and to");
+    }
+  }
+  const auto* row = row_of(out.chart);
+  if (!row)
+    return std::unexpected("chart is one of utilization, memory, cards, namespace_cores, namespace_utilization");
+  if (!row->of_namespace && !out.ns.empty()) return std::unexpected("chart " + out.chart + " takes no namespace");
+  if (range == "custom") {
+    if (!begin || !end) return std::unexpected("range custom needs from and to");
+    if (*begin >= *end || *end - *begin > longest || *end > now + day)
+      return std::unexpected("from is before to, by at most 31 days, and to is not in the future");
+    out.begin = *begin;
+    out.end = *end;
+  } else {
+    const auto match = std::ranges::find(ranges, range, [](const auto& entry) { return entry.first; });
+    if (match == ranges.end()) return std::unexpected("range is one of 30m, 1h, 6h, 12h, 24h, 2d, 7d, custom");
+    if (begin || end) return std::unexpected("from and to are for range custom");
+    out.end = now;
+    out.begin = now - match->second;
+  }
+  out.step = std::max(least_step, (out.end - out.begin + most_points - 1) / most_points);
+  return out;
+}
+
+std::string refused_right(const chart_request& chart, const viewer& viewer) {
+  const auto& row = *row_of(chart.chart);
+  if (!row.of_namespace)
+    return viewer.nodes ? "" : "chart " + chart.chart + " needs the right to list nodes and acceleratornodes";
+  if (!chart.node.empty() && !viewer.nodes) return "node needs the right to list nodes and acceleratornodes";
+  if (chart.ns.empty())
+    return viewer.all_pods ? "" : "without namespace this chart needs the right to list the pods of every namespace";
+  return viewer.sees(chart.ns) ? "" : "this chart needs the right to list the pods of the namespace";
+}
+
+json history_view(const chart_request& chart, std::string_view body) {
+  const auto answer = nlohmann::json::parse(body, nullptr, false);
+  const auto* result = result_in(answer);
+  if (!result) return no_history(chart, "Prometheus gave an answer that is none.");
+  auto out = frame_of(chart, true, "");
+  std::map<std::int64_t, std::size_t> places;
+  for (const auto& series : *result)
+    for (const auto& point : member(series, "values"))
+      if (const auto known = point_of(point)) places.emplace(known->first, 0);
+  for (auto& [time, place] : places) {
+    place = out["times"].size();
+    out["times"].push_back(time);
+  }
+  for (const auto& series : *result) {
+    if (out["series"].size() == most_series) break;
+    json labels = json::object();
+    std::string name;
+    for (const auto& [key, value] : member(series, "metric").items()) {
+      if (!value.is_string()) continue;
+      labels[key] = value.get<std::string>();
+      name += (name.empty() ? "" : " ") + value.get<std::string>();
+    }
+    std::vector<json> values(places.size());
+    for (const auto& point : member(series, "values"))
+      if (const auto known = point_of(point)) values[places.at(known->first)] = known->second;
+    out["series"].push_back({{"name", name}, {"labels", std::move(labels)}, {"values", std::move(values)}});
+  }
+  out["more"] = out["series"].size() == most_series;
+  return out;
+}
+
+json no_history(const chart_request& chart, std::string_view message) { return frame_of(chart, false, message); }
+
+std::string trend_target(std::int64_t now) { return range_target(trend_query, now - 7 * day, now, hour); }
+
+trends trends_in(std::string_view body) {
+  trends out;
+  const auto answer = nlohmann::json::parse(body, nullptr, false);
+  const auto* result = result_in(answer);
+  if (!result) return out;
+  for (const auto& series : *result) {
+    const auto& labels = member(series, "metric");
+    const auto& model = member(labels, "model");
+    const auto& mode = member(labels, "mode");
+    auto& points =
+        out[{model.is_string() ? model.get<std::string>() : "", mode.is_string() ? mode.get<std::string>() : ""}];
+    for (const auto& point : member(series, "values"))
+      if (const auto known = point_of(point)) points.push_back(*known);
+  }
+  return out;
+}
+
+}  // namespace cli::console

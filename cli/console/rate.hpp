@@ -1,0 +1,39 @@
+#pragma once
+// How often someone may ask: a bucket of tokens per name. Time is an argument. Bounded: where too many names are known,
+// those that have not asked for longest are forgotten.
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "controller/clock.hpp"
+
+namespace cli::console {
+
+struct rate_settings {
+  double per_second = 10;
+  double burst = 40;        ///< requests at once after a pause
+  std::size_t most = 4096;  ///< names that are known at a time
+};
+
+class rate {
+ public:
+  explicit rate(rate_settings settings) : settings_(settings) {}
+  /// Empty: go on, and it counts. Otherwise how long to wait.
+  std::optional<std::chrono::seconds> ask(const std::string& name, controller::milliseconds now);
+  std::size_t size() const { return buckets_.size(); }
+
+ private:
+  struct bucket {
+    double left = 0;
+    controller::milliseconds since{0};
+  };
+  void forget_the_idle(controller::milliseconds now);
+
+  rate_settings settings_;
+  std::unordered_map<std::string, bucket> buckets_;
+};
+
+}  // namespace cli::console

@@ -1,0 +1,91 @@
+#pragma once
+// The console's answers to HTTP (console/api.md): who asks, may they, how often, then the view. Reads only; nothing
+// here has a method but GET and HEAD. One thread.
+
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/console/access.hpp"
+#include "cli/console/answers.hpp"
+#include "cli/console/history.hpp"
+#include "cli/console/views.hpp"
+#include "controller/http_server.hpp"
+
+namespace cli::console {
+
+struct service_settings {
+  std::vector<std::string> hosts;  ///< names of the console besides localhost; without port
+  rate_settings people{10, 40, 4096};
+  std::size_t most_streams = 64, most_streams_each = 4;
+  controller::milliseconds stream_life{600'000};
+  controller::milliseconds stream_pace{1'000};  ///< between two events
+  controller::milliseconds blind_pace{10'000};  ///< of those who may not see the fleet
+  controller::milliseconds stream_comment{15'000};
+  controller::milliseconds stream_look{500};      ///< how often it looks
+  controller::milliseconds stream_check{30'000};  ///< how often the token is judged again
+};
+
+class service {
+ public:
+  struct dependencies {
+    placements& known;
+    access& who;
+    kube::transport& reading;                ///< of the cluster, for one node and for declarations
+    kube::transport* prometheus = nullptr;   ///< null: there is none
+    std::function<std::string()> not_ready;  ///< why the stores are not filled; empty: they are
+    std::function<controller::milliseconds()> now = controller::boot_now;
+    std::function<std::int64_t()> wall = {};  ///< seconds since 1970
+  };
+  service(dependencies dependencies, service_settings settings);
+  service(const service&) = delete;
+  service& operator=(const service&) = delete;
+
+  /// Takes every path of the server.
+  void join(controller::http_server& server);
+  boost::asio::awaitable<controller::http_response> answer(controller::http_request request);
+
+  std::size_t streams() const { return open_->all; }
+  std::uint64_t revision() const { return revision_; }
+
+ private:
+  using outcome = std::expected<controller::http_response, refusal>;
+  /// Open streams. Connections may outlive the service.
+  struct stream_counts {
+    std::size_t all = 0;
+    std::map<std::string, std::size_t> by_user;
+  };
+  struct stream_state;
+  boost::asio::awaitable<outcome> view(const controller::http_request& request, const viewer& viewer);
+  boost::asio::awaitable<outcome> node(const controller::http_request& request, const viewer& viewer, std::string name);
+  boost::asio::awaitable<outcome> declarations(const controller::http_request& request, const viewer& viewer);
+  boost::asio::awaitable<outcome> capacity(const controller::http_request& request, const viewer& viewer);
+  boost::asio::awaitable<outcome> history(const controller::http_request& request, const viewer& viewer);
+  outcome stream(const controller::http_request& request, const viewer& viewer);
+  boost::asio::awaitable<std::optional<std::string>> next_piece(std::shared_ptr<stream_state> state);
+  outcome made(const controller::http_request& request, const viewer& viewer,
+               const std::function<std::string()>& compute);
+  std::optional<refusal> misdirected(const controller::http_request& request) const;
+  kube::task<std::string> ask_prometheus(std::string target);
+
+  dependencies dependencies_;
+  service_settings settings_;
+  answers answers_;
+  rate people_;
+  std::uint64_t revision_ = 1;
+  std::shared_ptr<stream_counts> open_ = std::make_shared<stream_counts>();
+  trends trends_;
+  std::string trend_message_;
+  std::optional<controller::milliseconds> trends_read_;
+  declared_resources declared_;
+  std::optional<controller::milliseconds> declared_read_;
+};
+
+/// The header of every answer: nothing is kept, framed, or asked of anyone else.
+void add_guards(controller::http_response& response);
+controller::http_response response_of(const refusal& refusal);
+
+}  // namespace cli::console

@@ -1,0 +1,178 @@
+// The views that ask someone else first, and the stream of events.
+
+#include <nlohmann/json.hpp>
+
+#include "cli/console/service.hpp"
+#include "controller/sleep.hpp"
+#include "kube/request.hpp"
+#include "kube/status.hpp"
+#include "kube/wire.hpp"
+#include "reconcilers/declarations/parse.hpp"
+
+namespace cli::console {
+namespace {
+
+using controller::http_request;
+using controller::http_response;
+using controller::milliseconds;
+
+constexpr milliseconds trends_hold{600'000}, declared_holds{10'000};
+
+refusal unreachable(const kube::error& error) {
+  return {503, "not_ready", "the API server cannot be read: " + std::string(kube::to_string(error.code)), 5};
+}
+
+template <class T>
+kube::task<T> read_object(kube::transport& transport, std::string name) {
+  const auto sent = co_await transport.send(kube::get_request(T::of(), {{}, std::move(name)}, T::wire));
+  if (!sent) co_return std::unexpected(sent.error());
+  if (!kube::succeeded(sent->status)) co_return std::unexpected(kube::error_of("get", *sent));
+  if (T::wire == kube::encoding::json) co_return T::decode(sent->body);
+  const auto inside = kube::wire::unwrap(sent->body);
+  if (!inside) co_return std::unexpected(inside.error());
+  co_return T::decode(inside->raw);
+}
+
+}  // namespace
+
+boost::asio::awaitable<service::outcome> service::node(const http_request& request, const viewer& viewer,
+                                                       std::string name) {
+  const refusal missing{404, "not_found", "there is no such node", 0};
+  if (!is_name(name) || !dependencies_.known.nodes.find({{}, name})) co_return std::unexpected(missing);
+  node_details details;
+  auto node = co_await read_object<listed_node>(dependencies_.reading, name);
+  if (!node && node.error().http == 404) co_return std::unexpected(missing);
+  if (!node) co_return std::unexpected(unreachable(node.error()));
+  details.node = std::move(*node);
+  auto report = co_await read_object<listed_accelerator>(dependencies_.reading, name);
+  if (!report && report.error().http != 404) co_return std::unexpected(unreachable(report.error()));
+  if (report) details.report = std::move(*report);
+  co_return made(request, viewer, [&] { return body_of(node_view(dependencies_.known, viewer, details)); });
+}
+
+boost::asio::awaitable<service::outcome> service::declarations(const http_request& request, const viewer& viewer) {
+  const auto now = dependencies_.now();
+  if (!declared_read_ || now - *declared_read_ > declared_holds) {
+    auto declared = co_await read_declared(dependencies_.reading, reconcilers::declarations::parse_settings().ns);
+    if (!declared) co_return std::unexpected(unreachable(declared.error()));
+    declared_ = std::move(*declared);
+    declared_read_ = now;
+  }
+  co_return made(request, viewer, [&] { return body_of(declarations_view(dependencies_.known, viewer, declared_)); });
+}
+
+kube::task<std::string> service::ask_prometheus(std::string target) {
+  kube::request asked;
+  asked.target = std::move(target);
+  auto answer = co_await dependencies_.prometheus->send(std::move(asked));
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  if (!kube::succeeded(answer->status))
+    co_return std::unexpected(
+        kube::error{kube::errc::server, answer->status, "status " + std::to_string(answer->status), std::nullopt});
+  co_return std::move(answer->body);
+}
+
+boost::asio::awaitable<service::outcome> service::capacity(const http_request& request, const viewer& viewer) {
+  const auto now = dependencies_.now();
+  if (dependencies_.prometheus && (!trends_read_ || now - *trends_read_ > trends_hold)) {
+    trends_read_ = now;  // also where it fails: it is not asked at every request
+    const auto body = co_await ask_prometheus(trend_target(dependencies_.wall()));
+    trends_ = body ? trends_in(*body) : trends();
+    trend_message_ = !body             ? "Prometheus does not answer."
+                     : trends_.empty() ? "Prometheus has no series of shares: is the agent's exporter scraped?"
+                                       : "";
+  }
+  co_return made(request, viewer,
+                 [&] { return body_of(capacity_view(dependencies_.known, viewer, trends_, trend_message_)); });
+}
+
+boost::asio::awaitable<service::outcome> service::history(const http_request& request, const viewer& viewer) {
+  const auto words = parameters_in(request.query);
+  const auto chart = chart_of(*words, dependencies_.wall());
+  if (!chart) co_return std::unexpected(refusal{400, "bad_request", chart.error(), 0});
+  if (auto right = refused_right(*chart, viewer); !right.empty())
+    co_return std::unexpected(refusal{403, "forbidden", std::move(right), 0});
+  json view;
+  if (!dependencies_.prometheus) {
+    view = no_history(*chart, "No Prometheus is set. Start the console with --prometheus-url.");
+  } else {
+    const auto body = co_await ask_prometheus(chart->target());
+    view = body ? history_view(*chart, *body) : no_history(*chart, "Prometheus does not answer.");
+  }
+  co_return made(request, viewer, [&] { return body_of(view); });
+}
+
+/// One open stream. It counts while it is there.
+struct service::stream_state {
+  std::shared_ptr<stream_counts> counts;
+  std::string user, views, authorization, address;
+  bool sees_fleet;
+  std::uint64_t seen = 0;
+  milliseconds began, last_event{-1}, last_word, last_check;
+
+  stream_state(std::shared_ptr<stream_counts> all, const viewer& viewer, const http_request& request, milliseconds now)
+      : counts(std::move(all)),
+        user(viewer.user),
+        authorization(request.fields.authorization),
+        address(request.caller_address),
+        sees_fleet(viewer.nodes),
+        began(now),
+        last_word(now),
+        last_check(now) {
+    ++counts->all;
+    ++counts->by_user[user];
+  }
+  stream_state(const stream_state&) = delete;
+  stream_state& operator=(const stream_state&) = delete;
+  ~stream_state() {
+    --counts->all;
+    if (--counts->by_user[user] == 0) counts->by_user.erase(user);
+  }
+};
+
+service::outcome service::stream(const http_request& request, const viewer& viewer) {
+  const auto own = open_->by_user.find(viewer.user);
+  const auto count = own == open_->by_user.end() ? 0 : own->second;
+  if (open_->all >= settings_.most_streams || count >= settings_.most_streams_each)
+    return std::unexpected(refusal{429, "too_many_requests", "too many streams are open", 10});
+  http_response out;
+  out.content_type = "text/event-stream";
+  if (request.method == "HEAD") return out;
+  const auto shown = me_view(dependencies_.known, viewer, false)["views"];
+  json names = json::array();
+  for (const auto& [name, is_shown] : shown.items())
+    if (is_shown == true && name != "history") names.push_back(name);
+  const auto state = std::make_shared<stream_state>(open_, viewer, request, dependencies_.now());
+  state->views = json{{"views", std::move(names)}}.dump();
+  out.pieces = [this, state] { return next_piece(state); };
+  return out;
+}
+
+boost::asio::awaitable<std::optional<std::string>> service::next_piece(std::shared_ptr<stream_state> state) {
+  const bool is_first = state->last_event < milliseconds(0);
+  if (!is_first) {
+    const bool slept = co_await controller::sleep_for(settings_.stream_look);
+    if (!slept) co_return std::nullopt;
+  }
+  auto now = dependencies_.now();
+  if (now - state->began >= settings_.stream_life) co_return std::nullopt;
+  if (now - state->last_check >= settings_.stream_check) {
+    const auto rights = co_await dependencies_.who.admit(state->authorization, state->address);
+    if (!rights && rights.error().status == 401) co_return std::nullopt;
+    now = dependencies_.now();
+    state->last_check = now;
+  }
+  // Who may not see the fleet is told by the clock: what changes is not theirs to know.
+  const bool is_due = state->sees_fleet ? revision_ != state->seen && now - state->last_event >= settings_.stream_pace
+                                        : now - state->last_event >= settings_.blind_pace;
+  if (is_first || is_due) {
+    state->seen = revision_;
+    state->last_event = state->last_word = now;
+    co_return "event: changed\ndata: " + state->views + "\n\n";
+  }
+  if (now - state->last_word < settings_.stream_comment) co_return std::string();
+  state->last_word = now;
+  co_return ": still here\n\n";
+}
+
+}  // namespace cli::console

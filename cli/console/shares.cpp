@@ -1,0 +1,105 @@
+#include "cli/console/shares.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "api/names.hpp"
+#include "cli/console/viewer.hpp"
+#include "reconcilers/nodes/mode_change.hpp"
+
+namespace cli::console {
+namespace {
+
+using entries_by_node =
+    std::unordered_map<std::string_view, std::vector<std::pair<const kube::pod*, const quota::holding*>>>;
+
+entries_by_node holders_of(const placements& placements, std::string_view only) {
+  std::unordered_map<std::string, const kube::pod*> pods;
+  for (const auto& pod : placements.pods.all()) {
+    const bool counts = !pod.node_name.empty() && !pod.containers.empty() && (only.empty() || pod.node_name == only);
+    if (counts) pods.emplace(pod.id.to_string(), &pod);
+  }
+  entries_by_node out;
+  placements.book->book().for_each([&](const std::string& uid, const quota::ledger::entry& entry) {
+    if (!only.empty() && entry.held.node != only) return;
+    const auto match = pods.find(uid);
+    out[entry.held.node].emplace_back(match == pods.end() ? nullptr : match->second, &entry.held);
+  });
+  return out;
+}
+
+void add_shares(node_shares& node, const quota::holding& held, const kube::pod* pod) {
+  for (const auto& grant : held.grants) {
+    const auto match = std::ranges::find_if(node.cards, [&](const auto& entry) { return entry.card->uuid == grant.card; });
+    if (match == node.cards.end()) continue;
+    const auto cores = grant.whole ? quota::whole_card : grant.cores;
+    const auto memory = grant.whole ? match->card->memory_mib : grant.memory_mib;
+    match->shares.push_back({pod, grant.container, grant.whole, cores, memory});
+  }
+}
+
+}  // namespace
+
+std::string viewer::rights() const {
+  std::string out;
+  for (const bool right : {nodes, all_pods, all_quotas, declarations, by_link}) out += right ? '1' : '0';
+  for (const auto* names : {&namespaces, &quota_namespaces}) {
+    out += '|';
+    for (const auto& name : *names) out += name + ",";
+  }
+  return out;
+}
+
+std::string_view node_shares::mode() const {
+  if (report && !report->mode.actual_mode.empty() && report->mode.actual_mode != "none")
+    return report->mode.actual_mode;
+  return node->labels.value_or(api::names::module_label, "");
+}
+
+bool node_shares::is_changing() const {
+  namespace phases = reconcilers::phases;
+  if (!report) return false;
+  for (const auto phase : {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying,
+                           phases::stuck})
+    if (report->mode.phase == phase) return true;
+  return false;
+}
+
+std::vector<node_shares> shares_of(const placements& placements, std::string_view only) {
+  const auto holders = holders_of(placements, only);
+  std::vector<node_shares> out;
+  for (const auto& node : placements.nodes.all()) {
+    if (!only.empty() && node.key.name != only) continue;
+    const auto view = placements.book->book().view(node.key.name);
+    node_shares row{&node, placements.cards.find(node.key), view ? view->inventory : nullptr, {}};
+    const bool has_cards = row.inventory && !row.inventory->cards.empty();
+    if (only.empty() && !has_cards && !row.report && row.mode().empty()) continue;
+    for (std::size_t i = 0; has_cards && i < std::min(row.inventory->cards.size(), view->used.size()); ++i)
+      row.cards.push_back({&row.inventory->cards[i], view->used[i], {}});
+    if (const auto match = holders.find(node.key.name); match != holders.end())
+      for (const auto& [pod, held] : match->second) add_shares(row, *held, pod);
+    for (auto& card : row.cards)
+      std::ranges::sort(card.shares, {}, [](const held_share& share) {
+        return std::pair(share.pod ? share.pod->key : kube::object_key(), share.container);
+      });
+    out.push_back(std::move(row));
+  }
+  std::ranges::sort(out, {}, [](const node_shares& row) -> const std::string& { return row.node->key.name; });
+  return out;
+}
+
+std::string container_name(const placements& placements, const kube::pod& pod, std::uint16_t number) {
+  const reconcilers::extender::pod_request request(pod, placements.book->keys());
+  return number < request.names().size() ? request.names()[number]->name : std::string();
+}
+
+std::vector<std::string> namespaces_of(const placements& placements) {
+  std::set<std::string> names;
+  for (const auto& pod : placements.pods.all())
+    if (!pod.containers.empty()) names.insert(pod.key.ns);
+  for (const auto& quota : placements.quotas.all()) names.insert(quota.key.ns);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace cli::console

@@ -1,0 +1,49 @@
+#pragma once
+// Every card of the cluster with those who hold a part of it: the ledger's entries, turned around. Pure; made for one
+// answer, because its pointers are into the stores.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/explain/placements.hpp"
+
+namespace cli::console {
+
+struct held_share {
+  const kube::pod* pod = nullptr;  ///< null: the pod has gone in this moment
+  std::uint16_t container = 0;     ///< as in the ledger
+  bool whole = false;
+  std::int64_t cores = 0, memory_mib = 0;
+};
+
+struct card_shares {
+  const quota::card* card = nullptr;
+  quota::card_use used;
+  std::vector<held_share> shares;  ///< by namespace and name of the pod
+
+  std::int64_t cores() const { return used.cores + std::int64_t{used.wholes} * quota::whole_card; }
+  std::int64_t memory_mib() const { return used.memory_mib + used.wholes * card->memory_mib; }
+};
+
+struct node_shares {
+  const kube::node* node = nullptr;
+  const api::accelerator_node* report = nullptr;  ///< null: there is none
+  const quota::node_inventory* inventory = nullptr;
+  std::vector<card_shares> cards;  ///< in the node's order
+
+  std::string_view mode() const;  ///< that it is in; empty: none
+  bool is_changing() const;       ///< a change of mode is in progress, or is stuck
+};
+
+/// Nodes with cards, a mode, or an AcceleratorNode; in the order of their names. `only`: that one; empty: all.
+std::vector<node_shares> shares_of(const placements& placements, std::string_view only = {});
+
+/// The name of a container by its number in the ledger; empty: not known.
+std::string container_name(const placements& placements, const kube::pod& pod, std::uint16_t number);
+
+/// Where cards or quotas are in use: namespaces of pods that ask for cards, and those with an AcceleratorQuota.
+std::vector<std::string> namespaces_of(const placements& placements);
+
+}  // namespace cli::console

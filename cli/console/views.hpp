@@ -1,0 +1,51 @@
+#pragma once
+// The views of the console as JSON: what console/api.md says, field by field. Pure functions of what the stores hold
+// and of what the viewer may see. Reasons and changes are those of `explain pod`, rows those of `inspect`.
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/cluster/fleet.hpp"
+#include "cli/console/viewer.hpp"
+#include "cli/explain/placements.hpp"
+
+namespace cli::console {
+
+using json = nlohmann::ordered_json;
+
+/// As it is sent: one line. Bytes that are no UTF-8 are replaced.
+std::string body_of(const json& view);
+
+struct page_range {
+  std::size_t offset = 0, limit = 0;
+};
+
+json me_view(const placements& placements, const viewer& viewer, bool prometheus);
+json fleet_view(const placements& placements, const viewer& viewer, page_range page);
+/// What is read of one node when it is asked for.
+struct node_details {
+  listed_node node;
+  std::optional<listed_accelerator> report;
+};
+json node_view(const placements& placements, const viewer& viewer, const node_details& details);
+/// `ns` empty: all that the viewer may see.
+json waiting_view(const placements& placements, const viewer& viewer, std::string_view ns, page_range page);
+json namespaces_view(const placements& placements, const viewer& viewer);
+json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared);
+
+/// Cores that are given out as time goes on, per model and mode: seconds since 1970 and hundredths of a card.
+using trend = std::vector<std::pair<std::int64_t, double>>;
+using trends = std::map<std::pair<std::string, std::string>, trend>;
+/// Days until `cores` are given out, by a straight line through the trend. Empty: too few points, or no growth.
+std::optional<double> days_until(double cores, const trend& trend);
+/// `message`: why there are no trends; empty: there are.
+json capacity_view(const placements& placements, const viewer& viewer, const trends& trends, std::string_view message);
+
+}  // namespace cli::console

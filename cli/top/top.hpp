@@ -1,0 +1,24 @@
+#pragma once
+// `quartermaster top nodes|pods|cards`: what is given out of the cards, most first. The rows are those that the console
+// shows. What cards and pods use of it, the exporter says (docs/metrics.md).
+
+#include <nlohmann/json_fwd.hpp>
+#include <ostream>
+#include <string>
+
+#include "cli/explain/placements.hpp"
+
+namespace cli {
+
+struct top_options {
+  std::string ns;  ///< of pods; empty: all
+  report_style style{"table", "en"};
+  std::string snapshot;
+  cluster_options cluster;
+};
+
+void top_nodes(const placements& placements, const report_style& style, std::ostream& out);
+void top_cards(const placements& placements, const report_style& style, std::ostream& out);
+void top_pods(const placements& placements, const std::string& ns, const report_style& style, std::ostream& out);
+
+}  // namespace cli

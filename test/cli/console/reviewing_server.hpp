@@ -1,0 +1,61 @@
+#pragma once
+// An API server that knows persons by their tokens and says what they may list. It counts what it is asked, and fails
+// the test at any other write.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "kube/transport.hpp"
+
+namespace console_test {
+
+class reviewing_server final : public kube::transport {
+ public:
+  struct right {
+    std::string resource, ns;  ///< `ns` empty: of every namespace
+    friend auto operator<=>(const right&, const right&) = default;
+  };
+  std::map<std::string, std::string> persons;  ///< by token
+  std::map<std::string, std::set<right>> rights;
+  int token_reviews = 0, access_reviews = 0;
+  bool is_down = false;
+
+  kube::task<kube::response> send(kube::request request) override {
+    using nlohmann::json;
+    if (is_down) co_return std::unexpected(kube::error{kube::errc::connect, 0, "refused", std::nullopt});
+    kube::response out;
+    out.status = 201;
+    const auto path = request.target.substr(0, request.target.find('?'));
+    if (path == "/apis/authentication.k8s.io/v1/tokenreviews") {
+      ++token_reviews;
+      const auto match = persons.find(json::parse(request.body)["spec"]["token"].get<std::string>());
+      json status{{"authenticated", match != persons.end()}};
+      if (match != persons.end()) status["user"] = {{"username", match->second}, {"groups", {"everyone"}}};
+      out.body = json{{"status", status}}.dump();
+    } else if (path == "/apis/authorization.k8s.io/v1/subjectaccessreviews") {
+      ++access_reviews;
+      const auto spec = json::parse(request.body)["spec"];
+      EXPECT_EQ(spec["groups"], json({"everyone"})) << "rights of groups count";
+      const auto& asked = spec["resourceAttributes"];
+      EXPECT_EQ(asked["verb"], "list");
+      const auto& own = rights[spec["user"].get<std::string>()];
+      const bool is_allowed =
+          own.contains({asked["resource"], asked["namespace"]}) || own.contains({asked["resource"], ""});
+      out.body = json{{"status", {{"allowed", is_allowed}}}}.dump();
+    } else {
+      EXPECT_EQ(request.verb, kube::method::get) << request.target;
+      out.status = 404;
+      out.body = R"({"kind":"Status","code":404})";
+    }
+    co_return out;
+  }
+  kube::task<kube::response> stream(kube::request, kube::chunk_sink) override {
+    co_return std::unexpected(kube::error{kube::errc::connect, 0, "no streams here", std::nullopt});
+  }
+};
+
+}  // namespace console_test

@@ -1,0 +1,388 @@
+#include "cli/console/service.hpp"
+
+#include "cli/console/shares.hpp"
+#include "controller/log.hpp"
+#include "kube/config.hpp"
+#include "test/cli/console/reviewing_server.hpp"
+#include "test/cli/console/two_teams.hpp"
+#include "test/kube/loop.hpp"
+
+namespace cli::console {
+namespace {
+
+using console_test::reviewing_server;
+using console_test::two_teams;
+using controller::http_request;
+using controller::http_response;
+using testing::HasSubstr;
+using testing::Not;
+using namespace std::chrono_literals;
+
+const std::vector<std::string> api_paths{"me",         "fleet",        "nodes/gpu-1", "waiting",
+                                         "namespaces", "declarations", "capacity",    "history?chart=utilization",
+                                         "stream",     "nowhere"};
+
+/// header.payload.signature with this end
+std::string token_until(std::int64_t seconds) {
+  auto payload = kube::base64_encode(json{{"exp", seconds}}.dump());
+  std::erase(payload, '=');
+  return "e30." + payload + ".c2ln";
+}
+
+struct console_service : two_teams {
+  controller::log::capture log;
+  boost::asio::io_context loop;
+  reviewing_server api;
+  kube::client client{api};
+  access_settings asking;
+  service_settings serving;
+  controller::milliseconds now{1'000'000};
+  std::string not_ready;
+  std::unique_ptr<access> who;
+  std::unique_ptr<service> console;
+
+  console_service() {
+    api.persons = {
+        {"token-of-a", "a"}, {"token-of-b", "b"}, {"token-of-admin", "admin"}, {"token-of-nobody", "nobody"}};
+    api.rights["a"] = {{"pods", "team-a"}, {"acceleratorquotas", "team-a"}};
+    api.rights["b"] = {{"pods", "team-b"}, {"acceleratorquotas", "team-b"}};
+    api.rights["admin"] = {{"pods", ""},
+                           {"nodes", ""},
+                           {"acceleratornodes", ""},
+                           {"acceleratorquotas", ""},
+                           {"configmaps", "kube-public"}};
+  }
+  void start() {
+    read();
+    who = std::make_unique<access>(client, asking, [this] { return namespaces_of(cluster); }, [this] { return now; });
+    console = std::make_unique<service>(service::dependencies{.known = cluster,
+                                                              .who = *who,
+                                                              .reading = api,
+                                                              .not_ready = [this] { return not_ready; },
+                                                              .now = [this] { return now; },
+                                                              .wall = [] { return 1'800'000'000; }},
+                                        serving);
+  }
+  static http_request request_of(const std::string& target, const std::string& token = "") {
+    http_request out;
+    out.method = "GET";
+    const auto mark = std::min(target.find('?'), target.size());
+    out.path = target.substr(0, mark);
+    if (mark < target.size()) out.query = target.substr(mark + 1);
+    out.fields.host = "localhost:8888";
+    out.caller_address = "192.0.2.1";
+    if (!token.empty()) out.fields.authorization = "Bearer " + token;
+    return out;
+  }
+  http_response get(http_request request) {
+    if (!console) start();
+    return kube_test::run(loop, console->answer(std::move(request)));
+  }
+  http_response get(const std::string& path, const std::string& token = "") {
+    return get(request_of("/console/api/v1/" + path, token));
+  }
+  static std::string field_of(const http_response& response, const std::string& name) {
+    for (const auto& [key, value] : response.fields)
+      if (key == name) return value;
+    return "";
+  }
+};
+
+TEST_F(console_service, nothing_is_said_without_a_token) {
+  for (const auto& path : api_paths) {
+    const auto answer = get(path);
+    EXPECT_EQ(answer.status, 401) << path;
+    EXPECT_EQ(json::parse(answer.body)["error"]["code"], "unauthenticated");
+    EXPECT_FALSE(answer.pieces);
+  }
+  EXPECT_EQ(api.token_reviews, 0) << "no token is no question";
+}
+
+TEST_F(console_service, a_forged_or_malformed_token_is_none) {
+  const std::string line_end("token-of-a\nX: y");
+  for (const auto& token : {std::string("forged"), std::string("token-of-"), token_until(1), std::string(20'000, 'x'),
+                            std::string("token of a"), line_end}) {
+    const auto answer = get("fleet", token);
+    EXPECT_EQ(answer.status, 401) << token.substr(0, 20);
+    EXPECT_THAT(answer.body, Not(HasSubstr("gpu-")));
+  }
+  auto other_scheme = request_of("/console/api/v1/me");
+  other_scheme.fields.authorization = "Basic token-of-a";
+  EXPECT_EQ(get(other_scheme).status, 401);
+}
+
+TEST_F(console_service, a_token_that_ends_is_not_kept_beyond_its_end) {
+  const auto wall =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  const auto token = token_until(wall.count() + 5);
+  api.persons[token] = "a";
+  EXPECT_EQ(get("me", token).status, 200);
+  api.persons.erase(token);  // it has ended
+  now += 2s;
+  EXPECT_EQ(get("me", token).status, 200) << "known for as long as it lives";
+  now += 4s;
+  EXPECT_EQ(get("me", token).status, 401);
+}
+
+TEST_F(console_service, a_right_that_is_taken_away_is_gone_within_half_a_minute) {
+  EXPECT_THAT(get("waiting", "token-of-b").body, HasSubstr("secret-waits"));
+  api.rights["b"].clear();
+  now += 31s;
+  const auto answer = get("waiting", "token-of-b");
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_THAT(answer.body, Not(HasSubstr("secret")));
+}
+
+TEST_F(console_service, no_path_tells_one_team_of_the_other) {
+  EXPECT_THAT(get("namespaces", "token-of-b").body, HasSubstr("team-b"));
+  EXPECT_THAT(get("fleet", "token-of-admin").body, HasSubstr("team-b")) << "the same answers, kept for another person";
+  for (auto path : api_paths) {
+    const auto answer = get(path, "token-of-a");
+    EXPECT_THAT(answer.body, Not(HasSubstr("secret"))) << path;
+    EXPECT_THAT(answer.body, Not(HasSubstr("team-b"))) << path;
+  }
+  for (const auto& query :
+       {"waiting?namespace=team-b", "history?chart=namespace_cores&namespace=team-b", "history?chart=namespace_cores"})
+    EXPECT_EQ(get(query, "token-of-a").status, 403) << query;
+  for (const auto& path : {"fleet", "nodes/gpu-1", "capacity", "declarations", "history?chart=memory"})
+    EXPECT_EQ(get(path, "token-of-a").status, 403) << path;
+  EXPECT_EQ(get("waiting?namespace=team-a", "token-of-a").status, 200);
+}
+
+TEST_F(console_service, who_has_no_rights_sees_only_who_they_are) {
+  for (const auto& path : api_paths) {
+    const auto answer = get(path, "token-of-nobody");
+    const bool is_open = path == "me" || path == "stream";
+    EXPECT_EQ(answer.status, is_open ? 200 : path == "nowhere" ? 404 : 403) << path;
+    EXPECT_THAT(answer.body, Not(HasSubstr("team-"))) << path;
+  }
+}
+
+TEST_F(console_service, only_reading_is_answered) {
+  for (const auto* method : {"POST", "PUT", "PATCH", "DELETE", "OPTIONS"}) {
+    for (const auto* path : {"/console/api/v1/fleet", "/console/", "/"}) {
+      auto request = request_of(path, "token-of-admin");
+      request.method = method;
+      EXPECT_EQ(get(request).status, 405) << method << " " << path;
+    }
+  }
+  auto head = request_of("/console/api/v1/me", "token-of-a");
+  head.method = "HEAD";
+  EXPECT_EQ(get(head).status, 200);
+}
+
+TEST_F(console_service, every_answer_has_its_guards) {
+  for (const auto& answer :
+       {get("me", "token-of-a"), get("me"), get(request_of("/console/")), get(request_of("/etc"))}) {
+    EXPECT_THAT(field_of(answer, "Content-Security-Policy"), HasSubstr("default-src 'none'; script-src 'self';"));
+    EXPECT_THAT(field_of(answer, "Content-Security-Policy"), Not(HasSubstr("unsafe")));
+    EXPECT_EQ(field_of(answer, "Referrer-Policy"), "no-referrer");
+  }
+  EXPECT_EQ(field_of(get("me", "token-of-a"), "Cache-Control"), "no-store");
+  EXPECT_THAT(get("waiting", "token-of-a").content_type, HasSubstr("application/json"));
+  EXPECT_EQ(field_of(get(request_of("/console/")), "Cache-Control"), "no-cache");
+}
+
+TEST_F(console_service, another_page_in_the_same_browser_gets_nothing) {
+  for (const auto* host :
+       {"evil.example", "evil.example:8888", "", "localhost.evil.example", "127.0.0.1.evil.example"}) {
+    auto request = request_of("/console/api/v1/me", "token-of-a");
+    request.fields.host = host;
+    EXPECT_EQ(get(request).status, 421) << host;
+  }
+  auto request = request_of("/console/api/v1/me", "token-of-a");
+  request.fields.origin = "http://evil.example";
+  EXPECT_EQ(get(request).status, 421);
+  request.fields.origin = "http://localhost:8888";
+  EXPECT_EQ(get(request).status, 200);
+  request.fields.origin.clear();
+  request.fields.host = "[::1]:8888";
+  EXPECT_EQ(get(request).status, 200);
+}
+
+TEST_F(console_service, an_answer_that_has_not_changed_is_not_sent_again) {
+  const auto first = get("fleet", "token-of-admin");
+  ASSERT_EQ(first.status, 200);
+  auto again = request_of("/console/api/v1/fleet", "token-of-admin");
+  again.fields.if_none_match = field_of(first, "ETag");
+  EXPECT_EQ(get(again).status, 304);
+  cluster.pods.put(console_test::pod_of("team-a", "new", 10, 4, "gpu-1"));
+  now += 2s;
+  EXPECT_EQ(get(again).status, 200);
+}
+
+TEST_F(console_service, what_changes_elsewhere_does_not_change_the_etag) {
+  const auto tag = field_of(get("namespaces", "token-of-a"), "ETag");
+  cluster.pods.put(console_test::pod_of("team-b", "secret-new", 1, 1, "gpu-1"));
+  now += 11s;
+  EXPECT_EQ(field_of(get("namespaces", "token-of-a"), "ETag"), tag);
+}
+
+TEST_F(console_service, large_answers_are_packed_where_the_caller_unpacks) {
+  for (int i = 0; i < 100; ++i) cluster.nodes.put(extender_test::vgpu_node("n-" + std::to_string(i), 8));
+  auto request = request_of("/console/api/v1/fleet", "token-of-admin");
+  const auto plain = get(request);
+  request.fields.accept_encoding = "gzip, deflate, br";
+  const auto packed = get(request);
+  EXPECT_EQ(field_of(packed, "Content-Encoding"), "gzip");
+  EXPECT_LT(packed.body.size() * 4, plain.body.size());
+  EXPECT_EQ(field_of(plain, "Content-Encoding"), "");
+}
+
+TEST_F(console_service, a_person_who_asks_too_often_waits) {
+  int refused = 0;
+  std::string wait;
+  for (int i = 0; i < 60; ++i) {
+    const auto answer = get("me", "token-of-a");
+    if (answer.status != 429) continue;
+    ++refused;
+    wait = field_of(answer, "Retry-After");
+  }
+  EXPECT_EQ(refused, 20) << "40 at once";
+  EXPECT_EQ(wait, "1");
+  EXPECT_EQ(get("me", "token-of-b").status, 200) << "others do not";
+  now += 1s;
+  EXPECT_EQ(get("me", "token-of-a").status, 200);
+}
+
+TEST_F(console_service, forged_tokens_do_not_flood_the_api_server) {
+  int refused = 0;
+  for (int i = 0; i < 200; ++i) refused += get("me", "forged-" + std::to_string(i)).status == 429 ? 1 : 0;
+  EXPECT_EQ(api.token_reviews, 20);
+  EXPECT_EQ(refused, 180);
+  const auto asked = api.token_reviews;
+  now += 1s;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(get("me", "forged-a").status, 401);
+  EXPECT_EQ(api.token_reviews, asked + 1) << "what was refused is known for some seconds";
+  EXPECT_LE(who->known(), 2 * asking.most_tokens);
+}
+
+TEST_F(console_service, known_tokens_are_bounded) {
+  asking.most_tokens = 8;
+  asking.strangers = {1000, 1000, 16};
+  asking.everyone = {1000, 1000, 1};
+  for (int i = 0; i < 50; ++i) {
+    api.persons["t-" + std::to_string(i)] = "a";
+    EXPECT_EQ(get("me", "t-" + std::to_string(i)).status, i < 40 ? 200 : 429);
+    get("me", "forged-" + std::to_string(i));
+  }
+  EXPECT_LE(who->known(), 16u);
+}
+
+TEST_F(console_service, a_token_is_in_no_log_and_no_answer) {
+  get("me", "token-of-a");
+  const auto refused = get("me", "forged-token-1");
+  EXPECT_THAT(refused.body, Not(HasSubstr("forged-token-1")));
+  api.is_down = true;
+  EXPECT_THAT(get("me", "forged-token-2").body, Not(HasSubstr("forged-token-2")));
+  EXPECT_FALSE(log.contains("token-of-a"));
+  EXPECT_FALSE(log.contains("forged-token"));
+}
+
+TEST_F(console_service, an_api_server_that_does_not_answer_admits_no_one) {
+  api.is_down = true;
+  const auto answer = get("fleet", "token-of-admin");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(field_of(answer, "Retry-After"), "5");
+}
+
+TEST_F(console_service, nothing_is_said_before_the_cluster_is_read) {
+  not_ready = "the console has not read the cluster yet";
+  EXPECT_EQ(get("fleet", "token-of-admin").status, 503);
+  EXPECT_EQ(get("fleet").status, 401);
+}
+
+TEST_F(console_service, wrong_parameters_are_named) {
+  for (const auto& [query, message] : std::vector<std::pair<std::string, std::string>>{
+           {"fleet?limit=0", "limit is 1 to 5000"},
+           {"fleet?limit=5001", "limit is 1 to 5000"},
+           {"fleet?offset=-1", "offset is a number"},
+           {"fleet?colour=red", "this path takes only offset, limit"},
+           {"capacity?x=1", "this path takes no parameters"},
+           {"waiting?limit=201", "limit is 1 to 200"},
+           {"fleet?limit=1&limit=2", "a parameter stands twice"},
+           {"fleet?limit=%zz", "not percent-encoded"},
+           {"history?chart=pods", "chart is one of"},
+           {"history?chart=memory&range=3h", "range is one of"},
+           {"history?chart=memory&range=custom&from=5&to=4", "from is before to"},
+           {"history?chart=memory&node=a%22%7D", "node is not a name"}}) {
+    const auto answer = get(query, "token-of-admin");
+    EXPECT_EQ(answer.status, 400) << query;
+    EXPECT_THAT(answer.body, HasSubstr(message)) << query;
+    now += 1s;
+  }
+}
+
+TEST_F(console_service, without_prometheus_history_says_so) {
+  const auto view = json::parse(get("history?chart=utilization&range=7d", "token-of-admin").body);
+  EXPECT_EQ(view["available"], false);
+  EXPECT_THAT(view["message"].get<std::string>(), HasSubstr("--prometheus-url"));
+  EXPECT_EQ(view["to"].get<int>() - view["from"].get<int>(), 7 * 24 * 3600);
+}
+
+TEST_F(console_service, a_stream_says_that_something_changed) {
+  auto answer = get("stream", "token-of-admin");
+  EXPECT_EQ(answer.content_type, "text/event-stream");
+  ASSERT_TRUE(answer.pieces);
+  const auto next = [&] { return kube_test::run(loop, answer.pieces()).value_or("the end"); };
+  EXPECT_THAT(next(), HasSubstr("event: changed\ndata: {\"views\":[\"fleet\""));
+  EXPECT_EQ(next(), "") << "nothing has changed";
+  cluster.pods.put(console_test::pod_of("team-a", "new", 10, 4, "gpu-1"));
+  EXPECT_EQ(next(), "") << "one a second";
+  now += 1s;
+  EXPECT_THAT(next(), HasSubstr("changed"));
+  now += 15s;
+  EXPECT_EQ(next(), ": still here\n\n");
+  now += 600s;
+  EXPECT_EQ(next(), "the end");
+}
+
+TEST_F(console_service, a_stream_of_one_namespace_keeps_its_own_pace) {
+  auto answer = get("stream", "token-of-a");
+  const auto next = [&] { return kube_test::run(loop, answer.pieces()).value_or("the end"); };
+  EXPECT_THAT(next(), Not(HasSubstr("fleet")));
+  cluster.pods.put(console_test::pod_of("team-b", "secret-new", 10, 4, "gpu-1"));
+  now += 2s;
+  EXPECT_EQ(next(), "") << "what others do is not to be seen";
+  now += 8s;
+  EXPECT_THAT(next(), HasSubstr("changed"));
+}
+
+TEST_F(console_service, a_stream_ends_with_its_token) {
+  auto answer = get("stream", "token-of-a");
+  const auto next = [&] { return kube_test::run(loop, answer.pieces()).value_or("the end"); };
+  next();
+  api.persons.erase("token-of-a");
+  now += 31s;
+  EXPECT_EQ(next(), "the end");
+}
+
+TEST_F(console_service, streams_are_bounded) {
+  std::vector<http_response> open;
+  for (int i = 0; i < 4; ++i) open.push_back(get("stream", "token-of-a"));
+  EXPECT_EQ(get("stream", "token-of-a").status, 429);
+  EXPECT_EQ(get("stream", "token-of-b").status, 200);
+  EXPECT_EQ(console->streams(), 4u) << "the one of b has been let go";
+  open.clear();
+  EXPECT_EQ(console->streams(), 0u);
+  EXPECT_EQ(get("stream", "token-of-a").status, 200);
+}
+
+TEST_F(console_service, the_link_of_a_laptop_signs_in) {
+  asking.link_token = "random";
+  EXPECT_EQ(json::parse(get("me", "random").body)["signedInBy"], "link");
+  EXPECT_EQ(get("fleet", "random").status, 200);
+  EXPECT_EQ(get("me", "token-of-admin").status, 401);
+  EXPECT_EQ(get("me").status, 401);
+  EXPECT_EQ(api.token_reviews, 0);
+}
+
+TEST_F(console_service, the_page_needs_no_token_and_has_its_own_paths) {
+  EXPECT_EQ(get(request_of("/console/")).status, 200);
+  EXPECT_EQ(get(request_of("/console/assets/../../etc/passwd")).status, 404);
+  EXPECT_EQ(get(request_of("/console")).status, 404);
+  EXPECT_EQ(get(request_of("/")).status, 404);
+}
+
+}  // namespace
+}  // namespace cli::console

@@ -1,0 +1,257 @@
+#include "cli/console/views.hpp"
+
+#include <chrono>
+#include <fstream>
+
+#include "cli/console/shares.hpp"
+#include "test/cli/console/two_teams.hpp"
+
+namespace cli::console {
+namespace {
+
+using console_test::hostile_name;
+using console_test::two_teams;
+using extender_test::vgpu_node;
+using testing::HasSubstr;
+using testing::Not;
+
+struct views : two_teams {
+  node_details details_of(const std::string& name) {
+    node_details out;
+    static_cast<kube::node&>(out.node) = *cluster.nodes.find({{}, name});
+    if (const auto* report = cluster.cards.find({{}, name})) {
+      out.report.emplace();
+      static_cast<api::accelerator_node&>(*out.report) = *report;
+    }
+    return out;
+  }
+  /// Every view, as one text.
+  std::string all(const viewer& viewer) {
+    read();
+    json out = json::array({me_view(cluster, viewer, false), fleet_view(cluster, viewer, {0, 5000}),
+                            waiting_view(cluster, viewer, "", {0, 200}), namespaces_view(cluster, viewer),
+                            declarations_view(cluster, viewer, {}), capacity_view(cluster, viewer, {}, "")});
+    for (const auto* node : {"gpu-1", "gpu-2", "gpu-3"}) out.push_back(node_view(cluster, viewer, details_of(node)));
+    return out.dump();
+  }
+};
+
+TEST_F(views, the_fleet_shows_every_card_with_its_shares) {
+  read();
+  const auto view = fleet_view(cluster, everyone(), {0, 5000});
+  EXPECT_EQ(view["total"], 3);
+  EXPECT_EQ(view["namespaces"], json({"team-a", "team-b"}));
+  const auto& node = view["nodes"][0];
+  EXPECT_EQ(node[0], "gpu-1");
+  EXPECT_EQ(view["modes"][node[1].get<int>()], "vgpu");
+  const auto& card = node[4][0];
+  EXPECT_EQ(card[1], 16384);
+  EXPECT_EQ(card[3], 80) << "cores that are given out";
+  EXPECT_EQ(card[4], 8192) << "MiB";
+  EXPECT_EQ(card[5], json::parse("[[50,4096,0],[30,4096,1]]"));
+  EXPECT_EQ(view["nodes"][2][3].get<int>() & 4, 4) << "gpu-3 changes its mode";
+}
+
+TEST_F(views, a_share_of_others_is_in_use_and_has_no_name) {
+  read();
+  const auto view = fleet_view(cluster, team_a(), {0, 5000});
+  EXPECT_EQ(view["namespaces"], json({"team-a"}));
+  EXPECT_EQ(view["nodes"][0][4][0][5], json::parse("[[50,4096,0],[30,4096,-1]]"));
+}
+
+TEST_F(views, a_page_of_the_fleet) {
+  read();
+  const auto view = fleet_view(cluster, everyone(), {1, 1});
+  EXPECT_EQ(view["total"], 3);
+  EXPECT_EQ(view["offset"], 1);
+  ASSERT_EQ(view["nodes"].size(), 1u);
+  EXPECT_EQ(view["nodes"][0][0], "gpu-2");
+  EXPECT_EQ(fleet_view(cluster, everyone(), {9, 1})["nodes"].size(), 0u);
+}
+
+TEST_F(views, no_view_tells_one_team_of_the_other) {
+  EXPECT_THAT(all(everyone()), HasSubstr("secret-1")) << "the test sees what it looks for";
+  const auto text = all(team_a());
+  EXPECT_THAT(text, Not(HasSubstr("secret")));
+  EXPECT_THAT(text, Not(HasSubstr("team-b")));
+  EXPECT_THAT(text, HasSubstr("mine-1"));
+}
+
+TEST_F(views, who_may_not_list_nodes_reads_no_node_name) {
+  auto viewer = team_a();
+  viewer.nodes = false;
+  read();
+  for (const auto& view : {me_view(cluster, viewer, false), waiting_view(cluster, viewer, "", {0, 200}),
+                           namespaces_view(cluster, viewer), declarations_view(cluster, viewer, {})})
+    EXPECT_THAT(view.dump(), Not(HasSubstr("gpu-1")));
+  EXPECT_THAT(waiting_view(cluster, team_a(), "", {0, 200}).dump(), HasSubstr("gpu-"));
+}
+
+TEST_F(views, a_change_of_mode_has_its_steps_and_what_blocks_it) {
+  read();
+  const auto change = node_view(cluster, team_a(), details_of("gpu-3"))["change"];
+  EXPECT_EQ(change["source"], "vgpu");
+  EXPECT_EQ(change["target"], "pgpu");
+  EXPECT_EQ(change["step"], "Draining");
+  EXPECT_EQ(change["steps"][0]["state"], "done");
+  EXPECT_EQ(change["steps"][1]["state"], "now");
+  EXPECT_EQ(change["steps"][5]["state"], "later");
+  EXPECT_EQ(change["blockers"], json::parse(R"([{"namespace":"team-a","name":"mine-3"}])"));
+  EXPECT_EQ(change["hiddenBlockers"], 1);
+  EXPECT_TRUE(node_view(cluster, team_a(), details_of("gpu-3"))["message"].is_null());
+  EXPECT_TRUE(node_view(cluster, everyone(), details_of("gpu-1"))["change"].is_null());
+}
+
+TEST_F(views, a_change_that_is_stuck_says_at_which_step) {
+  auto stuck = *cluster.cards.find({{}, "gpu-3"});
+  stuck.mode.phase = "Stuck";
+  cluster.cards.put(stuck);
+  read();
+  const auto change = node_view(cluster, everyone(), details_of("gpu-3"))["change"];
+  EXPECT_EQ(change["stuck"], true);
+  EXPECT_EQ(change["step"], "Draining") << "the old label is still there";
+}
+
+TEST_F(views, a_waiting_pod_has_reason_and_smallest_change) {
+  read();
+  const auto view = waiting_view(cluster, everyone(), "team-a", {0, 200});
+  ASSERT_EQ(view["total"], 1);
+  const auto& pod = view["pods"][0];
+  EXPECT_EQ(pod["name"], hostile_name) << "a text, for the page to put there as text";
+  EXPECT_EQ(pod["kind"], "fits_nowhere");
+  EXPECT_EQ(pod["asks"]["tencent.com/vcuda-core"], 90);
+  EXPECT_THAT(pod["changeOfNode"].get<std::string>(), HasSubstr("gpu-"));
+  EXPECT_GT(pod["causes"].size(), 0u);
+}
+
+TEST_F(views, a_resource_that_no_one_knows_is_the_reason) {
+  auto pod = console_test::pod_of("team-a", "typo", 1, 1);
+  pod.containers = {extender_test::container("main", {{"tencent.com/vcuda-cores", 1}})};
+  cluster.pods.put(pod);
+  read();
+  const auto rows = waiting_view(cluster, team_a(), "", {0, 200})["pods"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1]["kind"], "unknown_resource");
+  EXPECT_THAT(rows[1]["reason"].get<std::string>(), HasSubstr("Did you mean"));
+}
+
+TEST_F(views, a_limit_that_refuses_is_the_reason) {
+  cluster.quotas.put(limit_of("team-a", "limits", 95));
+  cluster.quotas.put(limit_of("team-b", "secret-limits", 190));
+  cluster.pods.put(console_test::pod_of("team-a", "small", 10, 1));
+  read();
+  const auto rows = waiting_view(cluster, team_a(), "", {0, 200})["pods"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1]["name"], "small");
+  EXPECT_EQ(rows[1]["kind"], "quota");
+  EXPECT_THAT(rows[1]["quota"].get<std::string>(), HasSubstr("cohort all of namespace team-a"));
+}
+
+TEST_F(views, namespaces_have_what_they_use_and_may_use) {
+  read();
+  const auto rows = namespaces_view(cluster, team_a())["namespaces"];
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["name"], "team-a");
+  EXPECT_EQ(rows[0]["pods"], 2);
+  EXPECT_EQ(rows[0]["waiting"], 1);
+  EXPECT_EQ(rows[0]["used"], json::parse(R"({"cards":2,"cores":90,"memoryMiB":6144})"));
+  EXPECT_EQ(rows[0]["cohort"], "all");
+  EXPECT_EQ(rows[0]["quota"][0]["resource"], "cores");
+  EXPECT_EQ(rows[0]["quota"][0]["nominal"], 200);
+  EXPECT_EQ(rows[0]["quota"][0]["used"], 90);
+  auto without_quotas = team_a();
+  without_quotas.quota_namespaces.clear();
+  EXPECT_TRUE(namespaces_view(cluster, without_quotas)["namespaces"][0]["quota"].is_null());
+}
+
+TEST_F(views, capacity_says_what_is_stranded) {
+  read();
+  const auto rows = capacity_view(cluster, everyone(), {}, "no trend")["models"];
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["cards"], 3);
+  EXPECT_EQ(rows[0]["cores"], 300);
+  EXPECT_EQ(rows[0]["usedCores"], 280);
+  EXPECT_EQ(rows[0]["free"], 0);
+  EXPECT_EQ(rows[0]["strandedCards"], 1) << "gpu-3: cores are used up, memory is left";
+  EXPECT_EQ(rows[0]["strandedMiB"], 16384 - 4096);
+  EXPECT_EQ(rows[0]["strandedCores"], 0);
+  EXPECT_TRUE(rows[0]["daysUntilFull"].is_null());
+}
+
+TEST_F(views, days_until_full_follow_the_trend) {
+  trend growing, level;
+  for (int hour = 0; hour < 48; ++hour) {
+    growing.emplace_back(hour * 3600, 100 + hour);
+    level.emplace_back(hour * 3600, 100);
+  }
+  EXPECT_NEAR(days_until(147 + 24 * 3, growing).value(), 3, 0.01) << "24 cores a day";
+  EXPECT_EQ(days_until(100, growing), 0);
+  EXPECT_FALSE(days_until(300, level)) << "use does not grow";
+  EXPECT_FALSE(days_until(300, {growing.begin(), growing.begin() + 3})) << "too few points";
+  read();
+  const auto rows = capacity_view(cluster, everyone(), {{{"", "vgpu"}, growing}}, "")["models"];
+  EXPECT_TRUE(rows[0]["daysUntilFull"].is_number());
+}
+
+TEST_F(views, the_person_reads_which_views_there_are) {
+  read();
+  const auto view = me_view(cluster, team_a(), true);
+  EXPECT_EQ(view["namespaces"], json({"team-a"}));
+  EXPECT_EQ(view["views"]["fleet"], true);
+  EXPECT_EQ(view["allNamespaces"], false);
+  EXPECT_EQ(view["prometheus"], true);
+  EXPECT_EQ(me_view(cluster, viewer(), false)["views"]["waiting"], false);
+}
+
+/// The shapes that the page is made for.
+std::set<std::string> fields_of(const json& value, const std::string& path = "") {
+  std::set<std::string> out;
+  if (value.is_object())
+    for (const auto& [key, entry] : value.items()) {
+      out.insert(path + "/" + key);
+      if (key != "asks" && key != "labels") out.merge(fields_of(entry, path + "/" + key));
+    }
+  if (value.is_array() && !value.empty() && !value[0].is_array()) out.merge(fields_of(value[0], path + "[]"));
+  return out;
+}
+json example(const std::string& name) {
+  std::ifstream file(TEST_DATA "/console/examples/" + name + ".json");
+  return json::parse(file);
+}
+
+TEST_F(views, the_examples_have_the_fields_of_the_views) {
+  cluster.nodes.put(vgpu_node("gpu-4", 2));
+  auto report = extender_test::reported(
+      "gpu-3", json::parse(R"([{"uuid":"GPU-0","index":0,"model":"T4","memoryMiB":16384,"links":["X"]}])"));
+  report.mode = cluster.cards.find({{}, "gpu-3"})->mode;
+  cluster.cards.put(report);
+  read();
+  const auto viewer = everyone();
+  auto details = details_of("gpu-3");
+  details.report->reported = {{"driver", "550", "ok", ""}};
+  EXPECT_EQ(fields_of(me_view(cluster, viewer, false)), fields_of(example("me")));
+  EXPECT_EQ(fields_of(fleet_view(cluster, viewer, {0, 5000})), fields_of(example("fleet")));
+  EXPECT_EQ(fields_of(waiting_view(cluster, viewer, "", {0, 50})), fields_of(example("waiting")));
+  EXPECT_EQ(fields_of(namespaces_view(cluster, viewer)), fields_of(example("namespaces")));
+  EXPECT_EQ(fields_of(capacity_view(cluster, viewer, {}, "")), fields_of(example("capacity")));
+  const auto node = fields_of(node_view(cluster, viewer, details));
+  for (const auto& field : fields_of(example("node")))
+    if (!field.starts_with("/cards[]/shares[]")) EXPECT_TRUE(node.contains(field)) << field;
+}
+
+TEST_F(views, a_fleet_of_5000_nodes_is_small_and_quick) {
+  for (int i = 0; i < 5000; ++i) cluster.nodes.put(vgpu_node("node-" + std::to_string(i), 8));
+  for (int i = 0; i < 10000; ++i)
+    cluster.pods.put(console_test::pod_of("ns-" + std::to_string(i % 50), "p-" + std::to_string(i), 20, 8,
+                                          "node-" + std::to_string(i / 2)));
+  read();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto text = fleet_view(cluster, everyone(), {0, 5000}).dump();
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  RecordProperty("milliseconds", std::to_string(took.count()));
+  RecordProperty("bytes", std::to_string(text.size()));
+  EXPECT_LT(text.size(), 4u << 20);
+}
+
+}  // namespace
+}  // namespace cli::console

@@ -414,8 +414,8 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
     out = std::move(*refusal);
   } else {
     self.unread = false;
-    http_request request{head.method, head.path,     head.query, head.content_type, reader.take_body(),
-                         head.fields, stream.address()};
+    http_request request{head.method,        head.path,   head.query,      head.content_type,
+                         reader.take_body(), head.fields, stream.address()};
     stream.expires_never();  // a handler may wait for the API server; it has its own deadline
     waits(self, phase::answering);
     const auto began = std::chrono::steady_clock::now();
@@ -477,7 +477,8 @@ asio::awaitable<void> http_server::core::write_pieces(http_stream& stream, const
 std::map<std::string, http_server::core::served_path, std::less<>>::const_iterator http_server::core::route_of(
     std::string_view path) const {
   if (const auto match = routes.find(path); match != routes.end()) return match;
-  for (auto end = path.rfind('/'); end != std::string_view::npos; end = end == 0 ? path.npos : path.rfind('/', end - 1)) {
+  for (auto end = path.rfind('/'); end != std::string_view::npos;
+       end = end == 0 ? path.npos : path.rfind('/', end - 1)) {
     const auto match = routes.find(std::string(path.substr(0, end + 1)) + "*");
     if (match != routes.end()) return match;
   }

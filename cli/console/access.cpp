@@ -112,18 +112,18 @@ kube::task<bool> access::may_list(const person& person, std::string group, std::
 kube::task<viewer> access::rights_of(person person) {
   viewer out;
   out.user = person.name;
-  const std::string ours = "quartermaster.io";
+  const std::string own_group = "quartermaster.io";
   const auto nodes = co_await may_list(person, "", "nodes", "");
   if (!nodes) co_return std::unexpected(nodes.error());
   if (*nodes) {
-    const auto reports = co_await may_list(person, ours, "acceleratornodes", "");
+    const auto reports = co_await may_list(person, own_group, "acceleratornodes", "");
     if (!reports) co_return std::unexpected(reports.error());
     out.nodes = *reports;
   }
   const auto pods = co_await may_list(person, "", "pods", "");
   if (!pods) co_return std::unexpected(pods.error());
   out.all_pods = *pods;
-  const auto quotas = co_await may_list(person, ours, "acceleratorquotas", "");
+  const auto quotas = co_await may_list(person, own_group, "acceleratorquotas", "");
   if (!quotas) co_return std::unexpected(quotas.error());
   out.all_quotas = *quotas;
   const auto declared = co_await may_list(person, "", "configmaps", settings_.declarations);
@@ -140,7 +140,7 @@ kube::task<viewer> access::rights_of(person person) {
       out.namespaces.insert(name);
     }
     if (out.all_quotas) continue;
-    const auto quotas_here = co_await may_list(person, ours, "acceleratorquotas", name);
+    const auto quotas_here = co_await may_list(person, own_group, "acceleratorquotas", name);
     if (!quotas_here) co_return std::unexpected(quotas_here.error());
     if (*quotas_here) out.quota_namespaces.insert(name);
   }

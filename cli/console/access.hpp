@@ -1,7 +1,8 @@
 #pragma once
-// Who is asking, and what they may see: the caller's own token, judged by the API server (TokenReview), and their rights
-// (SubjectAccessReview). Answers are kept for half a minute, and never longer than the token lives; so a right that is
-// taken away holds for that long. Tokens are known here by their SHA-256 only, and stand in no log and no message.
+// Who is asking, and what they may see: the caller's own token, judged by the API server (TokenReview), and their
+// rights (SubjectAccessReview). Answers are kept for half a minute, and never longer than the token lives; so a right
+// that is taken away holds for that long. Tokens are known here by their SHA-256 only, and stand in no log and no
+// message.
 
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>

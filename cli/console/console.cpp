@@ -35,7 +35,7 @@ constexpr std::string_view verb_example = R"(Examples:
   The console: http://127.0.0.1:8888/console/#token=...
   $ quartermaster console --prometheus-url https://prometheus.example:9090 --prometheus-token-file token
 
-On a loopback address the console acts as the user of the kubeconfig, and whoever has the printed link signs in. On any
+On a loopback address the console acts as the user of the kubeconfig, and the printed link signs in. On any
 other address people sign in with their own tokens and see what their rights allow.
 Exit codes: 0 stopped by a signal, 1 failed, 2 wrong usage.)";
 
@@ -115,7 +115,7 @@ class console_program {
     service_ = std::make_unique<service>(
         service::dependencies{
             .known = known_,
-            .who = *access_,
+            .doorkeeper = *access_,
             .reading = seen_,
             .prometheus = prometheus_.get(),
             .not_ready = [this] { return is_read() ? "" : "the console has not read the cluster yet"; }},

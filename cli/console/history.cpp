@@ -218,7 +218,7 @@ std::string refused_right(const chart_request& chart, const viewer& viewer) {
 json history_view(const chart_request& chart, std::string_view body) {
   const auto answer = nlohmann::json::parse(body, nullptr, false);
   const auto* result = result_in(answer);
-  if (!result) return no_history(chart, "Prometheus gave an answer that is none.");
+  if (!result) return no_history(chart, "Prometheus gave an answer that cannot be read.");
   auto out = frame_of(chart, true, "");
   std::map<std::int64_t, std::size_t> places;
   for (const auto& series : *result)

@@ -1,6 +1,6 @@
 #pragma once
-// Charts from Prometheus. The queries are fixed here; of the caller's words only a node's and a namespace's name go into
-// them, and nothing that is not such a name. Requests are built purely, and answers read purely.
+// Charts from Prometheus. The queries are fixed here; of the caller's words only a node's and a namespace's name go
+// into them, and nothing that is not such a name. Requests are built purely, and answers read purely.
 
 #include <cstdint>
 #include <expected>

@@ -44,7 +44,8 @@ std::string without_place(std::string text) { return text.substr(0, text.rfind("
 json causes_json(const waiting_answer& answer) {
   auto out = json::array();
   for (const auto& cause : answer.reason.causes) {
-    json entry{{"reason", quota::text_of(cause.code)}, {"nodes", cause.nodes}, {"container", nullptr}, {"key", nullptr}};
+    json entry{
+        {"reason", quota::text_of(cause.code)}, {"nodes", cause.nodes}, {"container", nullptr}, {"key", nullptr}};
     const auto& names = answer.request.names();
     if (cause.container >= 0 && static_cast<std::size_t>(cause.container) < names.size())
       entry["container"] = names[static_cast<std::size_t>(cause.container)]->name;
@@ -161,9 +162,8 @@ json violations_json(const placements& placements, const viewer& viewer, json& v
 }
 
 std::size_t nodes_with(const placements& placements, const std::string& key) {
-  return static_cast<std::size_t>(std::ranges::count_if(placements.nodes.all(), [&](const kube::node& node) {
-    return kube::amount(node.allocatable, key) > 0;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      placements.nodes.all(), [&](const kube::node& node) { return kube::amount(node.allocatable, key) > 0; }));
 }
 
 }  // namespace
@@ -235,14 +235,13 @@ json namespaces_view(const placements& placements, const viewer& viewer) {
   auto namespaces = json::array();
   for (const auto& [name, row] : rows) {
     const bool shows_quota = viewer.sees_quotas(name);
-    namespaces.push_back(
-        {{"name", name},
-         {"pods", row.pods},
-         {"waiting", row.waiting},
-         {"used", {{"cards", row.cards}, {"cores", row.cores}, {"memoryMiB", row.memory_mib}}},
-         {"cohort", shows_quota ? json(cohort_of(placements, name)) : json()},
-         {"quota", shows_quota ? quota_json(placements, name) : json()},
-         {"cost", nullptr}});
+    namespaces.push_back({{"name", name},
+                          {"pods", row.pods},
+                          {"waiting", row.waiting},
+                          {"used", {{"cards", row.cards}, {"cores", row.cores}, {"memoryMiB", row.memory_mib}}},
+                          {"cohort", shows_quota ? json(cohort_of(placements, name)) : json()},
+                          {"quota", shows_quota ? quota_json(placements, name) : json()},
+                          {"cost", nullptr}});
   }
   return {{"namespaces", std::move(namespaces)}, {"costMessage", "No prices are set, so there is no cost."}};
 }
@@ -256,13 +255,12 @@ json declarations_view(const placements& placements, const viewer& viewer, const
       findings.push_back({{"code", to_string(finding.kind)},
                           {"en", message_of(finding, language::en)},
                           {"zh", message_of(finding, language::zh)}});
-    out["resources"].push_back(
-        {{"name", declaration.config_map.name},
-         {"key", declaration.key},
-         {"label", both(declaration.label_en, declaration.label_zh)},
-         {"verdict", declarations::to_string(declarations::verdict_of(judged))},
-         {"findings", std::move(findings)},
-         {"nodes", viewer.nodes ? json(nodes_with(placements, declaration.key)) : json()}});
+    out["resources"].push_back({{"name", declaration.config_map.name},
+                                {"key", declaration.key},
+                                {"label", both(declaration.label_en, declaration.label_zh)},
+                                {"verdict", declarations::to_string(declarations::verdict_of(judged))},
+                                {"findings", std::move(findings)},
+                                {"nodes", viewer.nodes ? json(nodes_with(placements, declaration.key)) : json()}});
   }
   const auto* policy = placements.policies.find({{}, std::string(api::names::policy)});
   out["enforcement"] = policy ? policy->resources.enforcement : "Off";

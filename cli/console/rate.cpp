@@ -23,8 +23,7 @@ void rate::forget_the_idle(controller::milliseconds now) {
   const auto full_after = std::chrono::duration<double>(settings_.burst / settings_.per_second);
   std::erase_if(buckets_, [&](const auto& entry) { return now - entry.second.since >= full_after; });
   if (buckets_.size() < settings_.most) return;
-  const auto oldest =
-      std::ranges::min_element(buckets_, {}, [](const auto& entry) { return entry.second.since; });
+  const auto oldest = std::ranges::min_element(buckets_, {}, [](const auto& entry) { return entry.second.since; });
   buckets_.erase(oldest);
 }
 

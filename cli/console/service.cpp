@@ -156,7 +156,7 @@ boost::asio::awaitable<http_response> service::answer(http_request request) {
     const bool is_page = request.path.starts_with(page_path) && !request.path.starts_with("/console/api");
     out = is_page ? page_file(request) : response_of(not_found());
   } else {
-    auto rights = co_await dependencies_.who.admit(request.fields.authorization, request.caller_address);
+    auto rights = co_await dependencies_.doorkeeper.admit(request.fields.authorization, request.caller_address);
     if (!rights) {
       out = response_of(rights.error());
     } else if (const auto wait = people_.ask(rights->user, dependencies_.now())) {

@@ -33,7 +33,7 @@ class service {
  public:
   struct dependencies {
     placements& known;
-    access& who;
+    access& doorkeeper;
     kube::transport& reading;                ///< of the cluster, for one node and for declarations
     kube::transport* prometheus = nullptr;   ///< null: there is none
     std::function<std::string()> not_ready;  ///< why the stores are not filled; empty: they are

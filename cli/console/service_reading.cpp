@@ -62,9 +62,9 @@ boost::asio::awaitable<service::outcome> service::declarations(const http_reques
 }
 
 kube::task<std::string> service::ask_prometheus(std::string target) {
-  kube::request asked;
-  asked.target = std::move(target);
-  auto answer = co_await dependencies_.prometheus->send(std::move(asked));
+  kube::request question;
+  question.target = std::move(target);
+  auto answer = co_await dependencies_.prometheus->send(std::move(question));
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   if (!kube::succeeded(answer->status))
     co_return std::unexpected(
@@ -138,9 +138,9 @@ service::outcome service::stream(const http_request& request, const viewer& view
   http_response out;
   out.content_type = "text/event-stream";
   if (request.method == "HEAD") return out;
-  const auto shown = me_view(dependencies_.known, viewer, false)["views"];
+  const auto views = me_view(dependencies_.known, viewer, false)["views"];
   json names = json::array();
-  for (const auto& [name, is_shown] : shown.items())
+  for (const auto& [name, is_shown] : views.items())
     if (is_shown == true && name != "history") names.push_back(name);
   const auto state = std::make_shared<stream_state>(open_, viewer, request, dependencies_.now());
   state->views = json{{"views", std::move(names)}}.dump();
@@ -157,12 +157,12 @@ boost::asio::awaitable<std::optional<std::string>> service::next_piece(std::shar
   auto now = dependencies_.now();
   if (now - state->began >= settings_.stream_life) co_return std::nullopt;
   if (now - state->last_check >= settings_.stream_check) {
-    const auto rights = co_await dependencies_.who.admit(state->authorization, state->address);
+    const auto rights = co_await dependencies_.doorkeeper.admit(state->authorization, state->address);
     if (!rights && rights.error().status == 401) co_return std::nullopt;
     now = dependencies_.now();
     state->last_check = now;
   }
-  // Who may not see the fleet is told by the clock: what changes is not theirs to know.
+  // Who may not see the fleet gets events by the clock: what changes is not theirs to know.
   const bool is_due = state->sees_fleet ? revision_ != state->seen && now - state->last_event >= settings_.stream_pace
                                         : now - state->last_event >= settings_.blind_pace;
   if (is_first || is_due) {

@@ -31,7 +31,8 @@ entries_by_node holders_of(const placements& placements, std::string_view only) 
 
 void add_shares(node_shares& node, const quota::holding& held, const kube::pod* pod) {
   for (const auto& grant : held.grants) {
-    const auto match = std::ranges::find_if(node.cards, [&](const auto& entry) { return entry.card->uuid == grant.card; });
+    const auto match =
+        std::ranges::find_if(node.cards, [&](const auto& entry) { return entry.card->uuid == grant.card; });
     if (match == node.cards.end()) continue;
     const auto cores = grant.whole ? quota::whole_card : grant.cores;
     const auto memory = grant.whole ? match->card->memory_mib : grant.memory_mib;
@@ -60,8 +61,8 @@ std::string_view node_shares::mode() const {
 bool node_shares::is_changing() const {
   namespace phases = reconcilers::phases;
   if (!report) return false;
-  for (const auto phase : {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying,
-                           phases::stuck})
+  for (const auto phase :
+       {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying, phases::stuck})
     if (report->mode.phase == phase) return true;
   return false;
 }

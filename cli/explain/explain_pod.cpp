@@ -224,7 +224,8 @@ std::string where_limits_are(const placements& placements, const std::string& ns
 }  // namespace
 
 waiting_answer why_waiting(const placements& placements, const kube::pod& pod) {
-  waiting_answer out{unknown_keys(pod, resources_of(placements)), {pod, placements.book->keys()}, {}, {}, {}, {}, false};
+  waiting_answer out{
+      unknown_keys(pod, resources_of(placements)), {pod, placements.book->keys()}, {}, {}, {}, {}, false};
   if (!out.unknown.empty() || out.request.nothing()) return out;
   out.nodes = ext::candidates(placements.book->book(), placements.nodes);
   out.reason = quota::explain(out.request.containers(), out.nodes, out.request.only());
@@ -304,7 +305,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
           << describe << "\n";
     return 0;
   }
-  const auto& [unknown, asked, nodes, reason, limit, kept, is_kept_everywhere] = answer;
+  const auto& [unknown, pod_limits, nodes, reason, limit, kept, is_kept_everywhere] = answer;
   const int rc = answer.fits() ? 0 : 3;
   std::vector<std::string> names;
   for (const auto& node : nodes) names.push_back(node.inventory->name);

@@ -21,7 +21,7 @@ std::string refusal_of(const quota::node_view& node, const reconcilers::extender
 
 /// Why a pod that is not bound waits. Views are into the pod and the ledger: valid until either changes.
 struct waiting_answer {
-  std::string unknown;  ///< the sentence about keys that no one knows; not empty: nothing else is said
+  std::string unknown;  ///< the sentence about keys that no one knows; not empty: there is nothing else
   reconcilers::extender::pod_request request;
   std::vector<quota::node_view> nodes;
   quota::explanation reason;

@@ -51,7 +51,7 @@ TEST(history, what_is_no_answer_of_prometheus_is_said) {
                            R"({"status":"success","data":{"result":{}}})"}) {
     const auto view = history_view(chart("chart=memory"), body);
     EXPECT_EQ(view["available"], false) << body;
-    EXPECT_EQ(view["message"], "Prometheus gave an answer that is none.");
+    EXPECT_EQ(view["message"], "Prometheus gave an answer that cannot be read.");
   }
   const auto odd = history_view(
       chart("chart=memory"), R"({"status":"success","data":{"result":[1,{"metric":3,"values":[[1],"x",[2,"3"]]}]}})");

@@ -1,6 +1,6 @@
 #pragma once
-// An API server that knows persons by their tokens and says what they may list. It counts what it is asked, and fails
-// the test at any other write.
+// An API server that knows persons by their tokens and says what they may list. It counts what it is question, and
+// fails the test at any other write.
 
 #include <gtest/gtest.h>
 
@@ -40,11 +40,11 @@ class reviewing_server final : public kube::transport {
       ++access_reviews;
       const auto spec = json::parse(request.body)["spec"];
       EXPECT_EQ(spec["groups"], json({"everyone"})) << "rights of groups count";
-      const auto& asked = spec["resourceAttributes"];
-      EXPECT_EQ(asked["verb"], "list");
+      const auto& question = spec["resourceAttributes"];
+      EXPECT_EQ(question["verb"], "list");
       const auto& own = rights[spec["user"].get<std::string>()];
       const bool is_allowed =
-          own.contains({asked["resource"], asked["namespace"]}) || own.contains({asked["resource"], ""});
+          own.contains({question["resource"], question["namespace"]}) || own.contains({question["resource"], ""});
       out.body = json{{"status", {{"allowed", is_allowed}}}}.dump();
     } else {
       EXPECT_EQ(request.verb, kube::method::get) << request.target;

@@ -38,7 +38,7 @@ struct console_service : two_teams {
   service_settings serving;
   controller::milliseconds now{1'000'000};
   std::string not_ready;
-  std::unique_ptr<access> who;
+  std::unique_ptr<access> doorkeeper;
   std::unique_ptr<service> console;
 
   console_service() {
@@ -54,9 +54,10 @@ struct console_service : two_teams {
   }
   void start() {
     read();
-    who = std::make_unique<access>(client, asking, [this] { return namespaces_of(cluster); }, [this] { return now; });
+    doorkeeper =
+        std::make_unique<access>(client, asking, [this] { return namespaces_of(cluster); }, [this] { return now; });
     console = std::make_unique<service>(service::dependencies{.known = cluster,
-                                                              .who = *who,
+                                                              .doorkeeper = *doorkeeper,
                                                               .reading = api,
                                                               .not_ready = [this] { return not_ready; },
                                                               .now = [this] { return now; },
@@ -250,11 +251,11 @@ TEST_F(console_service, forged_tokens_do_not_flood_the_api_server) {
   for (int i = 0; i < 200; ++i) refused += get("me", "forged-" + std::to_string(i)).status == 429 ? 1 : 0;
   EXPECT_EQ(api.token_reviews, 20);
   EXPECT_EQ(refused, 180);
-  const auto asked = api.token_reviews;
+  const auto reviews = api.token_reviews;
   now += 1s;
   for (int i = 0; i < 4; ++i) EXPECT_EQ(get("me", "forged-a").status, 401);
-  EXPECT_EQ(api.token_reviews, asked + 1) << "what was refused is known for some seconds";
-  EXPECT_LE(who->known(), 2 * asking.most_tokens);
+  EXPECT_EQ(api.token_reviews, reviews + 1) << "what was refused is known for some seconds";
+  EXPECT_LE(doorkeeper->known(), 2 * asking.most_tokens);
 }
 
 TEST_F(console_service, known_tokens_are_bounded) {
@@ -266,7 +267,7 @@ TEST_F(console_service, known_tokens_are_bounded) {
     EXPECT_EQ(get("me", "t-" + std::to_string(i)).status, i < 40 ? 200 : 429);
     get("me", "forged-" + std::to_string(i));
   }
-  EXPECT_LE(who->known(), 16u);
+  EXPECT_LE(doorkeeper->known(), 16u);
 }
 
 TEST_F(console_service, a_token_is_in_no_log_and_no_answer) {

@@ -60,7 +60,7 @@ struct two_teams : testing::Test {
   static api::accelerator_quota limit_of(const std::string& ns, const std::string& name, int cores) {
     json spec{{"cohort", "all"}};
     spec["hard"] = json::array({{{"units", "cores"}, {"max", cores}}});
-    return extender_test::quota_of(ns, name, spec);
+    return extender_test::quota_of(ns, name, spec, static_cast<std::int64_t>(extender_test::next_version()));
   }
   static void begin(auto&... stores) { (stores.begin(), ...); }
   static void commit(auto&... stores) { (stores.commit(), ...); }

@@ -1,0 +1,60 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The console may read, and may ask who someone is and what they may do. Nothing else, whatever the values say.
+func Test_the_console_may_only_read(t *testing.T) {
+	objects, err := Template("{console: {enabled: true, hosts: [console.example.com], tlsSecret: tls, prometheusUrl: \"https://p\", prometheusSecret: p}, networkPolicy: true}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	rules := 0
+	for _, object := range objects {
+		if !strings.HasPrefix(object.Text, "# Source: quartermaster/templates/console.yaml\n") {
+			continue
+		}
+		text.WriteString("---\n" + object.Text)
+		if object.Kind != "ClusterRole" && object.Kind != "Role" {
+			continue
+		}
+		for _, rule := range object.Content["rules"].([]any) {
+			rules++
+			rule := rule.(map[string]any)
+			groups, resources := rule["apiGroups"].([]any), rule["resources"].([]any)
+			isReview := slices.Contains(groups, "authentication.k8s.io") || slices.Contains(groups, "authorization.k8s.io")
+			for _, verb := range rule["verbs"].([]any) {
+				isRead := verb == "get" || verb == "list" || verb == "watch"
+				if !isRead && !(verb == "create" && isReview) {
+					t.Errorf("the console may %s %v", verb, resources)
+				}
+			}
+			if slices.Contains(resources, "secrets") || slices.Contains(resources, "*") {
+				t.Errorf("the console may read %v", resources)
+			}
+		}
+	}
+	if rules == 0 {
+		t.Error("the console has no rights at all")
+	}
+	Golden(t, "console.yaml", text.String())
+}
+
+// It is off by default, and absent where the values of an older chart have no word of it.
+func Test_the_console_is_off_by_default(t *testing.T) {
+	for _, values := range []string{"", "{console: null}"} {
+		objects, err := Template(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects {
+			if strings.Contains(object.Name, "console") {
+				t.Errorf("%s %s with %q", object.Kind, object.Name, values)
+			}
+		}
+	}
+}

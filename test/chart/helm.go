@@ -82,7 +82,7 @@ func Objects(manifest string) ([]Object, error) {
 	var out []Object
 	for _, text := range strings.Split("\n"+manifest, "\n---") {
 		one := Object{Text: strings.TrimSpace(text) + "\n"}
-		if err := yaml.Unmarshal([]byte(text), &one.Content); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(text), &one.Content); err != nil {
 			return nil, fmt.Errorf("%w in\n%s", err, text)
 		}
 		if one.Content == nil {

@@ -14,8 +14,8 @@ using ms = std::chrono::milliseconds;
 
 // client-go reflector.go: about 0.22 requests a second against a dead server.
 constexpr ms first_backoff = 800ms, most_backoff = 30s, backoff_forgotten = 2min;
-// A server that starts again says "in a second" to everyone. Without a spread that grows, thousands of clients ask every 1.4 s
-// until it is up. With the most, it is asked again 1 to 7.4 s after it is back.
+// A server that starts again says "in a second" to everyone. Without a spread that grows, thousands of clients ask
+// every 1.4 s until it is up. With the most, it is asked again 1 to 7.4 s after it is back.
 constexpr ms most_spread = 6400ms;
 constexpr ms too_large_retry = 1s;   // the server waits up to 3 s by itself before it answers 504
 constexpr ms very_short_watch = 1s;  // closed sooner and without an event: something is wrong
@@ -41,7 +41,11 @@ bool answered(errc code) {
 }  // namespace
 
 watch_machine::watch_machine(const resource& type, watch_settings settings, std::function<double()> jitter)
-    : type_(type), settings_(std::move(settings)), jitter_(std::move(jitter)), spread_(first_backoff), backoff_(first_backoff) {}
+    : type_(type),
+      settings_(std::move(settings)),
+      jitter_(std::move(jitter)),
+      spread_(first_backoff),
+      backoff_(first_backoff) {}
 
 watch_step watch_machine::next(ms now) {
   watch_step step;

@@ -143,7 +143,7 @@ class watch_machine {
 
   std::optional<ms> not_before_;  // next request
   std::optional<ms> last_backoff_;
-  ms spread_, backoff_;           // the next: added to what Retry-After says; waited without one
+  ms spread_, backoff_;  // the next: added to what Retry-After says; waited without one
 
   std::string version_;
   bool synced_ = false;

@@ -1,5 +1,5 @@
-// What a scrape of the agent costs: pods and devices are put to cards, and the page is written. 64 cards with 115
-// containers each are some 40,000 series; 8 cards with one each are a usual node.
+// What a scrape of the agent costs: what each card uses is attributed to containers, and the page is written. 64 cards
+// with 99 containers each are some 40,000 series; 8 cards with one container each are a usual node.
 
 #include <benchmark/benchmark.h>
 

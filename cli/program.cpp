@@ -37,6 +37,10 @@ std::vector<CLI::App*> verbs_below(CLI::App& verb) {
   return verb.get_subcommands([](CLI::App*) { return true; });
 }
 
+bool takes_arguments(CLI::App& verb) {
+  return !verb.get_options([](const CLI::Option* option) { return option->get_positional(); }).empty();
+}
+
 /// How far the words of the command line name verbs, and what is wrong with the next one.
 struct command_path {
   std::string path = "quartermaster";
@@ -56,7 +60,7 @@ command_path path_of(CLI::App& app, const std::vector<std::string>& words) {
       continue;
     }
     // A verb that takes arguments next to its own verbs judges the word itself.
-    if (!verb->get_options([](const CLI::Option* option) { return option->get_positional(); }).empty()) return out;
+    if (takes_arguments(*verb)) return out;
     for (const auto* choice : shown_verbs(*verb)) out.problem += (out.problem.empty() ? "" : ", ") + choice->get_name();
     out.problem = "no verb '" + word + "'; there are " + out.problem;
     return out;
@@ -142,7 +146,7 @@ int run_program(const std::string& called, std::vector<std::string> words) {
     return app.exit(help);
   } catch (const CLI::RequiredError& missing) {
     auto& verb = last_verb(app);
-    const bool asks_for_verb = !verbs_below(verb).empty() && verb.get_subcommands().empty();
+    const bool asks_for_verb = !verbs_below(verb).empty() && verb.get_subcommands().empty() && !takes_arguments(verb);
     if (!asks_for_verb) return refuse(missing.what());
     std::cerr << "quartermaster: say what after `" << named.path << "`:\n" << list_of_verbs(verb);
     return 2;

@@ -1,6 +1,7 @@
 #pragma once
 // The thread that talks to NVML. It reads the inventory when it starts, every period, and when the driver's list of
-// cards changes; it waits for XIDs in between; and it starts NVML again when the driver was away. It decides nothing.
+// cards changes. Between two readings it waits for XIDs. It starts NVML again when the driver was away. It decides
+// nothing.
 
 #include <atomic>
 #include <chrono>
@@ -20,7 +21,7 @@ struct xid_event {
   std::uint64_t xid = 0;
 };
 
-/// What the thread has seen: one of these.
+/// What the thread has seen. Exactly one of these is set.
 struct sighting {
   std::optional<inventory> now;
   std::optional<xid_event> event;
@@ -29,11 +30,11 @@ struct sighting {
 };
 
 struct watcher_options {
-  std::string root = "/";                                 ///< where the node's file system is
+  std::string root = "/";                                 ///< where the node's file system is mounted
   std::string driver_cards = "/proc/driver/nvidia/gpus";  ///< the kernel module has a folder per card there
   std::chrono::milliseconds period{10'000};               ///< between two readings of everything
   std::chrono::milliseconds retry{1'000};                 ///< between two tries to start NVML
-  bool reads_usage = false;                               ///< every period, too
+  bool reads_usage = false;                               ///< also reads usage, every period
   std::string proc = "/proc";                             ///< where processes of the node are looked up
 };
 
@@ -45,8 +46,8 @@ class watcher {
   bool end_within(std::chrono::milliseconds time);
   /// Waits for the thread; at most for the NVML call that it is in.
   ~watcher() = default;
-  /// For how long the thread has been in one call into the driver; at most about a second where the driver answers. Any
-  /// thread may ask.
+  /// For how long the thread has been in one call into the driver; about a second at most while the driver answers. Any
+  /// thread may call this.
   std::chrono::milliseconds silence() const { return life_.age(); }
   watcher(const watcher&) = delete;
   watcher& operator=(const watcher&) = delete;
@@ -54,7 +55,7 @@ class watcher {
  private:
   void work(const std::stop_token& stop);
   void deliver_usage(const nvml_library& nvml);
-  /// Until NVML has to be started again. True: the driver has gone.
+  /// Reads and delivers until NVML has to be started again. True: the driver has gone.
   bool follow(const std::stop_token& stop, const nvml_library& nvml);
 
   watcher_options options_;

@@ -1,7 +1,7 @@
 #pragma once
-// Whose is what a card uses: from its processes, from what was given to containers, and from what the card says of
-// itself. The card's own value is the sum of all parts, to the last unit: it is divided up and never counted twice.
-// Pure.
+// How much of a card each container uses: from its processes, from what was given to containers, and from what the card
+// says of itself. The card's own value is the sum of all parts, to the last unit: it is divided up and never counted
+// twice. Pure.
 //
 //   1. A process counts for the container it runs in.
 //   2. Where no process can be seen, one container that alone holds the card has all of it. Where several hold it, what

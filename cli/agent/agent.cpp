@@ -89,7 +89,7 @@ constexpr std::string_view example =
     R"(Without --static-pod it reports the NVIDIA cards of this node to its AcceleratorNode (status.cards, status.driver and
 condition CardsHealthy): UUID, model, memory, NUMA node, links, MIG, and what is wrong with a card. The scheduler then
 gives out these cards by UUID, and none that is lost or has a fatal XID. Such a card is used again when its driver has
-been loaded again, the machine was started again, or someone has restored it. It writes when something has changed.
+been loaded again, the machine was started again, or someone has restored it. It writes only when something changes.
 
 What it would report, without a cluster:
   $ quartermaster agent --print
@@ -97,7 +97,7 @@ Use a card again after an XID, for example after its reset:
   $ kubectl annotate node NODE quartermaster.io/restore=GPU-...
 What it has reported:
   $ kubectl get anode NODE -o json | jq .status.cards
-Metrics of cards and of shares of cards (docs/agent.md has the names):
+Metrics of cards and of shares of cards (docs/metrics.md lists them):
   $ quartermaster agent --metrics-port 9402 --pod-resources /var/lib/kubelet/pod-resources/kubelet.sock
   $ curl -s localhost:9402/metrics | grep ^quartermaster_share_
 
@@ -116,9 +116,9 @@ After kubeadm upgrade has rewritten the files, this happens again. A scheduler-c
 since is left alone and reported. When the mode is another, both files get back the bytes they had.
 
 See how far each control-plane node is:
-  $ kubectl get configmap quartermaster-static-pod -n quartermaster -o json | jq '.data | map_values(fromjson)'
+  $ kubectl get configmap quartermaster-static-pod -n quartermaster -o json | jq '.data // {} | map_values(fromjson)'
   $ kubectl describe node NODE             # events SchedulerConfigApplied, -RolledBack, -Stopped
-Try one configuration that was rolled back again: delete record.json on that node.
+To try a configuration again that was rolled back, delete record.json on that node.
 No other file is written, and no symbolic link is followed. docs/scheduler-config.md)";
 
 }  // namespace
@@ -151,40 +151,59 @@ void add_agent(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand(
       "agent", "Run on a node: report its cards, or look after a control-plane node's kube-scheduler");
   auto options = std::make_shared<agent_options>();
+  constexpr auto for_cards = "Options for cards", with_static_pod = "Options with --static-pod";
   verb->add_flag("--static-pod", options->static_pod,
                  "Keep the extender in the configuration of this node's kube-scheduler, a static pod of kubeadm");
   const auto text = [verb](const char* flags, std::string& output, const char* variable, const char* help) {
     return verb->add_option(flags, output, help)->envname(variable)->capture_default_str();
   };
-  verb->add_flag("--print", options->print, "Print cards and checks of this machine as JSON, and end");
+  verb->add_flag("--print", options->print, "Print cards and checks of this machine as JSON, and end")
+      ->group(for_cards);
   text("--driver-root", options->cards.driver_root, "QUARTERMASTER_DRIVER_ROOT",
-       "Where the node's file system is mounted; the driver's library is looked for below it");
+       "Where the node's file system is mounted; the driver's library is looked for below it")
+      ->group(for_cards);
   text("--node-root", options->cards.node_root, "QUARTERMASTER_NODE_ROOT",
-       "Where the node's dev, etc, run and usr are mounted; preflight checks read them");
-  text("--node-name", options->node, "NODE_NAME", "This node");
+       "Where the node's dev, etc, run and usr are mounted; preflight checks read them")
+      ->group(for_cards);
+  text("--node-name", options->node, "NODE_NAME", "Name of this node's Node object");
   text("-n,--namespace", options->ns, "POD_NAMESPACE",
-       "The operator's: Lease, rows, Secret and Service; without it the namespace of the context");
-  text("--root", options->root, "QUARTERMASTER_ROOT", "Where the node's /etc/kubernetes is mounted");
+       "Namespace of the operator; without it the namespace of the context")
+      ->group(with_static_pod);
+  text("--root", options->root, "QUARTERMASTER_ROOT", "Where the node's /etc/kubernetes is mounted")
+      ->group(with_static_pod);
   text("--extender-url", options->extender_url, "QUARTERMASTER_EXTENDER_URL",
-       "https://HOST:PORT where kube-scheduler reaches the extender; without it the clusterIP of its Service");
+       "https://HOST:PORT where kube-scheduler reaches the extender; without it the clusterIP of its Service")
+      ->group(with_static_pod);
   const auto seconds = [verb](const char* flag, int& output, int most, const char* help) {
-    verb->add_option(flag, output, help)->check(CLI::Range(1, most))->capture_default_str();
+    return verb->add_option(flag, output, help)->check(CLI::Range(1, most))->capture_default_str();
   };
   seconds("--patience", options->patience_seconds, 3600,
-          "Seconds for a new kube-scheduler to work before both files are put back");
-  seconds("--settle", options->settle_seconds, 600, "Seconds it has to work without a break to count as working");
-  seconds("--look", options->look_seconds, 600, "Seconds that have to be looked on before files are put back");
-  seconds("--period", options->period_seconds, 10, "Seconds between two looks when nothing is under way");
+          "Seconds in which a new kube-scheduler has to work; otherwise both files are put back")
+      ->group(with_static_pod);
+  seconds("--settle", options->settle_seconds, 600, "Seconds that it has to work without a break")
+      ->group(with_static_pod);
+  seconds("--look", options->look_seconds, 600, "Seconds that the agent watches it at least before it puts files back")
+      ->group(with_static_pod);
+  seconds("--period", options->period_seconds, 10, "Seconds between two looks when nothing is under way")
+      ->group(with_static_pod);
   verb->add_option("--metrics-port", options->cards.metrics.port,
                    "Serve /metrics of cards and of what each container uses of them on this port; 0: do not")
       ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group(for_cards);
   text("--pod-resources", options->cards.metrics.pod_resources, "QUARTERMASTER_POD_RESOURCES",
-       "The kubelet's socket that says which container has which card (pod-resources/kubelet.sock); for metrics");
-  seconds("--card-period", options->cards.period_seconds, 600, "Seconds between two readings of all facts of cards");
-  seconds("--lease-duration", options->lease_seconds, 3600, "Seconds others wait for after our last renewal");
-  seconds("--renew-deadline", options->renew_seconds, 3600, "Seconds after which we stop when no renewal works");
-  seconds("--retry-period", options->retry_seconds, 3600, "Seconds between tries");
+       "The kubelet's socket that says which container has which card (pod-resources/kubelet.sock); for metrics")
+      ->group(for_cards);
+  seconds("--card-period", options->cards.period_seconds, 600, "Seconds between two readings of all facts of cards")
+      ->group(for_cards);
+  seconds("--lease-duration", options->lease_seconds, 3600,
+          "Seconds that other agents wait after our last renewal of the lease")
+      ->group(with_static_pod);
+  seconds("--renew-deadline", options->renew_seconds, 3600,
+          "Seconds without a renewal after which we stop; less than the duration")
+      ->group(with_static_pod);
+  seconds("--retry-period", options->retry_seconds, 3600, "Seconds between two tries to get or renew the lease")
+      ->group(with_static_pod);
   verb->add_option("--log-format", options->log_format, "text or json, on stderr")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

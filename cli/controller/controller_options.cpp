@@ -88,11 +88,12 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
     verb.add_option(flag, output, help)->check(CLI::Range(1, 3600))->capture_default_str();
   };
   seconds("--agent-grace", options.agent_grace_seconds,
-          "Seconds in which no agent for cards is Ready on a node, until the report of the node is called old");
-  seconds("--lease-duration", options.lease_seconds, "Seconds others wait for after our last renewal");
+          "Seconds without a Ready agent for cards on a node, after which the node's report is called old");
+  seconds("--lease-duration", options.lease_seconds,
+          "Seconds that the other replicas wait after our last renewal of the lease");
   seconds("--renew-deadline", options.renew_seconds,
-          "Seconds after which we stop when no renewal works; less than the duration");
-  seconds("--retry-period", options.retry_seconds, "Seconds between tries");
+          "Seconds without a renewal after which we stop; less than the duration");
+  seconds("--retry-period", options.retry_seconds, "Seconds between two tries to get or renew the lease");
 }
 
 }  // namespace cli

@@ -355,7 +355,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
       "pod", "Why a pod waits for cards and what smallest change would help, or which cards it has");
   auto flags = std::make_shared<options>();
   verb->add_option("pod", flags->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
-  verb->add_option("-n,--namespace", flags->ns, "Of the pod; without it: default");
+  verb->add_option("-n,--namespace", flags->ns, "Namespace of the pod; without it: default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
   verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");

@@ -11,11 +11,11 @@
 
 namespace cli {
 
-/// "NAME", "NAMESPACE/NAME" or "pod/NAME"; without a namespace the one given, then "default".
-/// @return what is wrong, for a person
+/// "NAME", "NAMESPACE/NAME" or "pod/NAME". The namespace in the text counts first, then `ns`, then "default".
+/// The error is for a person.
 std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns);
 
-/// Why a node takes no such pod at all, for a person: its own words where it is a matter of its mode. Empty: it might.
+/// Why a node takes no such pod at all, for a person. Where its mode is the reason, its own message. Empty: it might.
 std::string refusal_of(const quota::node_view& node, const reconcilers::extender::pod_request& request,
                        const placements& placements);
 
@@ -34,7 +34,7 @@ struct waiting_answer {
 };
 waiting_answer why_waiting(const placements& placements, const kube::pod& pod);
 
-/// What cannot be read does not count in the answer; the operator goes on with what it read before.
+/// Names limits of these namespaces on which the answer and the operator may differ.
 void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err);
 
 /// Exit code: 0 bound or would fit, 1 not there, 3 waits.

@@ -260,7 +260,7 @@ void add_simulate(CLI::App& app, int& rc) {
   verb->add_option("-f,--file", flags->file, "Pods and workloads in YAML or JSON; - is standard input")
       ->required()
       ->type_name("FILE");
-  verb->add_option("-n,--namespace", flags->ns, "Of what names none in the file; without it: default");
+  verb->add_option("-n,--namespace", flags->ns, "Namespace of objects that name none; without it: default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
   verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");

@@ -221,7 +221,7 @@ std::string audit_line(const audit& audit, language locale) {
   const auto mode =
       audit.enforcement.empty() ? std::string("nothing is enforced") : "enforcement: " + audit.enforcement;
   return "Audit (" + mode + "): " + count + " of " + all +
-         " pods would be refused if they were made now; they are never touched";
+         " pods would be refused if they were made now; running pods are left alone";
 }
 
 void print_audit(const audit& audit, language locale, std::ostream& out) {
@@ -405,7 +405,7 @@ void add_inspect(CLI::App& app, int& rc) {
   auto options = std::make_shared<inspect_options>();
   resources->alias("resource");
   add_answer_options(*resources, options->language, options->output);
-  resources->add_option("-n,--namespace", options->ns, "Of the declarations")->capture_default_str();
+  resources->add_option("-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
   add_cluster_options(*resources, options->cluster);
   resources->footer(std::string(example));
   resources->callback([options, &rc] { rc = run_inspect_resources(*options, std::cout, std::cerr); });

@@ -323,7 +323,7 @@ void add_lint(CLI::App& app, int& rc) {
       ->type_name("FILE");
   add_answer_options(*verb, options->language, options->output);
   verb->add_flag("--strict", options->strict, "Warnings count as errors");
-  verb->add_option("-n,--namespace", options->ns, "Of the declarations")->capture_default_str();
+  verb->add_option("-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
   verb->add_flag("--cluster", options->from_cluster,
                  "Add the declarations of the cluster, where those in files take the place of their namesakes, and "
                  "what its nodes offer and which drivers they have");
@@ -332,7 +332,7 @@ void add_lint(CLI::App& app, int& rc) {
   add_lint_scheduler(*verb, rc);
   verb->callback([verb, options, &rc] {
     if (!verb->get_subcommands().empty()) return;
-    if (options->files.empty()) throw CLI::RequiredError("files");
+    if (options->files.empty()) throw CLI::RequiredError("a file, or - for standard input,");
     rc = run_lint(*options, std::cin, std::cout, std::cerr);
   });
 }

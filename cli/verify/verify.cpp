@@ -313,7 +313,7 @@ void add_verify(CLI::App& app, int& rc) {
   verb->add_option("--allocate-scheduler", options->allocation.scheduler,
                    "By which the pod of --allocate is scheduled; without it the operator's own, or the cluster's")
       ->needs(allocate);
-  verb->add_option("--image", options->allocation.image, "Of the pod of --allocate: with sh and glibc")
+  verb->add_option("--image", options->allocation.image, "Image of the pod of --allocate; it must have sh and glibc")
       ->capture_default_str();
   auto seconds = std::make_shared<std::optional<int>>();
   verb->add_option("--timeout", *seconds, "Seconds the test pod may take; without it 120, and 30 for --scheduler")

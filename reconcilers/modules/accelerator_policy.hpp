@@ -20,13 +20,13 @@ namespace modules {
 class offer;
 }
 
-/// By name, as written; what is no text is its JSON.
+/// Settings by name. A value that is no string is kept as its JSON text.
 using settings_map = std::map<std::string, std::string, std::less<>>;
 
 /// Nodes of a module with settings of their own: those with the label quartermaster.io/node-set=<name>.
 struct node_set {
   std::string name;
-  settings_map settings;  ///< instead of the module's, one by one
+  settings_map settings;  ///< each replaces the module's setting of that name
   friend bool operator==(const node_set&, const node_set&) = default;
 };
 
@@ -43,7 +43,7 @@ struct module_spec {
   std::string runtime_class;  ///< RuntimeClass of the plugin's pods; the module's declarations name it, too
   std::string rollout;        ///< Always, WhenIdle, OnDelete; empty: as the module says
   std::string pull_secrets;   ///< array of {name}; the policy's, for every module
-  bool adopt = false;         ///< objects of others that bear one of our names are taken over
+  bool adopt = false;         ///< objects that others made under one of our names are taken over
   settings_map settings;
   std::vector<node_set> node_sets;
   std::string device;  ///< object; only a module of the policy's own has it

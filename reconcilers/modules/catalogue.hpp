@@ -23,15 +23,15 @@ namespace reconcilers::modules {
 /// What the objects of a module depend on besides the policy.
 struct facts {
   std::string ns;         ///< where they are made: the operator's own namespace
-  std::string own_image;  ///< of the operator, for plugins that are part of it
+  std::string own_image;  ///< the operator's image, for plugins that are part of it
   /// The AcceleratorPolicy that owns them, so that they go with it even when we are gone.
   std::string policy_name, policy_uid;
-  std::string image_registry = {};  ///< of images that the policy does not name; empty: that of each
+  std::string image_registry = {};  ///< for images that the policy does not name; empty: each keeps its own
   std::string module = {};          ///< whose objects are made; set by intents_of
   std::string node_set = {};        ///< for which node set; empty: for the nodes of none
 };
 
-/// What is known of a node by its labels (GPU Feature Discovery); what no label says is not held against it.
+/// What a module needs of a node, compared with its labels (GPU Feature Discovery). A missing label is no failure.
 struct node_needs {
   std::span<const std::string_view> architectures;
   int compute_capability = 0;  ///< 10 x major + minor, 0: any
@@ -40,7 +40,7 @@ struct node_needs {
   int containerd_below = 0;    ///< the tested image fails on this major version and on newer ones; 0: on none
 };
 
-/// What keeps pods on one card apart, and nothing stronger is ever said.
+/// What keeps pods on one card apart. It is never shown as stronger than it is.
 using quota::isolation;
 
 /// How a new version of the plugin comes to the nodes. Every DaemonSet is OnDelete and one driver (rollouts.hpp) goes
@@ -55,7 +55,7 @@ struct rollout {
   strategy method = strategy::always;
   std::int32_t min_ready_seconds = 0;
   std::string_view reason;
-  std::string_view source = {};  ///< where that is known from
+  std::string_view source = {};  ///< where the reason can be read
 };
 
 /// One thing of a module that a policy may set, in spec.modules.<name>.settings. Values are text.
@@ -65,14 +65,14 @@ struct setting {
     number,    ///< whole, `minimum` to `maximum`
     decimal,   ///< above 0, at most `maximum`
     word,      ///< one of `words`
-    words,     ///< some of `words`, by commas
+    words,     ///< some of `words`, separated by commas
     resource,  ///< name of an extended resource
     name,      ///< of a Kubernetes object
     text,      ///< anything in one line
   };
   std::string_view name;
   kind type = kind::text;
-  std::string_view fallback = {};  ///< without it
+  std::string_view fallback = {};  ///< its value where the policy has none
   std::span<const std::string_view> words = {};
   std::int64_t minimum = 0, maximum = 0;
 };
@@ -111,14 +111,14 @@ inline constexpr std::string_view mig_prefix = "nvidia.com/mig-";
 
 /// May the plugin of this module advertise that resource?
 bool advertises(const module_type& module, std::string_view resource);
-/// Does `name` begin as one of `module.prefixes`, and is none of `module.resources`?
+/// Does `name` begin with one of `module.prefixes` without being one of `module.resources`?
 bool has_prefix(const module_type& module, std::string_view name);
 
 /// The modules that are built in, in the order in which they are shown.
 std::span<const module_type> catalogue();
 /// Null for any other name.
 const module_type* find(std::string_view name);
-/// Who of them advertises this resource; null when none does.
+/// The module that advertises this resource; null when none does.
 const module_type* advertiser(std::string_view resource);
 /// "pgpu, vgpu and mps".
 std::string names_for_people();
@@ -174,8 +174,8 @@ struct intent {
   std::string module;
   std::string hash;     ///< of the whole intent; also in its annotation state.quartermaster.io/applied
   std::string body;     ///< JSON
-  bool adopt = false;   ///< take it over from someone else
-  bool yields = false;  ///< someone else's of that name is as good
+  bool adopt = false;   ///< take over an object of that name that someone else made
+  bool yields = false;  ///< an object of that name that someone else made is left as it is
 };
 
 /// The complete objects of one module, in the order they are applied. Throws invalid_policy, or

@@ -42,30 +42,30 @@ json row_before(const json& before, const module_row& row) {
   return json::object();
 }
 
-/// The image a module had before the one it has now, from what its status said last. One that never came to all nodes
-/// is nothing to go back to.
-std::string image_before(const json& was, const module_row& row) {
-  const auto image = was.value("image", ""), earlier = was.value("previousImage", "");
+/// The image a module had before its present one, from `previous`, the row of its last status. An image that never came
+/// to all nodes is skipped, because no one wants to go back to it.
+std::string image_before(const json& previous, const module_row& row) {
+  const auto image = previous.value("image", ""), earlier = previous.value("previousImage", "");
   if (image.empty() || row.image.empty() || image == row.image) return earlier;
-  const bool halfway = was.value("updated", 0) < was.value("desired", 0);
+  const bool halfway = previous.value("updated", 0) < previous.value("desired", 0);
   return halfway && !earlier.empty() && earlier != row.image ? earlier : image;
 }
 
-bool on(const module_row& row) { return row.enabled; }
-bool wrong(const module_row& row) { return !row.problem.empty(); }
-bool unfinished(const module_row& row) {
+bool is_on(const module_row& row) { return row.enabled; }
+bool has_problem(const module_row& row) { return !row.problem.empty(); }
+bool is_unfinished(const module_row& row) {
   return row.enabled && row.problem.empty() && !(row.applied && row.rolled_out);
 }
 
 json conditions_of(const json& before, std::initializer_list<std::pair<const char*, status_summary>> all,
                    std::int64_t generation, std::string_view now) {
   auto list = before.is_object() ? before.value("conditions", json::array()) : json::array();
-  for (const auto& [type, is] : all)
-    controller::set_condition(list, {type, is.status, is.reason, is.message, generation}, now);
+  for (const auto& [type, summary] : all)
+    controller::set_condition(list, {type, summary.status, summary.reason, summary.message, generation}, now);
   return list;
 }
 
-/// Since when it is so: another reason, version or configuration is a new beginning.
+/// The rows with the time since when each is as it is: another reason, version or configuration starts it again.
 json schedulers_of(const std::optional<std::vector<scheduler_row>>& rows, const json& before, std::string_view now) {
   const auto previous = before.is_object() ? before.value("schedulers", json::array()) : json::array();
   if (!rows) return previous;
@@ -74,10 +74,10 @@ json schedulers_of(const std::optional<std::vector<scheduler_row>>& rows, const 
     json object = {{"name", row.name},     {"mode", row.mode}, {"version", row.version}, {"checksum", row.checksum},
                    {"reason", row.reason}, {"since", now},     {"desired", row.desired}, {"ready", row.ready}};
     if (!row.message.empty()) object["message"] = row.message;
-    for (const auto& was : previous) {
-      const auto same = [&](const char* key) { return object.at(key) == was.value(key, ""); };
-      if (was.is_object() && same("name") && same("reason") && same("version") && same("checksum"))
-        object["since"] = was.value("since", std::string(now));
+    for (const auto& entry : previous) {
+      const auto same = [&](const char* key) { return object.at(key) == entry.value(key, ""); };
+      if (entry.is_object() && same("name") && same("reason") && same("version") && same("checksum"))
+        object["since"] = entry.value("since", std::string(now));
     }
     out.push_back(std::move(object));
   }
@@ -89,23 +89,23 @@ json schedulers_of(const std::optional<std::vector<scheduler_row>>& rows, const 
 json policy_status(const std::vector<module_row>& rows, const accelerator_policy& policy, const json& before,
                    std::string_view now, const std::vector<controller::condition>& further,
                    const std::optional<std::vector<scheduler_row>>& schedulers) {
-  const auto summary = joined(rows, progress, on, ", ");
-  const auto bad = std::ranges::find_if(rows, wrong);
-  const auto slow = std::ranges::find_if(rows, unfinished);
+  const auto summary = joined(rows, progress, is_on, ", ");
+  const auto bad = std::ranges::find_if(rows, has_problem);
+  const auto slow = std::ranges::find_if(rows, is_unfinished);
   const auto describe = [](const module_row& row) { return std::string(row.name) + ": " + row.message; };
   const status_summary degraded = bad != rows.end()
-                                      ? status_summary{"True", bad->problem, joined(rows, describe, wrong, "; ")}
+                                      ? status_summary{"True", bad->problem, joined(rows, describe, has_problem, "; ")}
                                       : status_summary{"False", "AsExpected", ""};
   status_summary progressing =
       slow != rows.end() ? status_summary{"True", "RollingOut",
-                                          "ready of desired: " + joined(rows, progress_of_rollout, unfinished, ", ")}
+                                          "ready of desired: " + joined(rows, progress_of_rollout, is_unfinished, ", ")}
                          : status_summary{"False", "AsExpected", ""};
   status_summary ready{"True", "RolledOut", summary};
   if (bad != rows.end())
     ready = {"False", bad->problem, degraded.message};
   else if (slow != rows.end())
     ready = {"False", "RollingOut", progressing.message};
-  else if (std::ranges::none_of(rows, on))
+  else if (std::ranges::none_of(rows, is_on))
     ready = {"True", "NothingEnabled", "no module is on"};
   if (policy.removing) {
     std::int32_t left = 0;
@@ -134,13 +134,13 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
   auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
                                   policy.generation, now);
   for (const auto& entry : further) controller::set_condition(conditions, entry, now);
-  // Without the extender no one withdraws a card or holds one back, and runtimes are fixed where the policy says so.
+  // These two are only there while their part runs: the extender, and the fixing of runtimes that the policy asks for.
   for (const auto type : {extender::withdrawals_held_back, container_runtime::runtimes_fixed})
     if (std::ranges::find(further, type, &controller::condition::type) == further.end())
       controller::remove_condition(conditions, type);
-  const bool said_of_schedulers =
+  const bool has_scheduler_condition =
       std::ranges::find(further, scheduler_ready, &controller::condition::type) != further.end();
-  if (schedulers && !said_of_schedulers) controller::remove_condition(conditions, scheduler_ready);
+  if (schedulers && !has_scheduler_condition) controller::remove_condition(conditions, scheduler_ready);
   return {{"observedGeneration", policy.generation},
           {"summary", summary.empty() ? "none" : summary},
           {"modules", std::move(modules)},
@@ -149,10 +149,11 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
 }
 
 json ignored_status(std::int64_t generation, const json& before, std::string_view now) {
-  const status_summary is{
+  const status_summary ignored{
       "False", "Ignored",
       "only the AcceleratorPolicy named " + std::string(api::names::policy) + " counts; this one has no effect"};
-  return {{"observedGeneration", generation}, {"conditions", conditions_of(before, {{"Ready", is}}, generation, now)}};
+  return {{"observedGeneration", generation},
+          {"conditions", conditions_of(before, {{"Ready", ignored}}, generation, now)}};
 }
 
 }  // namespace reconcilers

@@ -15,14 +15,14 @@ clusters=${QUARTERMASTER_CLUSTERS:-${XDG_STATE_HOME:-$HOME/.local/state}/quarter
 
 usage() {
   cat <<EOF
-Usage: cluster.sh VERB [--name NAME] ...              (NAME: "default" when not given)
+usage: ./dev cluster VERB [--name NAME] ...           (NAME: "default" when not given)
 
   up        start a cluster; the last line on stdout is the path of its admin kubeconfig
               [--k8s ${k8s_minors[0]}|${k8s_minors[1]}] [--port P] [--nodes N] [--no-kwok] [--no-scheduler]
               [--apiserver-arg=ARG]... [--kcm-arg=ARG]... [--real-nodes N | --real-node]
   down      stop it and delete its folder                        [--all, with QUARTERMASTER_CLUSTERS]
   status    what runs, on which ports, with how much memory; of every cluster when no name is given
-  env       print 'export KUBECONFIG=... PATH=...' for a shell: eval "\$(cluster.sh env)"
+  env       print 'export KUBECONFIG=... PATH=...' for a shell: eval "\$(./dev cluster env)"
   restart   restart one component with the same arguments        COMPONENT [--signal TERM|KILL|...]
   stop, start  the two halves of restart                         COMPONENT [--signal ...]
   logs      the last lines of its logs                           [COMPONENT] [--lines N] [--follow]
@@ -47,8 +47,8 @@ EOF
 }
 
 say() { echo "cluster: $*" >&2; }
-die() { echo "cluster.sh: $1" >&2; exit "${2:-1}"; }
-wrong() { die "$1 (try --help)" 2; }
+die() { echo "cluster: $1" >&2; exit "${2:-1}"; }
+wrong() { die "$1 (see ./dev cluster --help)" 2; }
 
 # ---- arguments ----
 
@@ -57,7 +57,7 @@ verb=$1; shift
 case $verb in
   up|down|status|env|restart|stop|start|logs|sa-kubeconfig|node-check|node-exec|node-image|node-freeze|node-thaw|node-forward) ;;
   -h|--help|help) usage; exit 0 ;;
-  *) wrong "unknown verb '$verb'" ;;
+  *) wrong "unknown verb '$verb'; there are up, down, status, env, restart, stop, start, logs, sa-kubeconfig and node-..." ;;
 esac
 
 name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_nodes= node= apiserver_args=() kcm_args=() all= component= signal=TERM
@@ -267,7 +267,7 @@ await_default_account() {
 
 make_real_nodes() {
   local i
-  say "making $real_nodes real nodes"
+  say "making real nodes: $real_nodes"
   write_network_files; start_network
   for ((i = 1; i <= real_nodes; i++)); do write_node_files $i; done
   # shellcheck disable=SC2046  # numbers

@@ -100,6 +100,20 @@ void silence_log() {
   if (nowhere >= 0) controller::log::configure(controller::log::format::text, controller::log::level::error, nowhere);
 }
 
+/// CLI11 takes the next word as the value of "--image=". An empty value that is a word of its own stays empty.
+std::vector<std::string> with_empty_values(std::vector<std::string> words) {
+  std::vector<std::string> out;
+  bool has_flags = true;
+  for (auto& word : words) {
+    has_flags = has_flags && word != "--";
+    const bool is_empty = has_flags && word.starts_with("--") && word.find('=') + 1 == word.size();
+    if (is_empty) word.pop_back();
+    out.push_back(std::move(word));
+    if (is_empty) out.emplace_back();
+  }
+  return out;
+}
+
 bool runs_for_long(const std::vector<std::string>& words) {
   return !words.empty() && (words[0] == "controller" || words[0] == "agent" || words[0] == "console");
 }
@@ -139,6 +153,7 @@ int run_program(const std::string& called, std::vector<std::string> words) {
     }
     words = std::move(*whole);
   }
+  words = with_empty_values(std::move(words));
   try {
     std::ranges::reverse(words);  // CLI11 takes them last first
     app.parse(std::move(words));

@@ -58,6 +58,9 @@ std::vector<api::other_card> other_cards(const machine_facts& node) {
     out.push_back(std::move(card));
   }
   std::ranges::sort(out, {}, &api::other_card::bus_id);
+  // The API server refuses a list with one address twice, and with it the whole report.
+  const auto [rest, end] = std::ranges::unique(out, {}, &api::other_card::bus_id);
+  out.erase(rest, end);
   return out;
 }
 

@@ -67,6 +67,12 @@ fix_step wait(std::string message, std::chrono::seconds time) {
   return out;
 }
 
+/// Of the patience since `begin`. Clocks differ and are set: a time that is far ahead says nothing, and is over.
+std::chrono::seconds time_left(const fix_state& state, std::int64_t begin) {
+  const auto left = fix_patience - std::chrono::seconds(state.wall - begin);
+  return left > 2 * fix_patience ? 0s : left;
+}
+
 fix_step step_of_pod(const fix_state& state, const fix_pod& pod, const std::string& summary) {
   if (!pod.is_ours)
     return state.is_wanted ? halted("pod " + pod.key.to_string() +
@@ -74,10 +80,16 @@ fix_step step_of_pod(const fix_state& state, const fix_pod& pod, const std::stri
                                     "delete it, and the operator goes on")
                            : fix_step();
   const auto under_way = summary + "; node " + pod.node + " is under way";
-  if (pod.is_deleting) return wait(under_way, 5s);
+  if (pod.is_deleting) {
+    if (time_left(state, pod.created) > 0s) return wait(under_way, 5s);
+    return halted("node " + pod.node + ": pod " + pod.key.to_string() +
+                  " is being deleted, and the kubelet does not confirm it; start the node, or go on without it: "
+                  "kubectl delete pod --force -n " +
+                  pod.key.ns + " " + pod.key.name);
+  }
   const bool is_stale = !state.is_wanted || pod.wish != state.wish;
   if (!pod.has_succeeded && !pod.has_failed) {
-    const auto left = fix_patience - std::chrono::seconds(state.wall - pod.created);
+    const auto left = time_left(state, pod.created);
     if (left > 0s) return wait(under_way, left);
     if (is_stale) return removal(under_way);
     return halted("node " + pod.node + ": pod " + pod.key.to_string() + " has not ended within " +
@@ -93,7 +105,7 @@ fix_step step_of_pod(const fix_state& state, const fix_pod& pod, const std::stri
   const auto node = std::ranges::find(state.nodes, pod.node, &fix_candidate::name);
   if (is_stale || node == state.nodes.end() || !is_unfit(*node)) return removal(under_way);
   if (pod.has_failed) return halted("node " + pod.node + ": " + pod.answer + retry_hint(pod));
-  const auto left = fix_patience - std::chrono::seconds(state.wall - pod.recorded);
+  const auto left = time_left(state, pod.recorded);
   if (left > 0s) return wait(under_way, left);
   return halted("node " + pod.node + ": fix-runtime ended well (" + pod.answer +
                 "), and the agent still reports default_runtime as " + node->default_runtime + retry_hint(pod));

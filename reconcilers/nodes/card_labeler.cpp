@@ -29,8 +29,8 @@ json body_of(const kube::node& node, const label_values& labels, const std::stri
 }
 
 /// The API server names each field of a conflict, as .metadata.labels.KEY.
-bool names_label(std::string_view message, std::string_view key) {
-  const auto field = ".metadata.labels." + std::string(key);
+bool names_field(std::string_view message, std::string_view part, std::string_view key) {
+  const auto field = ".metadata." + std::string(part) + "." + std::string(key);
   for (auto begin = message.find(field); begin != std::string_view::npos; begin = message.find(field, begin + 1)) {
     const auto rest = message.substr(begin + field.size());
     if (rest.empty() || std::string_view(" ,").contains(rest.front())) return true;
@@ -68,18 +68,22 @@ kube::task<void> write_card_labels(kube::client& client, kube::node node, label_
       co_return kube::result<void>();
     if (!answer) co_return std::unexpected(std::move(answer.error()));
   }
-  const auto options = as_owner(card_labels_owner);
+  auto options = as_owner(card_labels_owner);
   for (;;) {
-    const auto body = body_of(node, step.labels, step.record);
+    auto body = body_of(node, step.labels, step.record);
+    if (options.force) body["metadata"]["resourceVersion"] = std::to_string(node.resource_version);
     auto answer = co_await client.apply(kube::resources::nodes, key, body, options);
     if (answer) co_return kube::result<void>();
     if (is_overtaken(answer.error())) co_return kube::result<void>();
+    if (answer.error().code != kube::errc::conflict) co_return std::unexpected(std::move(answer.error()));
+    const auto& message = answer.error().message;
     const auto dropped =
-        answer.error().code == kube::errc::conflict
-            ? std::erase_if(step.labels,
-                            [&](const auto& label) { return names_label(answer.error().message, label.first); })
-            : 0;
-    if (dropped == 0) co_return std::unexpected(std::move(answer.error()));
+        std::erase_if(step.labels, [&](const auto& label) { return names_field(message, "labels", label.first); });
+    // The record is ours, also where someone else wrote it last. The conflict named the labels of others, and the node
+    // is as it was then: nothing else is taken from anyone.
+    const bool takes_record = !options.force && names_field(message, "annotations", card_labels_annotation);
+    if (dropped == 0 && !takes_record) co_return std::unexpected(std::move(answer.error()));
+    options.force = options.force || takes_record;
     step.record = record_of(step.labels, step.withheld);
   }
 }

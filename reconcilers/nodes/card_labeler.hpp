@@ -1,7 +1,8 @@
 #pragma once
 // Keeps the labels of card_labels.hpp on nodes, where spec.cardLabels of the policy asks for them. They are written by
 // server-side apply with a field owner of their own and without force: a conflict means that the label is someone
-// else's. The UID in the request keeps it from making a Node. Keys are node names.
+// else's. Only the annotation is taken back from someone who wrote it. The UID in the request keeps it from making a
+// Node. Keys are node names.
 
 #include <string_view>
 #include <vector>

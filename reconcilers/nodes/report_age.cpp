@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "text/text.hpp"
 
 namespace reconcilers {
 namespace {
@@ -69,7 +70,9 @@ std::string report_age::message_of(const std::string& node, const sight& sight) 
   const auto* pod = match == pods_.end() ? nullptr : stores_.pods.find(*match->second.begin());
   auto out = "no agent has run on this node since " + sight.began + (sight.is_first ? " or earlier" : "") +
              ": cards, driver and checks are what it reported last, and sick cards stay out of use";
-  if (pod) out += "; pod " + pod->key.to_string() + " is not Ready" + (pod->reason.empty() ? "" : ": " + pod->reason);
+  if (pod)
+    out += "; pod " + pod->key.to_string() + " is not Ready" +
+           (pod->reason.empty() ? "" : ": " + text::shown(pod->reason));
   return out + ". See kubectl get pods -n " + settings_.ns + " -l " + std::string(name_label) + "=" +
          std::string(agent_name) + " --field-selector spec.nodeName=" + node +
          "; where no agent is wanted any more, kubectl delete anode " + node + " removes the report.";

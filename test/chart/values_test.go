@@ -197,6 +197,16 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"{mps_enable: false, policy: {modules: {mps: {enabled: true}}}}":          "mps_enable is false, but policy.modules.mps.enabled is true; allowed: the same in both; set one of them",
 		"metrics: {service: false, serviceMonitor: {enabled: true}}":              "metrics.serviceMonitor.enabled is true, but metrics.service is false",
 		"metrics: {podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}": "metrics.serviceMonitor.enabled and metrics.podMonitor.enabled are both true",
+		"agent: {runtimeClassName: \"a: b\"}":                                     "at '/agent/runtimeClassName': 'a: b' does not match pattern",
+		"agent: {driverRoot: \"/a: b\"}":                                          "at '/agent/driverRoot': '/a: b' does not match pattern",
+		"agent: {metrics: {port: 9402, podResources: \"/a: b/pod-resources\"}}":   "at '/agent/metrics/podResources': '/a: b/pod-resources' does not match pattern",
+		"monitoring: {prometheus: {install: true, tag: null}}":                    "at '/monitoring/prometheus': missing property 'tag'",
+		"monitoring: {prometheus: {install: true, tag: \"#x\"}}":                  "at '/monitoring/prometheus/tag': '#x' does not match pattern",
+		"monitoring: {prometheus: {install: true, repository: \"a: b\"}}":         "at '/monitoring/prometheus/repository': 'a: b' does not match pattern",
+		"monitoring: {prometheus: {install: true, storageClass: \"a: b\"}}":       "at '/monitoring/prometheus/storageClass': 'a: b' does not match pattern",
+		"monitoring: {prometheus: {install: true, storage: 0Gi}}":                 "at '/monitoring/prometheus/storage': '0Gi' does not match pattern",
+		"monitoring: {prometheus: {install: true, retention: 0d}}":                "at '/monitoring/prometheus/retention': '0d' does not match pattern",
+		"monitoring: {prometheus: {install: true, retention: 300y}}":              "at '/monitoring/prometheus/retention': '300y' does not match pattern",
 	})
 }
 

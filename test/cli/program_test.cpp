@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "controller/log.hpp"
@@ -55,6 +57,18 @@ TEST(program, what_is_too_much_is_said_as_it_was_typed) {
   EXPECT_THAT(got.err, HasSubstr("it does not take: --colour"));
   EXPECT_THAT(got.err, Not(HasSubstr("red --colour")));
   EXPECT_THAT(call({"inspect", "cards"}).err, HasSubstr("no verb 'cards'; there are "));
+}
+
+TEST(program, an_empty_value_does_not_take_the_next_flag) {
+  const auto got = call({"controller", "--image=", "--log-level", "loud"});
+  EXPECT_EQ(got.rc, 2);
+  EXPECT_THAT(got.err, HasSubstr("--log-level: loud not in"));
+  EXPECT_THAT(call({"controller", "--agent-grace=", "--context=a"}).err,
+              HasSubstr("--agent-grace: Value  not in range"));
+  const auto file = std::filesystem::temp_directory_path() / ("qm-empty-" + std::to_string(::getpid()));
+  std::ofstream(file) << "image=\nlog-level=loud\n";
+  EXPECT_THAT(call({"controller", "--config", file.string()}).err, HasSubstr("--log-level: loud not in"));
+  std::filesystem::remove(file);
 }
 
 TEST(program, what_is_missing_is_still_named) {

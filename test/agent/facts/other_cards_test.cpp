@@ -50,6 +50,17 @@ TEST(other_cards, S27_of_each_vendor_are_listed_with_address_and_numbers) {
   EXPECT_EQ(cards[10].numa, -1);
 }
 
+TEST(other_cards, with_the_same_address_are_one) {
+  machine_facts node;
+  pci_device device;
+  device.address = std::string(40, '0');  // more than AcceleratorNode has room for
+  device.vendor = 0x1002;
+  device.class_code = 0x120000;
+  node.pci = std::vector(2, device);
+  node.pci->back().address += "1";
+  EXPECT_THAT(other_cards(node), testing::SizeIs(1));
+}
+
 TEST(other_cards, are_neither_screens_nor_network_nor_nvidias) {
   const tree node;
   node.pci("pci0000:00", "0000:00:02.0", "0x8086", "0x4680", "0x030000", "i915");       // of the processor

@@ -124,6 +124,33 @@ TEST(fix_step, halts_on_a_pod_that_does_not_end) {
   EXPECT_EQ(next_fix_step(state).type, kind::remove);
 }
 
+TEST(fix_step, names_a_node_that_does_not_confirm_that_its_pod_is_deleted) {
+  auto state = wanted({unfit("gpu-1"), unfit("gpu-2")});
+  state.pod = pod_on("gpu-1");
+  state.pod->is_deleting = true;
+  state.wall = noon + 599;
+  EXPECT_EQ(next_fix_step(state).type, kind::wait);
+  state.wall = noon + 600;
+  const auto step = next_fix_step(state);
+  EXPECT_EQ(step.type, kind::halted);
+  EXPECT_THAT(step.message,
+              AllOf(StartsWith("node gpu-1: pod quartermaster/quartermaster-fix-runtime is being deleted"),
+                    HasSubstr("kubectl delete pod --force -n quartermaster quartermaster-fix-runtime")));
+}
+
+TEST(fix_step, a_clock_that_was_set_back_does_not_wait_for_years) {
+  auto state = wanted({unfit("gpu-1"), unfit("gpu-2")});
+  state.pod = pod_on("gpu-1");
+  state.wall = noon - 30;
+  EXPECT_EQ(next_fix_step(state).again_in, std::chrono::seconds(630)) << "the clocks of two machines";
+  state.wall = noon - 31'536'000;
+  EXPECT_EQ(next_fix_step(state).type, kind::halted);
+  state.pod = ended("gpu-1", true, "wrote it");
+  EXPECT_EQ(next_fix_step(state).type, kind::halted);
+  state.nodes[0].default_runtime = "ok";
+  EXPECT_EQ(next_fix_step(state).type, kind::remove) << "the agent has seen it";
+}
+
 TEST(fix_step, records_an_answer_before_anything_else) {
   auto state = wanted({unfit("gpu-1")});
   state.pod = pod_on("gpu-1");

@@ -39,8 +39,16 @@ struct applied_node {
     owners.erase(".metadata.labels." + label);
     ++version;
   }
-  kube::response apply(const std::string& owner, const json& metadata) {
+  /// `kubectl annotate` of our record.
+  void forge(const std::string& record) {
+    annotations[std::string(card_labels_annotation)] = record;
+    owners[".metadata.annotations." + std::string(card_labels_annotation)] = {"kubectl-annotate"};
+    ++version;
+  }
+  kube::response apply(const std::string& owner, const json& metadata, bool force = false) {
     if (metadata.value("uid", "") != uid) return recording_transport::refused(409, "Conflict", "uid mismatch");
+    if (metadata.value("resourceVersion", std::to_string(version)) != std::to_string(version))
+      return recording_transport::refused(409, "Conflict", "the object has been modified");
     const auto before = std::pair(labels, annotations);
     std::string conflicts;
     for (const auto* part : {"labels", "annotations"})
@@ -49,6 +57,7 @@ struct applied_node {
         const auto field = std::string(".metadata.") + part + "." + name;
         const auto match = held.find(name);
         const bool differs = match != held.end() && match->second != value.get<std::string>();
+        if (differs && force) owners[field] = {owner};
         for (const auto& other : owners[field])
           if (differs && other != owner) conflicts += " " + field;
       }
@@ -76,6 +85,7 @@ struct applied_node {
 class labeling : public testing::Test {
  public:
   applied_node server;
+  bool may_force = false;
   recording_transport transport;
   kube::client client{transport};
   controller::store<kube::node> nodes;
@@ -87,11 +97,12 @@ class labeling : public testing::Test {
     nodes.begin(), nodes.commit(), reports.begin(), reports.commit(), policies.begin(), policies.commit();
     transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
       EXPECT_TRUE(request.target.starts_with("/api/v1/nodes/gpu-1?")) << request.target;
-      EXPECT_FALSE(request.target.contains("force=true")) << request.target;
+      const bool force = request.target.contains("force=true");
+      EXPECT_LE(force, may_force) << request.target;
       const std::string mark = "fieldManager=";
       auto owner = request.target.substr(request.target.find(mark) + mark.size());
       owner.resize(std::min(owner.find('&'), owner.size()));
-      return server.apply(owner, json::parse(request.body)["metadata"]);
+      return server.apply(owner, json::parse(request.body)["metadata"], force);
     };
     ask({"GPUFeatureDiscovery"});
     report(2);
@@ -262,9 +273,46 @@ TEST_F(labeling, what_cannot_be_written_is_an_error) {
   show();
   EXPECT_FALSE(run(subject.reconcile(key)));
   transport.answer = [](const kube::request&) -> kube::result<kube::response> {
-    return recording_transport::refused(409, "Conflict", "metadata.annotations." + std::string(card_labels_annotation));
+    return recording_transport::refused(409, "Conflict",
+                                        ".metadata.annotations." + std::string(card_labels_annotation));
   };
-  EXPECT_FALSE(run(subject.reconcile(key))) << "someone else wrote our record";
+  const auto sent = transport.sent.size();
+  EXPECT_FALSE(run(subject.reconcile(key)));
+  EXPECT_THAT(transport.sent, SizeIs(sent + 2)) << "it is taken back once, not again and again";
+}
+
+TEST_F(labeling, takes_its_record_back_from_someone_who_wrote_it) {
+  may_force = true;
+  for (const auto* record : {"x", "nvidia.com/gpu.count=7,nvidia.com/gpu.product=chosen-by-hand", ",,=,=="}) {
+    server.set(product, "chosen-by-hand");
+    server.forge(record);
+    for (int i = 0; i < 4; ++i) turn();
+    EXPECT_THAT(server.labels, ElementsAre(Pair(count, "2"), Pair(memory, "15360"), Pair(product, "chosen-by-hand")))
+        << record;
+    EXPECT_EQ(server.annotations[std::string(card_labels_annotation)],
+              "nvidia.com/gpu.count=2,nvidia.com/gpu.memory=15360");
+    const auto sent = transport.sent.size();
+    turn();
+    EXPECT_THAT(transport.sent, SizeIs(sent));
+  }
+  may_force = false;
+  ask({});
+  turn();
+  EXPECT_THAT(server.labels, ElementsAre(Pair(product, "chosen-by-hand")));
+  EXPECT_THAT(server.annotations, IsEmpty());
+}
+
+TEST_F(labeling, takes_no_label_with_its_record) {
+  may_force = true;
+  turn();
+  show();
+  server.forge("x");
+  server.set(product, "just now");  // the store does not have either yet
+  report(3);
+  EXPECT_FALSE(run(subject.reconcile(key))) << "the node has changed";
+  EXPECT_EQ(server.labels[product], "just now");
+  for (int i = 0; i < 4; ++i) turn();
+  EXPECT_THAT(server.labels, ElementsAre(Pair(count, "3"), Pair(memory, "15360"), Pair(product, "just now")));
 }
 
 /// The words of Kubernetes 1.36.

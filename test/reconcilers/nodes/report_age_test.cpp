@@ -150,6 +150,19 @@ TEST_F(ageing, names_a_pod_that_is_not_ready) {
                              HasSubstr("; pod quartermaster/agent-gpu-1 is not Ready: ImagePullBackOff. See ")));
 }
 
+/// A kubelet writes what it wants there, and the API server refuses a condition that is too long.
+TEST_F(ageing, shows_a_reason_without_its_tricks) {
+  auto pod = agent("gpu-1", false);
+  pod.reason = "a\nb\u202e" + std::string(100'000, 'x');
+  pods.put(pod);
+  turn();
+  now += 300s;
+  turn();
+  const auto message = condition()["message"].get<std::string>();
+  EXPECT_THAT(message, HasSubstr(" is not Ready: a b\\u{202E}"));
+  EXPECT_LT(message.size(), 1'000U);
+}
+
 TEST_F(ageing, a_pod_that_crashes_again_and_again_is_not_back) {
   turn();
   now += 300s;

@@ -283,7 +283,7 @@ TEST_F(labeling, what_cannot_be_written_is_an_error) {
 
 TEST_F(labeling, takes_its_record_back_from_someone_who_wrote_it) {
   may_force = true;
-  for (const auto* record : {"x", "nvidia.com/gpu.count=7,nvidia.com/gpu.product=chosen-by-hand", ",,=,=="}) {
+  for (const auto* record : {"x", ",,=,=="}) {
     server.set(product, "chosen-by-hand");
     server.forge(record);
     for (int i = 0; i < 4; ++i) turn();
@@ -300,6 +300,16 @@ TEST_F(labeling, takes_its_record_back_from_someone_who_wrote_it) {
   turn();
   EXPECT_THAT(server.labels, ElementsAre(Pair(product, "chosen-by-hand")));
   EXPECT_THAT(server.annotations, IsEmpty());
+}
+
+/// A person who may write the record may remove the label, too.
+TEST_F(labeling, a_label_that_a_wrong_record_names_counts_as_removed) {
+  may_force = true;
+  turn();
+  server.set(product, "chosen-by-hand");
+  server.forge("nvidia.com/gpu.count=7,nvidia.com/gpu.product=chosen-by-hand");
+  for (int i = 0; i < 4; ++i) turn();
+  EXPECT_THAT(server.labels, ElementsAre(Pair(memory, "15360"), Pair(product, "chosen-by-hand")));
 }
 
 TEST_F(labeling, takes_no_label_with_its_record) {

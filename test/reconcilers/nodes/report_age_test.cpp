@@ -159,7 +159,7 @@ TEST_F(ageing, shows_a_reason_without_its_tricks) {
   now += 300s;
   turn();
   const auto message = condition()["message"].get<std::string>();
-  EXPECT_THAT(message, HasSubstr(" is not Ready: a b\\u{202E}"));
+  EXPECT_THAT(message, HasSubstr(" is not Ready: a b\\u{202e}"));
   EXPECT_LT(message.size(), 1'000U);
 }
 

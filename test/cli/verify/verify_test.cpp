@@ -279,7 +279,8 @@ TEST(verify_verb, S4_what_is_wrong_comes_with_what_to_do) {
   EXPECT_EQ(all.at("problems"), 2);
   EXPECT_EQ(all.at("nodes").at(0).at("problems"), 1);
   EXPECT_EQ(all.at("cluster").back().at("code"), "leader_missing");
-  EXPECT_THAT(all.at("cluster").back().at("remedy").at("zh").get<std::string>(), HasSubstr("请启动 Operator"));
+  EXPECT_THAT(all.at("cluster").back().at("remedy").at("zh").get<std::string>(),
+              HasSubstr("请查找：kubectl get deploy quartermaster -A"));
 }
 
 TEST(verify_verb, S1_checks_of_the_agent_are_shown_as_it_judged_them) {

@@ -1,0 +1,164 @@
+#pragma once
+// The time of cards: who held how much of which card from when to when, and what the rest of each card was meanwhile.
+// docs/decisions/014 has the rules. A timeline of whole seconds is kept until it is settled; settling a stretch of time
+// is a pure sum over the timeline, so the same stretch settled twice gives the same numbers. No clock: times are the
+// caller's, seconds since 1970. One thread.
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace quota {
+
+using seconds = std::int64_t;  ///< since 1970, UTC
+
+/// Compute and memory, times seconds. A card has 100 cores.
+struct card_time {
+  std::int64_t core_seconds = 0;
+  std::int64_t memory_mib_seconds = 0;
+
+  card_time& operator+=(const card_time& more) {
+    core_seconds += more.core_seconds;
+    memory_mib_seconds += more.memory_mib_seconds;
+    return *this;
+  }
+  bool zero() const { return core_seconds == 0 && memory_mib_seconds == 0; }
+  friend bool operator==(const card_time&, const card_time&) = default;
+};
+inline card_time operator+(card_time a, const card_time& b) { return a += b; }
+inline card_time operator-(const card_time& a, const card_time& b) {
+  return {a.core_seconds - b.core_seconds, a.memory_mib_seconds - b.memory_mib_seconds};
+}
+
+/// What a bill is grouped by, within a namespace.
+struct usage_key {
+  std::string model;         ///< of the card; the resource key where it is only counted
+  std::string mode;          ///< pGPU, vGPU, MPS, MIG, device
+  std::string organization;  ///< empty: none
+  std::int32_t priority = 0;
+
+  friend auto operator<=>(const usage_key&, const usage_key&) = default;
+};
+using usage_rows = std::map<usage_key, card_time>;
+/// Adds, and keeps at most `max_usage_rows`: what is a row too many goes to the row that is `other` in all keys.
+void add(usage_rows& rows, const usage_key& key, const card_time& time);
+inline constexpr std::size_t max_usage_rows = 256;
+
+/// All cards of a model: parts + idle + unhealthy + unattributed = capacity + beyond.
+struct model_time {
+  card_time capacity, parts, idle, unhealthy, unattributed, beyond;
+
+  model_time& operator+=(const model_time& more);
+  bool adds_up() const {
+    return parts + idle + unhealthy + unattributed == capacity + beyond;
+  }
+  friend bool operator==(const model_time&, const model_time&) = default;
+};
+using model_rows = std::map<std::string, model_time, std::less<>>;
+
+/// A part of a card. Cards are found by a name that no other card has (UUID, or node and resource key).
+struct usage_part {
+  std::string card;
+  std::string mode;
+  std::int64_t cores = 0;  ///< 100 a card
+  std::int64_t memory_mib = 0;
+
+  friend bool operator==(const usage_part&, const usage_part&) = default;
+};
+
+/// What a pod holds, and for whom.
+struct usage_holder {
+  std::string name_space;
+  std::string organization;
+  std::int32_t priority = 0;
+  std::vector<usage_part> parts;
+
+  friend bool operator==(const usage_holder&, const usage_holder&) = default;
+};
+
+/// A card as it is from some time on.
+struct usage_card {
+  std::string model;
+  std::int64_t cores = 100;  ///< more for a key that is only counted: 100 a piece
+  std::int64_t memory_mib = 0;
+  bool healthy = true;  ///< not withdrawn, not cordoned, and its node is Ready
+
+  friend bool operator==(const usage_card&, const usage_card&) = default;
+};
+
+class usage_book {
+ public:
+  /// Nothing is known before `start`. What was settled before that by someone else, up to `settled`, leaves a gap: of it,
+  /// only what pods that are still known held is attributed. `settled` == `start`: no gap.
+  explicit usage_book(seconds start, seconds settled) : start_(start), settled_(settled < start ? settled : start) {}
+
+  /// The card is so from `at` on. Equal to before: nothing.
+  void put_card(std::string_view name, const usage_card& card, seconds at);
+  /// The card is gone from `at` on.
+  void remove_card(std::string_view name, seconds at);
+
+  /// The pod holds this, since `from`. Told again, it changes what it holds from `from` or what is settled, the later.
+  void hold(std::string_view pod, const usage_holder& holder, seconds from, seconds now);
+  /// It held it until `at`. False where it holds nothing.
+  bool release(std::string_view pod, seconds at);
+  /// It was seen last at `sure`, and is gone at `at`: what is between is attributed to nobody.
+  bool lose(std::string_view pod, seconds sure, seconds at);
+  bool holds(std::string_view pod) const { return holding_.contains(pod); }
+
+  /// What was settled up to `through` by a replica that wrote it: we begin there. Older is forgotten.
+  void settled_elsewhere(seconds through);
+
+  struct sums {
+    std::map<std::string, usage_rows, std::less<>> namespaces;
+    model_rows models;
+  };
+  /// Everything from what was settled last to `through`, which is settled then. Cost: cards, and what changed on each.
+  sums settle(seconds through);
+  seconds settled() const { return settled_; }
+  std::size_t cards() const { return cards_.size(); }
+  std::size_t holders() const { return holding_.size(); }
+
+ private:
+  static constexpr seconds open = std::numeric_limits<seconds>::max();
+  struct state {
+    seconds from = 0;
+    bool there = true;
+    usage_card card;
+  };
+  struct stretch {
+    seconds from = 0, to = open;
+    std::int64_t cores = 0, memory_mib = 0;
+    bool attributed = true;
+    std::string name_space;
+    usage_key key;
+  };
+  struct timeline {
+    std::vector<state> states;       ///< by time; the first counts from the beginning of what is not settled
+    std::vector<stretch> stretches;  ///< whoever holds a part of it
+  };
+  struct hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  template <class T>
+  using by_name = std::unordered_map<std::string, T, hash, std::equal_to<>>;
+  struct held {
+    usage_holder holder;
+    seconds from = 0;
+  };
+
+  void end(std::string_view pod, const held& held, seconds at);
+  void settle(const timeline& line, seconds from, seconds to, sums& out) const;
+  void forget(timeline& line) const;
+
+  seconds start_, settled_;
+  by_name<timeline> cards_;
+  by_name<held> holding_;
+};
+
+}  // namespace quota

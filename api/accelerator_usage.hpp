@@ -18,7 +18,7 @@ struct accelerator_usage : kube::object {
   std::string name_space;  ///< empty: the whole cluster
   quota::seconds since = 0;
   quota::seconds through = 0;
-  quota::usage_rows rows;  ///< of a namespace
+  quota::usage_rows rows;             ///< of a namespace
   quota::seconds before_through = 0;  ///< 0: there is no checkpoint before
   quota::usage_rows before_rows;
   quota::model_rows models;  ///< of the whole cluster

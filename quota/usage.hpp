@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -54,9 +55,7 @@ struct model_time {
   card_time capacity, parts, idle, unhealthy, unattributed, beyond;
 
   model_time& operator+=(const model_time& more);
-  bool adds_up() const {
-    return parts + idle + unhealthy + unattributed == capacity + beyond;
-  }
+  bool adds_up() const { return parts + idle + unhealthy + unattributed == capacity + beyond; }
   friend bool operator==(const model_time&, const model_time&) = default;
 };
 using model_rows = std::map<std::string, model_time, std::less<>>;
@@ -93,22 +92,22 @@ struct usage_card {
 
 class usage_book {
  public:
-  /// Nothing is known before `start`. What was settled before that by someone else, up to `settled`, leaves a gap: of it,
-  /// only what pods that are still known held is attributed. `settled` == `start`: no gap.
+  /// Nothing is known before `start`. What was settled before that by someone else, up to `settled`, leaves a gap: of
+  /// it, only what pods that are still known held is attributed. `settled` == `start`: no gap.
   explicit usage_book(seconds start, seconds settled) : start_(start), settled_(settled < start ? settled : start) {}
 
   /// The card is so from `at` on. Equal to before: nothing.
-  void put_card(std::string_view name, const usage_card& card, seconds at);
+  void put_card(std::string_view name, const usage_card& card, seconds time);
   /// The card is gone from `at` on.
-  void remove_card(std::string_view name, seconds at);
+  void remove_card(std::string_view name, seconds time);
 
   /// The pod holds this, since `from`. Told again, it changes what it holds from `from` or what is settled, the later.
-  void hold(std::string_view pod, const usage_holder& holder, seconds from, seconds now);
+  void hold(std::string_view pod, const usage_holder& holder, seconds begin, seconds now);
   /// It held it until `at`. False where it holds nothing.
-  bool release(std::string_view pod, seconds at);
+  bool release(std::string_view pod, seconds time);
   /// It was seen last at `sure`, and is gone at `at`: what is between is attributed to nobody.
-  bool lose(std::string_view pod, seconds sure, seconds at);
-  bool holds(std::string_view pod) const { return holding_.contains(pod); }
+  bool lose(std::string_view pod, seconds sure, seconds time);
+  bool holds(std::string_view pod) const { return holdings_.contains(pod); }
 
   /// What was settled up to `through` by a replica that wrote it: we begin there. Older is forgotten.
   void settled_elsewhere(seconds through);
@@ -121,21 +120,28 @@ class usage_book {
   sums settle(seconds through);
   seconds settled() const { return settled_; }
   std::size_t cards() const { return cards_.size(); }
-  std::size_t holders() const { return holding_.size(); }
+  std::size_t holders() const { return holdings_.size(); }
 
  private:
   static constexpr seconds open = std::numeric_limits<seconds>::max();
+  /// Texts are kept once: there are as many cards and pods as nodes bring, and few models and teams.
+  struct label {
+    std::string name_space;
+    usage_key key;  ///< without the model, which is the card's
+
+    friend auto operator<=>(const label&, const label&) = default;
+  };
   struct state {
-    seconds from = 0;
-    bool there = true;
-    usage_card card;
+    seconds begin = 0;
+    const std::string* model = nullptr;
+    std::int64_t cores = 0, memory_mib = 0;
+    bool healthy = true, there = true;
   };
   struct stretch {
-    seconds from = 0, to = open;
+    seconds begin = 0, end = open;
     std::int64_t cores = 0, memory_mib = 0;
-    bool attributed = true;
-    std::string name_space;
-    usage_key key;
+    std::uint64_t holding = 0;     ///< 0: it has ended
+    const label* owner = nullptr;  ///< null: nobody's
   };
   struct timeline {
     std::vector<state> states;       ///< by time; the first counts from the beginning of what is not settled
@@ -147,18 +153,32 @@ class usage_book {
   };
   template <class T>
   using by_name = std::unordered_map<std::string, T, hash, std::equal_to<>>;
-  struct held {
-    usage_holder holder;
-    seconds from = 0;
-  };
+  struct part {
+    timeline* card = nullptr;
+    std::int64_t cores = 0, memory_mib = 0;
+    const label* owner = nullptr;
 
-  void end(std::string_view pod, const held& held, seconds at);
-  void settle(const timeline& line, seconds from, seconds to, sums& out) const;
+    friend bool operator==(const part&, const part&) = default;
+  };
+  struct holding {
+    std::uint64_t number = 0;
+    seconds begin = 0;
+    std::vector<part> parts;
+  };
+  using holdings = by_name<holding>;
+
+  std::vector<part> parts_of(const usage_holder& holder);
+  static void close(const holding& held, seconds time);
+  void settle(const timeline& line, seconds begin, seconds end, sums& out) const;
   void forget(timeline& line) const;
+  void drop_unused();
 
   seconds start_, settled_;
+  std::uint64_t last_number_ = 0;
+  std::set<std::string, std::less<>> models_;
+  std::set<label> labels_;
   by_name<timeline> cards_;
-  by_name<held> holding_;
+  holdings holdings_;
 };
 
 }  // namespace quota

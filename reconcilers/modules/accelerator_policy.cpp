@@ -231,7 +231,7 @@ const chargeback_spec::price* chargeback_spec::price_of(std::string_view model) 
 }
 
 std::optional<std::int64_t> parse_millionths(std::string_view text) {
-  static constexpr std::size_t most_digits = 9, most_decimals = 6;
+  static constexpr std::size_t most_digits = 6, most_decimals = 6;
   const auto point = std::min(text.find('.'), text.size());
   const auto whole = text.substr(0, point);
   const auto decimals = point < text.size() ? text.substr(point + 1) : std::string_view();

@@ -154,7 +154,7 @@ struct accelerator_policy : kube::object {
 /// How many of `nodes` may change their mode at once; at least 1. A percentage is rounded up.
 std::int64_t allowed_changes(std::string_view max_unavailable, std::int64_t nodes);
 
-/// "2.50" as millionths: up to 9 digits, and up to 6 decimals. Empty where it is no such number.
+/// "2.50" as millionths: up to 6 digits, and up to 6 decimals. Empty where it is no such number.
 std::optional<std::int64_t> parse_millionths(std::string_view text);
 
 /// "1h30m", "90s"; empty where it is neither.

@@ -69,7 +69,6 @@ class service {
   outcome made(const controller::http_request& request, const viewer& viewer,
                const std::function<std::string()>& compute);
   std::optional<refusal> misdirected(const controller::http_request& request) const;
-  kube::task<std::string> ask_prometheus(std::string target);
 
   dependencies dependencies_;
   service_settings settings_;

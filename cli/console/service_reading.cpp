@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/cluster/prometheus.hpp"
 #include "cli/console/service.hpp"
 #include "controller/sleep.hpp"
 #include "kube/request.hpp"
@@ -61,22 +62,11 @@ boost::asio::awaitable<service::outcome> service::declarations(const http_reques
   co_return made(request, viewer, [&] { return body_of(declarations_view(dependencies_.known, viewer, declared_)); });
 }
 
-kube::task<std::string> service::ask_prometheus(std::string target) {
-  kube::request question;
-  question.target = std::move(target);
-  auto answer = co_await dependencies_.prometheus->send(std::move(question));
-  if (!answer) co_return std::unexpected(std::move(answer.error()));
-  if (!kube::succeeded(answer->status))
-    co_return std::unexpected(
-        kube::error{kube::errc::server, answer->status, "status " + std::to_string(answer->status), std::nullopt});
-  co_return std::move(answer->body);
-}
-
 boost::asio::awaitable<service::outcome> service::capacity(const http_request& request, const viewer& viewer) {
   const auto now = dependencies_.now();
   if (dependencies_.prometheus && (!trends_read_ || now - *trends_read_ > trends_hold)) {
     trends_read_ = now;  // also where it fails: it is not asked at every request
-    const auto body = co_await ask_prometheus(trend_target(dependencies_.wall()));
+    const auto body = co_await ask_prometheus(*dependencies_.prometheus, trend_target(dependencies_.wall()));
     trends_ = body ? trends_in(*body) : trends();
     trend_message_ = !body             ? "Prometheus does not answer."
                      : trends_.empty() ? "Prometheus has no series of shares: is the agent's exporter scraped?"
@@ -96,7 +86,7 @@ boost::asio::awaitable<service::outcome> service::history(const http_request& re
   if (!dependencies_.prometheus) {
     view = no_history(*chart, "No Prometheus is set. Start the console with --prometheus-url.");
   } else {
-    const auto body = co_await ask_prometheus(chart->target());
+    const auto body = co_await ask_prometheus(*dependencies_.prometheus, chart->target());
     view = body ? history_view(*chart, *body) : no_history(*chart, "Prometheus does not answer.");
   }
   co_return made(request, viewer, [&] { return body_of(view); });

@@ -44,6 +44,11 @@ struct pod : object {
                        ///< ("ImagePullBackOff")
   /// In the order of the spec, init containers first. Empty when no container asks for an extended resource.
   std::vector<container> containers;
+  /// When the API server bound it: since when the condition PodScheduled is True. Seconds since 1970, 0: not known.
+  std::int64_t scheduled_at = 0;
+  /// When the last container of a finished pod ended, init containers included. Seconds since 1970; 0: not finished, or
+  /// not known, because the status leaves one container's end out: the node is gone, or nothing of the pod ever ran.
+  std::int64_t finished_at = 0;
   std::int32_t priority = 0;
   std::int32_t restarts = 0;  ///< sum over all containers
   pod_phase phase = pod_phase::unknown;

@@ -5,7 +5,7 @@
 namespace controller {
 
 void continuity::ask(milliseconds now, bool lists) {
-  asked_ = now;
+  sent_ = now;
   lists_ = lists;
   open_.reset();
   heard_ = false;

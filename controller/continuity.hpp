@@ -1,7 +1,7 @@
 #pragma once
 // Until when nothing is missing of what a reflector has taken in, and which news may be old. A watch that is opened
-// sends what happened since its version, with no word of when; a list only shows what is left. Whoever counts time has
-// to know since when a pod that vanishes there may have been away.
+// sends what happened since its version, with no word of when; a list only shows what is left. A reader that
+// counts time has to know since when a pod that vanishes there may have been away.
 //
 // No clock and no I/O: controller/reflector.cpp calls it, and tests drive it by hand. Times are any monotonic clock's.
 
@@ -24,7 +24,7 @@ class continuity {
   /// nothing was known before.
   std::optional<milliseconds> news(milliseconds now);
   /// A list begins with the answer to the last `ask`: it shows that moment or a later one.
-  void begin() { begun_ = asked_; }
+  void begin() { begun_ = sent_; }
   /// The list is complete. A WatchList goes on as a watch that has just been opened.
   void complete(milliseconds now);
   /// The news were taken in without an error.
@@ -38,7 +38,7 @@ class continuity {
   std::optional<milliseconds> known_;  ///< nothing is missing until then; empty before the first list
   std::optional<milliseconds> open_;   ///< since when the stream is
   milliseconds last_{0};               ///< its last news, or since when it is open
-  milliseconds asked_{0}, begun_{0};
+  milliseconds sent_{0}, begun_{0};
   bool lists_ = true;   ///< a list is asked for or in progress
   bool heard_ = false;  ///< news of the stream were taken in
 };

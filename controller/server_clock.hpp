@@ -27,7 +27,7 @@ class server_clock {
 
  private:
   struct sample {
-    milliseconds taken, ahead;  ///< `ahead`: the server's clock less ours
+    milliseconds taken, ahead;  ///< `ahead`: the server's clock less this machine
   };
   std::deque<sample> samples_;  ///< each with the largest `ahead` since it was taken, so the first has the largest
   milliseconds reached_{0};     ///< the time that it was before the last Date

@@ -98,7 +98,7 @@ struct containers_state {
 };
 
 /// A container that waits in a finished pod has never run where an init container before it failed. Elsewhere someone
-/// else than the kubelet has ended the pod, and nobody knows how long it ran.
+/// else than the kubelet has ended the pod, and no one knows how long it ran.
 std::int64_t last_end(const containers_state& init, const containers_state& main) {
   if (init.open || main.open || ((init.waits || main.waits) && !init.failed)) return 0;
   return std::max(init.ended_at, main.ended_at);

@@ -301,7 +301,7 @@ TEST_F(reflector, can_be_cancelled_while_it_lists_waits_or_watches) {
 /// A server whose answers the test gives by hand, and its clock.
 struct driven_transport final : kube::transport {
   struct exchange {
-    kube::request asked;
+    kube::request request;
     kube::chunk_sink sink;
     std::optional<kube::result<kube::response>> answer;
     std::unique_ptr<boost::asio::steady_timer> woken;
@@ -364,7 +364,7 @@ struct gaps : controller_test::rig {
     settle();
     now += time;
     if (!turn([&] { return api.out.has_value(); })) return "nothing";
-    const auto& target = api.out->asked.target;
+    const auto& target = api.out->request.target;
     return !target.contains("watch=true") ? "list" : target.contains("sendInitialEvents") ? "watch-list" : "watch";
   }
   std::string took() { return std::exchange(seen, {}); }
@@ -375,7 +375,7 @@ struct gaps : controller_test::rig {
     now += 1s;
     api.answers(200, page({object("a", 1)}, 5));
     ASSERT_EQ(asks(), "watch");
-    api.out->asked.opened();
+    api.out->request.opened();
     now += 9s;
     api.sends(event("ADDED", object("b", 6)));
     EXPECT_EQ(took(), " +a +b") << "news of a quiet watch are of now, 1010 s";
@@ -405,11 +405,11 @@ TEST_F(gaps, begin_with_the_last_word_of_a_stream_that_was_cut) {
   ASSERT_EQ(asks(125s), "watch");
   api.answers(503, R"({"kind":"Status","reason":"ServiceUnavailable","code":503})");
   ASSERT_EQ(asks(60s), "watch");
-  api.out->asked.opened();
+  api.out->request.opened();
   now += 1s;
   api.sends(event("DELETED", object("b", 7)));
   EXPECT_EQ(took(), " gap@1010 -b");
-  api.cuts();  // at once: nobody knows whether that was all
+  api.cuts();  // at once: no one knows whether that was all
   ASSERT_EQ(asks(9s), "watch");
   api.sends(event("DELETED", object("a", 8)));
   EXPECT_EQ(took(), " gap@1010 -a");
@@ -453,7 +453,7 @@ TEST_F(gaps, end_with_a_streamed_list) {
   api.sends(event("ADDED", object("b", 11)));
   api.answers(410, "");
   ASSERT_EQ(asks(20s), "watch-list");
-  api.out->asked.opened();
+  api.out->request.opened();
   now += 50s;
   api.sends(event("ADDED", object("a", 1)));
   api.cuts();  // a list that is not complete says nothing

@@ -12,9 +12,9 @@ namespace {
 using namespace std::chrono_literals;
 using ms = controller::milliseconds;
 
-constexpr ms start = 1'782'901'230'000ms;  // of the server's clock, when ours is at 0
+constexpr ms start = 1'782'901'230'000ms;  // of the server's clock, when this machine is at 0
 
-/// A server whose clock is `start + step` ahead of ours, and answers that are `way` old when they come.
+/// A server whose clock is `start + step` ahead of the machine, and answers that are `way` old when they come.
 struct world {
   controller::server_clock clock;
   ms now = 0ms, step = 0ms;

@@ -9,6 +9,7 @@
 
 #include "api/names.hpp"
 #include "cli/cluster/prometheus.hpp"
+#include "cli/cluster/usage.hpp"
 #include "cli/console/history.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/report/capacity_report.hpp"
@@ -71,26 +72,21 @@ struct usage_found {
   reconcilers::chargeback_spec spec;
 };
 
-kube::task<void> read_usage(kube::transport& transport, std::string month, usage_found& found) {
-  // One list is the state at one moment, so a checkpoint in between does no harm.
-  const std::function<void(api::accelerator_usage)> keep = [&](api::accelerator_usage usage) {
-    if (usage.month == month) found.objects.push_back(std::move(usage));
-  };
-  auto listed = co_await list_each<api::accelerator_usage>(transport, kube::list_options(), keep);
-  if (!listed && listed.error().code == kube::errc::not_found)
-    listed.error().message = "this cluster does not know AcceleratorUsage: install or upgrade Quartermaster";
-  if (!listed) co_return std::unexpected(std::move(listed.error()));
-  const std::function<void(reconcilers::accelerator_policy)> note = [&](const reconcilers::accelerator_policy& policy) {
+kube::task<void> fetch(kube::transport& transport, std::string month, usage_found& found) {
+  auto objects = co_await read_usage(transport, std::move(month));
+  if (!objects) co_return std::unexpected(std::move(objects.error()));
+  found.objects = std::move(*objects);
+  const std::function<void(reconcilers::accelerator_policy)> keep = [&](const reconcilers::accelerator_policy& policy) {
     if (policy.key.name == api::names::policy) found.spec = policy.chargeback;
   };
-  co_return co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), note);
+  co_return co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), keep);
 }
 
 int run_chargeback(const report_options& options, std::ostream& out, std::ostream& err) {
   const auto month = options.month.empty() ? api::month_of(seconds_now()) : options.month;
   usage_found found;
   const auto read =
-      ask_cluster(options.cluster, [&](kube::transport& transport) { return read_usage(transport, month, found); });
+      ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, month, found); });
   if (!read) return failed(read.error().message, err);
   const auto report = chargeback_of(month, found.objects, found.spec, options.ns);
   if (!report)

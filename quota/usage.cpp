@@ -126,7 +126,7 @@ bool usage_book::lose(std::string_view pod, seconds sure, seconds time) {
   return true;
 }
 
-void usage_book::settled_elsewhere(seconds through) {
+void usage_book::resume(seconds through) {
   if (through <= settled_) return;
   settled_ = through;
   for (auto& [name, line] : cards_) forget(line);

@@ -92,9 +92,11 @@ struct usage_card {
 
 class usage_book {
  public:
-  /// Nothing is known before `start`. What was settled before that by someone else, up to `settled`, leaves a gap: of
-  /// it, only what pods that are still known held is attributed. `settled` == `start`: no gap.
-  explicit usage_book(seconds start, seconds settled) : start_(start), settled_(settled < start ? settled : start) {}
+  /// Nothing is known before `start` but what pods say themselves. Nothing is settled yet.
+  explicit usage_book(seconds start) : start_(start) {}
+  /// Everything up to `through` is settled: we begin there. What is between that and `start` is a gap: of it, only what
+  /// pods that are still known held is attributed.
+  void resume(seconds through);
 
   /// The card is so from `at` on. Equal to before: nothing.
   void put_card(std::string_view name, const usage_card& card, seconds time);
@@ -108,9 +110,6 @@ class usage_book {
   /// It was seen last at `sure`, and is gone at `at`: what is between is attributed to nobody.
   bool lose(std::string_view pod, seconds sure, seconds time);
   bool holds(std::string_view pod) const { return holdings_.contains(pod); }
-
-  /// What was settled up to `through` by a replica that wrote it: we begin there. Older is forgotten.
-  void settled_elsewhere(seconds through);
 
   struct sums {
     std::map<std::string, usage_rows, std::less<>> namespaces;
@@ -173,7 +172,7 @@ class usage_book {
   void forget(timeline& line) const;
   void drop_unused();
 
-  seconds start_, settled_;
+  seconds start_, settled_ = 0;
   std::uint64_t last_number_ = 0;
   std::set<std::string, std::less<>> models_;
   std::set<label> labels_;

@@ -13,6 +13,7 @@
 #include "agent/static_pod/cluster.hpp"
 #include "api/accelerator_node.hpp"
 #include "api/accelerator_quota.hpp"
+#include "api/accelerator_usage.hpp"
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "api/owned_object.hpp"
@@ -35,6 +36,7 @@
 #include "controller/manager.hpp"
 #include "controller/metrics.hpp"
 #include "controller/runner.hpp"
+#include "controller/server_clock.hpp"
 #include "controller/sleep.hpp"
 #include "kube/client.hpp"
 #include "kube/config.hpp"
@@ -42,6 +44,7 @@
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
 #include "kube/projections/deployment.hpp"
+#include "kube/projections/name_space.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "reconcilers/container_runtime/runtime_fixer.hpp"
@@ -56,6 +59,8 @@
 #include "reconcilers/plugins/policy.hpp"
 #include "reconcilers/plugins/rollouts.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
+#include "reconcilers/usage/keeper.hpp"
+#include "reconcilers/usage/recorder.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -145,6 +150,7 @@ class operator_program {
     if (!options_.webhook_address.empty()) add_webhook();
     if (!options_.extender_address.empty()) add_extender();
     add_quotas();
+    add_usage();
     manager_.add_always("events", [this] { return events_.run(); }, [this] { return events_.flush(); });
   }
 
@@ -188,7 +194,9 @@ class operator_program {
     cache({}, policies_);
     cache({}, accelerator_nodes_);
     cache({}, nodes_);
-    cache({}, pods_);
+    cache({}, pods_, [this](controller::milliseconds since) { recorder_.note_gap(since); });
+    cache({}, name_spaces_);
+    cache({}, usages_);
     cache(in_namespace(options_.ns), daemon_sets_);
     cache(in_namespace(options_.ns, selector), deployments_);
     if (serves_extender()) cache(webhook::only(api::names::extender_client_secret, options_.ns), client_secret_);
@@ -204,8 +212,10 @@ class operator_program {
     cache(in_namespace(options_.declarations, std::string(declared::device_selector)), device_configs_);
   }
   template <class T>
-  void cache(kube::watch_settings settings, controller::store<T>& store) {
+  void cache(kube::watch_settings settings, controller::store<T>& store,
+             std::function<void(controller::milliseconds since)> on_gap = {}) {
     controller::reflector_options options;
+    options.on_gap = std::move(on_gap);
     options.on_trouble = [this](const kube::error& error) { say_trouble(error); };
     manager_.add_cache(seen_, std::move(settings), store, std::move(options));
   }
@@ -324,6 +334,12 @@ class operator_program {
         controller::log::info("there is no AcceleratorPolicy named default: nothing is enrolled until one is created");
     });
   }
+  /// Who held how much of which card, for how long. Replicas that do not lead watch, too.
+  void add_usage() {
+    manager_.add_always("usage", [this] { return usage_.watch(usages_); });
+    manager_.on_leading([this] { loop_.spawn_essential("usage", usage_.lead()); });
+    manager_.before_release([this] { return usage_.flush(); });
+  }
   kube::task<void> keep_quotas() {
     for (;;) {
       const bool slept = co_await controller::sleep_for(std::chrono::seconds(2));
@@ -349,6 +365,9 @@ class operator_program {
         "default; for a kube-scheduler that was set up by hand, quartermaster verify --scheduler proves that it asks"};
   }
 
+  reconcilers::extender::account::stores stores_of_account() {
+    return {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_};
+  }
   void add_extender() {
     cache(webhook::only(api::gpu_quota_name, std::string(api::gpu_quota_namespace)), old_quotas_);
     extender_ = std::make_unique<extender>(
@@ -358,7 +377,8 @@ class operator_program {
             serving_,
             running_,
             client_,
-            {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
+            stores_of_account(),
+            account_,
             [this] { return elector_.remaining(); },
             elector_.identity(),
             events_,
@@ -443,6 +463,7 @@ class operator_program {
   controller::registry metrics_;
   controller::loop loop_{metrics_};
   controller::health health_{metrics_};
+  controller::server_clock clock_;
   kube::curl_transport wire_;
   controller::observed_transport seen_{wire_, health_, metrics_};
   kube::client reading_{seen_};
@@ -457,6 +478,7 @@ class operator_program {
   // What we know.
   controller::store<kube::node> nodes_;
   controller::store<kube::pod> pods_;
+  controller::store<kube::name_space> name_spaces_;
   controller::store<kube::daemon_set> daemon_sets_;
   controller::store<kube::deployment> deployments_;
   controller::store<reconcilers::extender_secret> client_secret_;  ///< with the extender only
@@ -469,8 +491,14 @@ class operator_program {
   controller::store<api::owned_runtime_class> runtime_classes_;
   controller::store<api::compiled_rules> compiled_rules_;
   controller::store<api::accelerator_quota> quotas_;
+  controller::store<api::accelerator_usage> usages_;
   controller::store<kube::config_map> old_quotas_;  ///< with the extender only
   controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
+
+  // Who holds what, and since when.
+  reconcilers::extender::account account_{stores_of_account(), metrics_};
+  reconcilers::usage::recorder recorder_{{pods_, nodes_, accelerator_nodes_, name_spaces_, policies_, account_,
+                                          [this] { return clock_.now(controller::boot_now()); }}};
 
   // What we do about it.
   controller::runner_metrics running_{metrics_};
@@ -541,6 +569,8 @@ class operator_program {
        .on_sends = [this] { compiling_.add(api::compiled_rules::only()); },
        .on_isolates = [this] { isolate(); },
        .image_registry = options_.image_registry}};
+  reconcilers::usage::keeper usage_{
+      client_, recorder_, metrics_, {.period = std::chrono::seconds(options_.usage_checkpoint_seconds)}};
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
   controller::runner restoring_{loop_, restore_, running_};

@@ -89,6 +89,8 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
   };
   seconds("--agent-grace", options.agent_grace_seconds,
           "Seconds without a Ready agent for cards on a node, after which the node's report is called old");
+  seconds("--usage-checkpoint", options.usage_checkpoint_seconds,
+          "Seconds between two writes of AcceleratorUsage objects; the end of a pod makes one sooner");
   seconds("--lease-duration", options.lease_seconds,
           "Seconds that the other replicas wait after our last renewal of the lease");
   seconds("--renew-deadline", options.renew_seconds,

@@ -62,7 +62,7 @@ extender::extender(dependencies dependencies, const controller_options& options)
       control_plane_rows_(dependencies.control_plane_rows),
       policies_(dependencies.stores.policies),
       events_(dependencies.events),
-      book_(dependencies.stores, dependencies.metrics),
+      book_(dependencies.account),
       sick_cards_(
           {dependencies.stores.cards, dependencies.stores.nodes, dependencies.stores.pods, book_, dependencies.events}),
       earlier_({dependencies.loop, dependencies.client, dependencies.stores.pods,

@@ -38,6 +38,7 @@ class extender {
     controller::runner_metrics& running;
     kube::client& client;  ///< the fenced one
     reconcilers::extender::account::stores stores;
+    reconcilers::extender::account& account;  ///< of these stores
     std::function<controller::milliseconds()> lease_left;
     std::string identity;  ///< of this leader
     controller::recorder& events;
@@ -82,7 +83,7 @@ class extender {
   const controller::store<kube::config_map>& control_plane_rows_;
   const controller::store<reconcilers::accelerator_policy>& policies_;
   controller::recorder& events_;
-  reconcilers::extender::account book_;
+  reconcilers::extender::account& book_;
   reconcilers::extender::sick_cards sick_cards_;
   reconcilers::extender::fence earlier_;
   reconcilers::extender::binder binds_;

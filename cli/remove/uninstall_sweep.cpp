@@ -32,9 +32,9 @@ using nlohmann::json;
 
 constexpr kube::resource types{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
                                false};
-constexpr std::array<std::string_view, 4> our_types{
+constexpr std::array<std::string_view, 5> our_types{
     "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io",
-    "resourcerules.quartermaster.io"};
+    "acceleratorusages.quartermaster.io", "resourcerules.quartermaster.io"};
 /// What the API server calls goes first; what pods run from goes before what they read.
 constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mutating_webhook_configurations,
                                                             &kube::resources::validating_webhook_configurations,

@@ -21,7 +21,7 @@ func TestInstallYamlIsAppliedWithOneCommand(t *testing.T) {
 		t.Fatalf("%d objects: %s", n, first)
 	}
 	kubectl(t, "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io",
-		"acceleratorquotas.quartermaster.io", "resourcerules.quartermaster.io")
+		"acceleratorquotas.quartermaster.io", "acceleratorusages.quartermaster.io", "resourcerules.quartermaster.io")
 	image := kubectl(t, "get", "deployment", "quartermaster", "-n", "quartermaster", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
 	if image != "quartermaster:"+version {
 		t.Errorf("the operator's image is %q", image)

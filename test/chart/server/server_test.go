@@ -97,7 +97,7 @@ func installed(t *testing.T, values ...string) {
 	t.Helper()
 	t.Cleanup(func() {
 		helm(t, "uninstall", "quartermaster", "--ignore-not-found", "--no-hooks", "--wait")
-		kubectl(t, "", "delete", "crd", "--ignore-not-found", "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io", "resourcerules.quartermaster.io")
+		kubectl(t, "", "delete", "crd", "--ignore-not-found", "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io", "acceleratorusages.quartermaster.io", "resourcerules.quartermaster.io")
 		kubectl(t, "", "delete", "job,pod,serviceaccount,role,rolebinding", "-n", namespace, "--all", "--ignore-not-found", "--grace-period=0", "--force")
 		kubectl(t, "", "delete", "clusterrole,clusterrolebinding", "--ignore-not-found", "quartermaster-test", "quartermaster-uninstall")
 		kubectl(t, "", "delete", "role,rolebinding", "-n", "kube-public", "--ignore-not-found", "quartermaster-uninstall-declarations", "quartermaster-test-declarations")

@@ -1,0 +1,189 @@
+#include "reconcilers/usage/recorder.hpp"
+
+#include <algorithm>
+
+#include "api/names.hpp"
+#include "quota/card_use.hpp"
+#include "reconcilers/extender/placement.hpp"
+#include "reconcilers/extender/request.hpp"
+
+namespace reconcilers::usage {
+namespace {
+
+/// What a watch has missed comes in its first chunks after it is open again.
+constexpr controller::milliseconds late_events{2000};
+
+const quota::card* card_named(const quota::node_inventory* node, std::string_view uuid) {
+  if (!node) return nullptr;
+  const auto match = std::ranges::find(node->cards, uuid, &quota::card::uuid);
+  return match == node->cards.end() ? nullptr : &*match;
+}
+
+}  // namespace
+
+std::string_view mode_of(const quota::grant& grant, const quota::service& serves) {
+  if (grant.whole) return "pGPU";
+  return serves.has(quota::mode::mps) ? "MPS" : "vGPU";
+}
+
+std::string_view mode_of_key(std::string_view key) { return key.contains("/mig-") ? "MIG" : "device"; }
+
+std::string name_of_key(std::string_view node, std::string_view key) {
+  return std::string(node).append("/").append(key);
+}
+
+std::vector<quota::usage_part> parts_of(const quota::holding& held, const quota::node_inventory* node) {
+  std::vector<quota::usage_part> out;
+  for (const auto& grant : held.grants) {
+    const auto* card = card_named(node, grant.card);
+    const auto mode = mode_of(grant, node ? node->serves : quota::service());
+    out.push_back({grant.card, std::string(mode), grant.whole ? quota::whole_card : grant.cores,
+                   grant.whole && card ? card->memory_mib : grant.memory_mib});
+  }
+  for (const auto& [key, amount] : held.counts)
+    out.push_back({name_of_key(held.node, key), std::string(mode_of_key(key)), amount * quota::whole_card, 0});
+  return out;
+}
+
+std::vector<named_card> cards_of(const quota::node_inventory& node, bool is_ready) {
+  std::vector<named_card> out;
+  for (const auto& card : node.cards)
+    if (!card.mig)
+      out.push_back({card.uuid, {card.model, quota::whole_card, card.memory_mib, is_ready && card.usable()}});
+  for (const auto& [key, amount] : node.counts)
+    out.push_back({name_of_key(node.name, key), {key, amount * quota::whole_card, 0, is_ready}});
+  return out;
+}
+
+recorder::recorder(dependencies dependencies) : known_(std::move(dependencies)) {
+  known_.nodes.observe(
+      [this](const kube::node* before, const kube::node* after) { take_node((after ? after : before)->key.name); });
+  known_.reports.observe([this](const api::accelerator_node* before, const api::accelerator_node* after) {
+    take_node((after ? after : before)->key.name);
+  });
+  known_.pods.observe([this](const kube::pod* before, const kube::pod* after) { take(before, after); });
+  known_.name_spaces.observe(
+      [this](const kube::name_space* before, const kube::name_space* after) { take(before, after); });
+}
+
+bool recorder::begin() {
+  const auto now = known_.now();
+  if (!now) return false;
+  start_ = *now;
+  book_.emplace(start_);
+  for (const auto& node : known_.nodes.all()) take_node(node.key.name);
+  for (const auto& pod : known_.pods.all()) {
+    if (pod.node_name.empty()) continue;
+    pod.finished() ? take_finished(pod, *now) : take_running(pod, *now);
+  }
+  ended_ = false;
+  return true;
+}
+
+void recorder::note_gap(controller::milliseconds since) {
+  const auto now = known_.now();
+  if (!now) return;
+  const auto steady = known_.steady();
+  const auto length = std::chrono::ceil<std::chrono::seconds>(steady - since).count();
+  gap_ = gap{*now - std::max<quota::seconds>(length, 0), steady + late_events};
+}
+
+void recorder::look() {
+  const auto now = known_.now();
+  if (!book_ || !now) return;
+  for (const auto& node : known_.nodes.all()) take_node(node.key.name);
+  for (const auto& pod : known_.pods.all())
+    if (!pod.node_name.empty() && !pod.finished() && !pod.containers.empty()) take_running(pod, *now);
+}
+
+void recorder::take(const kube::pod* before, const kube::pod* after) {
+  const auto now = known_.now();
+  if (!book_ || !now) return;
+  if (before && (!after || after->id != before->id)) leave(before->id.to_string(), *now);
+  if (!after || after->node_name.empty()) return;
+  if (!after->finished()) return take_running(*after, *now);
+  if (const auto uid = after->id.to_string(); book_->holds(uid)) {
+    if (after->finished_at > 0) {
+      book_->release(uid, std::min(after->finished_at, *now));
+      ended_ = true;
+    } else {
+      leave(uid, *now);
+    }
+  } else if (!before) {
+    take_finished(*after, *now);
+  }
+}
+
+/// It is gone, and nothing says since when.
+void recorder::leave(const std::string& uid, quota::seconds now) {
+  const bool is_late = gap_ && known_.steady() < gap_->until;
+  const bool held = is_late ? book_->lose(uid, gap_->since, now) : book_->release(uid, now);
+  ended_ = ended_ || held;
+}
+
+void recorder::take_running(const kube::pod& pod, quota::seconds now) {
+  const auto uid = pod.id.to_string();
+  const auto* entry = known_.account.book().find(uid);
+  if (!entry || !entry->confirmed) return;
+  const auto view = known_.account.book().view(entry->held.node);
+  book_->hold(
+      uid,
+      {pod.key.ns, organization(pod.key.ns), pod.priority, parts_of(entry->held, view ? view->inventory : nullptr)},
+      pod.scheduled_at > 0 ? pod.scheduled_at : now, now);
+}
+
+/// It came and went while nobody looked; its status says when.
+void recorder::take_finished(const kube::pod& pod, quota::seconds now) {
+  if (pod.scheduled_at <= 0 || pod.finished_at <= pod.scheduled_at) return;
+  if (pod.finished_at <= book_->settled() || !extender::asks(pod, known_.account.keys())) return;
+  const auto view = known_.account.book().view(pod.node_name);
+  if (!view) return;
+  const extender::pod_request request(pod, known_.account.keys());
+  const auto held = extender::held_by(pod, *view, request);
+  if (held.origin == extender::source::none) return;
+  const auto uid = pod.id.to_string();
+  book_->hold(uid, {pod.key.ns, organization(pod.key.ns), pod.priority, parts_of(held.holding, view->inventory)},
+              pod.scheduled_at, now);
+  book_->release(uid, std::min(pod.finished_at, now));
+  ended_ = true;
+}
+
+void recorder::take_node(const std::string& node) {
+  const auto now = known_.now();
+  if (!book_ || !now) return;
+  const auto* seen = known_.nodes.find({{}, node});
+  const auto view = known_.account.book().view(node);
+  std::set<std::string> names;
+  if (seen && view) {
+    for (auto& [name, card] : cards_of(*view->inventory, seen->ready == kube::condition_status::yes)) {
+      book_->put_card(name, card, *now);
+      names.insert(std::move(name));
+    }
+  }
+  auto& before = cards_[node];
+  // Cards that an agent names for the first time are others in the book, and what pods hold of them goes with them.
+  if (!before.empty() && before != names) renamed_ = true;
+  for (const auto& name : before)
+    if (!names.contains(name)) book_->remove_card(name, *now);
+  if (names.empty())
+    cards_.erase(node);
+  else
+    before = std::move(names);
+}
+
+/// The organization that pays may be another from now on.
+void recorder::take(const kube::name_space* before, const kube::name_space* after) {
+  const auto now = known_.now();
+  if (!book_ || !now || !after || (before && before->labels == after->labels)) return;
+  for (const auto& pod : known_.pods.all())
+    if (pod.key.ns == after->key.name && !pod.node_name.empty() && !pod.finished()) take_running(pod, *now);
+}
+
+std::string recorder::organization(std::string_view name_space) const {
+  const auto* policy = known_.policies.find({{}, std::string(api::names::policy)});
+  if (!policy || policy->chargeback.organization_label.empty()) return {};
+  const auto* found = known_.name_spaces.find({{}, std::string(name_space)});
+  return found ? std::string(found->labels.value_or(policy->chargeback.organization_label, "")) : std::string();
+}
+
+}  // namespace reconcilers::usage

@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"quartermaster.io/test/chart"
 )
 
 // usage is a month in which red held half a Tesla-T4 for two hours and blue a whole one for one, of two cards in ten hours.
@@ -54,8 +52,6 @@ func ended(arguments ...string) (code int, stdout, stderr string) {
 
 func TestChargebackOfAMonth(t *testing.T) {
 	cluster(t)
-	kubectl(t, "", "apply", "-f", filepath.Join(chart.Root(), "crds/acceleratorusages.quartermaster.io.yaml"))
-	kubectl(t, "", "wait", "--for=condition=Established", "crd/acceleratorusages.quartermaster.io", "--timeout=20s")
 	report := []string{"report", "chargeback", "--month", "2025-11", "--kubeconfig", kubeconfig}
 	if code, out, err := ended(report...); code != 1 || out != "" || !strings.Contains(err, "nothing was counted in 2025-11") {
 		t.Errorf("%d %s %s", code, out, err)

@@ -112,9 +112,9 @@ int run_right_size(const report_options& options, std::ostream& out, std::ostrea
   if (const auto problem = problem_of(options.prometheus); !problem.empty()) return failed(problem, err, 2);
   const auto unused = asked(options, unused_query(), err);
   if (!unused) return 1;
-  const auto given = asked(options, given_query(), err);
-  if (!given) return 1;
-  const auto rows = right_sizes(*unused, *given, options.ns);
+  const auto sizes = asked(options, given_query(), err);
+  if (!sizes) return 1;
+  const auto rows = right_sizes(*unused, *sizes, options.ns);
   if (!rows) return failed("Prometheus " + options.prometheus.url + ": " + rows.error(), err);
   if (rows->empty()) {
     const auto measured = asked(options, measured_query(), err);

@@ -10,8 +10,9 @@
 
 namespace cli {
 
-/// The objects of a month ("2026-11"). They come by one list, which is the state at one moment: a checkpoint that is
-/// being written does no harm. errc::not_found: the cluster does not know the type.
+/// The objects of a month ("2026-11"), by the names that the operator gives them. They come by one list, which is the
+/// state at one moment: a checkpoint that is being written does no harm. errc::not_found: the cluster does not know the
+/// type.
 kube::task<std::vector<api::accelerator_usage>> read_usage(kube::transport& transport, std::string month);
 
 }  // namespace cli

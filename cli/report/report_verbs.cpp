@@ -27,7 +27,7 @@ constexpr std::string_view chargeback_example = R"(Example:
   Sum: 31.25 EUR
 
   MODEL     CAPACITY  PARTS  IDLE    UNHEALTHY  UNATTRIBUTED  BEYOND
-  Tesla-T4  1440.00   12.50  1427.50  0.00       0.00          0.00
+  Tesla-T4  720.00    12.50  707.50  0.00       0.00          0.00
   It adds up. Counted through 2026-11-16T00:00:00Z.
 
 CARD-HOURS are of the cores: 100 cores are a card. COST is the price of a card-hour (spec.chargeback.prices of the

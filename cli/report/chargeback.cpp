@@ -83,8 +83,8 @@ std::optional<chargeback> chargeback_of(std::string_view month, const std::vecto
   out.currency = spec.currency;
   out.has_prices = !spec.prices.empty();
   if (const auto bounds = api::bounds_of(month)) out.begin = bounds->begin;
-  out.since = cluster->since;
-  out.through = cluster->through;
+  out.counted_since = cluster->since;
+  out.counted_until = cluster->through;
   std::map<std::string, const quota::usage_rows*> namespaces;
   for (const auto& object : objects) {
     if (object.month != month || object.name_space.empty()) continue;

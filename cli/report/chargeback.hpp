@@ -28,8 +28,8 @@ struct chargeback_row {
 
 struct chargeback {
   std::string month, currency;
-  quota::seconds begin = 0;                 ///< of the month
-  quota::seconds since = 0, through = 0;    ///< what was counted of it
+  quota::seconds begin = 0;  ///< of the month
+  quota::seconds counted_since = 0, counted_until = 0;
   std::vector<chargeback_row> rows;         ///< by namespace, then model, mode, organization, priority
   cost sum;                                 ///< of the rows, so that the table adds up
   std::vector<std::string> without_price;   ///< models of the rows

@@ -45,8 +45,8 @@ json as_json(const quota::card_time& time) {
 
 json as_json(const chargeback& report) {
   json out{{"month", report.month},
-           {"since", text_of(report.since)},
-           {"through", text_of(report.through)},
+           {"since", text_of(report.counted_since)},
+           {"through", text_of(report.counted_until)},
            {"currency", report.currency},
            {"rows", json::array()}};
   for (const auto& row : report.rows) {
@@ -145,8 +145,8 @@ void print_period(const chargeback& report, const bilingual& say, std::ostream& 
     out << say("It does not add up: ", "账目不平：") << shown(report.discrepancy, 2000);
   else
     out << say("It adds up", "账目平衡");
-  out << say(". Counted through ", "。统计截至 ") << text_of(report.through);
-  if (report.since > report.begin) out << say(", since ", "，起始于 ") << text_of(report.since);
+  out << say(". Counted through ", "。统计截至 ") << text_of(report.counted_until);
+  if (report.counted_since > report.begin) out << say(", since ", "，起始于 ") << text_of(report.counted_since);
   out << say(".", "。") << "\n";
 }
 

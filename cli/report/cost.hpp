@@ -23,7 +23,7 @@ struct cost {
 };
 
 /// What a part of a card costs: the larger of its part of the cores and its part of the memory, because that is what
-/// nobody else can have. `card_hour`: price of a whole card for an hour, in millionths. `card_mib`: memory of such a
+/// no one else can have. `card_hour`: price of a whole card for an hour, in millionths. `card_mib`: memory of such a
 /// card; 0: the cores alone count.
 cost cost_of(std::int64_t card_hour, const quota::card_time& time, std::int64_t card_mib);
 

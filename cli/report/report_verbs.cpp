@@ -9,6 +9,7 @@
 
 #include "api/names.hpp"
 #include "cli/cluster/prometheus.hpp"
+#include "cli/cluster/usage.hpp"
 #include "cli/console/history.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/report/capacity_report.hpp"
@@ -26,7 +27,7 @@ constexpr std::string_view chargeback_example = R"(Example:
   Sum: 31.25 EUR
 
   MODEL     CAPACITY  PARTS  IDLE    UNHEALTHY  UNATTRIBUTED  BEYOND
-  Tesla-T4  1440.00   12.50  1427.50  0.00       0.00          0.00
+  Tesla-T4  720.00    12.50  707.50  0.00       0.00          0.00
   It adds up. Counted through 2026-11-16T00:00:00Z.
 
 CARD-HOURS are of the cores: 100 cores are a card. COST is the price of a card-hour (spec.chargeback.prices of the
@@ -71,26 +72,21 @@ struct usage_found {
   reconcilers::chargeback_spec spec;
 };
 
-kube::task<void> read_usage(kube::transport& transport, std::string month, usage_found& found) {
-  // One list is the state at one moment, so a checkpoint in between does no harm.
-  const std::function<void(api::accelerator_usage)> keep = [&](api::accelerator_usage usage) {
-    if (usage.month == month) found.objects.push_back(std::move(usage));
-  };
-  auto listed = co_await list_each<api::accelerator_usage>(transport, kube::list_options(), keep);
-  if (!listed && listed.error().code == kube::errc::not_found)
-    listed.error().message = "this cluster does not know AcceleratorUsage: install or upgrade Quartermaster";
-  if (!listed) co_return std::unexpected(std::move(listed.error()));
-  const std::function<void(reconcilers::accelerator_policy)> note = [&](const reconcilers::accelerator_policy& policy) {
+kube::task<void> fetch(kube::transport& transport, std::string month, usage_found& found) {
+  auto objects = co_await read_usage(transport, std::move(month));
+  if (!objects) co_return std::unexpected(std::move(objects.error()));
+  found.objects = std::move(*objects);
+  const std::function<void(reconcilers::accelerator_policy)> keep = [&](const reconcilers::accelerator_policy& policy) {
     if (policy.key.name == api::names::policy) found.spec = policy.chargeback;
   };
-  co_return co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), note);
+  co_return co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), keep);
 }
 
 int run_chargeback(const report_options& options, std::ostream& out, std::ostream& err) {
   const auto month = options.month.empty() ? api::month_of(seconds_now()) : options.month;
   usage_found found;
   const auto read =
-      ask_cluster(options.cluster, [&](kube::transport& transport) { return read_usage(transport, month, found); });
+      ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, month, found); });
   if (!read) return failed(read.error().message, err);
   const auto report = chargeback_of(month, found.objects, found.spec, options.ns);
   if (!report)
@@ -116,9 +112,9 @@ int run_right_size(const report_options& options, std::ostream& out, std::ostrea
   if (const auto problem = problem_of(options.prometheus); !problem.empty()) return failed(problem, err, 2);
   const auto unused = asked(options, unused_query(), err);
   if (!unused) return 1;
-  const auto given = asked(options, given_query(), err);
-  if (!given) return 1;
-  const auto rows = right_sizes(*unused, *given, options.ns);
+  const auto sizes = asked(options, given_query(), err);
+  if (!sizes) return 1;
+  const auto rows = right_sizes(*unused, *sizes, options.ns);
   if (!rows) return failed("Prometheus " + options.prometheus.url + ": " + rows.error(), err);
   if (rows->empty()) {
     const auto measured = asked(options, measured_query(), err);

@@ -44,7 +44,9 @@ share_key key_of(const nlohmann::json& series) {
           label_of(series, "mode")};
 }
 
-std::string percent(double part) { return std::to_string(static_cast<std::int64_t>(std::floor(part * 100))) + "%"; }
+std::string percent(double part) {
+  return std::to_string(static_cast<std::int64_t>(std::floor(part * 100 + 1e-9))) + "%";
+}
 
 }  // namespace
 
@@ -69,9 +71,9 @@ std::int64_t right_size_row::advised_mib() const {
 std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_view unused_body,
                                                                     std::string_view given_body, std::string_view ns) {
   const auto unused = nlohmann::json::parse(unused_body, nullptr, false);
-  const auto given = nlohmann::json::parse(given_body, nullptr, false);
+  const auto allocated = nlohmann::json::parse(given_body, nullptr, false);
   const auto* parts = series_in(unused);
-  const auto* sizes = series_in(given);
+  const auto* sizes = series_in(allocated);
   if (!parts || !sizes) return std::unexpected("Prometheus gave an answer that cannot be read");
   std::map<share_key, double> bytes;
   for (const auto& series : *sizes)
@@ -84,7 +86,7 @@ std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_
     if (!part || size == bytes.end() || (!ns.empty() && key[0] != ns)) continue;  // it ended between two answers
     right_size_row row{key[0], key[1], key[2], key[5], key[6], key[4], key[3], 0, 0, *part};
     row.given_mib = std::llround(size->second / mib);
-    row.peak_mib = std::llround(std::ceil(*part * size->second / mib));
+    row.peak_mib = std::llround(std::ceil(*part * size->second / mib - 1e-6));
     out.push_back(std::move(row));
   }
   std::ranges::sort(

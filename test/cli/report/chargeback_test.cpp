@@ -26,13 +26,13 @@ quota::card_time cards(std::int64_t cores, std::int64_t mib, std::int64_t hours 
   return {cores * hours * hour, mib * hours * hour};
 }
 
-accelerator_usage object_of(const std::string& ns, quota::seconds through) {
+accelerator_usage object_of(const std::string& ns, quota::seconds end) {
   accelerator_usage out;
   out.month = month;
   out.name_space = ns;
   out.key.name = api::usage_name(month, ns);
   out.since = begin;
-  out.through = through;
+  out.through = end;
   return out;
 }
 
@@ -42,8 +42,8 @@ struct month_of_two_teams : testing::Test {
   reconcilers::chargeback_spec spec{"EUR", "", {{"Tesla-*", 2'500'000}, {"*", 1'000'000}}};
 
   month_of_two_teams() {
-    const auto through = begin + 10 * hour;
-    auto cluster = object_of("", through);
+    const auto end = begin + 10 * hour;
+    auto cluster = object_of("", end);
     quota::model_time t4;
     t4.capacity = cards(200, 2 * 15360, 10);
     t4.parts = cards(30, 7680, 4) + cards(100, 15360, 1) + cards(50, 1536, 2);
@@ -56,10 +56,10 @@ struct month_of_two_teams : testing::Test {
     fpga.parts = cards(100, 0, 3);
     fpga.idle = cards(100, 0, 7);
     cluster.models["example.com/fpga"] = fpga;
-    auto a = object_of("team-a", through);
+    auto a = object_of("team-a", end);
     a.rows[{"Tesla-T4", "vGPU", "research", 0}] = cards(30, 7680, 4);
     a.rows[{"Tesla-T4", "pGPU", "research", 100}] = cards(100, 15360, 1);
-    auto b = object_of("team-b", through);
+    auto b = object_of("team-b", end);
     b.rows[{"Tesla-T4", "vGPU", "", -10}] = cards(50, 1536, 2);
     b.rows[{"example.com/fpga", "device", "", 0}] = cards(100, 0, 3);
     auto other_month = object_of("team-a", begin - 1);
@@ -121,10 +121,10 @@ TEST_F(month_of_two_teams, the_first_price_that_matches_counts) {
 TEST_F(month_of_two_teams, the_table_adds_up_though_each_row_is_rounded) {
   spec.prices = {{"*", 4'000}};  // rows of 0.004, 0.008, 0.004 and 0.012
   const auto made = report();
-  std::int64_t shown = 0;
-  for (const auto& row : made.rows) shown += row.price->hundredths;
-  EXPECT_EQ(shown, 2);
-  EXPECT_EQ(made.sum.hundredths, shown);
+  std::int64_t sum = 0;
+  for (const auto& row : made.rows) sum += row.price->hundredths;
+  EXPECT_EQ(sum, 2);
+  EXPECT_EQ(made.sum.hundredths, sum);
   EXPECT_EQ(made.sum.millionths, 28'000) << "rounded once it would be 0.03";
 }
 

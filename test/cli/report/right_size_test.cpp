@@ -38,12 +38,12 @@ std::string given() {
 
 TEST(right_size, the_query_is_that_of_the_alert) {
   std::ifstream file("charts/quartermaster/files/rules.yaml");
-  std::string rules{std::istreambuf_iterator<char>(file), {}}, line;
-  for (const char c : rules)
-    if (c != ' ' || !line.ends_with(' ')) line += c == '\n' ? ' ' : c;
-  std::string text;
-  for (const char c : line)
-    if (c != ' ' || !text.ends_with(' ')) text += c;
+  const std::string rules{std::istreambuf_iterator<char>(file), {}};
+  std::string text;  // one blank where there is a line end or several blanks
+  for (const char letter : rules) {
+    const bool is_blank = letter == ' ' || letter == '\n';
+    if (!is_blank || !text.ends_with(' ')) text += is_blank ? ' ' : letter;
+  }
   EXPECT_THAT(text, HasSubstr("alert: QuartermasterShareMemoryUnused expr: |- " + unused_query() + " labels:"));
 }
 

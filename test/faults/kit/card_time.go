@@ -51,8 +51,16 @@ type CardStock struct {
 	Counts    map[string]int64
 }
 
-// usageModes: how the ledger calls the way in which cards of a module are given out.
-var usageModes = map[string]string{"pgpu": "pGPU", "share": "vGPU", "vgpu": "vGPU", "hami": "vGPU", "gpushare": "vGPU", "mps": "MPS"}
+// modeOf a part: whole cards are pGPU on whichever node they are.
+func modeOf(module string, whole bool) string {
+	switch {
+	case whole:
+		return "pGPU"
+	case module == "mps":
+		return "MPS"
+	}
+	return "vGPU"
+}
 
 // Capacity of all nodes per second, by model.
 func Capacity(stock map[string]CardStock) map[string]CardTime {
@@ -291,7 +299,7 @@ func (l *AuditLedger) Parts(s *Stay) map[UsageKey]CardTime {
 	if !known {
 		return nil
 	}
-	key := UsageKey{Namespace: s.Pod.Namespace, Model: stock.Model, Mode: usageModes[stock.Module]}
+	key := UsageKey{Namespace: s.Pod.Namespace, Model: stock.Model}
 	if s.Pod.Spec.Priority != nil {
 		key.Priority = *s.Pod.Spec.Priority
 	}
@@ -308,7 +316,7 @@ func (l *AuditLedger) Parts(s *Stay) map[UsageKey]CardTime {
 		if want.whole {
 			part = CardTime{100, stock.MemoryMiB}
 		}
-		if want.cards > 0 {
+		if key.Mode = modeOf(stock.Module, want.whole); want.cards > 0 {
 			out[key] = out[key].Plus(part.Times(want.cards))
 		}
 		for name, pieces := range want.counts {

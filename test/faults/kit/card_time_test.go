@@ -74,7 +74,8 @@ func TestAuditLedgerAddsUp(t *testing.T) {
 		{"default", "Tesla-T4", "vGPU", "", 0}:             share.Times(4 + 4 + 3),
 		{"team-a", "Tesla-T4", "vGPU", "", 0}:              share.Times(9 + 9),
 		{"team-b", "Tesla-T4", "pGPU", "red", 1000}:        CardTime{200, 2 * 15360}.Times(6),
-		{"team-b", "Tesla-T4", "vGPU", "red", 0}:           share.Times(4).Plus(CardTime{100, 15360}.Times(8)).Plus(CardTime{50, 5120}.Times(7)),
+		{"team-b", "Tesla-T4", "vGPU", "red", 0}:           share.Times(4).Plus(CardTime{50, 5120}.Times(7)),
+		{"team-b", "Tesla-T4", "pGPU", "red", 0}:           CardTime{100, 15360}.Times(8),
 		{"team-b", "example.com/fpga", "device", "red", 0}: {CoreSeconds: 300 * 2},
 	}
 	if got := l.Held(clock(0, 0), clock(35, 0)); !maps.Equal(got, want) {

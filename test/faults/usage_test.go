@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand"
 	"os"
 	"os/exec"
@@ -30,28 +29,14 @@ const (
 	orgLabel       = "usage.example.com/organization"
 )
 
-// blindness is a time in which the operator could not see what happened, or saw it late.
-type blindness struct {
-	kind       string
-	begin, end time.Time
-	dead       [2]time.Time // of an operator that was alone: from its death to its successor's start
-}
-
-const (
-	unwatched = "no operator ran"    // all that no surviving pod held is unattributed
-	broken    = "the watch was cut"  // pods that vanished are unattributed
-	late      = "the operator stood" // deletions are seen when it goes on
-)
-
 // span is one random schedule: pods come and go, operators are hurt.
 type span struct {
 	*pairOf
 	number   int
 	ledger   *kit.AuditLedger
-	stock    map[string]kit.CardStock
 	spaces   []string
 	chance   *rand.Rand
-	blind    []blindness
+	blind    []kit.Blindness
 	wallFile string // empty: no libfaketime here
 	log      []string
 }
@@ -101,7 +86,7 @@ func TestUsage_random(t *testing.T) {
 
 	decks := map[bool]*deck{false: newDeck(alone(), seed), true: newDeck(paired(), seed+1)}
 	for number := range schedules {
-		s := &span{pairOf: p, number: number, ledger: ledger, stock: usageStock(nodes), chance: rand.New(rand.NewSource(seed + int64(number))), wallFile: wall}
+		s := &span{pairOf: p, number: number, ledger: ledger, chance: rand.New(rand.NewSource(seed + int64(number))), wallFile: wall}
 		pair := number%2 == 1
 		s.muster(pair)
 		s.run([]hurt{decks[pair].next(), decks[pair].next(), decks[pair].next()})
@@ -412,7 +397,7 @@ func (s *span) rise(begin, gone time.Time) {
 	s.t.Helper()
 	started := time.Now()
 	s.must(s.start().WaitReady(60 * time.Second))
-	s.blind = append(s.blind, blindness{unwatched, begin, time.Now().Add(2 * time.Second), [2]time.Time{gone, started}})
+	s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: time.Now().Add(2 * time.Second), Died: gone, Followed: started})
 }
 
 func (s *span) end() {
@@ -488,8 +473,8 @@ func (s *span) mend() {
 	}
 }
 
-func (s *span) unseen(kind string, begin time.Time, more time.Duration) {
-	s.blind = append(s.blind, blindness{kind: kind, begin: begin, end: time.Now().Add(more)})
+func (s *span) unseen(kind kit.BlindKind, begin time.Time, more time.Duration) {
+	s.blind = append(s.blind, kit.Blindness{Kind: kind, Begin: begin, End: time.Now().Add(more)})
 }
 
 // cut: connections are reset, and none is accepted for a while. They are there again within 10 s (F4).
@@ -502,7 +487,7 @@ func (s *span) cut() {
 	for _, o := range s.lives {
 		o.Proxy.Refuse(false)
 	}
-	s.unseen(broken, began, 10*time.Second)
+	s.unseen(kit.Broken, began, 10*time.Second)
 }
 
 // silence: not a byte moves, and then all of it comes late.
@@ -515,7 +500,7 @@ func (s *span) silence() {
 	for _, o := range s.lives {
 		o.Proxy.Freeze(false)
 	}
-	s.unseen(late, began, 2*time.Second)
+	s.unseen(kit.Late, began, 2*time.Second)
 }
 
 func (s *span) restartServer() {
@@ -527,7 +512,7 @@ func (s *span) restartServer() {
 		s.must(s.Cluster.Stop(component, "KILL"))
 		s.must(s.Cluster.Start(component))
 	}
-	s.unseen(broken, began, 10*time.Second)
+	s.unseen(kit.Broken, began, 10*time.Second)
 }
 
 func (s *span) freezeServer() {
@@ -536,8 +521,8 @@ func (s *span) freezeServer() {
 	s.must(s.Signal("kube-apiserver", syscall.SIGSTOP))
 	time.Sleep(s.between(2*time.Second, 6*time.Second))
 	s.must(s.Signal("kube-apiserver", syscall.SIGCONT))
-	s.unseen(late, began, 2*time.Second)
-	s.unseen(broken, began, 10*time.Second) // whoever has given up waiting
+	s.unseen(kit.Late, began, 2*time.Second)
+	s.unseen(kit.Broken, began, 10*time.Second) // whoever has given up waiting
 }
 
 func (s *span) freeze() {
@@ -546,8 +531,8 @@ func (s *span) freeze() {
 	leader.Stop()
 	time.Sleep(s.between(3*time.Second, 7*time.Second))
 	leader.Cont()
-	s.unseen(late, began, 2*time.Second)
-	s.unseen(broken, began, 10*time.Second) // the server may have closed a connection that nobody read
+	s.unseen(kit.Late, began, 2*time.Second)
+	s.unseen(kit.Broken, began, 10*time.Second) // the server may have closed a connection that nobody read
 }
 
 // moveClock: the wall clock of all operators is another one from now on.
@@ -566,116 +551,20 @@ func (s *span) judge(before, after kit.UsageReading) {
 	s.t.Helper()
 	s.must(s.ledger.Follow())
 	s.sameAsAPI()
-	begin, end := before.Through, after.Through
-	truth, over, under := s.ledger.Held(begin, end), map[kit.UsageKey]kit.CardTime{}, map[kit.UsageKey]kit.CardTime{}
-	vanished := map[string]kit.CardTime{} // by model: what nobody saw the end of
-	slack := map[string]kit.CardTime{}
-	for _, stay := range s.ledger.Stays() {
-		if (stay.Until != 0 && stay.Until < begin-1) || stay.Since > end {
-			continue
-		}
-		more, less, lost := s.doubt(stay, begin, end)
-		for key, part := range s.ledger.Parts(stay) {
-			over[key], under[key] = over[key].Plus(part.Times(more)), under[key].Plus(part.Times(less+lost))
-			vanished[key.Model] = vanished[key.Model].Plus(part.Times(lost))
-			slack[key.Model] = slack[key.Model].Plus(part.Times(more + less))
-		}
+	wrong, report := s.ledger.Judge(before, after, s.blind)
+	s.clean(wrong)
+	if s.t.Log(report); len(wrong) > 0 {
+		s.stays(before.Through, after.Through)
 	}
-	keys := maps.Clone(truth)
-	maps.Copy(keys, after.Held)
-	var differ int
-	for key := range keys {
-		got := after.Held[key].Minus(before.Held[key])
-		if more := got.Minus(truth[key]); !more.Within(over[key]) || !(kit.CardTime{}).Minus(more).Within(under[key]) {
-			s.t.Errorf("usage: %+v has %v, the audit log says %v; it may be %v more or %v less", key, got, truth[key], over[key], under[key])
-			differ++
-		}
-	}
-	if differ > 0 {
-		s.stays(begin, end)
-	}
-	var report []string
-	for model, capacity := range kit.Capacity(s.stock) {
-		got := after.Models[model].Minus(before.Models[model])
-		if want := capacity.Times(end - begin); got.Capacity != want {
-			s.t.Errorf("usage: the cards of %s were there for %v, and the object says %v", model, want, got.Capacity)
-		}
-		least, most := s.darkness(model, capacity, begin, end)
-		if most = most.Plus(vanished[model]); !got.Unattributed.Within(most) {
-			s.t.Errorf("usage: %v of %s is unattributed, at most %v can be", got.Unattributed, model, most)
-		}
-		if !least.Within(got.Unattributed) {
-			s.t.Errorf("usage: %v of %s is unattributed, and nobody can know of %v", got.Unattributed, model, least)
-		}
-		if !got.Beyond.Within(slack[model]) {
-			s.t.Errorf("usage: %v of %s is beyond its cards", got.Beyond, model)
-		}
-		if got.Unhealthy != (kit.CardTime{}) {
-			s.t.Errorf("usage: %v of %s is unhealthy, and all was well", got.Unhealthy, model)
-		}
-		report = append(report, fmt.Sprintf("%s: parts %d, idle %d, unattributed %d, beyond %d of %d core seconds", model, got.Parts.CoreSeconds, got.Idle.CoreSeconds,
-			got.Unattributed.CoreSeconds, got.Beyond.CoreSeconds, got.Capacity.CoreSeconds))
-	}
-	slices.Sort(report)
 	total := 0
 	for _, stay := range s.ledger.Stays() {
-		if stay.Seconds(begin, end) > 0 {
+		if stay.Seconds(before.Through, after.Through) > 0 {
 			total++
 		}
 	}
-	if s.t.Logf("%d s, %d pods held cards, %d rows; %s", end-begin, total, len(truth), strings.Join(report, "; ")); total < 15 {
+	if total < 15 {
 		s.t.Errorf("only %d pods held cards: this proved nothing", total)
 	}
-}
-
-// doubt about a stay, in seconds: how much more, how much less, and how much less because nobody saw its end.
-func (s *span) doubt(stay *kit.Stay, begin, end int64) (more, less, lost int64) {
-	if stay.Since >= begin-1 {
-		more, less = 1, 1
-	}
-	if stay.Until == 0 || stay.Until > end+1 {
-		return
-	}
-	more, less = more+1, less+1
-	if !stay.Removed { // a report that comes later than a checkpoint is too late for it
-		more += max(0, stay.Reported.Unix()-stay.Until)
-	}
-	for _, b := range s.blind {
-		if stay.Gone.IsZero() || stay.Gone.Before(b.begin) || stay.Gone.After(b.end) {
-			continue
-		}
-		if unknown := stay.Removed || !stay.Reported.Before(b.begin); !unknown {
-			continue
-		}
-		if b.kind == late {
-			more += b.end.Unix() - stay.Until + 1
-			continue
-		}
-		lost = max(lost, stay.Seconds(max(begin, b.begin.Unix()-1), end)+1)
-	}
-	return
-}
-
-// darkness: how much of a model can be unattributed at least and at most, because no operator ran.
-func (s *span) darkness(model string, capacity kit.CardTime, begin, end int64) (least, most kit.CardTime) {
-	for _, b := range s.blind {
-		if b.kind != unwatched {
-			continue
-		}
-		most = most.Plus(capacity.Times(b.end.Unix() - max(begin, b.begin.Unix()) + 1))
-		from, to := b.dead[0].Unix()+1, b.dead[1].Unix()-1
-		if from >= to {
-			continue
-		}
-		dark := capacity.Times(to - from)
-		for key, held := range s.ledger.Held(from, to) {
-			if key.Model == model {
-				dark = dark.Minus(held)
-			}
-		}
-		least = least.Plus(dark)
-	}
-	return
 }
 
 // sameAsAPI: the log has told of every pod that is there, and of the end of every other.

@@ -72,7 +72,7 @@ func TestUsage_random(t *testing.T) {
 	h.must(h.patchPolicy(map[string]any{"chargeback": map[string]any{"organizationLabel": orgLabel}}))
 	ledger := kit.NewAuditLedger(h.AuditLog, usageStock(nodes))
 	ledger.Organization = orgLabel
-	p := &pairOf{hall: h, at: map[*kit.Operator]string{}, args: []string{checkpointFlag, checkpoint.String()}}
+	p := &pairOf{hall: h, at: map[*kit.Operator]string{}, args: []string{checkpointFlag, fmt.Sprint(checkpoint.Seconds())}}
 	wall := h.movableClock()
 	first := p.start()
 	h.must(first.WaitReady(60 * time.Second))

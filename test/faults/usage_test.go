@@ -37,7 +37,8 @@ type span struct {
 	spaces   []string
 	chance   *rand.Rand
 	blind    []kit.Blindness
-	wallFile string // empty: no libfaketime here
+	wallFile string       // empty: no libfaketime here
+	quiet    sync.RWMutex // writers have it for reading
 	log      []string
 }
 
@@ -326,6 +327,7 @@ func (s *span) write(number int, stop <-chan struct{}) {
 			return
 		case <-time.After(time.Duration(300+r.Intn(1200)) * time.Millisecond):
 		}
+		s.quiet.RLock()
 		ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
 		switch {
 		case len(mine) < 4 || (len(mine) < 9 && r.Intn(2) == 0):
@@ -340,6 +342,7 @@ func (s *span) write(number int, stop <-chan struct{}) {
 			}
 		}
 		cancel()
+		s.quiet.RUnlock()
 	}
 }
 
@@ -503,10 +506,15 @@ func (s *span) silence() {
 	s.unseen(kit.Late, began, 2*time.Second)
 }
 
+// restartServer kills it: asked to end it takes 15 s, which no lease survives. What it does in that moment it may do without a line in its log,
+// so nobody writes then.
 func (s *span) restartServer() {
 	s.t.Helper()
+	s.quiet.Lock()
+	time.Sleep(time.Second)
 	began := time.Now()
-	s.must(s.Cluster.Stop("kube-apiserver", "TERM"))
+	s.must(s.Cluster.Stop("kube-apiserver", "KILL"))
+	s.quiet.Unlock()
 	s.must(s.Cluster.Start("kube-apiserver"))
 	for _, component := range []string{"kwok", "leases"} { // clients of its age may take a minute to see again
 		s.must(s.Cluster.Stop(component, "KILL"))

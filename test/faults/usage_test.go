@@ -133,7 +133,8 @@ func (h *hall) watchUsage(ctx context.Context) {
 	var before kit.UsageReading
 	for ctx.Err() == nil {
 		if now, wrong, err := h.Usage(ctx); err == nil {
-			if h.clean(append(wrong, kit.Shrunk(before, now)...)); len(wrong) > 0 {
+			if wrong = append(wrong, kit.Shrunk(before, now)...); len(wrong) > 0 {
+				h.clean(wrong)
 				return
 			}
 			before = now

@@ -26,6 +26,7 @@ void add_verbs(CLI::App& app, int& rc) {
   add_lint(app, rc);
   add_man(app, rc);
   add_render(app, rc);
+  add_report(app, rc);
   add_simulate(app, rc);
   add_top(app, rc);
   add_uninstall(app, rc);

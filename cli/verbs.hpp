@@ -44,6 +44,8 @@ void add_man(CLI::App& app, int& rc);
 void add_render(CLI::App& app, int& rc);
 /// `render scheduler-config`, below `render`.
 void add_render_scheduler(CLI::App& render, int& rc);
+/// `quartermaster report chargeback|capacity|right-size`: what cards cost, what is left, what is too large.
+void add_report(CLI::App& app, int& rc);
 /// `quartermaster simulate -f FILE`: would these pods fit?
 void add_simulate(CLI::App& app, int& rc);
 /// `quartermaster top nodes|pods|cards`: what is given out of the cards.

@@ -88,10 +88,12 @@ kube::task<kube::response> observed_transport::send(kube::request request) {
   if (answer) {
     requests_.with({verb, std::to_string(answer->status)}).add();
     // 5xx (etcd away, shutting down) is an answer, but not one to rely on; a redirect is someone else's.
-    if (kube::succeeded(answer->status) || (answer->status >= 400 && answer->status < 500))
+    if (kube::succeeded(answer->status) || (answer->status >= 400 && answer->status < 500)) {
       tell_.on_contact();
-    else if (heartbeat)
+      if (date_sink_ && answer->date > 0) date_sink_(answer->date);
+    } else if (heartbeat) {
       tell_.on_silence("answers " + std::to_string(answer->status));
+    }
   } else {
     requests_.with({verb, kube::to_string(answer.error().code)}).add();
     if (heartbeat && answer.error().code != kube::errc::cancelled) tell_.on_silence(answer.error().message);

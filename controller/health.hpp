@@ -4,6 +4,7 @@
 // nothing remote can make us unalive, because a restart would not fix it.
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -56,10 +57,14 @@ class observed_transport : public kube::transport {
   observed_transport(kube::transport& inner, health& tell, registry& metrics);
   kube::task<kube::response> send(kube::request request) override;
   kube::task<kube::response> stream(kube::request request, kube::chunk_sink sink) override;
+  /// Gets the Date of each answer that counts as contact, when the answer is whole. Not of streams: they end long after
+  /// their head.
+  void on_date(std::function<void(std::int64_t)> sink) { date_sink_ = std::move(sink); }
 
  private:
   kube::transport& inner_;
   health& tell_;
+  std::function<void(std::int64_t)> date_sink_;
   family<counter>& requests_;
   family<histogram>& seconds_;
 };

@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "controller/continuity.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "kube/frame.hpp"
@@ -90,6 +91,7 @@ class reflector {
   static kube::error cancelled() { return {kube::errc::cancelled, 0, "the reflector was stopped", {}}; }
 
   boost::asio::awaitable<void> list(kube::request request) {
+    continuity_.ask(options_.now(), true);
     const auto answer = co_await transport_.send(std::move(request));
     if (!answer) {
       failed(answer.error());
@@ -98,6 +100,7 @@ class reflector {
     } else {
       contact();
       bytes_ += answer->body.size();
+      tell_of_gap(options_.now());
       machine_.on_list_page(answer->body, options_.now(), [this](op what_to_do) { apply(what_to_do); });
     }
   }
@@ -106,10 +109,13 @@ class reflector {
     using namespace boost::asio::experimental::awaitable_operators;
     kube::framer frames(wire_);
     bool open = false;
+    continuity_.ask(options_.now(), machine_.initial());
+    request.opened = [this] { continuity_.open(options_.now()); };
     kube::chunk_sink sink = [&](std::string_view chunk) {
       contact();
       bytes_ += chunk.size();
       const auto now = options_.now();
+      tell_of_gap(now);
       if (!std::exchange(open, true)) apply(machine_.on_watch_open(now));
       bool restart = false;
       const auto fed = frames.feed(chunk, [&](std::string_view frame) {
@@ -120,6 +126,7 @@ class reflector {
       });
       publish();
       if (!fed) failed(fed.error());
+      if (fed && !restart) continuity_.took(now);
       return fed.has_value() && !restart;
     };
     std::exception_ptr thrown;
@@ -129,18 +136,19 @@ class reflector {
     const auto ended = co_await (std::move(streaming) || std::move(ticking));
     if (thrown) std::rethrow_exception(thrown);
     if (ended.index() == 1) co_return;  // the machine knows: on_tick said so
+    const auto now = options_.now();
     const auto& answer = std::get<0>(ended);
+    continuity_.end(now, answer && kube::succeeded(answer->status));
     if (!answer) {
       failed(answer.error());
     } else if (!kube::succeeded(answer->status)) {
       failed(kube::error_of("watch " + std::string(type_.plural), *answer));
     } else {
       const auto broken = machine_.count().broken;
-      machine_.on_watch_closed(options_.now());
+      machine_.on_watch_closed(now);
       if (machine_.count().broken == broken) co_return;
       tell_of_broken_watch(
-          {kube::errc::connect, 0, "watch " + std::string(type_.plural) + ": it ends without an event", {}},
-          options_.now());
+          {kube::errc::connect, 0, "watch " + std::string(type_.plural) + ": it ends without an event", {}}, now);
     }
   }
 
@@ -162,9 +170,10 @@ class reflector {
   }
 
   void apply(op operation) {
-    try {
+    guarded([&] {
       switch (operation.action) {
         case op::kind::begin:
+          continuity_.begin();
           sink_.begin();
           return;
         case op::kind::put:
@@ -180,11 +189,22 @@ class reflector {
         case op::kind::restart:
           return;
       }
+    });
+  }
+
+  /// An exception comes out of an observer: one of our bugs, which must not look like a broken stream.
+  void guarded(auto action) {
+    try {
+      action();
     } catch (const std::exception& e) {
-      // Out of an observer: one of our bugs, which must not look like a broken stream.
       metrics_.errors.with({name_, "exception"}).add();
       log::error("exception while taking in an object", {{"resource", name_}, {"error", e.what()}});
     }
+  }
+
+  void tell_of_gap(milliseconds now) {
+    const auto since = continuity_.news(now);
+    if (since && options_.on_gap) guarded([&] { options_.on_gap(*since); });
   }
 
   void report(const kube::result<void>& read, std::string_view object, bool gone) {
@@ -199,6 +219,7 @@ class reflector {
   }
 
   void commit() {
+    continuity_.complete(options_.now());
     sink_.commit();
     if (std::exchange(initial_, false)) {
       log::info("cache synced", {{"resource", name_}, {"objects", sink_.size()}, {"bytes", bytes_}});
@@ -290,6 +311,7 @@ class reflector {
   std::string trouble_;
   milliseconds told_at_{0};
   std::optional<milliseconds> broken_told_at_;
+  continuity continuity_;
   std::uint64_t bytes_ = 0;
   bool initial_ = true;
   std::optional<milliseconds> refused_since_;  // by 403, without a break

@@ -45,6 +45,11 @@ struct reflector_options {
   /// At most once a minute: an event, say. errc::forbidden, or why the cache had to be listed because its watch does
   /// not work.
   std::function<void(const kube::error&)> on_trouble;
+  /// Called before each batch of changes that is, or may be, old: each page or chunk of a list but the first, and what
+  /// a watch sends within five seconds after it was opened. All of it happened after `since`, a time of `now`; until
+  /// then nothing is missing (controller/continuity.hpp). A batch is taken in before anything else runs on the loop. A
+  /// batch that this was not called for is of now.
+  std::function<void(milliseconds since)> on_gap;
   /// A server that has just started answers 403 until it has read its own roles: one that lasts shorter is no missing
   /// right, and only `state` and the metric show it.
   milliseconds forbidden_patience{5000};

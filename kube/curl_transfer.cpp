@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <new>
@@ -239,7 +240,11 @@ void curl_transfer::header(std::string_view line) {
     return;
   }
   const auto colon = line.find(':');
-  if (colon == std::string_view::npos) return;
+  if (colon == std::string_view::npos) {
+    const bool ends = trimmed(line).empty();
+    if (ends && sink_ && answer_.status == 200 && request_.opened) request_.opened();
+    return;
+  }
   const auto name = line.substr(0, colon);
   const auto value = trimmed(line.substr(colon + 1));
   if (same_word(name, "content-type")) {
@@ -252,6 +257,8 @@ void curl_transfer::header(std::string_view line) {
     const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), seconds);
     if (wrong == std::errc() && end == value.data() + value.size() && seconds >= 0)
       answer_.retry_after = std::chrono::seconds(seconds);
+  } else if (same_word(name, "date")) {
+    answer_.date = std::max<std::int64_t>(curl_getdate(std::string(value).c_str(), nullptr), 0);  // -1: no date
   } else if (same_word(name, "content-length") && !(sink_ && answer_.status == 200)) {
     std::size_t length = 0;
     std::from_chars(value.data(), value.data() + value.size(), length);

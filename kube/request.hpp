@@ -35,6 +35,8 @@ struct request {
   /// Asked right before the bytes go out, after every wait for a place, a credential and a connection. False: they do
   /// not go out (errc::cancelled). Empty: always true.
   std::function<bool()> allowed;
+  /// Streams only: the head of a 200 is here; the first bytes of the body may be long in coming. Must not throw.
+  std::function<void()> opened;
 
   request() = default;
 };

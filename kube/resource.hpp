@@ -35,6 +35,7 @@ struct resource {
 
 namespace resources {
 inline constexpr resource nodes{"", "v1", "nodes", "Node", false};
+inline constexpr resource namespaces{"", "v1", "namespaces", "Namespace", false};
 inline constexpr resource pods{"", "v1", "pods", "Pod", true};
 inline constexpr resource config_maps{"", "v1", "configmaps", "ConfigMap", true};
 inline constexpr resource secrets{"", "v1", "secrets", "Secret", true};

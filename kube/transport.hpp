@@ -3,6 +3,7 @@
 // test/kube/scripted_transport.hpp. An HTTP status is a value, not an error: see kube/status.hpp for the mapping.
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +21,9 @@ struct response {
   std::string content_type;
   std::optional<std::chrono::seconds> retry_after;
   std::vector<std::string> warnings;  ///< texts of Warning headers
+  /// The server's clock when it began to answer, whole seconds since 1970; 0 where it says none. A stream's is the one
+  /// of its head, so it is old when the stream ends.
+  std::int64_t date = 0;
 };
 
 /// Gets the body of a 200 stream as it arrives. The view is valid during the call only. Returning false ends the stream

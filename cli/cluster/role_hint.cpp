@@ -8,6 +8,8 @@ std::string role_hint(const kube::error& refused) {
   if (refused.code != kube::errc::forbidden || !reads) return {};
   if (operation.starts_with("list configmaps"))
     return "; where declarations are, the chart's Role quartermaster-user allows it: ask an administrator to bind it";
+  if (operation.starts_with("list acceleratorusages"))
+    return "; the chart's ClusterRole quartermaster-chargeback allows it: ask an administrator to bind it";
   return "; the chart's ClusterRole quartermaster-user allows people to read this: ask an administrator to bind it";
 }
 

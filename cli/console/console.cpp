@@ -71,17 +71,6 @@ controller::http_server_options metrics_front(const console_options& options) {
   return out;
 }
 
-kube::cluster_config prometheus_at(const console_options& options) {
-  kube::cluster_config out;
-  out.server = options.prometheus_url;
-  while (out.server.ends_with("/")) out.server.pop_back();
-  out.takes_http = true;
-  out.ca.path = options.prometheus_ca_file;
-  out.user.token_file = options.prometheus_token_file;
-  out.source = "--prometheus-url";
-  return out;
-}
-
 kube::transport_options short_answers() {
   kube::transport_options out;
   out.unary_deadline = std::chrono::seconds(15);
@@ -105,8 +94,7 @@ class console_program {
         server_(loop_, serving_, front(options)),
         metrics_server_(loop_, serving_, metrics_front(options)) {
     known_.finish();
-    if (!options.prometheus_url.empty())
-      prometheus_ = std::make_unique<kube::curl_transport>(loop_.executor(), prometheus_at(options), short_answers());
+    if (!options.prometheus.url.empty()) prometheus_ = connection_to(loop_.executor(), options.prometheus);
     access_settings access_settings;
     access_settings.link_token = link_token_;
     access_ = std::make_unique<access>(client_, access_settings, [this] { return namespaces_of(known_); });
@@ -209,7 +197,7 @@ class console_program {
   kube::curl_transport wire_;
   controller::observed_transport seen_{wire_, health_, metrics_};
   kube::client client_{seen_};
-  std::unique_ptr<kube::curl_transport> prometheus_;
+  std::unique_ptr<kube::transport> prometheus_;
   placements known_;
   std::unique_ptr<access> access_;
   std::unique_ptr<service> service_;
@@ -230,11 +218,7 @@ std::string problem_of(const console_options& options) {
     return "--listen " + options.listen + ": " + endpoint.error().message;
   if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
     return "--tls-cert-file and --tls-key-file come together";
-  const bool is_http = options.prometheus_url.starts_with("http://");
-  if (!options.prometheus_url.empty() && !is_http && !options.prometheus_url.starts_with("https://"))
-    return "--prometheus-url " + options.prometheus_url + ": it begins with http:// or https://";
-  if (is_http && !options.prometheus_token_file.empty())
-    return "--prometheus-token-file: a token is sent over https:// only";
+  if (auto problem = problem_of(options.prometheus); !problem.empty()) return problem;
   for (const auto& name : options.hosts)
     if (!is_name(name)) return "--host " + name + ": a name without port, such as console.example.com";
   return {};
@@ -266,12 +250,7 @@ void add_console(CLI::App& app, int& rc) {
   verb->add_option("--tls-cert-file", options->tls_certificate_file, "Serve HTTPS with this certificate (PEM)")
       ->type_name("FILE");
   verb->add_option("--tls-key-file", options->tls_key_file, "Its key (PEM)")->type_name("FILE");
-  verb->add_option("--prometheus-url", options->prometheus_url, "Where history comes from; without it there is none")
-      ->type_name("URL");
-  verb->add_option("--prometheus-token-file", options->prometheus_token_file, "Bearer token for Prometheus")
-      ->type_name("FILE");
-  verb->add_option("--prometheus-ca-file", options->prometheus_ca_file, "Authorities that Prometheus is trusted by")
-      ->type_name("FILE");
+  add_prometheus_options(*verb, options->prometheus, "Where history comes from; without it there is none");
   verb->add_option("--metrics-address", options->metrics_address,
                    "Address of /metrics, /healthz and /readyz; none by default")
       ->type_name("HOST:PORT");

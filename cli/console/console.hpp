@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/cluster/cluster.hpp"
+#include "cli/cluster/prometheus.hpp"
 
 namespace cli::console {
 
@@ -14,7 +15,7 @@ struct console_options {
   std::string metrics_address;     ///< for /metrics and probes; empty: none
   std::vector<std::string> hosts;  ///< names by which people reach it, besides localhost
   std::string tls_certificate_file, tls_key_file;
-  std::string prometheus_url, prometheus_token_file, prometheus_ca_file;
+  prometheus_options prometheus;
   std::string log_format = "text", log_level = "info";
   cluster_options cluster;
 };

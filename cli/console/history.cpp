@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/cluster/prometheus.hpp"
 #include "kube/percent.hpp"
 #include "quota/card_use.hpp"
 
@@ -95,15 +96,6 @@ std::string range_target(std::string_view query, std::int64_t begin, std::int64_
   std::string out = "/api/v1/query_range?query=";
   kube::append_percent_encoded(out, query);
   return out + "&start=" + std::to_string(begin) + "&end=" + std::to_string(end) + "&step=" + std::to_string(step);
-}
-
-/// The list of series in an answer of Prometheus; null: it is no such answer.
-const nlohmann::json* result_in(const nlohmann::json& answer) {
-  if (!answer.is_object() || answer.value("status", "") != "success") return nullptr;
-  const auto data = answer.find("data");
-  if (data == answer.end() || !data->is_object()) return nullptr;
-  const auto result = data->find("result");
-  return result != data->end() && result->is_array() ? &*result : nullptr;
 }
 
 /// Time and value of a point: [1795600000, "0.5"].
@@ -217,7 +209,7 @@ std::string refused_right(const chart_request& chart, const viewer& viewer) {
 
 json history_view(const chart_request& chart, std::string_view body) {
   const auto answer = nlohmann::json::parse(body, nullptr, false);
-  const auto* result = result_in(answer);
+  const auto* result = series_in(answer);
   if (!result) return no_history(chart, "Prometheus gave an answer that cannot be read.");
   auto out = frame_of(chart, true, "");
   std::map<std::int64_t, std::size_t> places;
@@ -253,7 +245,7 @@ std::string trend_target(std::int64_t now) { return range_target(trend_query, no
 trends trends_in(std::string_view body) {
   trends out;
   const auto answer = nlohmann::json::parse(body, nullptr, false);
-  const auto* result = result_in(answer);
+  const auto* result = series_in(answer);
   if (!result) return out;
   for (const auto& series : *result) {
     const auto& labels = member(series, "metric");

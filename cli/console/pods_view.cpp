@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "api/accelerator_quota.hpp"
 #include "api/names.hpp"
@@ -14,6 +15,7 @@
 #include "reconcilers/declarations/verdict.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/verify/verify.hpp"
+#include "text/list.hpp"
 
 namespace cli::console {
 namespace {
@@ -211,7 +213,7 @@ json waiting_view(const placements& placements, const viewer& viewer, std::strin
   return {{"total", pods.size()}, {"offset", begin}, {"pods", std::move(rows)}};
 }
 
-json namespaces_view(const placements& placements, const viewer& viewer) {
+json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs) {
   std::map<std::string, namespace_row> rows;
   for (const auto& name : namespaces_of(placements))
     if (viewer.sees(name)) rows[name];
@@ -241,9 +243,14 @@ json namespaces_view(const placements& placements, const viewer& viewer) {
                           {"used", {{"cards", row.cards}, {"cores", row.cores}, {"memoryMiB", row.memory_mib}}},
                           {"cohort", shows_quota ? json(cohort_of(placements, name)) : json()},
                           {"quota", shows_quota ? quota_json(placements, name) : json()},
-                          {"cost", nullptr}});
+                          {"cost", costs.are_known ? json(costs.text_of(name)) : json()}});
   }
-  return {{"namespaces", std::move(namespaces)}, {"costMessage", "No prices are set, so there is no cost."}};
+  std::set<std::string> without_price;
+  for (const auto& [name, cost] : costs.namespaces)
+    if (rows.contains(name)) without_price.insert(cost.without_price.begin(), cost.without_price.end());
+  const auto message =
+      without_price.empty() ? costs.message : "Not in the cost, without a price: " + text::joined(without_price) + ".";
+  return {{"namespaces", std::move(namespaces)}, {"costMessage", message}};
 }
 
 json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared) {

@@ -218,7 +218,7 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
   }
   if (path == "namespaces") {
     if (!some_pods) co_return std::unexpected(forbidden(pods_right));
-    co_return made(request, viewer, [&] { return body_of(namespaces_view(known, viewer)); });
+    co_return co_await namespaces(request, viewer);
   }
   if (path == "declarations") {
     if (!viewer.declarations)

@@ -62,6 +62,7 @@ class service {
   boost::asio::awaitable<outcome> view(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> node(const controller::http_request& request, const viewer& viewer, std::string name);
   boost::asio::awaitable<outcome> declarations(const controller::http_request& request, const viewer& viewer);
+  boost::asio::awaitable<outcome> namespaces(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> capacity(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> history(const controller::http_request& request, const viewer& viewer);
   outcome stream(const controller::http_request& request, const viewer& viewer);
@@ -69,7 +70,6 @@ class service {
   outcome made(const controller::http_request& request, const viewer& viewer,
                const std::function<std::string()>& compute);
   std::optional<refusal> misdirected(const controller::http_request& request) const;
-  kube::task<std::string> ask_prometheus(std::string target);
 
   dependencies dependencies_;
   service_settings settings_;
@@ -80,6 +80,9 @@ class service {
   trends trends_;
   std::string trend_message_;
   std::optional<controller::milliseconds> trends_read_;
+  std::string usage_month_, usage_problem_ = "The time of cards has not been read yet.";
+  std::vector<api::accelerator_usage> usage_;  ///< of that month
+  std::optional<controller::milliseconds> usage_read_;
   declared_resources declared_;
   std::optional<controller::milliseconds> declared_read_;
 };

@@ -2,6 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/names.hpp"
+#include "cli/cluster/prometheus.hpp"
+#include "cli/cluster/usage.hpp"
 #include "cli/console/service.hpp"
 #include "controller/sleep.hpp"
 #include "kube/request.hpp"
@@ -16,7 +19,7 @@ using controller::http_request;
 using controller::http_response;
 using controller::milliseconds;
 
-constexpr milliseconds trends_hold{600'000}, declared_holds{10'000};
+constexpr milliseconds trends_hold{600'000}, declared_holds{10'000}, usage_holds{60'000};
 
 refusal unreachable(const kube::error& error) {
   return {503, "not_ready", "the API server cannot be read: " + std::string(kube::to_string(error.code)), 5};
@@ -61,22 +64,41 @@ boost::asio::awaitable<service::outcome> service::declarations(const http_reques
   co_return made(request, viewer, [&] { return body_of(declarations_view(dependencies_.known, viewer, declared_)); });
 }
 
-kube::task<std::string> service::ask_prometheus(std::string target) {
-  kube::request question;
-  question.target = std::move(target);
-  auto answer = co_await dependencies_.prometheus->send(std::move(question));
-  if (!answer) co_return std::unexpected(std::move(answer.error()));
-  if (!kube::succeeded(answer->status))
-    co_return std::unexpected(
-        kube::error{kube::errc::server, answer->status, "status " + std::to_string(answer->status), std::nullopt});
-  co_return std::move(answer->body);
+boost::asio::awaitable<service::outcome> service::namespaces(const http_request& request, const viewer& viewer) {
+  const auto now = dependencies_.now();
+  if (!usage_read_ || now - *usage_read_ > usage_holds) {
+    usage_read_ = now;  // also where it fails: it is not asked at every request
+    auto month = api::month_of(dependencies_.wall());
+    const auto problem_of = [](const kube::error& error) {
+      if (error.code == kube::errc::forbidden) return "The console may not list acceleratorusages.";
+      if (error.code == kube::errc::not_found) return "This cluster does not know AcceleratorUsage.";
+      return "The time of cards cannot be read.";
+    };
+    auto objects = co_await read_usage(dependencies_.reading, month);
+    const std::string problem = objects ? "" : problem_of(objects.error());
+    auto usage = objects ? std::move(*objects) : std::vector<api::accelerator_usage>();
+    if (month != usage_month_ || problem != usage_problem_ || usage != usage_) ++revision_;
+    usage_month_ = std::move(month);
+    usage_problem_ = problem;
+    usage_ = std::move(usage);
+  }
+  co_return made(request, viewer, [&] {
+    costs known;
+    const auto* policy = dependencies_.known.policies.find({{}, std::string(api::names::policy)});
+    const auto spec = policy ? policy->chargeback : reconcilers::chargeback_spec();
+    if (usage_problem_.empty() || spec.prices.empty())
+      known = costs_of(usage_month_, usage_, spec);
+    else
+      known.message = usage_problem_;
+    return body_of(namespaces_view(dependencies_.known, viewer, known));
+  });
 }
 
 boost::asio::awaitable<service::outcome> service::capacity(const http_request& request, const viewer& viewer) {
   const auto now = dependencies_.now();
   if (dependencies_.prometheus && (!trends_read_ || now - *trends_read_ > trends_hold)) {
     trends_read_ = now;  // also where it fails: it is not asked at every request
-    const auto body = co_await ask_prometheus(trend_target(dependencies_.wall()));
+    const auto body = co_await ask_prometheus(*dependencies_.prometheus, trend_target(dependencies_.wall()));
     trends_ = body ? trends_in(*body) : trends();
     trend_message_ = !body             ? "Prometheus does not answer."
                      : trends_.empty() ? "Prometheus has no series of shares: is the agent's exporter scraped?"
@@ -96,7 +118,7 @@ boost::asio::awaitable<service::outcome> service::history(const http_request& re
   if (!dependencies_.prometheus) {
     view = no_history(*chart, "No Prometheus is set. Start the console with --prometheus-url.");
   } else {
-    const auto body = co_await ask_prometheus(chart->target());
+    const auto body = co_await ask_prometheus(*dependencies_.prometheus, chart->target());
     view = body ? history_view(*chart, *body) : no_history(*chart, "Prometheus does not answer.");
   }
   co_return made(request, viewer, [&] { return body_of(view); });

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "cli/cluster/fleet.hpp"
+#include "cli/console/costs.hpp"
 #include "cli/console/viewer.hpp"
 #include "cli/explain/placements.hpp"
 
@@ -37,7 +38,7 @@ struct node_details {
 json node_view(const placements& placements, const viewer& viewer, const node_details& details);
 /// `ns` empty: all that the viewer may see.
 json waiting_view(const placements& placements, const viewer& viewer, std::string_view ns, page_range page);
-json namespaces_view(const placements& placements, const viewer& viewer);
+json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs);
 json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared);
 
 /// Cores that are given out as time goes on, per model and mode: seconds since 1970 and hundredths of a card.

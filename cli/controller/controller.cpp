@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <boost/asio/post.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -59,6 +60,7 @@
 #include "reconcilers/plugins/policy.hpp"
 #include "reconcilers/plugins/rollouts.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
+#include "reconcilers/usage/allocation_metrics.hpp"
 #include "reconcilers/usage/keeper.hpp"
 #include "reconcilers/usage/recorder.hpp"
 #include "text/text.hpp"
@@ -104,6 +106,8 @@ kube::watch_settings in_namespace(std::string ns, std::string selector = {}) {
   return out;
 }
 
+kube::watch_settings everywhere(std::string selector) { return in_namespace({}, std::move(selector)); }
+
 reconcilers::declarations::parse_settings judged_in(std::string ns) {
   reconcilers::declarations::parse_settings out;
   out.ns = std::move(ns);
@@ -136,10 +140,16 @@ class operator_program {
       : options_(std::move(options)),
         given_policy_(std::move(policy)),
         wire_(loop_.executor(), std::move(cluster), patience()) {
+    seen_.on_date([this](std::int64_t date) { clock_.saw(date, controller::boot_now()); });
     add_process_metrics(metrics_);
     add_fleet_metrics(metrics_, {accelerator_nodes_, daemon_sets_}, [this] { return manager_.leading(); });
     metrics_.collect(
         [this](controller::metric_text& text) { reconcilers::write_report_metrics(accelerator_nodes_, text); });
+    metrics_.collect([this](controller::metric_text& text) {
+      reconcilers::usage::write_allocation_metrics(
+          manager_.leading(), account_, pods_, [this](std::string_view ns) { return recorder_.organization(ns); },
+          text);
+    });
     health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
     add_metrics_route(server_, metrics_);
     add_health_routes(server_, health_);
@@ -194,9 +204,12 @@ class operator_program {
     cache({}, policies_);
     cache({}, accelerator_nodes_);
     cache({}, nodes_);
-    cache({}, pods_, [this](controller::milliseconds since) { recorder_.note_gap(since); });
+    cache({}, pods_, [this](controller::milliseconds since) {
+      recorder_.begin_gap(since);
+      boost::asio::post(loop_.executor(), [this] { recorder_.end_gap(); });  // behind the news that come now
+    });
     cache({}, name_spaces_);
-    cache({}, usages_);
+    cache(everywhere(std::string(reconcilers::usage::cluster_label)), usages_);
     cache(in_namespace(options_.ns), daemon_sets_);
     cache(in_namespace(options_.ns, selector), deployments_);
     if (serves_extender()) cache(webhook::only(api::names::extender_client_secret, options_.ns), client_secret_);
@@ -372,20 +385,9 @@ class operator_program {
     cache(webhook::only(api::gpu_quota_name, std::string(api::gpu_quota_namespace)), old_quotas_);
     extender_ = std::make_unique<extender>(
         extender::dependencies{
-            loop_,
-            metrics_,
-            serving_,
-            running_,
-            client_,
-            stores_of_account(),
-            account_,
-            [this] { return elector_.remaining(); },
-            elector_.identity(),
-            events_,
-            deployments_,
-            control_plane_rows_,
-            client_secret_,
-            [this] { report(); },
+            loop_, metrics_, serving_, running_, client_, stores_of_account(), account_,
+            [this] { return elector_.remaining(); }, elector_.identity(), events_, deployments_, control_plane_rows_,
+            client_secret_, [this] { report(); },
             [this] { governing_.add_after({{}, std::string(api::names::policy)}, soon, priority()); }},
         options_);
     namespace known = reconcilers::names;
@@ -491,7 +493,7 @@ class operator_program {
   controller::store<api::owned_runtime_class> runtime_classes_;
   controller::store<api::compiled_rules> compiled_rules_;
   controller::store<api::accelerator_quota> quotas_;
-  controller::store<api::accelerator_usage> usages_;
+  controller::store<api::accelerator_usage> usages_;  ///< of the whole cluster
   controller::store<kube::config_map> old_quotas_;  ///< with the extender only
   controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
 

@@ -1,5 +1,7 @@
 // Flags of inspect nodes, modules and pods, and the names the program may be called by.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
@@ -8,6 +10,7 @@
 
 #include "cli/completion/completion.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
+#include "cli/inspect/inspect_watch.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 
@@ -21,6 +24,7 @@ constexpr std::string_view nodes_example = R"(Examples:
   $ quartermaster inspect nodes --compat cgpu      # also: kubectl inspect cgpu, where this program is installed as
                                                    # kubectl-inspect-cgpu
 Nodes that have cards, or have or ask for a mode. FREE is allocatable less what pods on the node ask for.
+--watch draws the table again on a terminal; elsewhere it prints the rows that changed.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 constexpr std::string_view modules_example = R"(Example:
@@ -128,7 +132,17 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
   auto* compat = nodes->add_option("--compat", of_nodes->compat, "cgpu: the table of kubectl inspect cgpu")
                      ->check(CLI::IsMember({"cgpu"}));
   nodes->add_flag("-d", of_nodes->details, "With --compat cgpu: the pods that have the memory too")->needs(compat);
-  nodes->callback([of_nodes, &rc] { rc = run_inspect_nodes(*of_nodes, std::cout, std::cerr); });
+  const auto watches = std::make_shared<bool>(false);
+  nodes->add_flag("-w,--watch", *watches, "Print the table again whenever it has changed, until Ctrl-C")
+      ->excludes(compat);
+  nodes->callback([of_nodes, watches, &rc] {
+    if (!*watches)
+      rc = run_inspect_nodes(*of_nodes, std::cout, std::cerr);
+    else if (of_nodes->output == "json" || of_nodes->output == "yaml")
+      rc = failed("--watch prints tables: leave out -o " + of_nodes->output, std::cerr, 2);
+    else
+      rc = run_watch_nodes(*of_nodes, isatty(STDOUT_FILENO) != 0, std::cout, std::cerr);
+  });
 
   const auto of_modules = std::make_shared<look_options>();
   auto* modules = add(inspect, "modules", "Modules: on or off, how far, what they offer", modules_example, *of_modules);

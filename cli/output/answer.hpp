@@ -5,6 +5,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -14,8 +15,9 @@ namespace cli {
 
 /// Adds --lang (en, zh) and -o (text, table, wide, json, yaml). `text` and `table` are one form: whichever `output`
 /// holds by default is what `output` says for both. `wide` is the same where a verb has no more to show. Both strings
-/// must outlive parsing.
-void add_answer_options(CLI::App& verb, std::string& language, std::string& output);
+/// must outlive parsing. `more` are forms that only this verb has.
+void add_answer_options(CLI::App& verb, std::string& language, std::string& output,
+                        const std::vector<std::string>& more = {});
 
 /// Adds -n to a verb that reads nothing of a namespace: taken as kubectl takes it for nodes, and without effect.
 void add_unused_namespace(CLI::App& verb);

@@ -55,36 +55,70 @@ pod_phase read_phase(std::string_view phase) {
   return pod_phase::unknown;
 }
 
-/// ContainerState.waiting.reason: both are field 1.
-std::string_view read_waiting_reason(std::string_view state) {
-  return wire::read_entry(wire::read_entry(state).key).key;
+/// ContainerState: waiting 1 (reason 1), running 2, terminated 3 (exitCode 1, finishedAt 6).
+struct container_state {
+  std::string_view reason;  ///< why it waits
+  bool runs = false;
+  bool ended = false, failed = false;
+  std::int64_t ended_at = 0;  ///< seconds since 1970, 0 where it is not said
+};
+
+container_state read_state(std::string_view bytes) {
+  container_state made;
+  each_field(bytes, field<1>([&](std::string_view waiting) { made.reason = wire::read_entry(waiting).key; }),
+             field<2>([&](std::string_view) { made.runs = true; }), field<3>([&](std::string_view terminated) {
+               made.ended = true;
+               each_field(terminated, field<1>([&](std::int64_t code) { made.failed = code != 0; }),
+                          field<6>([&](std::string_view time) { made.ended_at = wire::read_time(time).seconds; }));
+             }));
+  return made;
 }
 
-/// Counts restarts, and keeps the first reason why a container that is not ready waits.
-void read_container_status(std::string_view bytes, pod& pod, std::string_view& waiting) {
-  std::string_view reason;
-  bool ready = false;
-  each_field(bytes, field<2>([&](std::string_view state) { reason = read_waiting_reason(state); }), field<4>(ready),
-             field<5>([&](std::int32_t count) {
-               if (__builtin_add_overflow(pod.restarts, count, &pod.restarts)) pod.restarts = 0;
-             }));
-  if (!ready && waiting.empty()) waiting = reason;
+/// What the statuses of one list of containers say together.
+struct containers_state {
+  std::string_view waiting;  ///< why the first that is not ready waits
+  bool waits = false, failed = false;
+  bool open = false;  ///< one runs, or does not say when it ended
+  std::int64_t ended_at = 0;
+
+  /// Counts restarts too.
+  void add(std::string_view bytes, pod& pod) {
+    container_state state;
+    bool ready = false;
+    each_field(bytes, field<2>([&](std::string_view message) { state = read_state(message); }), field<4>(ready),
+               field<5>([&](std::int32_t count) {
+                 if (__builtin_add_overflow(pod.restarts, count, &pod.restarts)) pod.restarts = 0;
+               }));
+    if (!ready && waiting.empty()) waiting = state.reason;
+    waits |= !state.ended && !state.runs;
+    failed |= state.failed;
+    open |= state.runs || (state.ended && state.ended_at == 0);
+    ended_at = std::max(ended_at, state.ended_at);
+  }
+};
+
+/// A container that waits in a finished pod has never run where an init container before it failed. Elsewhere someone
+/// else than the kubelet has ended the pod, and no one knows how long it ran.
+std::int64_t last_end(const containers_state& init, const containers_state& main) {
+  if (init.open || main.open || ((init.waits || main.waits) && !init.failed)) return 0;
+  return std::max(init.ended_at, main.ended_at);
 }
 
 void read_status(std::string_view bytes, pod& pod) {
-  std::string_view reason, waiting_init, waiting_main;
+  std::string_view reason;
+  containers_state init, main;
   each_field(bytes, field<1>([&](std::string_view phase) { pod.phase = read_phase(phase); }),
              field<2>([&](std::string_view condition) {
-               if (const auto found = wire::read_condition(condition); found.type == "Ready")
-                 pod.ready = found.status == "True";
+               const auto found = wire::read_condition(condition);
+               if (found.type == "Ready") pod.ready = found.status == "True";
+               if (found.type == "PodScheduled") pod.scheduled_at = found.status == "True" ? found.since : 0;
              }),
-             field<4>(reason), field<6>(pod.ip),
-             field<8>([&](std::string_view item) { read_container_status(item, pod, waiting_main); }),
-             field<10>([&](std::string_view item) { read_container_status(item, pod, waiting_init); }),
-             field<11>([&](std::string_view name) {
+             field<4>(reason), field<6>(pod.ip), field<8>([&](std::string_view item) { main.add(item, pod); }),
+             field<10>([&](std::string_view item) { init.add(item, pod); }), field<11>([&](std::string_view name) {
                if (!name.empty()) pod.nominated_node.assign(1, std::string(name));
              }));
-  pod.reason = !reason.empty() ? reason : !waiting_init.empty() ? waiting_init : waiting_main;
+  pod.reason = !reason.empty() ? reason : !init.waiting.empty() ? init.waiting : main.waiting;
+  if (pod.finished()) pod.finished_at = last_end(init, main);
 }
 
 void read(std::string_view bytes, pod& pod) {

@@ -3,6 +3,7 @@
 // annotations in which placement decisions are written. About 0.7 KiB for a pod that asks for none.
 
 #include <cstdint>
+#include <forward_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,15 +36,20 @@ struct pod : object {
   // aliyun.com/gpu-count. annotations: quartermaster.io/, state.quartermaster.io/, tencent.com/, hami.io/, ALIYUN_COM_,
   // nvidia.com/, aliyun.accelerator/, gaia.tencent.com/, tkestack.io/, mirror's.
   std::string node_name;  ///< empty: not bound
-  /// Where kube-scheduler makes, or keeps, room for it (status.nominatedNodeName): none or one, and less room for none
-  /// than in a string.
-  std::vector<std::string> nominated_node;
+  /// Where kube-scheduler makes, or keeps, room for it (status.nominatedNodeName): none or one. This list takes 8
+  /// bytes where there is none, less than a string or a vector.
+  std::forward_list<std::string> nominated_node;
   std::string scheduler_name;  ///< empty stands for "default-scheduler", which most pods have
   std::string ip;
   std::string reason;  ///< why it is not well: status.reason ("Evicted"), else the first waiting container's
                        ///< ("ImagePullBackOff")
   /// In the order of the spec, init containers first. Empty when no container asks for an extended resource.
   std::vector<container> containers;
+  /// When the API server bound it: since when the condition PodScheduled is True. Seconds since 1970, 0: not known.
+  std::int64_t scheduled_at = 0;
+  /// When the last container of a finished pod ended, init containers included. Seconds since 1970; 0: not finished, or
+  /// not known, because the status leaves one container's end out: the node is gone, or nothing of the pod ever ran.
+  std::int64_t finished_at = 0;
   std::int32_t priority = 0;
   std::int32_t restarts = 0;  ///< sum over all containers
   pod_phase phase = pod_phase::unknown;

@@ -112,6 +112,49 @@ scheduler_spec read_scheduler(json::value object) {
   return made;
 }
 
+/// A price that the schema would not take is skipped: its model then has none, and reports say so.
+chargeback_spec read_chargeback(json::value object) {
+  chargeback_spec made;
+  json::each_member(object, [&](std::string_view key, json::value field) {
+    if (key == "currency") made.currency = json::text_or(field);
+    if (key == "organizationLabel") made.organization_label = json::text_or(field);
+    if (key != "prices") return;
+    json::each_item(field, [&](json::value entry) {
+      chargeback_spec::price price;
+      std::optional<std::int64_t> amount;
+      json::each_member(entry, [&](std::string_view name, json::value value) {
+        if (name == "model") price.model = json::text_or(value);
+        if (name == "cardHour") amount = parse_millionths(json::text_or(value));
+      });
+      if (!amount) return;
+      price.card_hour = *amount;
+      made.prices.push_back(std::move(price));
+    });
+  });
+  return made;
+}
+
+/// `*` in the pattern stands for any text. The last star is tried again further on, as long as the text lasts.
+bool matches(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
 /// Of containerRuntime.fix.
 settings_map read_node_selector(json::value object) {
   settings_map made;
@@ -145,6 +188,8 @@ void read_spec(json::value spec, accelerator_policy& policy) {
       policy.scheduler = read_scheduler(field);
     } else if (key == "containerRuntime") {
       policy.container_runtime.node_selector = read_node_selector(field);
+    } else if (key == "chargeback") {
+      policy.chargeback = read_chargeback(field);
     } else if (key == "cardLabels") {
       json::each_item(field, [&](json::value value) { policy.card_labels.emplace_back(json::text_or(value)); });
     } else if (key == "health") {
@@ -178,6 +223,29 @@ std::int64_t allowed_changes(std::string_view max_unavailable, std::int64_t node
   number = std::min<std::int64_t>(number, 1'000'000);
   if (end != max_unavailable.end() && *end == '%') number = (nodes * std::min<std::int64_t>(number, 100) + 99) / 100;
   return std::max<std::int64_t>(number, 1);
+}
+
+const chargeback_spec::price* chargeback_spec::price_of(std::string_view model) const {
+  const auto match = std::ranges::find_if(prices, [&](const price& entry) { return matches(entry.model, model); });
+  return match == prices.end() ? nullptr : &*match;
+}
+
+std::optional<std::int64_t> parse_millionths(std::string_view text) {
+  static constexpr std::size_t most_digits = 6, most_decimals = 6;
+  const auto point = std::min(text.find('.'), text.size());
+  const auto whole = text.substr(0, point);
+  const auto decimals = point < text.size() ? text.substr(point + 1) : std::string_view();
+  const bool has_lone_point = point < text.size() && decimals.empty();
+  if (whole.empty() || whole.size() > most_digits || decimals.size() > most_decimals || has_lone_point)
+    return std::nullopt;
+  auto digits = std::string(whole) + std::string(decimals);
+  digits.append(most_decimals - decimals.size(), '0');
+  std::int64_t out = 0;
+  for (const char c : digits) {
+    if (c < '0' || c > '9') return std::nullopt;
+    out = out * 10 + (c - '0');
+  }
+  return out;
 }
 
 std::optional<std::chrono::seconds> parse_duration(std::string_view text) {

@@ -109,6 +109,22 @@ struct container_runtime_spec {
   friend bool operator==(const container_runtime_spec&, const container_runtime_spec&) = default;
 };
 
+/// spec.chargeback: what the time of cards costs. Prices are applied when a report is made.
+struct chargeback_spec {
+  struct price {
+    std::string model;           ///< of the card; `*` stands for any text
+    std::int64_t card_hour = 0;  ///< one hour of a whole card, in millionths of the currency
+    friend bool operator==(const price&, const price&) = default;
+  };
+  std::string currency;
+  std::string organization_label;  ///< of Namespaces; its value names the organization. Empty: there are none
+  std::vector<price> prices;       ///< the first whose model matches counts
+
+  /// Null: this model has no price.
+  const price* price_of(std::string_view model) const;
+  friend bool operator==(const chargeback_spec&, const chargeback_spec&) = default;
+};
+
 struct accelerator_policy : kube::object {
   std::map<std::string, module_spec, std::less<>> modules;
   enrolment_spec enrolment;
@@ -117,6 +133,7 @@ struct accelerator_policy : kube::object {
   scheduler_spec scheduler;
   health_spec health;
   container_runtime_spec container_runtime;
+  chargeback_spec chargeback;
   std::vector<std::string> card_labels;  ///< families of labels that are written on nodes (nodes/card_labels.hpp)
   /// Everything is to go: each module counts as off, whatever it says.
   bool removing = false;
@@ -136,6 +153,9 @@ struct accelerator_policy : kube::object {
 
 /// How many of `nodes` may change their mode at once; at least 1. A percentage is rounded up.
 std::int64_t allowed_changes(std::string_view max_unavailable, std::int64_t nodes);
+
+/// "2.50" as millionths: up to 6 digits, and up to 6 decimals. Empty where it is no such number.
+std::optional<std::int64_t> parse_millionths(std::string_view text);
 
 /// "1h30m", "90s"; empty where it is neither.
 std::optional<std::chrono::seconds> parse_duration(std::string_view text);

@@ -115,7 +115,9 @@ kube::task<void> keeper::load(const std::string& month, quota::seconds committed
     if (usage.name_space.empty()) continue;
     const auto* rows = usage.rows_at(committed);
     if (!rows) {
-      auto gone = co_await api_.remove(api::accelerator_usage::of(), usage.key, {.uid = usage.id});
+      kube::preconditions same;
+      same.uid = usage.id.to_string();
+      auto gone = co_await api_.remove(api::accelerator_usage::of(), usage.key, same);
       if (!gone) co_return gone;
       continue;
     }

@@ -10,9 +10,6 @@
 namespace reconcilers::usage {
 namespace {
 
-/// What a watch has missed comes in its first chunks after it is open again.
-constexpr controller::milliseconds late_events{2000};
-
 const quota::card* card_named(const quota::node_inventory* node, std::string_view uuid) {
   if (!node) return nullptr;
   const auto match = std::ranges::find(node->cards, uuid, &quota::card::uuid);
@@ -80,12 +77,11 @@ bool recorder::begin() {
   return true;
 }
 
-void recorder::note_gap(controller::milliseconds since) {
+void recorder::begin_gap(controller::milliseconds since) {
   const auto now = known_.now();
   if (!now) return;
-  const auto steady = known_.steady();
-  const auto length = std::chrono::ceil<std::chrono::seconds>(steady - since).count();
-  gap_ = gap{*now - std::max<quota::seconds>(length, 0), steady + late_events};
+  const auto length = std::chrono::ceil<std::chrono::seconds>(known_.steady() - since).count();
+  gap_ = *now - std::max<quota::seconds>(length, 0);
 }
 
 void recorder::look() {
@@ -116,8 +112,7 @@ void recorder::take(const kube::pod* before, const kube::pod* after) {
 
 /// It is gone, and nothing says since when.
 void recorder::leave(const std::string& uid, quota::seconds now) {
-  const bool is_late = gap_ && known_.steady() < gap_->until;
-  const bool held = is_late ? book_->lose(uid, gap_->since, now) : book_->release(uid, now);
+  const bool held = gap_ ? book_->lose(uid, *gap_, now) : book_->release(uid, now);
   ended_ = ended_ || held;
 }
 

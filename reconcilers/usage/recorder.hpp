@@ -67,10 +67,13 @@ class recorder {
   quota::seconds start() const { return start_; }
   std::optional<quota::seconds> now() const { return known_.now(); }
 
-  /// The watch of pods was broken since then, and what happened meanwhile comes now.
-  void note_gap(controller::milliseconds since);
+  /// What comes until `end_gap` happened after `since`, and nobody knows when (reflector_options::on_gap).
+  void begin_gap(controller::milliseconds since);
+  void end_gap() { gap_.reset(); }
   /// Takes in what changed without an event: pods whose node came later, cards that were held back.
   void look();
+  /// Who pays for a namespace: its label that the policy names. Empty: nobody is named.
+  std::string organization(std::string_view name_space) const;
   /// A pod that held something has ended since this was asked last.
   bool take_ended() { return std::exchange(ended_, false); }
   /// Cards have other names since this was asked last: `look` again.
@@ -83,18 +86,11 @@ class recorder {
   void leave(const std::string& uid, quota::seconds now);
   void take_node(const std::string& node);
   void take(const kube::name_space* before, const kube::name_space* after);
-  std::string organization(std::string_view name_space) const;
-
-  struct gap {
-    quota::seconds since = 0;
-    controller::milliseconds until{0};  ///< what comes before this may be late
-  };
-
   dependencies known_;
   std::optional<quota::usage_book> book_;
   quota::seconds start_ = 0;
   std::unordered_map<std::string, std::set<std::string>> cards_;  ///< by node: names in the book
-  std::optional<gap> gap_;
+  std::optional<quota::seconds> gap_;                             ///< since when
   bool ended_ = false;
   bool renamed_ = false;
 };

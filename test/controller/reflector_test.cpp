@@ -9,6 +9,7 @@
 
 namespace {
 
+using namespace std::chrono_literals;
 using kube::errc;
 using kube::method;
 using json = nlohmann::json;
@@ -294,6 +295,172 @@ TEST_F(reflector, can_be_cancelled_while_it_lists_waits_or_watches) {
   api.on(method::get, list).fails(errc::connect);
   start();
   settle();
+  end();
+}
+
+/// A server whose answers the test gives by hand, and its clock.
+struct driven_transport final : kube::transport {
+  struct exchange {
+    kube::request request;
+    kube::chunk_sink sink;
+    std::optional<kube::result<kube::response>> answer;
+    std::unique_ptr<boost::asio::steady_timer> woken;
+  };
+  std::optional<exchange> out;
+
+  kube::task<kube::response> send(kube::request request) override { return stream(std::move(request), {}); }
+  kube::task<kube::response> stream(kube::request request, kube::chunk_sink sink) override {
+    const auto executor = co_await boost::asio::this_coro::executor;
+    out.emplace(std::move(request), std::move(sink), std::nullopt,
+                std::make_unique<boost::asio::steady_timer>(executor, boost::asio::steady_timer::time_point::max()));
+    auto& open = *out;
+    co_await open.woken->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    auto answer = open.answer.value_or(std::unexpected(kube::error{errc::cancelled, 0, "cancelled", {}}));
+    out.reset();
+    co_return answer;
+  }
+  void answers(int status, std::string body = {}) {
+    kube::response made;
+    made.status = status;
+    made.body = std::move(body);
+    out->answer = std::move(made);
+    out->woken->cancel();
+  }
+  void cuts() {
+    out->answer = std::unexpected(kube::error{errc::connect, 0, "cut", {}});
+    out->woken->cancel();
+  }
+  /// False ends the stream, as in the real transport.
+  void sends(const std::string& bytes) {
+    if (!out->sink(bytes)) cuts();
+  }
+};
+
+struct gaps : controller_test::rig {
+  driven_transport api;
+  controller::store<thing> store;
+  controller::reflector_metrics reflecting{metrics};
+  controller::spawned running;
+  controller::milliseconds now = 1'000s;
+  std::string seen;  ///< gaps and changes in their order, "gap@1000 +a -b"
+
+  void start(bool watch_list = false) {
+    store.observe([this](const thing* before, const thing* after) {
+      seen += (before ? after ? " ~" : " -" : " +") + (after ? after : before)->key.name;
+    });
+    kube::watch_settings settings;
+    settings.watch_list = watch_list;
+    controller::reflector_options options;
+    options.now = [this] { return now; };
+    options.on_gap = [this](controller::milliseconds since) { seen += " gap@" + std::to_string(since / 1s); };
+    running = loop.spawn("reflect", controller::reflect(api, settings, store, reflecting, options));
+  }
+  void end() {
+    running.cancel();
+    EXPECT_TRUE(turn([&] { return !running.running(); }));
+  }
+  /// Lets `time` pass, then waits for the next request: "list", "watch-list" or "watch".
+  std::string asks(controller::milliseconds time = 0ms) {
+    settle();
+    now += time;
+    if (!turn([&] { return api.out.has_value(); })) return "nothing";
+    const auto& target = api.out->request.target;
+    return !target.contains("watch=true") ? "list" : target.contains("sendInitialEvents") ? "watch-list" : "watch";
+  }
+  std::string took() { return std::exchange(seen, {}); }
+  /// A list of a, asked for at 1000 s, and a watch that has been open for long, asked for at 1001 s.
+  void begin_and_watch() {
+    start();
+    ASSERT_EQ(asks(), "list");
+    now += 1s;
+    api.answers(200, page({object("a", 1)}, 5));
+    ASSERT_EQ(asks(), "watch");
+    api.out->request.opened();
+    now += 9s;
+    api.sends(event("ADDED", object("b", 6)));
+    EXPECT_EQ(took(), " +a +b") << "news of a quiet watch are of now, 1010 s";
+  }
+};
+
+TEST_F(gaps, are_told_before_the_first_events_of_a_watch_that_follows_one_that_ended) {
+  begin_and_watch();
+  now += 100s;
+  api.answers(200);
+  ASSERT_EQ(asks(2s), "watch");
+  api.sends(event("DELETED", object("b", 7)));
+  now += 4s;
+  api.sends(event("ADDED", object("c", 8)));
+  now += 2s;
+  api.sends(event("ADDED", object("d", 9)));
+  EXPECT_EQ(took(), " gap@1110 -b gap@1110 +c +d") << "the watch was whole until its end";
+  end();
+}
+
+TEST_F(gaps, begin_with_the_last_word_of_a_stream_that_was_cut) {
+  begin_and_watch();
+  now += 40s;
+  api.cuts();
+  ASSERT_EQ(asks(2s), "watch");
+  api.cuts();  // the server is away
+  ASSERT_EQ(asks(125s), "watch");
+  api.answers(503, R"({"kind":"Status","reason":"ServiceUnavailable","code":503})");
+  ASSERT_EQ(asks(60s), "watch");
+  api.out->request.opened();
+  now += 1s;
+  api.sends(event("DELETED", object("b", 7)));
+  EXPECT_EQ(took(), " gap@1010 -b");
+  api.cuts();  // at once: no one knows whether that was all
+  ASSERT_EQ(asks(9s), "watch");
+  api.sends(event("DELETED", object("a", 8)));
+  EXPECT_EQ(took(), " gap@1010 -a");
+  now += 10s;
+  api.sends(event("ADDED", object("c", 9)));
+  EXPECT_EQ(took(), " +c");
+  end();
+}
+
+TEST_F(gaps, are_told_before_a_list_replaces_what_was_known) {
+  begin_and_watch();
+  now += 40s;
+  api.sends(event("ERROR", {{"kind", "Status"}, {"status", "Failure"}, {"reason", "Expired"}, {"code", 410}}));
+  ASSERT_EQ(asks(30s), "list");
+  now += 1s;
+  api.answers(200, page({object("c", 8)}, 9, "next"));
+  ASSERT_EQ(asks(), "list");
+  now += 20s;
+  api.answers(200, page({object("d", 9)}, 9));
+  ASSERT_EQ(asks(), "watch");
+  EXPECT_TRUE(seen == " gap@1010 +c gap@1010 +d -a -b" || seen == " gap@1010 +c gap@1010 +d -b -a") << seen;
+  took();
+  api.sends(event("DELETED", object("c", 10)));
+  EXPECT_EQ(took(), " gap@1080 -c") << "the list showed the moment when its first page was asked for";
+  end();
+}
+
+TEST_F(gaps, end_with_a_streamed_list) {
+  const json last = {
+      {"kind", "ConfigMap"},
+      {"metadata", {{"resourceVersion", "9"}, {"annotations", {{"k8s.io/initial-events-end", "true"}}}}}};
+  start(true);
+  ASSERT_EQ(asks(), "watch-list");
+  now += 3s;
+  api.sends(event("ADDED", object("a", 1)) + event("ADDED", object("b", 2)));
+  api.sends(event("BOOKMARK", last));
+  EXPECT_EQ(took(), " +a +b") << "the first list";
+  api.sends(event("DELETED", object("b", 10)));
+  EXPECT_EQ(took(), " gap@1000 -b") << "in the backlog of the list";
+  now += 100s;
+  api.sends(event("ADDED", object("b", 11)));
+  api.answers(410, "");
+  ASSERT_EQ(asks(20s), "watch-list");
+  api.out->request.opened();
+  now += 50s;
+  api.sends(event("ADDED", object("a", 1)));
+  api.cuts();  // a list that is not complete says nothing
+  ASSERT_EQ(asks(20s), "watch-list");
+  api.sends(event("ADDED", object("a", 1)));
+  api.sends(event("BOOKMARK", last));
+  EXPECT_EQ(took(), " +b gap@1103 gap@1103 gap@1103 -b");
   end();
 }
 

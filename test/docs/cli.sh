@@ -50,6 +50,29 @@ before 'quartermaster uninstall*' '
   kubectl apply -f - <<<"{apiVersion: v1, kind: Pod, metadata: {name: holds, namespace: lab}, spec: {nodeName: gpu-1, containers: [
     {name: main, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]}}"
   background release bash -c "until kubectl get anode gpu-1 -o jsonpath={.status.phase} | grep -q Draining; do sleep 0.2; done; sleep 4; kubectl delete pod -n lab holds --now"'
+# team-a held a Tesla-T4 for twelve and a half hours, of the two that the cluster had for 15 days. Of the current month the operator may not
+# have written anything yet.
+usage_of_months() {
+  local month now; month=$(date -u +%Y-%m) now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+  kubectl get acceleratorusage "$month" || kubectl apply -f - <<<"{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorUsage,
+    metadata: {name: '$month'}, usage: {month: '$month', since: '$now', through: '$now'}}"
+  kubectl apply -f - <<'Y'
+apiVersion: quartermaster.io/v1alpha1
+kind: AcceleratorUsage
+metadata: {name: 2025-11.team-a}
+usage: {month: "2025-11", namespace: team-a, since: "2025-11-01T00:00:00Z", through: "2025-11-16T00:00:00Z", rows: [
+  {model: Tesla-T4, mode: vGPU, organization: research, coreSeconds: 4500000, memoryMiBSeconds: 691200000}]}
+---
+apiVersion: quartermaster.io/v1alpha1
+kind: AcceleratorUsage
+metadata: {name: "2025-11"}
+usage: {month: "2025-11", since: "2025-11-01T00:00:00Z", through: "2025-11-16T00:00:00Z", models: [{model: Tesla-T4,
+  capacity: {coreSeconds: 259200000, memoryMiBSeconds: 39813120000}, parts: {coreSeconds: 4500000, memoryMiBSeconds: 691200000},
+  idle: {coreSeconds: 254700000, memoryMiBSeconds: 39121920000}}]}
+Y
+  kubectl patch apol default --type merge -p '{"spec": {"chargeback": {"currency": "EUR", "prices": [{"model": "*", "cardHour": "2.50"}]}}}'
+}
+before 'quartermaster report chargeback*' usage_of_months
 before 'quartermaster inspect nodes  *' "
   kubectl delete pods,deployments -n lab --all --now
   installed '$cli_policy'; ready gpu-1 pgpu; ready gpu-2 vgpu"

@@ -13,3 +13,9 @@ before 'kubectl -n kube-system patch ds*' '
   kubectl apply -f - <<<"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: nvidia-device-plugin-daemonset, namespace: kube-system}, spec: {
     selector: {matchLabels: {name: nvidia-device-plugin-ds}}, template: {metadata: {labels: {name: nvidia-device-plugin-ds}}, spec: {
     nodeSelector: {sim.quartermaster.io/profile: none}, containers: [{name: main, image: nvcr.io/nvidia/k8s-device-plugin:v0.17.0}]}}}}"'
+before 'kubectl patch acceleratorpolicy default*chargeback*' '
+  installed "{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}}"; soon 20 kubectl get apol default
+  kubectl create namespace team-a
+  month=$(date -u +%Y-%m) now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+  kubectl get acceleratorusage "$month" || kubectl apply -f - <<<"{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorUsage,
+    metadata: {name: \"$month\"}, usage: {month: \"$month\", since: \"$now\", through: \"$now\"}}"'

@@ -10,6 +10,7 @@
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
 #include "kube/projections/lease.hpp"
+#include "kube/projections/name_space.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "kube/status.hpp"
@@ -52,6 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   decode_twice<kube::daemon_set>(bytes);
   decode_twice<kube::config_map>(bytes);
   decode_twice<kube::lease>(bytes);
+  decode_twice<kube::name_space>(bytes);
   custom_resource(bytes);
   for (const auto format : {kube::encoding::protobuf, kube::encoding::json}) {
     std::size_t total = 0;

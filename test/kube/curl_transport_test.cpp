@@ -73,6 +73,29 @@ TEST_F(curl_transport_on_tls, reads_status_retry_after_and_warnings_as_values) {
   EXPECT_THAT(got->warnings, testing::ElementsAre("unknown field \"spec.x\"", "second"));
 }
 
+TEST_F(curl_transport_on_tls, reads_the_date_of_an_answer_and_of_a_stream) {
+  connect();
+  const std::pair<std::string, std::int64_t> cases[] = {{"Date: Wed, 01 Jul 2026 10:20:30 GMT", 1782901230},
+                                                        {"date:Thu, 31 Dec 2026 23:59:59 GMT", 1798761599},
+                                                        {"Date: yesterday", 0},
+                                                        {"Date:", 0},
+                                                        {"Date: Wed, 31 Dec 1969 23:59:50 GMT", 0},
+                                                        {"X-Date: Wed, 01 Jul 2026 10:20:30 GMT", 0}};
+  for (const auto& [line, date] : cases) {
+    for (const bool streams : {false, true}) {
+      server->answers([&](const seen_request&) {
+        auto response = streams ? reply::stream({"one"}, reply::ending::keep) : reply::of(200, "one");
+        response.headers = {line};
+        return response;
+      });
+      const auto got =
+          streams ? stream(get("/w", lane::watch), [](std::string_view) { return true; }) : send(get("/x"));
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_EQ(got->date, date) << line;
+    }
+  }
+}
+
 TEST_F(curl_transport_on_tls, carries_a_mebibyte_both_ways) {
   connect();
   std::string big(1 << 20, 'x');
@@ -109,6 +132,30 @@ TEST_F(curl_transport_on_tls, hands_a_stream_over_as_it_arrives_and_ends_with_th
   EXPECT_EQ(got->status, 200);
   EXPECT_TRUE(got->body.empty());
   EXPECT_TRUE(all == "one" + std::string(100'000, 'x') + "three");
+}
+
+TEST_F(curl_transport_on_tls, says_when_a_stream_is_open_although_it_has_sent_nothing) {
+  connect();
+  server->answers([](const seen_request& got) {
+    if (got.target == "/refused") return reply::of(410, "gone");
+    auto response = reply::stream({"one"}, reply::ending::keep);
+    response.gap = 200ms;
+    return response;
+  });
+  using clock = std::chrono::steady_clock;
+  std::optional<clock::time_point> opened, first;
+  auto request = get("/w", lane::watch);
+  request.opened = [&] { opened = clock::now(); };
+  ASSERT_TRUE(stream(request, [&](std::string_view) {
+    first = clock::now();
+    return true;
+  }));
+  ASSERT_TRUE(opened && first);
+  EXPECT_GT(*first - *opened, 100ms);
+  opened.reset();
+  request.target = "/refused";
+  EXPECT_EQ(stream(request, [](std::string_view) { return true; })->status, 410);
+  EXPECT_FALSE(opened);
 }
 
 TEST_F(curl_transport_on_tls, a_stream_that_is_refused_has_a_body_and_never_calls_the_sink) {

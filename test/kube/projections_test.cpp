@@ -6,6 +6,7 @@
 #include "kube/projections/daemon_set.hpp"
 #include "kube/projections/deployment.hpp"
 #include "kube/projections/lease.hpp"
+#include "kube/projections/name_space.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "test/kube/golden.hpp"
@@ -16,7 +17,7 @@ using nlohmann::json;
 
 static_assert(kube::projection<kube::node> && kube::projection<kube::pod> && kube::projection<kube::daemon_set> &&
               kube::projection<kube::deployment> && kube::projection<kube::config_map> &&
-              kube::projection<kube::lease>);
+              kube::projection<kube::lease> && kube::projection<kube::name_space>);
 
 json to_json(const kube::quantities& amounts) {
   auto made = json::object();
@@ -53,6 +54,8 @@ json to_json(const kube::pod& pod) {
           {"ip", pod.ip},
           {"reason", pod.reason},
           {"containers", containers},
+          {"scheduled_at", pod.scheduled_at},
+          {"finished_at", pod.finished_at},
           {"priority", pod.priority},
           {"restarts", pod.restarts},
           {"phase", to_string(pod.phase)},
@@ -95,6 +98,8 @@ json to_json(const kube::lease& lease) {
           {"acquired_us", lease.acquired_us},           {"renewed_us", lease.renewed_us}};
 }
 
+json to_json(const kube::name_space& space) { return {{"meta", golden::meta_to_json(space)}}; }
+
 template <class T>
 void expect_golden(const std::string& name) {
   const auto made = T::decode(golden::read(name + ".pb"));
@@ -121,10 +126,17 @@ TEST(projections, read_pods_as_kubernetes_wrote_them) {
   for (const auto* name : {"pod_gpu", "pod_plain", "pod_mirror", "pod_evicted"}) expect_golden<kube::pod>(name);
 }
 
+TEST(projections, read_when_a_pod_was_bound_and_when_its_last_container_ended) {
+  for (const auto* name : {"pod_finished", "pod_init_failed", "pod_lost_running", "pod_lost_waiting", "pod_lost_end",
+                           "pod_restarting", "pod_unbound"})
+    expect_golden<kube::pod>(name);
+}
+
 TEST(projections, read_a_daemon_set_as_kubernetes_wrote_it) { expect_golden<kube::daemon_set>("daemon_set"); }
 TEST(projections, read_a_deployment_as_kubernetes_wrote_it) { expect_golden<kube::deployment>("deployment"); }
 TEST(projections, read_a_config_map_as_kubernetes_wrote_it) { expect_golden<kube::config_map>("config_map"); }
 TEST(projections, read_a_lease_as_kubernetes_wrote_it) { expect_golden<kube::lease>("lease"); }
+TEST(projections, read_a_namespace_as_kubernetes_wrote_it) { expect_golden<kube::name_space>("name_space"); }
 
 TEST(projections, F55_read_objects_with_every_field_of_the_real_types_filled_at_random) {
   expect_random<kube::node>("random_nodes");
@@ -191,6 +203,8 @@ TEST(projections, F10_a_truncated_object_is_an_error_or_an_object_and_never_read
   expect_prefixes_are_safe<kube::daemon_set>("daemon_set");
   expect_prefixes_are_safe<kube::config_map>("config_map");
   expect_prefixes_are_safe<kube::lease>("lease");
+  expect_prefixes_are_safe<kube::pod>("pod_finished");
+  expect_prefixes_are_safe<kube::name_space>("name_space");
 }
 
 TEST(projections, are_equal_to_before_when_only_the_version_moved) {

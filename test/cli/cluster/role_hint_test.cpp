@@ -16,6 +16,8 @@ TEST(role_hint, a_refused_read_names_the_role_that_allows_it) {
   EXPECT_THAT(hint(kube::errc::forbidden, "get nodes gpu-1: 403 Forbidden"),
               HasSubstr("ClusterRole quartermaster-user"));
   EXPECT_THAT(hint(kube::errc::forbidden, "list configmaps: 403 Forbidden"), HasSubstr("Role quartermaster-user"));
+  EXPECT_THAT(hint(kube::errc::forbidden, "list acceleratorusages: 403 Forbidden"),
+              HasSubstr("ClusterRole quartermaster-chargeback"));
   EXPECT_EQ(hint(kube::errc::forbidden, "create pods: 403 Forbidden"), "");
   EXPECT_EQ(hint(kube::errc::not_found, "list nodes: 404"), "");
 }

@@ -29,7 +29,7 @@ struct views : two_teams {
   std::string all(const viewer& viewer) {
     read();
     json out = json::array({me_view(cluster, viewer, false), fleet_view(cluster, viewer, {0, 5000}),
-                            waiting_view(cluster, viewer, "", {0, 200}), namespaces_view(cluster, viewer),
+                            waiting_view(cluster, viewer, "", {0, 200}), namespaces_view(cluster, viewer, {}),
                             declarations_view(cluster, viewer, {}), capacity_view(cluster, viewer, {}, "")});
     for (const auto* node : {"gpu-1", "gpu-2", "gpu-3"}) out.push_back(node_view(cluster, viewer, details_of(node)));
     return out.dump();
@@ -82,7 +82,7 @@ TEST_F(views, who_may_not_list_nodes_reads_no_node_name) {
   viewer.nodes = false;
   read();
   for (const auto& view : {me_view(cluster, viewer, false), waiting_view(cluster, viewer, "", {0, 200}),
-                           namespaces_view(cluster, viewer), declarations_view(cluster, viewer, {})})
+                           namespaces_view(cluster, viewer, {}), declarations_view(cluster, viewer, {})})
     EXPECT_THAT(view.dump(), Not(HasSubstr("gpu-1")));
   EXPECT_THAT(waiting_view(cluster, team_a(), "", {0, 200}).dump(), HasSubstr("gpu-"));
 }
@@ -149,7 +149,7 @@ TEST_F(views, a_limit_that_refuses_is_the_reason) {
 
 TEST_F(views, namespaces_have_what_they_use_and_may_use) {
   read();
-  const auto rows = namespaces_view(cluster, team_a())["namespaces"];
+  const auto rows = namespaces_view(cluster, team_a(), {})["namespaces"];
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["name"], "team-a");
   EXPECT_EQ(rows[0]["pods"], 2);
@@ -161,7 +161,39 @@ TEST_F(views, namespaces_have_what_they_use_and_may_use) {
   EXPECT_EQ(rows[0]["quota"][0]["used"], 90);
   auto without_quotas = team_a();
   without_quotas.quota_namespaces.clear();
-  EXPECT_TRUE(namespaces_view(cluster, without_quotas)["namespaces"][0]["quota"].is_null());
+  EXPECT_TRUE(namespaces_view(cluster, without_quotas, {})["namespaces"][0]["quota"].is_null());
+}
+
+TEST_F(views, namespaces_have_their_cost_where_there_are_prices) {
+  read();
+  const auto object_of = [](const std::string& ns) {
+    api::accelerator_usage out;
+    out.month = "2026-11";
+    out.name_space = ns;
+    out.through = 1'795'000'000;
+    if (!ns.empty()) {
+      out.rows[{"Tesla-T4", "vGPU", "", 0}] = {100 * 3600, 0};
+      out.rows[{"Tesla-T4", "vGPU", "", 10}] = {50 * 3600, 0};
+      out.rows[{"secret-" + ns, "pGPU", "", 0}] = {100 * 3600, 0};
+    }
+    return out;
+  };
+  const std::vector<api::accelerator_usage> objects{object_of("team-a"), object_of("team-b"), object_of("")};
+  reconcilers::chargeback_spec spec{"EUR", "", {{"Tesla-*", 2'500'000}}};
+  const auto view = namespaces_view(cluster, team_a(), costs_of("2026-11", objects, spec));
+  EXPECT_EQ(view["namespaces"][0]["cost"], "3.75 EUR");
+  EXPECT_EQ(view["costMessage"], "Not in the cost, without a price: secret-team-a.");
+  EXPECT_THAT(view.dump(), Not(HasSubstr("team-b"))) << "models of others are not named either";
+  const auto nothing = namespaces_view(cluster, team_a(), costs_of("2026-11", {object_of("")}, spec));
+  EXPECT_EQ(nothing["namespaces"][0]["cost"], "0.00 EUR");
+  EXPECT_EQ(nothing["costMessage"], "");
+  const auto uncounted = namespaces_view(cluster, team_a(), costs_of("2026-12", objects, spec));
+  EXPECT_TRUE(uncounted["namespaces"][0]["cost"].is_null());
+  EXPECT_EQ(uncounted["costMessage"], "Nothing has been counted this month, so there is no cost.");
+  spec.prices.clear();
+  const auto unpriced = namespaces_view(cluster, team_a(), costs_of("2026-11", objects, spec));
+  EXPECT_TRUE(unpriced["namespaces"][0]["cost"].is_null());
+  EXPECT_EQ(unpriced["costMessage"], "No prices are set, so there is no cost.");
 }
 
 TEST_F(views, capacity_says_what_is_stranded) {
@@ -232,7 +264,7 @@ TEST_F(views, the_examples_have_the_fields_of_the_views) {
   EXPECT_EQ(fields_of(me_view(cluster, viewer, false)), fields_of(example("me")));
   EXPECT_EQ(fields_of(fleet_view(cluster, viewer, {0, 5000})), fields_of(example("fleet")));
   EXPECT_EQ(fields_of(waiting_view(cluster, viewer, "", {0, 50})), fields_of(example("waiting")));
-  EXPECT_EQ(fields_of(namespaces_view(cluster, viewer)), fields_of(example("namespaces")));
+  EXPECT_EQ(fields_of(namespaces_view(cluster, viewer, {})), fields_of(example("namespaces")));
   EXPECT_EQ(fields_of(capacity_view(cluster, viewer, {}, "")), fields_of(example("capacity")));
   const auto node = fields_of(node_view(cluster, viewer, details));
   for (const auto& field : fields_of(example("node")))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -116,6 +117,12 @@ func prometheus(t *testing.T, targets map[string][]string) string {
 
 func startPrometheus(t *testing.T, config any) string {
 	t.Helper()
+	return startPrometheusOn(t, config, filepath.Join(t.TempDir(), "data"))
+}
+
+// startPrometheusOn is the same with what the folder has from before.
+func startPrometheusOn(t *testing.T, config any, data string) string {
+	t.Helper()
 	folder, port := t.TempDir(), freePort(t)
 	text, err := yaml.Marshal(config)
 	if err == nil {
@@ -125,7 +132,7 @@ func startPrometheus(t *testing.T, config any) string {
 		t.Fatal(err)
 	}
 	start(t, nil, chart.Tool("prometheus-*", "prometheus"), "--config.file", filepath.Join(folder, "prometheus.yml"),
-		"--storage.tsdb.path", filepath.Join(folder, "data"), "--web.listen-address", "127.0.0.1:"+port)
+		"--storage.tsdb.path", data, "--web.listen-address", "127.0.0.1:"+port)
 	return "http://127.0.0.1:" + port
 }
 
@@ -351,6 +358,14 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 		}
 		return nil
 	})
+
+	// The reports read it. No share has been measured for a day.
+	if out := call(t, "", program, "report", "capacity", "--kubeconfig", kubeconfig, "--prometheus-url", address); !strings.Contains(out, "Tesla-T4") {
+		t.Error(out)
+	}
+	if out, err := exec.Command(program, "report", "right-size", "--prometheus-url", address).CombinedOutput(); err == nil || !strings.Contains(string(out), "of a day ago") {
+		t.Errorf("%v: %s", err, out)
+	}
 
 	// The operator goes, and the alert knows.
 	active := func(name string) (labels map[string]string) {

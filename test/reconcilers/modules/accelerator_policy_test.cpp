@@ -115,6 +115,45 @@ TEST(accelerator_policy, durations_are_hours_minutes_and_seconds) {
     EXPECT_EQ(parse_duration(wrong), std::nullopt) << wrong;
 }
 
+TEST(accelerator_policy, prices_are_millionths_and_the_first_that_matches_counts) {
+  const auto policy = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{"chargeback":{
+      "currency":"EUR","organizationLabel":"example.com/cost-center","prices":[
+        {"model":"NVIDIA-A100*","cardHour":"2.50"},{"model":"broken","cardHour":"1,5"},{"model":"*","cardHour":"0.000001"}]}}})");
+  ASSERT_TRUE(policy) << policy.error().message;
+  const auto& spec = policy->chargeback;
+  EXPECT_EQ(spec.currency, "EUR");
+  EXPECT_EQ(spec.organization_label, "example.com/cost-center");
+  ASSERT_EQ(spec.prices.size(), 2u) << "what is no price is skipped";
+  EXPECT_EQ(spec.price_of("NVIDIA-A100-SXM4-40GB")->card_hour, 2'500'000);
+  EXPECT_EQ(spec.price_of("Tesla-T4")->card_hour, 1);
+  EXPECT_EQ(chargeback_spec().price_of("Tesla-T4"), nullptr);
+}
+
+TEST(accelerator_policy, stars_of_a_price_stand_for_any_text) {
+  const auto matches = [](const std::string& pattern, const std::string& model) {
+    chargeback_spec spec;
+    spec.prices = {{pattern, 1}};
+    return spec.price_of(model) != nullptr;
+  };
+  EXPECT_TRUE(matches("Tesla-T4", "Tesla-T4"));
+  EXPECT_FALSE(matches("Tesla-T4", "Tesla-T40"));
+  EXPECT_TRUE(matches("*-T4", "Tesla-T4"));
+  EXPECT_TRUE(matches("*a*a*", "banana"));
+  EXPECT_FALSE(matches("*a*n", "banana"));
+  EXPECT_TRUE(matches("b*na", "banana")) << "the star takes more where less does not do";
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_FALSE(matches("Tesla?T4", "Tesla-T4")) << "only * is special";
+  EXPECT_FALSE(matches(std::string(64, '*') + "x", std::string(300, 'a')));
+}
+
+TEST(accelerator_policy, amounts_have_at_most_six_digits_and_six_decimals) {
+  EXPECT_EQ(parse_millionths("2.50"), 2'500'000);
+  EXPECT_EQ(parse_millionths("0"), 0);
+  EXPECT_EQ(parse_millionths("999999.999999"), 999'999'999'999);
+  for (const auto* wrong : {"", ".5", "5.", "1.0000001", "1000000", "-1", "+1", "1e3", "1,5", " 1", "1.2.3"})
+    EXPECT_EQ(parse_millionths(wrong), std::nullopt) << wrong;
+}
+
 TEST(accelerator_node, keeps_the_controllers_part_of_the_status) {
   const auto node = api::accelerator_node::decode(R"({"metadata":{"name":"gpu-1","ownerReferences":[
       {"apiVersion":"v1","kind":"Node","name":"gpu-1","uid":"2083d912-a2b9-4844-b4ea-11be59386882"}]},

@@ -316,8 +316,9 @@ TEST_F(usage_keeper, a_pod_that_is_missed_by_the_watch_is_attributed_until_its_b
   ASSERT_TRUE(only.resume());
   only.steady += std::chrono::seconds(60);
   around.now += 60;
-  only.book.note_gap(only.steady - std::chrono::seconds(25));
+  only.book.begin_gap(only.steady - std::chrono::seconds(25));
   only.known.pods.erase(pod);
+  only.book.end_gap();
   ASSERT_TRUE(only.checkpoint());
   EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 30 * 35);
   EXPECT_EQ(around.object("2026-11").models.begin()->second.unattributed.core_seconds, 30 * 25);

@@ -117,6 +117,39 @@ func expectReason(status *corev1.PodStatus) string {
 	return ""
 }
 
+func expectScheduled(status *corev1.PodStatus) int64 {
+	for _, condition := range status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionTrue && !condition.LastTransitionTime.IsZero() {
+			return condition.LastTransitionTime.Unix()
+		}
+	}
+	return 0
+}
+
+// The last end of a container, where each one's end is known or it never ran because an init container failed.
+func expectFinished(status *corev1.PodStatus) int64 {
+	if status.Phase != corev1.PodSucceeded && status.Phase != corev1.PodFailed {
+		return 0
+	}
+	initFailed := slices.ContainsFunc(status.InitContainerStatuses, func(container corev1.ContainerStatus) bool {
+		return container.State.Terminated != nil && container.State.Terminated.ExitCode != 0
+	})
+	last := int64(0)
+	for _, container := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		state := container.State
+		switch {
+		case state.Running != nil, state.Terminated == nil && !initFailed:
+			return 0
+		case state.Terminated == nil:
+			continue
+		case state.Terminated.FinishedAt.IsZero():
+			return 0
+		}
+		last = max(last, state.Terminated.FinishedAt.Unix())
+	}
+	return last
+}
+
 func expectPod(pod *corev1.Pod) values {
 	restarts := int32(0)
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -149,7 +182,8 @@ func expectPod(pod *corev1.Pod) values {
 			[]string{"quartermaster.io/", "app.kubernetes.io/", "name", "k8s-app", "pod-template-generation", "controller-revision-hash"},
 			[]string{"quartermaster.io/", "state.quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/", "kubernetes.io/config.mirror"}),
 		"node_name": pod.Spec.NodeName, "nominated_node": pod.Status.NominatedNodeName, "scheduler_name": scheduler, "ip": pod.Status.PodIP, "reason": expectReason(&pod.Status),
-		"containers": expectContainers(&pod.Spec), "priority": priority, "restarts": restarts, "phase": phase, "ready": ready,
+		"containers": expectContainers(&pod.Spec), "scheduled_at": expectScheduled(&pod.Status), "finished_at": expectFinished(&pod.Status),
+		"priority": priority, "restarts": restarts, "phase": phase, "ready": ready,
 		"host_network": pod.Spec.HostNetwork, "mirror": mirror}
 }
 
@@ -164,6 +198,10 @@ func expectDeployment(set *appsv1.Deployment) values {
 	return values{"meta": expectMeta(&set.ObjectMeta, all, ours), "desired": *set.Spec.Replicas, "observed_generation": set.Status.ObservedGeneration,
 		"replicas": set.Status.Replicas, "updated": set.Status.UpdatedReplicas, "ready": set.Status.ReadyReplicas, "available": set.Status.AvailableReplicas,
 		"problem": "no such account"}
+}
+
+func expectNamespace(space *corev1.Namespace) values {
+	return values{"meta": expectMeta(&space.ObjectMeta, all, []string{})}
 }
 
 func expectConfigMap(config *corev1.ConfigMap) values {

@@ -71,6 +71,11 @@ func main() {
 	} {
 		writeObject(name, pod, expectPod(pod))
 	}
+	for name, pod := range boundPods() {
+		writeObject(name, pod, expectPod(pod))
+	}
+	space := nameSpace()
+	writeObject("name_space", space, expectNamespace(space))
 	set := daemonSet()
 	writeObject("daemon_set", set, expectDaemonSet(set))
 	rolling := deployment()

@@ -199,6 +199,72 @@ func evictedPod() *corev1.Pod {
 	}
 }
 
+// Pods as a kubelet and the pod garbage collector leave them: what is known of when they were bound and ended.
+func boundPod(name string, phase corev1.PodPhase, init, main []corev1.ContainerStatus) *corev1.Pod {
+	pod := &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team-a", UID: uid(13), ResourceVersion: "33", CreationTimestamp: at(40)},
+		Spec:       corev1.PodSpec{NodeName: "gpu-node-0001"},
+		Status: corev1.PodStatus{Phase: phase, StartTime: pointer(at(41)),
+			Conditions: []corev1.PodCondition{
+				{Type: "PodReadyToStartContainers", Status: "True", LastTransitionTime: at(43)},
+				{Type: "PodScheduled", Status: "True", LastTransitionTime: at(41)},
+				{Type: "Ready", Status: "False", Reason: "PodCompleted", LastTransitionTime: at(59)}},
+			InitContainerStatuses: init, ContainerStatuses: main},
+	}
+	for i := range init {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: init[i].Name})
+	}
+	for i := range main {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: main[i].Name,
+			Resources: corev1.ResourceRequirements{Limits: amounts("nvidia.com/gpu", "1")}})
+	}
+	return pod
+}
+
+func ended(name string, code int32, minute int) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: code, Reason: "Completed", StartedAt: at(minute - 1), FinishedAt: at(minute), ContainerID: "containerd://" + name}}}
+}
+
+func waits(name, reason string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
+}
+
+func boundPods() map[string]*corev1.Pod {
+	running := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(43)}}}
+	unknown := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: 137, Reason: "ContainerStatusUnknown", Message: "The container could not be located when the pod was terminated"}}}
+	restarting := waits("main", "CrashLoopBackOff")
+	restarting.RestartCount = 3
+	restarting.LastTerminationState = ended("main", 1, 50).State
+	type list = []corev1.ContainerStatus
+	unbound := boundPod("unbound", corev1.PodPending, nil, nil)
+	unbound.Spec.NodeName = ""
+	unbound.Status.Conditions = []corev1.PodCondition{{Type: "PodScheduled", Status: "False", Reason: "Unschedulable", LastTransitionTime: at(41)}}
+	return map[string]*corev1.Pod{
+		"pod_finished":     boundPod("finished", corev1.PodSucceeded, list{ended("a", 0, 42), ended("sidecar", 0, 55)}, list{ended("main", 0, 50), ended("side", 0, 49)}),
+		"pod_init_failed":  boundPod("init-failed", corev1.PodFailed, list{ended("a", 1, 44), waits("b", "PodInitializing")}, list{waits("main", "PodInitializing")}),
+		"pod_lost_running": boundPod("lost-running", corev1.PodFailed, list{ended("a", 0, 42)}, list{running}),
+		"pod_lost_waiting": boundPod("lost-waiting", corev1.PodFailed, list{ended("a", 0, 42)}, list{restarting}),
+		"pod_lost_end":     boundPod("lost-end", corev1.PodFailed, list{ended("a", 0, 42)}, list{unknown, ended("side", 0, 49)}),
+		"pod_restarting":   boundPod("restarting", corev1.PodRunning, list{ended("a", 0, 42)}, list{restarting}),
+		"pod_unbound":      unbound,
+	}
+}
+
+func nameSpace() *corev1.Namespace {
+	return &corev1.Namespace{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: "team-a", UID: uid(14), ResourceVersion: "34", CreationTimestamp: at(2), DeletionTimestamp: pointer(at(90)),
+			Labels:        map[string]string{"kubernetes.io/metadata.name": "team-a", "example.com/organization": "research", "pod-security.kubernetes.io/enforce": "baseline"},
+			Annotations:   map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "quartermaster.io/x": "y"},
+			ManagedFields: managed(3, "kubectl")},
+		Spec:   corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{"kubernetes"}},
+		Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating, Conditions: []corev1.NamespaceCondition{{Type: "NamespaceContentRemaining", Status: "True"}}},
+	}
+}
+
 func daemonSet() *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},

@@ -142,6 +142,10 @@ func writeRandom() {
 			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: "Ready", Status: "True"})
 			pod.Annotations = map[string]string{"tencent.com/x": "y", "kubernetes.io/config.mirror": "z", "other": "w"}
 		}
+		if i%3 == 0 {
+			pod.Status.Phase = []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed}[i%2]
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: "PodScheduled", Status: "True", LastTransitionTime: at(i)})
+		}
 		put(&pods, pod)
 		put(&nodes, node)
 		expectedPods, expectedNodes = append(expectedPods, expectPod(pod)), append(expectedNodes, expectNode(node))

@@ -1,0 +1,93 @@
+#include "cli/cluster/prometheus.hpp"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
+
+#include "kube/curl_transport.hpp"
+#include "kube/percent.hpp"
+#include "kube/status.hpp"
+
+namespace cli {
+
+void add_prometheus_options(CLI::App& verb, prometheus_options& options, const std::string& purpose) {
+  verb.add_option("--prometheus-url", options.url, purpose)->type_name("URL");
+  verb.add_option("--prometheus-token-file", options.token_file, "Bearer token for Prometheus")->type_name("FILE");
+  verb.add_option("--prometheus-ca-file", options.ca_file, "Authorities that Prometheus is trusted by")
+      ->type_name("FILE");
+}
+
+std::string problem_of(const prometheus_options& options) {
+  const bool is_http = options.url.starts_with("http://");
+  if (!options.url.empty() && !is_http && !options.url.starts_with("https://"))
+    return "--prometheus-url " + options.url + ": it begins with http:// or https://";
+  if (is_http && !options.token_file.empty()) return "--prometheus-token-file: a token is sent over https:// only";
+  return {};
+}
+
+std::unique_ptr<kube::transport> connection_to(boost::asio::any_io_executor executor,
+                                               const prometheus_options& options) {
+  kube::cluster_config config;
+  config.server = options.url;
+  while (config.server.ends_with("/")) config.server.pop_back();
+  config.takes_http = true;
+  config.ca.path = options.ca_file;
+  config.user.token_file = options.token_file;
+  config.source = "--prometheus-url";
+  kube::transport_options limits;
+  limits.unary_deadline = std::chrono::seconds(15);
+  limits.body_limit = 16u << 20;
+  return std::make_unique<kube::curl_transport>(std::move(executor), std::move(config), limits);
+}
+
+kube::task<std::string> ask_prometheus(kube::transport& prometheus, std::string target) {
+  kube::request question;
+  question.target = std::move(target);
+  auto answer = co_await prometheus.send(std::move(question));
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  if (!kube::succeeded(answer->status))
+    co_return std::unexpected(
+        kube::error{kube::errc::server, answer->status, "status " + std::to_string(answer->status), std::nullopt});
+  co_return std::move(answer->body);
+}
+
+kube::result<std::string> answer_of(const prometheus_options& options, const std::string& target) {
+  boost::asio::io_context loop(1);
+  const auto connection = connection_to(loop.get_executor(), options);
+  kube::result<std::string> out;
+  std::exception_ptr thrown;
+  boost::asio::co_spawn(loop, ask_prometheus(*connection, target), [&](std::exception_ptr bug, auto result) {
+    thrown = bug;
+    out = std::move(result);
+    loop.stop();
+  });
+  loop.run();
+  if (thrown) std::rethrow_exception(thrown);
+  if (!out) out.error().message = "Prometheus " + options.url + ": " + out.error().message;
+  return out;
+}
+
+std::string instant_target(std::string_view query) {
+  std::string out = "/api/v1/query?query=";
+  kube::append_percent_encoded(out, query);
+  return out;
+}
+
+const nlohmann::json* series_in(const nlohmann::json& answer) {
+  if (!answer.is_object() || answer.value("status", "") != "success") return nullptr;
+  const auto data = answer.find("data");
+  if (data == answer.end() || !data->is_object()) return nullptr;
+  const auto result = data->find("result");
+  return result != data->end() && result->is_array() ? &*result : nullptr;
+}
+
+std::string label_of(const nlohmann::json& series, const char* name) {
+  if (!series.is_object()) return {};
+  const auto labels = series.find("metric");
+  if (labels == series.end() || !labels->is_object()) return {};
+  const auto label = labels->find(name);
+  return label != labels->end() && label->is_string() ? label->get<std::string>() : std::string();
+}
+
+}  // namespace cli

@@ -1,0 +1,112 @@
+#include "cli/report/chargeback.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace cli {
+namespace {
+
+using api::accelerator_usage;
+
+/// Rows that are too many for an object are one row of this model.
+constexpr std::string_view other = "other";
+
+std::string amount_of(const quota::card_time& time) {
+  return std::to_string(time.core_seconds) + " core-seconds and " + std::to_string(time.memory_mib_seconds) +
+         " MiB-seconds";
+}
+
+using times_by_model = std::map<std::string, quota::card_time, std::less<>>;
+
+quota::card_time total(const times_by_model& times) {
+  quota::card_time out;
+  for (const auto& [model, time] : times) out += time;
+  return out;
+}
+
+/// The parts of the cluster's object are those of the namespaces. Where rows were too many, their models are not known:
+/// then the totals have to agree.
+std::string difference(const times_by_model& held, const times_by_model& counted) {
+  const auto line = [](const std::string& models, const quota::card_time& rows, const quota::card_time& parts) {
+    return "the namespaces hold " + amount_of(rows) + " of " + models + ", the cluster counts " + amount_of(parts);
+  };
+  if (held.contains(other) || counted.contains(other)) {
+    const auto rows = total(held), parts = total(counted);
+    return rows == parts ? "" : line("all models", rows, parts);
+  }
+  std::set<std::string, std::less<>> models;
+  for (const auto* times : {&held, &counted})
+    for (const auto& [model, time] : *times) models.insert(model);
+  for (const auto& model : models) {
+    const auto time = [&](const times_by_model& times) {
+      const auto match = times.find(model);
+      return match == times.end() ? quota::card_time() : match->second;
+    };
+    if (time(held) != time(counted)) return line(model, time(held), time(counted));
+  }
+  return {};
+}
+
+std::string discrepancy_of(const accelerator_usage& cluster, const times_by_model& held) {
+  times_by_model counted;
+  for (const auto& [model, row] : cluster.models) {
+    counted[model] = row.parts;
+    if (!row.adds_up())
+      return "of " + model + ", parts, idle, unhealthy and unattributed are not capacity and beyond: " +
+             amount_of(row.parts + row.idle + row.unhealthy + row.unattributed) + " against " +
+             amount_of(row.capacity + row.beyond);
+  }
+  return difference(held, counted);
+}
+
+chargeback_row row_of(const std::string& name_space, const quota::usage_key& key, const quota::card_time& time,
+                      const accelerator_usage& cluster, const reconcilers::chargeback_spec& spec) {
+  chargeback_row out{name_space, key, time, {}, {}, 0};
+  if (const auto model = cluster.models.find(key.model); model != cluster.models.end())
+    out.card_mib = card_memory_mib(model->second.capacity);
+  if (const auto* price = spec.price_of(key.model)) {
+    out.card_hour = price->card_hour;
+    out.price = cost_of(price->card_hour, time, out.card_mib);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<chargeback> chargeback_of(std::string_view month, const std::vector<accelerator_usage>& objects,
+                                        const reconcilers::chargeback_spec& spec, std::string_view ns) {
+  const auto cluster = std::ranges::find_if(
+      objects, [&](const accelerator_usage& object) { return object.month == month && object.name_space.empty(); });
+  if (cluster == objects.end()) return std::nullopt;
+  chargeback out;
+  out.month = month;
+  out.currency = spec.currency;
+  out.has_prices = !spec.prices.empty();
+  if (const auto bounds = api::bounds_of(month)) out.begin = bounds->begin;
+  out.counted_since = cluster->since;
+  out.counted_until = cluster->through;
+  std::map<std::string, const quota::usage_rows*> namespaces;
+  for (const auto& object : objects) {
+    if (object.month != month || object.name_space.empty()) continue;
+    if (const auto* rows = object.rows_at(cluster->through)) namespaces[object.name_space] = rows;
+  }
+  times_by_model held;
+  std::set<std::string> without_price;
+  for (const auto& [name, rows] : namespaces)
+    for (const auto& [key, time] : *rows) {
+      held[key.model] += time;
+      if (!ns.empty() && name != ns) continue;
+      auto row = row_of(name, key, time, *cluster, spec);
+      if (row.price)
+        out.sum += *row.price;
+      else
+        without_price.insert(key.model);
+      out.rows.push_back(std::move(row));
+    }
+  out.without_price.assign(without_price.begin(), without_price.end());
+  if (ns.empty()) out.models = cluster->models;
+  out.discrepancy = discrepancy_of(*cluster, held);
+  return out;
+}
+
+}  // namespace cli

@@ -1,0 +1,197 @@
+// Flags of report chargeback, right-size and capacity, and what each reads.
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/names.hpp"
+#include "cli/cluster/prometheus.hpp"
+#include "cli/cluster/usage.hpp"
+#include "cli/console/history.hpp"
+#include "cli/output/answer.hpp"
+#include "cli/report/capacity_report.hpp"
+#include "cli/report/chargeback.hpp"
+#include "cli/report/right_size.hpp"
+#include "cli/verbs.hpp"
+
+namespace cli {
+namespace {
+
+constexpr std::string_view chargeback_example = R"(Example:
+  $ quartermaster report chargeback --month 2026-11
+  NAMESPACE  MODEL     MODE  ORGANIZATION  PRIORITY  CARD-HOURS  MEMORY-GIB-HOURS  COST
+  team-a     Tesla-T4  vGPU  research      0         12.50       187.50            31.25 EUR
+  Sum: 31.25 EUR
+
+  MODEL     CAPACITY  PARTS  IDLE    UNHEALTHY  UNATTRIBUTED  BEYOND
+  Tesla-T4  720.00    12.50  707.50  0.00       0.00          0.00
+  It adds up. Counted through 2026-11-16T00:00:00Z.
+
+CARD-HOURS are of the cores: 100 cores are a card. COST is the price of a card-hour (spec.chargeback.prices of the
+AcceleratorPolicy) times the larger of the part of the cores and the part of the memory; -o wide has those hours as
+PAID-HOURS. Each row is rounded half up to two decimals, and the sum is that of the rounded rows. The second table has
+hours of whole cards of the cluster. -o json has exact seconds and costs with six decimals; -o csv has one line a row.
+Exit codes: 0 done, 1 the cluster cannot be read or counted nothing in that month, 2 wrong usage, 3 it does not add up.)";
+
+constexpr std::string_view right_size_example = R"(Example:
+  $ quartermaster report right-size --prometheus-url https://prometheus.example:9090
+  NAMESPACE  POD    CONTAINER  MODEL     GIVEN-MIB  PEAK-MIB  USED%  ADVISED-MIB
+  team-a     infer  main       Tesla-T4  15360      1500      9%     2048
+
+Containers that used less than 30 % of their card memory over the last day, by the series of the alert
+QuartermasterShareMemoryUnused. ADVISED-MIB is the peak and a quarter of it, in whole units of 256 MiB.
+Exit codes: 0 done, 1 Prometheus does not answer or has no such series, 2 wrong usage.)";
+
+constexpr std::string_view capacity_example = R"(Example:
+  $ quartermaster report capacity --prometheus-url https://prometheus.example:9090
+  MODEL     MODE  CARDS  USABLE  FREE  CORES    MEMORY-MIB   STRANDED-CORES  STRANDED-MIB  DAYS-UNTIL-FULL
+  Tesla-T4  vgpu  4      4       2     130/400  20480/61440  20              0             12.5
+
+The numbers of the console's capacity view. Usable cards get new pods; free ones hold none. Stranded is what is left on
+cards that no new share fits on, because their cores, memory or number of shares has run out. Days until full follow
+from the last 7 days in Prometheus.
+Exit codes: 0 done, 1 the cluster or Prometheus cannot be read, 2 wrong usage.)";
+
+struct report_options {
+  report_style style{"table", "en"};
+  std::string month, ns, snapshot;
+  cluster_options cluster;
+  prometheus_options prometheus;
+};
+
+std::int64_t seconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+struct usage_found {
+  std::vector<api::accelerator_usage> objects;
+  reconcilers::chargeback_spec spec;
+};
+
+kube::task<void> fetch(kube::transport& transport, std::string month, usage_found& found) {
+  auto objects = co_await read_usage(transport, std::move(month));
+  if (!objects) co_return std::unexpected(std::move(objects.error()));
+  found.objects = std::move(*objects);
+  const std::function<void(reconcilers::accelerator_policy)> keep = [&](const reconcilers::accelerator_policy& policy) {
+    if (policy.key.name == api::names::policy) found.spec = policy.chargeback;
+  };
+  co_return co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), keep);
+}
+
+int run_chargeback(const report_options& options, std::ostream& out, std::ostream& err) {
+  const auto month = options.month.empty() ? api::month_of(seconds_now()) : options.month;
+  usage_found found;
+  const auto read =
+      ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, month, found); });
+  if (!read) return failed(read.error().message, err);
+  const auto report = chargeback_of(month, found.objects, found.spec, options.ns);
+  if (!report)
+    return failed("nothing was counted in " + month + ": there is no AcceleratorUsage " + month +
+                      " (kubectl get acceleratorusages lists the months)",
+                  err);
+  print(*report, options.style, out);
+  if (report->discrepancy.empty()) return 0;
+  return failed(month + " does not add up: " + report->discrepancy, err, 3);
+}
+
+/// Null where `err` has said why.
+std::optional<std::string> asked(const report_options& options, const std::string& query, std::ostream& err) {
+  auto body = answer_of(options.prometheus, instant_target(query));
+  if (body) return std::move(*body);
+  failed(body.error().message, err);
+  return std::nullopt;
+}
+
+int run_right_size(const report_options& options, std::ostream& out, std::ostream& err) {
+  if (options.prometheus.url.empty())
+    return failed("right-size is measured by Prometheus: say which with --prometheus-url URL", err, 2);
+  if (const auto problem = problem_of(options.prometheus); !problem.empty()) return failed(problem, err, 2);
+  const auto unused = asked(options, unused_query(), err);
+  if (!unused) return 1;
+  const auto sizes = asked(options, given_query(), err);
+  if (!sizes) return 1;
+  const auto rows = right_sizes(*unused, *sizes, options.ns);
+  if (!rows) return failed("Prometheus " + options.prometheus.url + ": " + rows.error(), err);
+  if (rows->empty()) {
+    const auto measured = asked(options, measured_query(), err);
+    if (!measured) return 1;
+    const auto answer = nlohmann::json::parse(*measured, nullptr, false);
+    const auto* series = series_in(answer);
+    if (!series || series->empty())
+      return failed("Prometheus " + options.prometheus.url +
+                        " has no series share:quartermaster_share_memory_used:ratio of a day ago: is the agent's "
+                        "exporter scraped, and are the chart's rules loaded?",
+                    err);
+  }
+  print(*rows, options.style, out);
+  return 0;
+}
+
+int run_capacity(const report_options& options, std::ostream& out, std::ostream& err) {
+  if (const auto problem = problem_of(options.prometheus); !problem.empty()) return failed(problem, err, 2);
+  placements all;
+  const auto read = gather(options.cluster, options.snapshot, all);
+  if (!read) return failed(read.error().message, err);
+  console::trends trends;
+  std::string message = "there is no Prometheus (--prometheus-url)";
+  if (!options.prometheus.url.empty()) {
+    const auto body = answer_of(options.prometheus, console::trend_target(seconds_now()));
+    if (!body) return failed(body.error().message, err);
+    trends = console::trends_in(*body);
+    message = trends.empty() ? "Prometheus has no series of shares: is the agent's exporter scraped?" : "";
+  }
+  print_capacity(console::capacity_view(all, {}, trends, message), options.style, out);
+  return 0;
+}
+
+CLI::App* add(CLI::App& report, const char* name, const char* description, std::string_view example,
+              const std::shared_ptr<report_options>& options, std::vector<std::string> more_forms = {}) {
+  auto* verb = report.add_subcommand(name, description);
+  add_answer_options(*verb, options->style.language, options->style.output, std::move(more_forms));
+  verb->footer(std::string(example));
+  return verb;
+}
+
+std::string problem_of_month(const std::string& text) {
+  return api::bounds_of(text) ? "" : text + " is no month such as 2026-11";
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, int& rc) {
+  auto* report = app.add_subcommand("report", "Report what cards cost, what is too large, and what is left");
+  report->require_subcommand(1);
+
+  const auto bill = std::make_shared<report_options>();
+  auto* chargeback = add(*report, "chargeback", "Who held how much of which card in a month, and what it costs",
+                         chargeback_example, bill, {"csv"});
+  chargeback->add_option("--month", bill->month, "Month of UTC; without it the current one")
+      ->check(CLI::Validator(problem_of_month, ""))
+      ->type_name("YYYY-MM");
+  chargeback->add_option("-n,--namespace", bill->ns, "Only rows of this namespace, without the table of the cluster");
+  add_cluster_options(*chargeback, bill->cluster);
+  chargeback->callback([bill, &rc] { rc = run_chargeback(*bill, std::cout, std::cerr); });
+
+  const auto left = std::make_shared<report_options>();
+  auto* capacity = add(*report, "capacity", "What cards of each model can still take, and for how many days",
+                       capacity_example, left);
+  add_unused_namespace(*capacity);
+  capacity->add_option("--snapshot", left->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+      ->type_name("FILE");
+  add_prometheus_options(*capacity, left->prometheus, "Where days until full come from; without it there are none");
+  add_cluster_options(*capacity, left->cluster);
+  capacity->callback([left, &rc] { rc = run_capacity(*left, std::cout, std::cerr); });
+
+  const auto sizes = std::make_shared<report_options>();
+  auto* right_size = add(*report, "right-size", "Containers that use little of their card memory, and what would do",
+                         right_size_example, sizes);
+  right_size->add_option("-n,--namespace", sizes->ns, "Only containers of this namespace");
+  add_prometheus_options(*right_size, sizes->prometheus, "The Prometheus that scrapes the agents; required");
+  right_size->callback([sizes, &rc] { rc = run_right_size(*sizes, std::cout, std::cerr); });
+}
+
+}  // namespace cli

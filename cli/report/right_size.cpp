@@ -1,0 +1,140 @@
+#include "cli/report/right_size.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
+
+#include "cli/cluster/prometheus.hpp"
+#include "cli/output/answer.hpp"
+#include "cli/output/table.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+using text::shown;
+
+constexpr std::string_view ratio = "share:quartermaster_share_memory_used:ratio";
+constexpr double mib = 1024.0 * 1024.0;
+constexpr std::int64_t step_mib = 256;
+
+/// The value now: "value": [1795600000, "0.5"].
+std::optional<double> value_of(const nlohmann::json& series) {
+  const auto point = series.is_object() ? series.find("value") : series.end();
+  if (!series.is_object() || point == series.end() || !point->is_array() || point->size() != 2) return std::nullopt;
+  if (!point->at(1).is_string()) return std::nullopt;
+  const auto& text = point->at(1).get_ref<const std::string&>();
+  double out = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const bool is_number = failed == std::errc() && end == text.data() + text.size() && std::isfinite(out) && out >= 0;
+  return is_number ? std::optional(out) : std::nullopt;
+}
+
+/// A share: what all its series have in common.
+using share_key = std::array<std::string, 7>;
+share_key key_of(const nlohmann::json& series) {
+  return {label_of(series, "namespace"), label_of(series, "pod"),  label_of(series, "container"),
+          label_of(series, "uuid"),      label_of(series, "node"), label_of(series, "model"),
+          label_of(series, "mode")};
+}
+
+std::string percent(double part) {
+  return std::to_string(static_cast<std::int64_t>(std::floor(part * 100 + 1e-9))) + "%";
+}
+
+}  // namespace
+
+std::string unused_query() {
+  return "max_over_time(" + std::string(ratio) + "[1d]) < 0.3 and " + std::string(ratio) + " offset 1d";
+}
+
+std::string given_query() {
+  return "max by (node, uuid, model, mode, namespace, pod, container) (quartermaster_share_allocated_memory_bytes) and "
+         "(" +
+         unused_query() + ")";
+}
+
+std::string measured_query() { return "count(" + std::string(ratio) + " offset 1d)"; }
+
+std::int64_t right_size_row::advised_mib() const {
+  const auto wanted = peak_mib + (peak_mib + 3) / 4;
+  const auto whole_steps = std::max<std::int64_t>((wanted + step_mib - 1) / step_mib, 1) * step_mib;
+  return std::min(whole_steps, given_mib);
+}
+
+std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_view unused_body,
+                                                                    std::string_view given_body, std::string_view ns) {
+  const auto unused = nlohmann::json::parse(unused_body, nullptr, false);
+  const auto allocated = nlohmann::json::parse(given_body, nullptr, false);
+  const auto* parts = series_in(unused);
+  const auto* sizes = series_in(allocated);
+  if (!parts || !sizes) return std::unexpected("Prometheus gave an answer that cannot be read");
+  std::map<share_key, double> bytes;
+  for (const auto& series : *sizes)
+    if (const auto size = value_of(series)) bytes[key_of(series)] = *size;
+  std::vector<right_size_row> out;
+  for (const auto& series : *parts) {
+    const auto part = value_of(series);
+    const auto key = key_of(series);
+    const auto size = bytes.find(key);
+    if (!part || size == bytes.end() || (!ns.empty() && key[0] != ns)) continue;  // it ended between two answers
+    right_size_row row{key[0], key[1], key[2], key[5], key[6], key[4], key[3], 0, 0, *part};
+    row.given_mib = std::llround(size->second / mib);
+    row.peak_mib = std::llround(std::ceil(*part * size->second / mib - 1e-6));
+    out.push_back(std::move(row));
+  }
+  std::ranges::sort(
+      out, {}, [](const right_size_row& row) { return std::tie(row.name_space, row.pod, row.container, row.card); });
+  return out;
+}
+
+void print(const std::vector<right_size_row>& rows, const report_style& style, std::ostream& out) {
+  const bilingual say(style.language);
+  auto all = json::array();
+  const bool is_wide = style.output == "wide";
+  auto header = say.zh ? std::vector<std::string>{"命名空间",  "POD",       "容器",   "型号",
+                                                  "分配(MIB)", "峰值(MIB)", "使用率", "建议(MIB)"}
+                       : std::vector<std::string>{"NAMESPACE", "POD",      "CONTAINER", "MODEL",
+                                                  "GIVEN-MIB", "PEAK-MIB", "USED%",     "ADVISED-MIB"};
+  if (is_wide)
+    for (const auto name : {say("MODE", "模式"), say("NODE", "节点"), say("CARD", "卡")}) header.emplace_back(name);
+  table lines(std::move(header));
+  for (const auto& row : rows) {
+    all.push_back({{"namespace", row.name_space},
+                   {"pod", row.pod},
+                   {"container", row.container},
+                   {"model", row.model},
+                   {"mode", row.mode},
+                   {"node", row.node},
+                   {"card", row.card},
+                   {"givenMiB", row.given_mib},
+                   {"peakMiB", row.peak_mib},
+                   {"used", row.used},
+                   {"advisedMiB", row.advised_mib()}});
+    std::vector<std::string> line{shown(row.name_space),
+                                  shown(row.pod),
+                                  shown(row.container),
+                                  shown(row.model),
+                                  std::to_string(row.given_mib),
+                                  std::to_string(row.peak_mib),
+                                  percent(row.used),
+                                  std::to_string(row.advised_mib())};
+    if (is_wide) line.insert(line.end(), {shown(row.mode), shown(row.node), shown(row.card)});
+    lines.add(std::move(line));
+  }
+  if (printed_as_data({{"containers", std::move(all)}}, style.output, out)) return;
+  if (rows.empty())
+    out << say("No container used less than 30 % of its card memory over the last day",
+               "过去一天没有容器的显存使用低于分配量的 30 %")
+        << "\n";
+  else
+    lines.print(out);
+}
+
+}  // namespace cli

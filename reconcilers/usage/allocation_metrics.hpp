@@ -1,0 +1,28 @@
+#pragma once
+// What pods hold of cards at this moment, as metrics: the ledger, grouped by who pays and who owns the pods.
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "controller/metrics.hpp"
+#include "controller/store.hpp"
+#include "kube/projections/pod.hpp"
+#include "reconcilers/extender/account.hpp"
+
+namespace reconcilers::usage {
+
+/// Groups of pods that have series of their own; the rest share one group whose labels are all `other`.
+inline constexpr std::size_t max_allocation_groups = 10'000;
+
+/// Who made the pod, "ReplicaSet/web-5d9c"; "Pod" of one that nobody made.
+std::string owner_of(const kube::pod& pod);
+
+/// @param organization of a namespace; empty: none
+/// @param is_leader the leader alone has series, so that a sum over the operator's pods counts nothing twice
+void write_allocation_metrics(bool is_leader, const extender::account& account,
+                              const controller::store<kube::pod>& pods,
+                              const std::function<std::string(std::string_view name_space)>& organization,
+                              controller::metric_text& text);
+
+}  // namespace reconcilers::usage

@@ -1,0 +1,133 @@
+#include "cli/report/right_size.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/program.hpp"
+
+namespace cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+json series_of(const std::string& ns, const std::string& pod, const std::string& card, const std::string& value) {
+  json out;
+  out["metric"] = {{"namespace", ns}, {"pod", pod},   {"container", "main"}, {"model", "Tesla-T4"},
+                   {"mode", "vgpu"},  {"uuid", card}, {"node", "gpu-1"}};
+  out["value"] = json::array({1795600000, value});
+  return out;
+}
+std::string body_of(std::initializer_list<json> series) {
+  json out{{"status", "success"}};
+  out["data"] = {{"resultType", "vector"}, {"result", series}};
+  return out.dump();
+}
+
+std::string unused() {
+  return body_of({series_of("team-b", "train", "GPU-2", "0.25"), series_of("team-a", "infer", "GPU-1", "0.0976")});
+}
+std::string given() {
+  return body_of({series_of("team-a", "infer", "GPU-1", "16106127360"),  // 15360 MiB
+                  series_of("team-b", "train", "GPU-2", "1073741824")});
+}
+
+TEST(right_size, the_query_is_that_of_the_alert) {
+  std::ifstream file("charts/quartermaster/files/rules.yaml");
+  const std::string rules{std::istreambuf_iterator<char>(file), {}};
+  std::string text;  // one blank where there is a line end or several blanks
+  for (const char letter : rules) {
+    const bool is_blank = letter == ' ' || letter == '\n';
+    if (!is_blank || !text.ends_with(' ')) text += is_blank ? ' ' : letter;
+  }
+  EXPECT_THAT(text, HasSubstr("alert: QuartermasterShareMemoryUnused expr: |- " + unused_query() + " labels:"));
+}
+
+TEST(right_size, joins_what_was_used_with_what_was_given) {
+  const auto rows = right_sizes(unused(), given(), "");
+  ASSERT_TRUE(rows) << rows.error();
+  ASSERT_EQ(rows->size(), 2u);
+  const auto& first = rows->front();
+  EXPECT_EQ(first.name_space, "team-a");
+  EXPECT_EQ(first.given_mib, 15360);
+  EXPECT_EQ(first.peak_mib, 1500) << "rounded up";
+  EXPECT_EQ(first.advised_mib(), 2048) << "1875, in units of 256";
+  EXPECT_EQ(rows->back().peak_mib, 256);
+  EXPECT_EQ(rows->back().advised_mib(), 512);
+  EXPECT_EQ(right_sizes(unused(), given(), "team-b")->size(), 1u);
+}
+
+TEST(right_size, the_advice_is_never_more_than_what_was_given_and_never_nothing) {
+  right_size_row row;
+  row.given_mib = 300;
+  row.peak_mib = 80;
+  EXPECT_EQ(row.advised_mib(), 256);
+  row.peak_mib = 260;
+  EXPECT_EQ(row.advised_mib(), 300);
+  row.given_mib = 4096;
+  row.peak_mib = 0;
+  EXPECT_EQ(row.advised_mib(), 256);
+}
+
+TEST(right_size, a_share_that_ended_between_two_answers_is_left_out) {
+  const auto rows = right_sizes(unused(), body_of({series_of("team-a", "infer", "GPU-1", "16106127360")}), "");
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->size(), 1u);
+}
+
+TEST(right_size, an_answer_that_cannot_be_read_is_said) {
+  for (const auto* body : {"", "<html>", "[]", R"({"status":"error"})", R"({"status":"success","data":[]})"})
+    EXPECT_EQ(right_sizes(body, given(), "").error(), "Prometheus gave an answer that cannot be read") << body;
+  for (const auto* value : {"NaN", "+Inf", "", "-1", "x"})
+    EXPECT_EQ(right_sizes(body_of({series_of("team-a", "infer", "GPU-1", value)}), given(), "")->size(), 0u) << value;
+}
+
+TEST(right_size, is_a_table_and_json) {
+  const auto printed = [](const std::string& output, const std::string& language) {
+    std::ostringstream out;
+    print(*right_sizes(unused(), given(), ""), {output, language}, out);
+    return out.str();
+  };
+  EXPECT_EQ(printed("table", "en"),
+            "NAMESPACE  POD    CONTAINER  MODEL     GIVEN-MIB  PEAK-MIB  USED%  ADVISED-MIB\n"
+            "team-a     infer  main       Tesla-T4  15360      1500      9%     2048\n"
+            "team-b     train  main       Tesla-T4  1024       256       25%    512\n");
+  EXPECT_THAT(printed("wide", "zh"), HasSubstr("vgpu  gpu-1  GPU-2\n"));
+  const auto data = json::parse(printed("json", "en"));
+  EXPECT_EQ(data["containers"][0]["advisedMiB"], 2048);
+  EXPECT_EQ(data["containers"][0]["used"], 0.0976);
+  std::ostringstream none;
+  print(std::vector<right_size_row>(), {"table", "en"}, none);
+  EXPECT_THAT(none.str(), HasSubstr("No container used less than 30 %"));
+}
+
+std::pair<int, std::string> run(std::vector<std::string> words) {
+  testing::internal::CaptureStdout(), testing::internal::CaptureStderr();
+  const int rc = run_program("quartermaster", std::move(words));
+  testing::internal::GetCapturedStdout();
+  return {rc, testing::internal::GetCapturedStderr()};
+}
+
+TEST(report_verbs, wrong_words_are_one_line) {
+  using testing::AllOf, testing::Pair, testing::EndsWith;
+  EXPECT_THAT(run({"report", "right-size"}),
+              Pair(2, "quartermaster: right-size is measured by Prometheus: say which with --prometheus-url URL\n"));
+  EXPECT_THAT(run({"report", "right-size", "--prometheus-url", "prometheus:9090"}),
+              Pair(2, "quartermaster: --prometheus-url prometheus:9090: it begins with http:// or https://\n"));
+  for (const auto* month : {"2026-13", "2026-1", "november", "2026-11-01", ""})
+    EXPECT_THAT(run({"report", "chargeback", "--month", month}),
+                Pair(2, AllOf(HasSubstr("is no month such as 2026-11"), EndsWith(" --help)\n"))))
+        << month;
+  EXPECT_THAT(run({"report", "capacity", "-o", "csv"}), Pair(2, HasSubstr("csv")));
+  EXPECT_THAT(run({"inspect", "nodes", "--watch", "-o", "json"}),
+              Pair(2, "quartermaster: --watch prints tables: leave out -o json\n"));
+  EXPECT_THAT(run({"report", "right-size", "--prometheus-url", "http://127.0.0.1:1"}),
+              Pair(1, AllOf(HasSubstr("quartermaster: Prometheus http://127.0.0.1:1: "), EndsWith("\n"))));
+}
+
+}  // namespace
+}  // namespace cli

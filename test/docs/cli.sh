@@ -55,17 +55,17 @@ before 'quartermaster uninstall*' '
 usage_of_months() {
   local month now; month=$(date -u +%Y-%m) now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
   kubectl get acceleratorusage "$month" || kubectl apply -f - <<<"{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorUsage,
-    metadata: {name: '$month'}, usage: {month: '$month', since: '$now', through: '$now'}}"
+    metadata: {name: '$month', labels: {quartermaster.io/usage-month: '$month'}}, usage: {month: '$month', since: '$now', through: '$now'}}"
   kubectl apply -f - <<'Y'
 apiVersion: quartermaster.io/v1alpha1
 kind: AcceleratorUsage
-metadata: {name: 2025-11.team-a}
+metadata: {name: 2025-11.team-a, labels: {quartermaster.io/usage-month: "2025-11"}}
 usage: {month: "2025-11", namespace: team-a, since: "2025-11-01T00:00:00Z", through: "2025-11-16T00:00:00Z", rows: [
   {model: Tesla-T4, mode: vGPU, organization: research, coreSeconds: 4500000, memoryMiBSeconds: 691200000}]}
 ---
 apiVersion: quartermaster.io/v1alpha1
 kind: AcceleratorUsage
-metadata: {name: "2025-11"}
+metadata: {name: "2025-11", labels: {quartermaster.io/usage-month: "2025-11"}}
 usage: {month: "2025-11", since: "2025-11-01T00:00:00Z", through: "2025-11-16T00:00:00Z", models: [{model: Tesla-T4,
   capacity: {coreSeconds: 259200000, memoryMiBSeconds: 39813120000}, parts: {coreSeconds: 4500000, memoryMiBSeconds: 691200000},
   idle: {coreSeconds: 254700000, memoryMiBSeconds: 39121920000}}]}

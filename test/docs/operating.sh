@@ -18,4 +18,4 @@ before 'kubectl patch acceleratorpolicy default*chargeback*' '
   kubectl create namespace team-a
   month=$(date -u +%Y-%m) now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
   kubectl get acceleratorusage "$month" || kubectl apply -f - <<<"{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorUsage,
-    metadata: {name: \"$month\"}, usage: {month: \"$month\", since: \"$now\", through: \"$now\"}}"'
+    metadata: {name: \"$month\", labels: {quartermaster.io/usage-month: \"$month\"}}, usage: {month: \"$month\", since: \"$now\", through: \"$now\"}}"'

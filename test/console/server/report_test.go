@@ -21,19 +21,19 @@ spec: {chargeback: {currency: EUR, prices: [{model: "Tesla-*", cardHour: "2.50"}
 ---
 apiVersion: quartermaster.io/v1alpha1
 kind: AcceleratorUsage
-metadata: {name: %[1]s.red}
+metadata: {name: %[1]s.red, labels: {quartermaster.io/usage-month: "%[1]s"}}
 usage: {month: "%[1]s", namespace: red, since: "%[1]s-01T00:00:00Z", through: "%[1]s-01T10:00:00Z", rows: [
   {model: Tesla-T4, mode: vGPU, organization: "=1+1", coreSeconds: %[2]s, memoryMiBSeconds: 1000}]}
 ---
 apiVersion: quartermaster.io/v1alpha1
 kind: AcceleratorUsage
-metadata: {name: %[1]s.blue}
+metadata: {name: %[1]s.blue, labels: {quartermaster.io/usage-month: "%[1]s"}}
 usage: {month: "%[1]s", namespace: blue, since: "%[1]s-01T00:00:00Z", through: "%[1]s-01T10:00:00Z", rows: [
   {model: Tesla-T4, mode: pGPU, priority: -10, coreSeconds: 360000, memoryMiBSeconds: 55296000}]}
 ---
 apiVersion: quartermaster.io/v1alpha1
 kind: AcceleratorUsage
-metadata: {name: "%[1]s"}
+metadata: {name: "%[1]s", labels: {quartermaster.io/usage-month: "%[1]s"}}
 usage: {month: "%[1]s", since: "%[1]s-01T00:00:00Z", through: "%[1]s-01T10:00:00Z", models: [{model: Tesla-T4,
   capacity: {coreSeconds: 7200000, memoryMiBSeconds: 1105920000}, parts: {coreSeconds: 720000, memoryMiBSeconds: 55297000},
   idle: {coreSeconds: 6480000, memoryMiBSeconds: 1050623000}}]}

@@ -82,6 +82,9 @@ kube::task<void> keeper::resume() {
   const auto last = std::ranges::max_element(all, {}, &api::accelerator_usage::until);
   if (last == all.end()) {
     log::info("the time of cards is counted from now on");
+    // What a first checkpoint may have left that was not finished.
+    auto done = co_await load(api::month_of(recorder_.start()), 0);
+    if (!done) co_return done;
     recorder_.book().resume(recorder_.start());
     committed_ = recorder_.book().settled();
     begin_month(committed_);
@@ -193,6 +196,7 @@ kube::task<void> keeper::write() {
     account.committed_through = until;
   }
   committed_ = until;
+  written_ = true;
   through_.set(static_cast<double>(until));
   co_return kube::result<void>();
 }
@@ -227,6 +231,7 @@ kube::task<void> keeper::checkpoint() {
 /// A checkpoint is a write per namespace: pods that end every second make it no more often than one write a second.
 bool keeper::due(quota::seconds now) {
   if (recorder_.take_ended()) ended_ = true;
+  if (!written_ && now > committed_) return true;  // from the start there is something to read
   if (now - committed_ >= settings_.period.count() || api::month_of(now) != month_) return true;
   const auto pause = std::max<quota::seconds>(settings_.after_end.count(), std::ssize(namespaces_));
   return ended_ && now - committed_ >= pause;
@@ -242,7 +247,6 @@ kube::task<void> keeper::lead() {
     if (now && !resumed) {
       done = co_await resume();
       resumed = done.has_value();
-      if (resumed) done = co_await checkpoint();
     } else if (now && due(*now)) {
       done = co_await checkpoint();
     }

@@ -70,6 +70,7 @@ class keeper {
   settings settings_;
   bool leads_ = false;
   bool busy_ = false;
+  bool written_ = false;          ///< once at least, by this replica
   bool ended_ = false;            ///< a pod has, since the last checkpoint
   std::string month_;             ///< of `namespaces_` and `models_`
   quota::seconds since_ = 0;      ///< of the whole cluster's object

@@ -72,6 +72,8 @@ struct http_server_options {
   std::function<void(const x509::info&)> on_caller;
 
   http_server_options() = default;
+  http_server_options(std::string server_name, std::string server_address)
+      : name(std::move(server_name)), address(std::move(server_address)) {}
 };
 
 /// Shared by all servers; the first label is the server's name.

@@ -12,9 +12,7 @@ using controller::milliseconds;
 constexpr milliseconds kubelet_deadline{5'000};
 
 controller::http_server_options listening(const metrics_options& options) {
-  controller::http_server_options out;
-  out.name = "metrics";
-  out.address = ":" + std::to_string(options.port);
+  controller::http_server_options out("metrics", ":" + std::to_string(options.port));
   out.max_connections = 32;
   return out;
 }

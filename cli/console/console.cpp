@@ -53,21 +53,12 @@ std::string random_token() {
 }
 
 controller::http_server_options front(const console_options& options) {
-  controller::http_server_options out;
-  out.name = "console";
-  out.address = options.listen;
+  controller::http_server_options out("console", options.listen);
   out.body_limit = 1024;
   out.body_deadline = std::chrono::seconds(10);
   out.idle_deadline = std::chrono::seconds(60);
   if (!options.tls_certificate_file.empty())
     out.tls = controller::certificate_files{options.tls_certificate_file, options.tls_key_file, {}};
-  return out;
-}
-
-controller::http_server_options metrics_front(const console_options& options) {
-  controller::http_server_options out;
-  out.name = "metrics";
-  out.address = options.metrics_address;
   return out;
 }
 
@@ -92,7 +83,7 @@ class console_program {
       : link_token_(signs_in_by_link(options) ? random_token() : std::string()),
         wire_(loop_.executor(), std::move(cluster), short_answers()),
         server_(loop_, serving_, front(options)),
-        metrics_server_(loop_, serving_, metrics_front(options)) {
+        metrics_server_(loop_, serving_, {"metrics", options.metrics_address}) {
     known_.finish();
     if (!options.prometheus.url.empty()) prometheus_ = connection_to(loop_.executor(), options.prometheus);
     access_settings access_settings;

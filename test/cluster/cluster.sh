@@ -20,6 +20,7 @@ usage: ./dev cluster VERB [--name NAME] ...           (NAME: "default" when not 
   up        start a cluster; the last line on stdout is the path of its admin kubeconfig
               [--k8s ${k8s_minors[0]}|${k8s_minors[1]}] [--port P] [--nodes N] [--no-kwok] [--no-scheduler]
               [--apiserver-arg=ARG]... [--kcm-arg=ARG]... [--real-nodes N | --real-node]
+              [--audit-bodies]   audit.log also has what was sent and answered about pods, nodes and namespaces
   down      stop it and delete its folder                        [--all, with QUARTERMASTER_CLUSTERS]
   status    what runs, on which ports, with how much memory; of every cluster when no name is given
   env       print 'export KUBECONFIG=... PATH=...' for a shell: eval "\$(./dev cluster env)"
@@ -60,7 +61,7 @@ case $verb in
   *) wrong "unknown verb '$verb'; there are up, down, status, env, restart, stop, start, logs, sa-kubeconfig and node-..." ;;
 esac
 
-name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_nodes= node= apiserver_args=() kcm_args=() all= component= signal=TERM
+name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_nodes= node= apiserver_args=() kcm_args=() audit_bodies= all= component= signal=TERM
 lines=20 follow= namespace= serviceaccount= duration=1h token_file= words=()
 takes() { [[ " $1 " == *" $verb "* ]] || wrong "'$verb' does not take $2"; }
 while (($#)); do
@@ -83,6 +84,7 @@ while (($#)); do
     --node) takes "node-exec node-image node-freeze node-thaw" "$option"; node=$value ;;
     --apiserver-arg) takes up "$option"; apiserver_args+=("$value") ;;
     --kcm-arg) takes up "$option"; kcm_args+=("$value") ;;
+    --audit-bodies) takes up "$option"; audit_bodies=yes ;;
     --all) takes down "$option"; all=yes ;;
     --signal) takes "restart stop" "$option"; signal=${value#SIG} ;;
     --lines) takes logs "$option"; lines=$value ;;

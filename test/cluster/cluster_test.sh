@@ -42,7 +42,7 @@ control_plane_checks() {
   local version name component signal pid rc
   for version in "${versions[@]}"; do
     name=t-${version/./-}
-    up() { kubeconfig=$(./cluster.sh up --name "$name" --k8s "$version" --nodes 2 --kcm-arg=--node-monitor-grace-period=15s --apiserver-arg=--v=1); }
+    up() { kubeconfig=$(./cluster.sh up --name "$name" --k8s "$version" --nodes 2 --kcm-arg=--node-monitor-grace-period=15s --apiserver-arg=--v=1 --audit-bodies); }
     began=$SECONDS
     up || exit 1
     eval "$(./cluster.sh env --name "$name")"
@@ -81,6 +81,7 @@ EOF
     check "$version: a ServiceAccount's kubeconfig is that account" grep -q system:serviceaccount:default:default <(account)
     check "$version: also with a token file"                 grep -q system:serviceaccount:default:default <(account --token-file --duration 10m)
     check "$version: the audit log has writes"               grep -q '"verb":"create"' "${KUBECONFIG%/*}/audit.log"
+    check "$version: with --audit-bodies it has what pods were answered" grep -q '"resource":"pods".*"responseObject":{"kind":"Pod"' "${KUBECONFIG%/*}/audit.log"
     check "$version: the audit log has no reads"             bash -c '! grep -q "\"verb\":\"\(get\|list\|watch\)\"" "$1"' _ "${KUBECONFIG%/*}/audit.log"
 
     for component in kube-apiserver etcd kube-controller-manager kube-scheduler kwok leases; do

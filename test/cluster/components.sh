@@ -61,9 +61,20 @@ write_start_files() { # uses the arrays apiserver_args and kcm_args of `up`
   write_start leases "$(program_path sim sim)" leases --kubeconfig="$dir/certs/kwok.kubeconfig"
 }
 
+# audit_rules: what `up --audit-bodies` adds. Bodies are large, and a lane with thousands of pods does without.
+audit_rules() {
+  [[ -n $audit_bodies ]] || return 0
+  cat <<'EOF'
+- level: RequestResponse
+  omitManagedFields: true
+  resources:
+  - {group: "", resources: [pods, pods/*, nodes, nodes/status, namespaces]}
+EOF
+}
+
 # Verbs that change, by anyone, in one line each; reads are not logged, nor the renewed node leases (500 a second for 5,000 nodes).
 write_config_files() {
-  cat >audit-policy.yaml <<'EOF'
+  cat >audit-policy.yaml <<EOF
 apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -73,6 +84,7 @@ rules:
 - level: None
   users: [kwok]
   resources: [{group: coordination.k8s.io, resources: [leases]}]
+$(audit_rules)
 - level: Metadata
 EOF
   cat >kube-scheduler.yaml <<EOF

@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"crypto/tls"
-	"encoding/pem"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,13 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"quartermaster.io/test/faults/kit"
-)
-
-const (
-	serverSecret    = "quartermaster-extender"
-	callersSecret   = "quartermaster-extender-client"
-	authoritySecret = "quartermaster-extender-authority"
-	sinceAnnotation = "state.quartermaster.io/authorities-since"
 )
 
 // secret of the extender, decoded; nil: there is none.
@@ -49,20 +41,10 @@ func (d *den) mount(of, name string) {
 // elapse lets the operator believe that the authorities were written an hour ago.
 func (d *den) elapse() {
 	d.t.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, sinceAnnotation, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
-	for _, name := range []string{serverSecret, callersSecret} {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, kit.SinceAnnotation, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	for _, name := range []string{kit.ServerSecret, kit.CallersSecret} {
 		_, err := d.Client.CoreV1().Secrets(kit.Namespace).Patch(d.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		d.must(err)
-	}
-}
-
-func certificates(text []byte) (count int) {
-	for {
-		block, rest := pem.Decode(text)
-		if block == nil {
-			return
-		}
-		count, text = count+1, rest
 	}
 }
 
@@ -170,13 +152,13 @@ func TestS54_a_deleted_authority_is_replaced_and_the_scheduler_starts_first(t *t
 		d.remove(name)
 	}
 	schedules()
-	server, callers, hash := d.secret(serverSecret), d.secret(callersSecret), d.deployment().Spec.Template.Annotations["quartermaster.io/certificates"]
+	server, callers, hash := d.secret(kit.ServerSecret), d.secret(kit.CallersSecret), d.deployment().Spec.Template.Annotations["quartermaster.io/certificates"]
 
-	known := certificates(d.secret(authoritySecret)["ca.crt"]) // a cluster that is used again is still between two
-	d.must(d.Client.CoreV1().Secrets(kit.Namespace).Delete(d.ctx, authoritySecret, metav1.DeleteOptions{}))
+	known := kit.CountCertificates(d.secret(kit.AuthoritySecret)["ca.crt"]) // a cluster that is used again is still between two
+	d.must(d.Client.CoreV1().Secrets(kit.Namespace).Delete(d.ctx, kit.AuthoritySecret, metav1.DeleteOptions{}))
 	d.eventuallySo(60*time.Second, func() string {
-		for _, name := range []string{authoritySecret, serverSecret, callersSecret} {
-			if is := certificates(d.secret(name)["ca.crt"]); is != known+1 {
+		for _, name := range []string{kit.AuthoritySecret, kit.ServerSecret, kit.CallersSecret} {
+			if is := kit.CountCertificates(d.secret(name)["ca.crt"]); is != known+1 {
 				return fmt.Sprintf("Secret %s has %d authorities", name, is)
 			}
 		}
@@ -185,13 +167,13 @@ func TestS54_a_deleted_authority_is_replaced_and_the_scheduler_starts_first(t *t
 	schedules() // with the old one still
 	hash = d.deployment().Spec.Template.Annotations["quartermaster.io/certificates"]
 	time.Sleep(form(5*time.Second, 30*time.Second))
-	for name, before := range map[string][]byte{serverSecret: server["tls.crt"], callersSecret: callers["tls.crt"]} {
+	for name, before := range map[string][]byte{kit.ServerSecret: server["tls.crt"], kit.CallersSecret: callers["tls.crt"]} {
 		if string(d.secret(name)["tls.crt"]) != string(before) {
 			t.Fatalf("the leaf of %s changed before what was written could have arrived", name)
 		}
 	}
 	// As the kubelet starts its new pod; then the old one goes.
-	d.mount("client", callersSecret)
+	d.mount("client", kit.CallersSecret)
 	second, asksToo := d.kubelet(), d.knock()
 	first.Close()
 	asks.turned(t, "first")
@@ -203,7 +185,7 @@ func TestS54_a_deleted_authority_is_replaced_and_the_scheduler_starts_first(t *t
 	o = d.startBehind(d.proxy("second"), d.args...)
 	d.must(o.WaitReady(30 * time.Second))
 	d.eventuallySo(60*time.Second, func() string {
-		for name, before := range map[string][]byte{serverSecret: server["tls.crt"], callersSecret: callers["tls.crt"]} {
+		for name, before := range map[string][]byte{kit.ServerSecret: server["tls.crt"], kit.CallersSecret: callers["tls.crt"]} {
 			if string(d.secret(name)["tls.crt"]) == string(before) {
 				return "the leaf of " + name + " is not of the new authority"
 			}
@@ -217,7 +199,7 @@ func TestS54_a_deleted_authority_is_replaced_and_the_scheduler_starts_first(t *t
 		return ""
 	})
 	schedules() // by one that was started before any leaf was of the new authority
-	d.mount("client", callersSecret)
+	d.mount("client", kit.CallersSecret)
 	third, asksAtLast := d.kubelet(), d.knock()
 	second.Close()
 	asksToo.turned(t, "second")

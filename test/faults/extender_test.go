@@ -63,19 +63,27 @@ func (h *hall) proxy(name string) *kit.Proxy {
 
 func emptyHall(t *testing.T, nodes map[string]int) *hall {
 	t.Helper()
+	h := emptyHallIn(t, "extender", form(5*time.Minute, time.Hour), nodes)
+	h.must(h.book.Follow(h.ctx, h.Cluster))
+	return h
+}
+
+// emptyHallIn a lane whose cluster is started with these arguments, for so long. Its book is not fed.
+func emptyHallIn(t *testing.T, name string, patience time.Duration, nodes map[string]int, up ...string) *hall {
+	t.Helper()
 	if out, _ := exec.Command(program, "controller", "--help").CombinedOutput(); !peer() && !strings.Contains(string(out), "--extender-address") {
 		t.Skip("this program has no extender")
 	}
 	t.Parallel()
-	l := lanes["extender"]
+	l := lanes[name]
 	l.mu.Lock()
 	t.Cleanup(l.mu.Unlock)
-	ctx, cancel := context.WithTimeout(context.Background(), form(5*time.Minute, time.Hour))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	b := &bench{t: t, ctx: ctx, dir: folder(t), began: time.Now()}
 	h := &hall{bench: b}
 	if l.scenario == nil {
-		cluster, err := kit.Up(ctx, prefix+"-extender", minor)
+		cluster, err := kit.Up(ctx, prefix+"-"+name, minor, up...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +116,6 @@ func emptyHall(t *testing.T, nodes map[string]int) *hall {
 	t.Cleanup(h.tap.Close)
 	h.book, err = b.PlacementBook(ctx, fpga)
 	h.must(err)
-	h.must(h.book.Follow(ctx, b.Cluster))
 	b.began, h.opened = time.Now(), time.Now()
 	t.Cleanup(h.end)
 	return h

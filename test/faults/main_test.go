@@ -44,7 +44,8 @@ func form[T any](short, long T) T {
 }
 
 // A lane is one cluster; its tests take turns, the lanes run side by side. In `storm` the control plane itself is hurt; `pair` has the
-// tests that mostly wait for a lease or for nothing, and a few more, so that all three take about the same time.
+// tests that mostly wait for a lease or for nothing, and a few more, so that all three take about the same time. `usage` has an audit log
+// with bodies.
 type lane struct {
 	name     string
 	mu       sync.Mutex
@@ -52,7 +53,8 @@ type lane struct {
 	hurt     bool // a test has restarted its API server
 }
 
-var lanes = map[string]*lane{"calm": {name: "calm"}, "storm": {name: "storm"}, "pair": {name: "pair"}, "extender": {name: "extender"}}
+var lanes = map[string]*lane{"calm": {name: "calm"}, "storm": {name: "storm"}, "pair": {name: "pair"}, "extender": {name: "extender"},
+	"usage": {name: "usage"}}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -91,6 +93,7 @@ type bench struct {
 	began time.Time
 	ops   []*kit.Operator
 	token string
+	env   []string // of operators that start from now on
 
 	program string // of operators that start from now on; empty: the one under test
 
@@ -187,7 +190,7 @@ func (b *bench) startBehind(p *kit.Proxy, args ...string) *kit.Operator {
 	b.must(kit.WriteAtomically(token, b.token))
 	b.must(kit.WriteKubeconfig(kubeconfig, p.URL, p.CAFile(), token))
 	o, err := kit.StartOperator(kit.OperatorOptions{Name: p.Name, Program: cmp.Or(b.program, program), Kubeconfig: kubeconfig, Namespace: kit.Namespace,
-		Proxy: p, Dir: b.dir, Args: args})
+		Proxy: p, Dir: b.dir, Args: args, Env: b.env})
 	b.must(err)
 	b.ops = append(b.ops, o)
 	return o

@@ -9,11 +9,11 @@ usage: run.sh [--short|--nightly] [-run REGEX] [--k8s 1.36|1.30] [--operator FIL
        run.sh --list | --down NAME
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage.
   --short      the form for every change, about 5 minutes for all (default)
-  --nightly    full sweeps, five-minute freezes, a million events: about an hour
+  --nightly    full sweeps, five-minute freezes, a million events: about an hour, and 200 schedules of TestUsage_random: 6 hours
   -run REGEX   only tests whose name matches: '^TestF1_'
   --operator   the program under test (default: build/release/quartermaster, else build/dev/quartermaster)
   --previous   the version from which upgrade_test.go upgrades, built from git (default: $QM_PREVIOUS, else the program under test)
-  --clusters   use the clusters NAME-calm, -storm, -pair and -extender, start them when they are not there, and leave them up
+  --clusters   use the clusters NAME-calm, -storm, -pair, -extender and -usage, start them when they are not there, and leave them up
   --down       end the clusters of that NAME
   --list       the names of the tests
 H
@@ -34,7 +34,7 @@ own_option() {
 }
 read_options "--k8s -run --operator" "$@"
 
-down() { local lane; for lane in calm storm pair extender; do "$root/test/cluster/cluster.sh" down --name "$1-$lane" 2>/dev/null || true; done; }
+down() { local lane; for lane in calm storm pair extender usage; do "$root/test/cluster/cluster.sh" down --name "$1-$lane" 2>/dev/null || true; done; }
 if [[ $verb == down ]]; then down "$clusters"; exit 0; fi
 
 compile faults
@@ -55,7 +55,7 @@ else
   trap 'down "$QM_FAULTS_PREFIX"' EXIT
   trap 'exit 130' INT TERM
 fi
-limit=$([[ -n ${QM_NIGHTLY:-} ]] && echo 4h || echo 20m)
+limit=$([[ -n ${QM_NIGHTLY:-} ]] && echo 10h || echo 20m)  # 200 schedules of TestUsage_random take 6 hours
 log=$(mktemp)
 rc=0
 "$binary" -test.v -test.parallel 64 -test.timeout "$limit" ${run:+-test.run "$run"} | tee "$log" || rc=$?

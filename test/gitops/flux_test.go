@@ -94,7 +94,7 @@ func (f *flux) settled(t *testing.T) bool {
 
 func (f *flux) rounds(t *testing.T) float64 {
 	t.Helper()
-	count, err := scraped(f.metrics, `controller_runtime_reconcile_total\{controller="helmrelease"`)
+	count, err := scraped(f.metrics, `controller_runtime_reconcile_total{controller="helmrelease"`)
 	must(t, err)
 	return count
 }

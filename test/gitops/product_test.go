@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -101,14 +100,7 @@ func scraped(port int, series string) (sum float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, line := range regexp.MustCompile(`(?m)^`+series+`.*$`).FindAllString(string(text), -1) {
-		value, err := strconv.ParseFloat(line[strings.LastIndex(line, " ")+1:], 64)
-		if err != nil {
-			return 0, err
-		}
-		sum += value
-	}
-	return sum, nil
+	return kit.SumOf(text, series)
 }
 
 // operatorWorks: both pods are ready, one leads, and the webhooks have the operator's authority.

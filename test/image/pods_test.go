@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -89,11 +88,8 @@ func (p *product) metric(pod, series string) (sum float64) {
 	p.t.Helper()
 	text, err := p.Client.CoreV1().Pods(kit.Namespace).ProxyGet("http", pod, "8080", "metrics", nil).DoRaw(ctx)
 	must(p.t, err)
-	for _, line := range regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(series)+`.*$`).FindAllString(string(text), -1) {
-		value, err := strconv.ParseFloat(line[strings.LastIndex(line, " ")+1:], 64)
-		must(p.t, err)
-		sum += value
-	}
+	sum, err = kit.SumOf(text, series)
+	must(p.t, err)
 	return sum
 }
 

@@ -33,12 +33,7 @@ func (m *machine) sharesByGpushare() {
 	for _, name := range names {
 		pod, found := m.says(name)
 		pods = append(pods, pod)
-		placement, err := kit.PlacementOf(pod)
-		must(m.t, err)
-		if placement == nil || len(placement.Containers["main"]) != 1 {
-			m.t.Fatalf("%s has the placement %+v", name, placement)
-		}
-		part := placement.Containers["main"][0]
+		part := m.placed(pod)
 		card := slices.Index(m.uuids(), part.Card)
 		if card < 0 {
 			card = numberIn(part.Card)

@@ -40,12 +40,7 @@ func (m *machine) sharesByHAMi() {
 	for name, limits := range wanted {
 		pod, found := m.says(name)
 		pods = append(pods, pod)
-		placement, err := kit.PlacementOf(pod)
-		must(m.t, err)
-		if placement == nil || len(placement.Containers["main"]) != 1 {
-			m.t.Fatalf("%s has the placement %+v", name, placement)
-		}
-		part := placement.Containers["main"][0]
+		part := m.placed(pod)
 		m.holds(name, found, 1)
 		if found.Environment[visible] != part.Card || found.Environment[memoryLimit] != fmt.Sprintf("%dm", part.MemoryMiB) ||
 			found.Environment[computeLimit] != fmt.Sprint(part.Cores) || found.Preload == "" {

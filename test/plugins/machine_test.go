@@ -267,6 +267,17 @@ func (m *machine) says(name string) (pod *corev1.Pod, found given) {
 	return pod, found
 }
 
+// placed is the one card, or part of one, that a pod was given to its only container.
+func (m *machine) placed(pod *corev1.Pod) kit.Share {
+	m.t.Helper()
+	placement, err := kit.PlacementOf(pod)
+	must(m.t, err)
+	if placement == nil || len(placement.Containers["main"]) != 1 {
+		m.t.Fatalf("%s has the placement %+v", pod.Name, placement)
+	}
+	return placement.Containers["main"][0]
+}
+
 // scheduler that asks the extender, for pods of probePod.
 func (m *machine) scheduler() {
 	m.t.Helper()

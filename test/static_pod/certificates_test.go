@@ -19,13 +19,6 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-const (
-	serverSecret    = "quartermaster-extender"
-	callersSecret   = "quartermaster-extender-client"
-	authoritySecret = "quartermaster-extender-authority"
-	sinceAnnotation = "state.quartermaster.io/authorities-since"
-)
-
 // held is what is in a Secret; nil: there is none.
 func held(name string) map[string][]byte {
 	is, err := at.Client.CoreV1().Secrets(namespace).Get(at.ctx, name, metav1.GetOptions{})
@@ -33,16 +26,6 @@ func held(name string) map[string][]byte {
 		return nil
 	}
 	return is.Data
-}
-
-func certificates(text []byte) (count int) {
-	for {
-		block, rest := pem.Decode(text)
-		if block == nil {
-			return
-		}
-		count, text = count+1, rest
-	}
 }
 
 // whileRunning does it ten times a second until the test ends.
@@ -67,7 +50,7 @@ func whileRunning(t *testing.T, do func()) {
 func operate(t *testing.T) *kit.Operator {
 	t.Helper()
 	was, url := map[string]map[string][]byte{}, at.url
-	for _, name := range []string{serverSecret, callersSecret, authoritySecret} {
+	for _, name := range []string{kit.ServerSecret, kit.CallersSecret, kit.AuthoritySecret} {
 		was[name] = held(name)
 	}
 	t.Cleanup(func() {
@@ -225,19 +208,19 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllControlPlaneNodesBeforeItSigns(t *t
 		knockers = append(knockers, k)
 		whileRunning(t, k.knock)
 	}
-	server, callers := string(held(serverSecret)["tls.crt"]), string(held(callersSecret)["tls.crt"])
+	server, callers := string(held(kit.ServerSecret)["tls.crt"]), string(held(kit.CallersSecret)["tls.crt"])
 	// Nothing holds the operator up but the control-plane nodes and its own files: for it the authorities were written an hour ago.
 	whileRunning(t, func() {
-		for _, name := range []string{serverSecret, callersSecret} {
+		for _, name := range []string{kit.ServerSecret, kit.CallersSecret} {
 			is, err := at.Client.CoreV1().Secrets(namespace).Get(at.ctx, name, metav1.GetOptions{})
 			if err != nil {
 				continue
 			}
-			since, err := time.Parse(time.RFC3339, is.Annotations[sinceAnnotation])
+			since, err := time.Parse(time.RFC3339, is.Annotations[kit.SinceAnnotation])
 			if err != nil || time.Since(since) > 50*time.Minute {
 				continue
 			}
-			patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, is.ResourceVersion, sinceAnnotation, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+			patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, is.ResourceVersion, kit.SinceAnnotation, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 			at.Client.CoreV1().Secrets(namespace).Patch(at.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		}
 	})
@@ -246,34 +229,34 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllControlPlaneNodesBeforeItSigns(t *t
 		w := &watch{}
 		watches[m.node] = w
 		whileRunning(t, func() {
-			if certificates([]byte(m.credentials().authorities)) == 2 {
+			if kit.CountCertificates([]byte(m.credentials().authorities)) == 2 {
 				w.once.Do(func() { w.at = time.Now() })
 			}
 		})
 	}
-	must(t, at.Client.CoreV1().Secrets(namespace).Delete(at.ctx, authoritySecret, metav1.DeleteOptions{}))
+	must(t, at.Client.CoreV1().Secrets(namespace).Delete(at.ctx, kit.AuthoritySecret, metav1.DeleteOptions{}))
 	must(t, at.until(2*patience, "both leaves of the new authority, and all control-plane nodes with them", func() error {
 		for _, m := range at.controlPlaneNodes {
 			if !m.runs() { // it lost its turn on a busy machine; a kubelet starts it again
 				must(t, m.run())
 			}
 		}
-		if string(held(serverSecret)["tls.crt"]) == server || string(held(callersSecret)["tls.crt"]) == callers {
+		if string(held(kit.ServerSecret)["tls.crt"]) == server || string(held(kit.CallersSecret)["tls.crt"]) == callers {
 			return fmt.Errorf("the leaves are the old ones")
 		}
 		if err := every((*controlPlaneNode).applied); err != nil {
 			return err
 		}
 		return every(func(m *controlPlaneNode) error {
-			if m.credentials().certificate != string(held(callersSecret)["tls.crt"]) {
+			if m.credentials().certificate != string(held(kit.CallersSecret)["tls.crt"]) {
 				return fmt.Errorf("%s shows another certificate", m.node)
 			}
 			return nil
 		})
 	}))
 	asked()
-	signed := signedAt(t, serverSecret)
-	if other := signedAt(t, callersSecret); other.Before(signed) {
+	signed := signedAt(t, kit.ServerSecret)
+	if other := signedAt(t, kit.CallersSecret); other.Before(signed) {
 		signed = other
 	}
 	for _, k := range knockers {

@@ -1,73 +1,19 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"quartermaster.io/test/chart"
+	"quartermaster.io/test/chart/lane"
 )
-
-// aKubelet answers each call with the bytes that a real one sent.
-func aKubelet(t *testing.T, socket, recording string) {
-	t.Helper()
-	answer, err := os.ReadFile(filepath.Join(chart.Root(), "test/agent/exporter/recorded", recording))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	end := append([]byte{0, 0, 5, 0, 1, 0, 0, 0, 1}, make([]byte, 5)...) // the last frame of a call: five bytes on stream 1
-	go func() {
-		for {
-			caller, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			var request []byte
-			part := make([]byte, 4096)
-			for n := 1; n > 0 && !bytes.Contains(request, end); {
-				n, _ = caller.Read(part)
-				request = append(request, part[:n]...)
-			}
-			caller.Write(answer)
-			io.Copy(io.Discard, caller)
-			caller.Close()
-		}
-	}()
-}
-
-// aFreePort that no one listens on now.
-func aFreePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
-}
 
 // The program with the rights of the chart, cards of the stand-in, a real API server, and what a real kubelet answered.
 func TestS73_the_agent_serves_what_each_pod_uses(t *testing.T) {
-	driver := filepath.Join(chart.Root(), "build/dev/nvml")
-	if _, err := os.Stat(filepath.Join(driver, "libnvidia-ml.so.1")); err != nil {
-		t.Fatal("no stand-in for the card: ./dev build dev nvml_standin")
-	}
+	cards := lane.NewCards(t)
 	installed(t, "agent.enabled=true", "agent.metrics.port=9402", "agent.metrics.podResources=/var/lib/kubelet/pod-resources")
 	aNode(t, "gpu-1")
 	kubectl(t, "", "patch", "acceleratornode", "gpu-1", "--subresource=status", "--type=merge", "-p", `{"status": {"actualMode": "pgpu"}}`)
@@ -79,38 +25,13 @@ func TestS73_the_agent_serves_what_each_pod_uses(t *testing.T) {
 		kubectl(t, "", "delete", "pod", "train-0", "train-1", "-n", "default", "--ignore-not-found", "--grace-period=0", "--force")
 	})
 	_, file := agentOf(t, "gpu-1")
-	folder := t.TempDir()
-	fixtures := filepath.Join(chart.Root(), "test/nvml/fixtures")
-	models, err := os.ReadFile(filepath.Join(fixtures, "models.json"))
-	if err != nil {
-		t.Fatal(err)
+	for i := range 2 {
+		cards.Card(i)["memory_used_mib"], cards.Card(i)["utilisation_gpu"] = 1000*(i+1), 25*(i+1)
 	}
-	text, err := os.ReadFile(filepath.Join(fixtures, "t4_pair.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var fixture map[string]any
-	if err := json.Unmarshal(text, &fixture); err != nil {
-		t.Fatal(err)
-	}
-	for i, card := range fixture["cards"].([]any) {
-		card.(map[string]any)["memory_used_mib"] = 1000 * (i + 1)
-		card.(map[string]any)["utilisation_gpu"] = 25 * (i + 1)
-	}
-	text, _ = json.Marshal(fixture)
-	if os.WriteFile(filepath.Join(folder, "models.json"), models, 0o600) != nil || os.WriteFile(filepath.Join(folder, "node.json"), text, 0o600) != nil {
-		t.Fatal("no fixture")
-	}
-	socket, port := filepath.Join(folder, "kubelet.sock"), aFreePort(t)
-	aKubelet(t, socket, "kubelet-1.36.bin")
-	cmd := exec.Command(operator, "agent", "--kubeconfig", file, "--node-name", "gpu-1", "--card-period", "1", "--metrics-port", port, "--pod-resources", socket)
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver, "QM_NVML_FIXTURE="+filepath.Join(folder, "node.json"))
-	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	cards.Write(t)
+	port := lane.FreePort(t)
+	lane.Start(t, cards.Environment, operator, "agent", "--kubeconfig", file, "--node-name", "gpu-1", "--card-period", "1", "--metrics-port", port,
+		"--pod-resources", lane.Kubelet(t))
 
 	// page waits until the samples are as told: by the start of a line, and "" for none.
 	page := func(what string, samples map[string]string) {

@@ -6,14 +6,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"quartermaster.io/test/chart"
+	"quartermaster.io/test/chart/lane"
 )
 
 const agents = "/apis/quartermaster.io/v1alpha1/acceleratornodes/"
@@ -229,10 +227,10 @@ func TestS1_the_report_of_an_agent_that_is_gone_is_called_old(t *testing.T) {
 		return kubectl(t, "", "get", "events", "-n", "default", "--field-selector", "reason="+reason, "-o", "jsonpath={range .items[*]}{.involvedObject.name}{\" \"}{end}")
 	}
 	soon(t, "an event", func() bool { return events("AgentGone") == "gpu-1" })
-	if out, _ := run(operator, "", "verify", "gpu-1"); !strings.Contains(out, "the report of this node is old: no agent has run on this node since") {
+	if out, _ := run("", operator, "verify", "gpu-1"); !strings.Contains(out, "the report of this node is old: no agent has run on this node since") {
 		t.Errorf("verify: %s", out)
 	}
-	if out, _ := run(operator, "", "inspect", "nodes"); !strings.Contains(out, "AgentGone") {
+	if out, _ := run("", operator, "inspect", "nodes"); !strings.Contains(out, "AgentGone") {
 		t.Errorf("inspect nodes: %s", out)
 	}
 	stays("while it is gone", "False AgentGone", 3*time.Second)
@@ -259,38 +257,11 @@ func TestS1_the_report_of_an_agent_that_is_gone_is_called_old(t *testing.T) {
 
 // The program with the rights of the chart, and the stand-in for the card.
 func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
-	driver := filepath.Join(chart.Root(), "build/dev/nvml")
-	if _, err := os.Stat(filepath.Join(driver, "libnvidia-ml.so.1")); err != nil {
-		t.Fatal("no stand-in for the card: ./dev build dev nvml_standin")
-	}
+	cards := lane.NewCards(t)
 	installed(t, "agent.enabled=true")
 	aNode(t, "gpu-1")
 	_, file := agentOf(t, "gpu-1")
 	kubectl(t, "", "delete", "acceleratornode", "gpu-1") // the node asks for no mode: the agent makes the object
-	folder := t.TempDir()
-	fixtures := filepath.Join(chart.Root(), "test/nvml/fixtures")
-	models, err := os.ReadFile(filepath.Join(fixtures, "models.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(fixtures, "t4_pair.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var fixture map[string]any
-	if err := json.Unmarshal(text, &fixture); err != nil {
-		t.Fatal(err)
-	}
-	replace := func() {
-		changed, _ := json.Marshal(fixture)
-		if os.WriteFile(filepath.Join(folder, "new.json"), changed, 0o600) != nil || os.Rename(filepath.Join(folder, "new.json"), filepath.Join(folder, "node.json")) != nil {
-			t.Fatal("no fixture")
-		}
-	}
-	if err := os.WriteFile(filepath.Join(folder, "models.json"), models, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	replace()
 	// The files of a node with a toolkit that is too old; its other folders are not mounted.
 	node := t.TempDir()
 	toolkit := func(version string) {
@@ -300,17 +271,9 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 		}
 	}
 	toolkit("1.6.0")
-	start := func() *exec.Cmd {
+	start := func() lane.Process {
 		t.Helper()
-		cmd := exec.Command(operator, "agent", "--kubeconfig", file, "--node-name", "gpu-1", "--node-root", node)
-		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver, "QM_NVML_FIXTURE="+filepath.Join(folder, "node.json"))
-		cmd.Stderr = os.Stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-		return cmd
+		return lane.Start(t, cards.Environment, operator, "agent", "--kubeconfig", file, "--node-name", "gpu-1", "--node-root", node)
 	}
 	await := func(what string, patience time.Duration, done func(reported) bool) {
 		t.Helper()
@@ -345,9 +308,9 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 			reason == "CheckFailed" && strings.HasPrefix(message, "failed: container_toolkit (1.6.0)") && unseen == "unknown" &&
 			why == "/dev of the node is not mounted at "+node+"/dev" && driver == "535.183.01"
 	})
-	second := fixture["cards"].([]any)[1].(map[string]any)
-	fixture["events"] = []any{map[string]any{"sequence": 1, "card": second["uuid"], "xid": 31}, map[string]any{"sequence": 2, "card": second["uuid"], "xid": 48}}
-	replace()
+	second := cards.Card(1)
+	cards.Fixture["events"] = []any{map[string]any{"sequence": 1, "card": second["uuid"], "xid": 31}, map[string]any{"sequence": 2, "card": second["uuid"], "xid": 48}}
+	cards.Write(t)
 	// The watch of kubectl and this loop are in the figure.
 	await("a fatal XID withdraws the card", 2*time.Second, health(1, "XID 48"))
 	is := statusOf(t, "gpu-1")
@@ -365,13 +328,13 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 		t.Errorf("it wrote although nothing has changed: %s, then %s: %+v", version, now, statusOf(t, "gpu-1"))
 	}
 
-	driverFacts := fixture["driver"]
-	fixture["driver"] = nil
-	replace()
+	driverFacts := cards.Fixture["driver"]
+	cards.Fixture["driver"] = nil
+	cards.Write(t)
 	await("the driver is unloaded", 5*time.Second, health(0, "NoDriver"))
 	toolkit("1.17.8")
-	fixture["driver"] = driverFacts
-	replace()
+	cards.Fixture["driver"] = driverFacts
+	cards.Write(t)
 	await("the driver is loaded anew, and all cards begin again", 5*time.Second, func(is reported) bool { return health(0, "Healthy")(is) && health(1, "Healthy")(is) })
 
 	await("with the driver the files are read again", 10*time.Second, func(is reported) bool {
@@ -380,7 +343,7 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 		return state == "ok" && found == "1.17.8" && remedy == "" && status == "True"
 	})
 	second["lost"] = true
-	replace()
+	cards.Write(t)
 	await("a card falls off the bus", 5*time.Second, health(1, "Lost"))
 	events := kubectl(t, "", "get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={range .items[*]}{.regarding.name} {.reason} {.note}{\"\\n\"}{end}")
 	for _, wanted := range []string{"gpu-1 CardUnhealthy card " + second["uuid"].(string) + " (Tesla T4) is sick: XID 48", "gpu-1 CardHealthy card"} {

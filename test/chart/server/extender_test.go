@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"quartermaster.io/test/chart"
+	"quartermaster.io/test/chart/lane"
 )
 
 const server, callers, authority = "quartermaster-extender", "quartermaster-extender-client", "quartermaster-extender-authority"
@@ -75,7 +76,7 @@ func Test_an_upgrade_that_loses_every_value_takes_nothing_from_a_scheduler_that_
 	}
 	// What values of earlier charts said is refused, and nothing happens.
 	for _, gone := range []string{"extender.enabled=false", "staticPod.enabled=false", "extender.enabled=true"} {
-		out, rc := run(chart.Tool("helm-*", "helm"), "", "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", gone)
+		out, rc := run("", chart.Tool("helm-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", gone)
 		if rc == 0 || !strings.Contains(out, "is no value any more") || !strings.Contains(out, "spec.scheduler.mode") {
 			t.Errorf("%s: %d %s", gone, rc, out)
 		}
@@ -89,7 +90,7 @@ func Test_an_upgrade_that_loses_every_value_takes_nothing_from_a_scheduler_that_
 func Test_an_upgrade_from_a_chart_that_made_the_secrets_says_how_they_are_kept(t *testing.T) {
 	installed(t, "replicaCount=0")
 	stored(t, "Helm")
-	out, rc := run(chart.Tool("helm-*", "helm"), "", "upgrade", "quartermaster", chart.Chart(), "-n", namespace)
+	out, rc := run("", chart.Tool("helm-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace)
 	_, command, found := strings.Cut(out, "keep the three first: ")
 	if rc == 0 || !found {
 		t.Fatalf("%d %s", rc, out)
@@ -182,7 +183,7 @@ func anAuthority(t *testing.T, name string) (certificate, key string) {
 // extends starts an operator with an extender; where that listens.
 func extends(t *testing.T) (address string) {
 	t.Helper()
-	address = "127.0.0.1:" + aFreePort(t)
+	address = "127.0.0.1:" + lane.FreePort(t)
 	operates(t, "--extender-address", address)
 	return
 }
@@ -190,7 +191,7 @@ func extends(t *testing.T) (address string) {
 // operates starts an operator with the rights of the chart; where it serves metrics.
 func operates(t *testing.T, flags ...string) (metrics string) {
 	t.Helper()
-	metrics = "127.0.0.1:" + aFreePort(t)
+	metrics = "127.0.0.1:" + lane.FreePort(t)
 	file := kubeconfigOf(t, "quartermaster")
 	cmd := exec.Command(operator, append([]string{"controller", "--kubeconfig", file, "-n", namespace, "--metrics-address", metrics}, flags...)...)
 	var said strings.Builder

@@ -116,7 +116,7 @@ func webhookCA(t *testing.T) string {
 }
 
 func exists(names ...string) bool {
-	_, rc := run(chart.Tool("kubernetes-*", "kubectl"), "", append([]string{"get", "-n", namespace}, names...)...)
+	_, rc := run("", chart.Tool("kubernetes-*", "kubectl"), append([]string{"get", "-n", namespace}, names...)...)
 	return rc == 0
 }
 
@@ -124,7 +124,7 @@ func exists(names ...string) bool {
 func noDrift(t *testing.T, when, manifest string) {
 	t.Helper()
 	for _, way := range [][]string{{"--server-side=false"}, {"--server-side", "--force-conflicts", "--field-manager=gitops"}} {
-		if out, rc := run(chart.Tool("kubernetes-*", "kubectl"), manifest, append(append([]string{"diff"}, way...), "-f", "-")...); rc != 0 {
+		if out, rc := run(manifest, chart.Tool("kubernetes-*", "kubectl"), append(append([]string{"diff"}, way...), "-f", "-")...); rc != 0 {
 			t.Errorf("%s, kubectl diff %v: exit code %d\n%s", when, way, rc, out)
 		}
 	}

@@ -20,72 +20,26 @@ import (
 	"time"
 
 	"quartermaster.io/test/chart"
+	"quartermaster.io/test/chart/lane"
 )
 
-const namespace = "quartermaster"
+const namespace = lane.Namespace
 
 var (
-	kubeconfig string
-	operator   string
+	testCluster = lane.New("chart")
+	kubeconfig  string
+	operator    = lane.Program()
+
+	run, kubectl = testCluster.Output, testCluster.Kubectl
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		script := filepath.Join(chart.Root(), "test/cluster/cluster.sh")
-		k8s := os.Getenv("QM_K8S")
-		if k8s == "" {
-			k8s = "1.36"
-		}
-		operator = os.Getenv("QM_OPERATOR")
-		for _, built := range []string{"build/release/quartermaster", "build/dev/quartermaster"} {
-			if file := filepath.Join(chart.Root(), built); operator == "" {
-				if _, err := os.Stat(file); err == nil {
-					operator = file
-				}
-			}
-		}
-		if operator == "" {
-			fmt.Println("no program under test: ./dev build release")
-			return 1
-		}
-		name := fmt.Sprintf("chart-%d", os.Getpid())
-		up := exec.Command(script, "up", "--name", name, "--k8s", k8s, "--no-kwok")
-		up.Stderr = os.Stderr
-		out, err := up.Output()
-		defer exec.Command(script, "down", "--name", name).Run()
-		if err != nil {
-			fmt.Println("no cluster:", err)
-			return 1
-		}
-		lines := strings.Fields(string(out))
-		kubeconfig = lines[len(lines)-1]
-		return m.Run()
-	}())
-}
-
-func run(program string, stdin string, arguments ...string) (string, int) {
-	cmd := exec.Command(program, arguments...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	cmd.Stdin = strings.NewReader(stdin)
-	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil {
-		return err.Error(), -1
-	}
-	return string(out), cmd.ProcessState.ExitCode()
-}
-
-func kubectl(t *testing.T, stdin string, arguments ...string) string {
-	t.Helper()
-	out, rc := run(chart.Tool("kubernetes-*", "kubectl"), stdin, arguments...)
-	if rc != 0 {
-		t.Fatalf("kubectl %v: %s", arguments, out)
-	}
-	return strings.TrimSpace(out)
+	os.Exit(testCluster.Run(func() int { kubeconfig = testCluster.Kubeconfig; return m.Run() }, "--no-kwok"))
 }
 
 func helm(t *testing.T, arguments ...string) string {
 	t.Helper()
-	out, rc := run(chart.Tool("helm-*", "helm"), "", append(arguments, "-n", namespace)...)
+	out, rc := run("", chart.Tool("helm-*", "helm"), append(arguments, "-n", namespace)...)
 	if rc != 0 {
 		t.Fatalf("helm %v: %s", arguments, out)
 	}
@@ -243,7 +197,7 @@ func TestS2_the_operator_applies_what_values_say(t *testing.T) {
 			t.Fatal(err)
 		}
 		ready := func() bool {
-			out, _ := run(chart.Tool("kubernetes-*", "kubectl"), "", "get", "apol", "default", "-o", "jsonpath={.spec.modules.pgpu.enabled} {.spec.customResources.enforcement}")
+			out, _ := run("", chart.Tool("kubernetes-*", "kubectl"), "get", "apol", "default", "-o", "jsonpath={.spec.modules.pgpu.enabled} {.spec.customResources.enforcement}")
 			return strings.TrimSpace(out) == "true Warn"
 		}
 		for end := time.Now().Add(30 * time.Second); !ready() && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
@@ -311,7 +265,7 @@ func TestS2_S57_the_server_accepts_what_the_switches_say(t *testing.T) {
 func TestS2_a_wrong_value_changes_nothing(t *testing.T) {
 	installed(t, "replicaCount=0", "pgpu_enable=true")
 	before := given(t)
-	out, rc := run(chart.Tool("helm-*", "helm"), "", "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", "replicaCount=0,policy.modules.pgpu.enable=true")
+	out, rc := run("", chart.Tool("helm-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", "replicaCount=0,policy.modules.pgpu.enable=true")
 	if rc == 0 || !strings.Contains(out, "at '/policy/modules/pgpu': additional properties 'enable' not allowed") {
 		t.Errorf("exit code %d: %s", rc, out)
 	}
@@ -397,7 +351,7 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		kubectl(t, "", "delete", "rolebinding", "scientist", "-n", "kube-public", "--ignore-not-found")
 	})
 	may := func(verb, resource, in string) bool {
-		out, _ := run(chart.Tool("kubernetes-*", "kubectl"), "", "auth", "can-i", verb, resource, "-n", in, "--as", who)
+		out, _ := run("", chart.Tool("kubernetes-*", "kubectl"), "auth", "can-i", verb, resource, "-n", in, "--as", who)
 		return strings.HasPrefix(out, "yes")
 	}
 	for end := time.Now().Add(30 * time.Second); !may("list", "acceleratorquotas.quartermaster.io", "lab"); time.Sleep(200 * time.Millisecond) {
@@ -415,7 +369,7 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(200 * time.Millisecond) { // the namespace gets its account a moment later
-		out, rc := run(chart.Tool("kubernetes-*", "kubectl"), "", "create", "-f", pod)
+		out, rc := run("", chart.Tool("kubernetes-*", "kubectl"), "create", "-f", pod)
 		if rc == 0 {
 			break
 		}
@@ -428,7 +382,7 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		{"inspect", "nodes"}, {"inspect", "modules"}, {"inspect", "pods"}, {"inspect", "resources"}, {"inspect", "--save", "-"}, {"verify"},
 		{"explain", "pod", "lab/one"}, {"explain", "compat", "--cuda", "12.4", "--node", "gpu-1"}, {"simulate", "-f", pod}, {"lint", "--cluster", pod}}
 	for _, verb := range verbs {
-		out, rc := run(operator, "", append(verb, "--kubeconfig", file)...)
+		out, rc := run("", operator, append(verb, "--kubeconfig", file)...)
 		if rc != 1 || !strings.Contains(out, "403") || !strings.Contains(out, "Role quartermaster-user") {
 			t.Errorf("%v without a role: exit code %d, not 1 with the role to ask for:\n%s", verb, rc, out)
 		}
@@ -439,7 +393,7 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		var out string
 		var rc int
 		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) { // the authorizer's cache
-			if out, rc = run(operator, "", append(verb, "--kubeconfig", file)...); !strings.Contains(out, "403") {
+			if out, rc = run("", operator, append(verb, "--kubeconfig", file)...); !strings.Contains(out, "403") {
 				break
 			}
 		}
@@ -454,16 +408,16 @@ func TestS4_helm_test_looks_with_its_own_rights(t *testing.T) {
 	installed(t, "replicaCount=1", "pgpu_enable=true")
 	file := accountOf(t, "quartermaster-test")
 	command := append(commandOf(t, "Pod", "quartermaster-test"), "--kubeconfig", file)
-	out, rc := run(operator, "", command...)
+	out, rc := run("", operator, command...)
 	if rc != 3 || !strings.Contains(out, "lease") || strings.Contains(strings.ToLower(out), "forbidden") {
 		t.Errorf("%v: exit code %d, not 3:\n%s", command, rc, out)
 	}
 	kubectl(t, "", "delete", "crd", "acceleratornodes.quartermaster.io")
-	if out, rc := run(operator, "", command...); rc != 3 || !strings.Contains(out, "acceleratornodes") {
+	if out, rc := run("", operator, command...); rc != 3 || !strings.Contains(out, "acceleratornodes") {
 		t.Errorf("without a type: exit code %d, not 3:\n%s", rc, out)
 	}
 	kubectl(t, "", "delete", "clusterrolebinding", "quartermaster-test")
-	if out, rc := run(operator, "", command...); rc != 1 {
+	if out, rc := run("", operator, command...); rc != 1 {
 		t.Errorf("without rights: exit code %d, not 1:\n%s", rc, out)
 	}
 }
@@ -483,7 +437,7 @@ func refusedAs(t *testing.T, file string, rights ...string) {
 	t.Helper()
 	for _, right := range rights {
 		words := append([]string{"auth", "can-i", "-n", namespace}, strings.Fields(right)...)
-		if out, rc := run(chart.Tool("kubernetes-*", "kubectl"), "", append(words, "--kubeconfig", file)...); rc == 0 {
+		if out, rc := run("", chart.Tool("kubernetes-*", "kubectl"), append(words, "--kubeconfig", file)...); rc == 0 {
 			t.Errorf("the Job may %s: %s", right, out)
 		}
 	}
@@ -513,7 +467,7 @@ func TestS2_the_uninstall_job_works_with_its_own_rights(t *testing.T) {
 		return kubectl(t, "", "get", "node", "gpu-1", "-o", "jsonpath={.metadata.labels}{.metadata.annotations}") + kubectl(t, "", "get", "apol", "default", "-o", "jsonpath={.metadata.resourceVersion}")
 	}
 	before := state()
-	out, rc := run(operator, "", command...)
+	out, rc := run("", operator, command...)
 	if rc != 3 || strings.Count(strings.TrimSpace(out), "\n") != 0 || !strings.Contains(out, "1 pod uses cards (default/train on gpu-1): nothing was removed") {
 		t.Errorf("%v while a pod uses cards: exit code %d, not 3 with one line:\n%s", command, rc, out)
 	}
@@ -527,7 +481,7 @@ func TestS2_the_uninstall_job_works_with_its_own_rights(t *testing.T) {
 
 	// The pod ends, and the operator is dead.
 	kubectl(t, "", "delete", "pod", "train", "-n", "default", "--grace-period=0", "--force")
-	out, rc = run(operator, "", command...)
+	out, rc = run("", operator, command...)
 	if rc != 1 || !strings.Contains(out, "no operator renews the lease quartermaster") {
 		t.Errorf("%v without an operator: exit code %d, not 1:\n%s", command, rc, out)
 	}
@@ -547,7 +501,7 @@ func TestS2_the_uninstall_job_works_with_its_own_rights(t *testing.T) {
 	theirs := `{apiVersion: v1, kind: Secret, metadata: {name: theirs, namespace: quartermaster}}`
 	kubectl(t, strings.Join(append(made, theirs), "\n---\n"), "create", "-f", "-")
 	t.Cleanup(func() { kubectl(t, "", "delete", "secret", "theirs", "-n", namespace, "--ignore-not-found") })
-	if out, rc := run(operator, "", command...); rc != 0 {
+	if out, rc := run("", operator, command...); rc != 0 {
 		t.Fatalf("%v: exit code %d, not 0:\n%s", command, rc, out)
 	}
 	if left := kubectl(t, "", "get", "secret,configmap,serviceaccount,daemonset", "-A", "-l", "app.kubernetes.io/managed-by=quartermaster", "-o", "name"); left != "" {
@@ -577,7 +531,7 @@ func finish(t *testing.T, phase string) {
 func uninstall(t *testing.T, phase string) (string, int) {
 	done := make(chan struct{})
 	go func() { defer close(done); finish(t, phase) }()
-	out, rc := run(chart.Tool("helm-*", "helm"), "", "uninstall", "quartermaster", "-n", namespace)
+	out, rc := run("", chart.Tool("helm-*", "helm"), "uninstall", "quartermaster", "-n", namespace)
 	<-done
 	return out, rc
 }
@@ -620,7 +574,7 @@ func TestS2_helm_uninstall_ends_when_the_job_cannot_start(t *testing.T) {
 	}
 	installed(t, "replicaCount=1", "uninstall.timeoutSeconds=120")
 	began := time.Now()
-	out, rc := run(chart.Tool("helm-*", "helm"), "", "uninstall", "quartermaster", "-n", namespace)
+	out, rc := run("", chart.Tool("helm-*", "helm"), "uninstall", "quartermaster", "-n", namespace)
 	if took := time.Since(began); rc == 0 || !strings.Contains(out, "DeadlineExceeded") || took < 110*time.Second || took > 150*time.Second {
 		t.Errorf("after %s, exit code %d: %s", took, rc, out)
 	}

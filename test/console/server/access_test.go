@@ -92,7 +92,7 @@ subjects: [{kind: ServiceAccount, name: admin, namespace: quartermaster}]
 func console(t *testing.T) string {
 	t.Helper()
 	port := freePort(t)
-	start(t, nil, "console", "--kubeconfig", asAccount(t, "quartermaster-console"), "--listen", ":"+port)
+	start(t, nil, program, "console", "--kubeconfig", asAccount(t, "quartermaster-console"), "--listen", ":"+port)
 	admin := token(t, namespace, "admin")
 	until(t, 30*time.Second, "the console has read the cluster", func() error {
 		request, _ := http.NewRequest("GET", "http://127.0.0.1:"+port+api+"me", nil)
@@ -350,10 +350,10 @@ func TestTheStreamTellsOfNoOtherNamespace(t *testing.T) {
 func TestTheLinkOfALaptop(t *testing.T) {
 	cluster(t)
 	port := freePort(t)
-	log := start(t, nil, "console", "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:"+port)
+	process := start(t, nil, program, "console", "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:"+port)
 	var link string
 	until(t, 30*time.Second, "the link is printed", func() error {
-		text, err := os.ReadFile(log)
+		text, err := os.ReadFile(process.Log)
 		_, found, is := strings.Cut(string(text), "#token=")
 		if link = strings.TrimSpace(found); !is || !strings.HasSuffix(string(text), "\n") {
 			return fmt.Errorf("%v: %s", err, text)

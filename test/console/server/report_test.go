@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -92,18 +91,8 @@ func TestChargebackOfAMonth(t *testing.T) {
 // It prints the rows that change, and Ctrl-C ends it with 0.
 func TestInspectNodesWatches(t *testing.T) {
 	cluster(t)
-	cmd := exec.Command(program, "inspect", "nodes", "--watch", "--kubeconfig", kubeconfig)
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	printed := func() string { text, _ := os.ReadFile(log.Name()); return string(text) }
+	process := start(t, nil, program, "inspect", "nodes", "--watch", "--kubeconfig", kubeconfig)
+	printed := func() string { text, _ := os.ReadFile(process.Log); return string(text) }
 	until(t, 20*time.Second, "the table", func() error {
 		if !strings.Contains(printed(), "gpu-1") {
 			return fmt.Errorf("%s", printed())
@@ -121,16 +110,16 @@ func TestInspectNodesWatches(t *testing.T) {
 	if text := printed(); strings.Count(text, "gpu-1") != 1 || strings.Count(text, "NAME") != 1 {
 		t.Errorf("rows that did not change were printed again:\n%s", text)
 	}
-	cmd.Process.Signal(syscall.SIGINT)
+	process.Process.Signal(syscall.SIGINT)
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	go func() { ended <- process.Wait() }()
 	select {
 	case err := <-ended:
 		if err != nil {
 			t.Errorf("%v: %s", err, printed())
 		}
 	case <-time.After(10 * time.Second):
-		cmd.Process.Kill()
+		process.Process.Kill()
 		t.Errorf("Ctrl-C does not end it: %s", printed())
 	}
 }

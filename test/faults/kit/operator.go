@@ -239,6 +239,21 @@ func Sanitized(program string) bool {
 	return err == nil && bytes.Contains(b, []byte("__asan_init"))
 }
 
+// SumOf the series that begin so in a page of metrics.
+func SumOf(page []byte, series string) (sum float64, err error) {
+	for line := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(line, series) {
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " ")+1:]), 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += value
+	}
+	return sum, nil
+}
+
 // FreePort is a port of loopback no one listens on now.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

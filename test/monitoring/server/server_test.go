@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"quartermaster.io/test/chart"
+	"quartermaster.io/test/chart/lane"
 	"sigs.k8s.io/yaml"
 )
 
@@ -252,7 +253,7 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 		}
 		return nil
 	})
-	agents := []string{startAgent(t, "t4-0", "000000000", "--pod-resources", kubelet(t)), startAgent(t, "t4-1", "111111111")}
+	agents := []string{startAgent(t, "t4-0", "000000000", "--pod-resources", lane.Kubelet(t)), startAgent(t, "t4-1", "111111111")}
 	address := prometheus(t, map[string][]string{"quartermaster": {"127.0.0.1:" + port},
 		"quartermaster-agent": {"127.0.0.1:" + agents[0], "127.0.0.1:" + agents[1]}})
 

@@ -1,0 +1,117 @@
+// What the time of cards costs the operator: 5,000 nodes of 8 cards, and 20,000 pods with a share each. `settle` is one
+// checkpoint without its writes, `scrape` is the page of what pods hold, and `churn` is a pod that comes and goes.
+
+#include <benchmark/benchmark.h>
+#include <malloc.h>
+
+#include <string>
+
+#include "reconcilers/usage/allocation_metrics.hpp"
+#include "reconcilers/usage/recorder.hpp"
+
+namespace {
+
+constexpr std::int64_t node_count = 5'000, pod_count = 20'000, card_count = 8, first_second = 1'800'000'000;
+
+kube::packed_map packed(std::vector<std::pair<std::string, std::string>> texts) {
+  std::vector<kube::packed_map::entry> entries(texts.begin(), texts.end());
+  return kube::packed_map::of(entries);
+}
+
+struct fleet {
+  controller::store<kube::pod> pods;
+  controller::store<kube::node> nodes;
+  controller::store<reconcilers::accelerator_policy> policies;
+  controller::store<api::compiled_rules> rules;
+  controller::store<api::accelerator_quota> quotas;
+  controller::store<kube::config_map> old_quotas;
+  controller::store<api::accelerator_node> reports;
+  controller::store<kube::name_space> name_spaces;
+  controller::registry metrics;
+  reconcilers::extender::account account{{pods, nodes, policies, rules, quotas, old_quotas, reports}, metrics};
+  quota::seconds now = first_second;
+  reconcilers::usage::recorder recorder{
+      {pods, nodes, reports, name_spaces, policies, account, [this] { return std::optional(now); }}};
+  std::size_t bytes_of_book = 0;
+
+  fleet() {
+    for (std::int64_t i = 0; i < node_count; ++i) nodes.put(node(i));
+    for (std::int64_t i = 0; i < pod_count; ++i) pods.put(pod(i));
+    const auto before = mallinfo2().uordblks;
+    recorder.begin();
+    bytes_of_book = mallinfo2().uordblks - before;
+    recorder.book().resume(now);
+  }
+  static kube::node node(std::int64_t number) {
+    kube::node out;
+    out.key.name = "gpu-" + std::to_string(number);
+    out.id = kube::uid::parse(out.key.name);
+    out.resource_version = 1;
+    out.ready = kube::condition_status::yes;
+    out.labels = packed({{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"}, {"quartermaster.io/module", "vgpu"}});
+    out.allocatable =
+        out.capacity = {{"tencent.com/vcuda-core", card_count * 100}, {"tencent.com/vcuda-memory", card_count * 320}};
+    return out;
+  }
+  static kube::pod pod(std::int64_t number) {
+    kube::pod out;
+    out.key = {"team-" + std::to_string(number % 200), "train-" + std::to_string(number)};
+    out.id = kube::uid::parse("pod-" + std::to_string(number));
+    out.resource_version = 1;
+    out.node_name = "gpu-" + std::to_string(number % node_count);
+    out.scheduled_at = first_second - 10;
+    out.phase = kube::pod_phase::running;
+    out.owners = {{"ReplicaSet", "web-" + std::to_string(number % 2'000), {}, true}};
+    kube::container main;
+    main.name = "main";
+    main.limits = {{"tencent.com/vcuda-core", 20}, {"tencent.com/vcuda-memory", 16}};
+    out.containers = {main};
+    return out;
+  }
+};
+
+fleet& the_fleet() {
+  static fleet made;
+  return made;
+}
+
+void settle(benchmark::State& state) {
+  auto& all = the_fleet();
+  for (auto _ : state) {
+    all.now += 300;
+    all.recorder.look();
+    benchmark::DoNotOptimize(all.recorder.book().settle(all.now));
+  }
+  state.counters["book_MiB"] = static_cast<double>(all.bytes_of_book) / (1 << 20);
+  state.counters["holders"] = static_cast<double>(all.recorder.book().holders());
+}
+BENCHMARK(settle)->Unit(benchmark::kMillisecond);
+
+void scrape(benchmark::State& state) {
+  auto& all = the_fleet();
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    controller::metric_text text;
+    reconcilers::usage::write_allocation_metrics(
+        true, all.account, all.pods, [&](std::string_view ns) { return all.recorder.organization(ns); }, text);
+    bytes = text.take().size();
+  }
+  state.counters["page_MiB"] = static_cast<double>(bytes) / (1 << 20);
+}
+BENCHMARK(scrape)->Unit(benchmark::kMillisecond);
+
+void churn(benchmark::State& state) {
+  auto& all = the_fleet();
+  std::int64_t number = pod_count;
+  for (auto _ : state) {
+    ++all.now;
+    auto pod = fleet::pod(++number);
+    all.pods.put(pod);
+    all.pods.erase(pod);
+    if (number % 1'000 == 0) all.recorder.book().settle(all.now);
+  }
+  state.counters["holders"] = static_cast<double>(all.recorder.book().holders());
+}
+BENCHMARK(churn)->Unit(benchmark::kMicrosecond)->Iterations(10'000);
+
+}  // namespace

@@ -1,0 +1,614 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"quartermaster.io/test/faults/kit"
+)
+
+const (
+	checkpointFlag = "--usage-checkpoint"
+	checkpoint     = 5 * time.Second
+	orgLabel       = "usage.example.com/organization"
+)
+
+// span is one random schedule: pods come and go, operators are hurt.
+type span struct {
+	*pairOf
+	number   int
+	ledger   *kit.AuditLedger
+	spaces   []string
+	chance   *rand.Rand
+	blind    []kit.Blindness
+	wallFile string       // empty: no libfaketime here
+	quiet    sync.RWMutex // writers have it for reading
+	log      []string
+}
+
+// usageStock is what makeNodes has made.
+func usageStock(nodes map[string]int) map[string]kit.CardStock {
+	out := map[string]kit.CardStock{}
+	for module, count := range nodes {
+		for i := range count {
+			stock := kit.CardStock{Module: module, Model: "Tesla-T4", Cards: eight, MemoryMiB: cardMiB}
+			if pieces := offers[module][fpga]; pieces > 0 {
+				stock.Counts = map[string]int64{fpga: pieces}
+			}
+			out[fmt.Sprintf("%s-%d", module, i)] = stock
+		}
+	}
+	return out
+}
+
+// Random schedules of pods that come, end and are deleted, while operators are killed, end, stand still, lose the API server, change the lead, and
+// have their wall clock moved. What they have written about it is compared with what the API server's audit log says, to the second.
+func TestUsage_random(t *testing.T) {
+	if out, _ := exec.Command(program, "controller", "--help").CombinedOutput(); !strings.Contains(string(out), checkpointFlag) {
+		t.Skip("this program keeps no time of cards")
+	}
+	schedules, err := strconv.Atoi(kit.Env("QM_USAGE_SCHEDULES", form("3", "200")))
+	if err != nil || schedules < 1 {
+		t.Fatalf("QM_USAGE_SCHEDULES=%q is no number of schedules", os.Getenv("QM_USAGE_SCHEDULES"))
+	}
+	nodes := map[string]int{"vgpu": 1, "pgpu": 1, "mps": 1}
+	h := emptyHallIn(t, "usage", 5*time.Minute+time.Duration(schedules)*4*time.Minute, nodes, "--audit-bodies", "--apiserver-arg=--audit-log-maxsize=10000")
+	_ = h.Dynamic.Resource(kit.Usages).DeleteCollection(h.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	h.must(h.patchPolicy(map[string]any{"chargeback": map[string]any{"organizationLabel": orgLabel}}))
+	ledger := kit.NewAuditLedger(h.AuditLog, usageStock(nodes))
+	ledger.Organization = orgLabel
+	p := &pairOf{hall: h, at: map[*kit.Operator]string{}, args: []string{checkpointFlag, fmt.Sprint(checkpoint.Seconds())}}
+	wall := h.movableClock()
+	first := p.start()
+	h.must(first.WaitReady(60 * time.Second))
+	h.awaitServing(h.address, 60*time.Second)
+	h.enrolled(first)
+	h.openScheduler()
+	h.reachedBy(time.Now(), "after the start")
+	watching, stop := context.WithCancel(h.ctx)
+	defer stop()
+	go h.watchUsage(watching)
+
+	decks := map[bool]*deck{false: newDeck(alone(), seed), true: newDeck(paired(), seed+1)}
+	for number := range schedules {
+		s := &span{pairOf: p, number: number, ledger: ledger, chance: rand.New(rand.NewSource(seed + int64(number))), wallFile: wall}
+		pair := number%2 == 1
+		s.muster(pair)
+		s.run([]hurt{decks[pair].next(), decks[pair].next(), decks[pair].next()})
+		if t.Failed() {
+			t.Logf("schedule %d of seed %d", number, seed)
+			return
+		}
+	}
+}
+
+// movableClock is the file that moves the wall clock of the operators that start from now on; empty where there is no libfaketime.
+func (h *hall) movableClock() string {
+	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+	if len(libraries) == 0 {
+		h.t.Log("no libfaketime (Debian package faketime): the wall clock stays as it is")
+		return ""
+	}
+	file := filepath.Join(h.dir, "wall-clock")
+	h.must(kit.WriteAtomically(file, "+0"))
+	h.env = []string{"LD_PRELOAD=" + libraries[0], "FAKETIME_TIMESTAMP_FILE=" + file, "FAKETIME_CACHE_DURATION=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"}
+	return file
+}
+
+// reached waits until a checkpoint counts up to this moment, and returns it.
+func (h *hall) reachedBy(moment time.Time, what string) kit.UsageReading {
+	h.t.Helper()
+	var last string
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(250 * time.Millisecond) {
+		reading, wrong, err := h.Usage(h.ctx)
+		if err == nil && reading.Through > moment.Unix() {
+			h.clean(wrong)
+			return reading
+		}
+		last = fmt.Sprintf("the last one is of %s, error %v", time.Unix(reading.Through, 0).UTC().Format(time.TimeOnly), err)
+		if time.Now().After(deadline) {
+			h.must(fmt.Errorf("%s no checkpoint came after %s in 60 s: %s", what, moment.UTC().Format(time.TimeOnly), last))
+		}
+	}
+}
+
+// watchUsage looks all the time: at no moment may the sums not add up, or shrink.
+func (h *hall) watchUsage(ctx context.Context) {
+	var before kit.UsageReading
+	for ctx.Err() == nil {
+		if now, wrong, err := h.Usage(ctx); err == nil {
+			if wrong = append(wrong, kit.Shrunk(before, now)...); len(wrong) > 0 {
+				h.clean(wrong)
+				return
+			}
+			before = now
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// hurt is one thing that happens to the operators.
+type hurt struct {
+	name string
+	do   func(*span)
+}
+
+func alone() []hurt {
+	return append(anyway(), hurt{"killed, which was alone", func(s *span) { s.alone(func(o *kit.Operator) { o.Kill() }) }},
+		hurt{"killed in a checkpoint, which was alone", func(s *span) { s.alone(s.killInCheckpoint) }},
+		hurt{"ended, which was alone", (*span).end})
+}
+
+func paired() []hurt {
+	return append(anyway(), hurt{"the leader killed", func(s *span) { s.succeed(func(o *kit.Operator) { o.Kill() }) }},
+		hurt{"the leader killed in a checkpoint", func(s *span) { s.succeed(s.killInCheckpoint) }},
+		hurt{"the leader ended", func(s *span) {
+			s.succeed(func(o *kit.Operator) {
+				if code := o.Terminate(15 * time.Second); code != 0 {
+					s.t.Errorf("%s ended with code %d on SIGTERM:\n%s", o.Name, code, o.LogTail(5))
+				}
+			})
+		}},
+		hurt{"the follower killed", (*span).loseFollower})
+}
+
+func anyway() []hurt {
+	return []hurt{{"cut off", (*span).cut}, {"silence", (*span).silence}, {"the API server restarted", (*span).restartServer}, {"the API server stood", (*span).freezeServer},
+		{"stood still", (*span).freeze}, {"wall clock moved", (*span).moveClock}}
+}
+
+// deck deals all of them before one comes again. The last ones, which are only of its kind, come first.
+type deck struct {
+	all    []hurt
+	left   []hurt
+	chance *rand.Rand
+}
+
+func newDeck(all []hurt, seed int64) *deck {
+	d := &deck{all: all, chance: rand.New(rand.NewSource(seed))}
+	d.left = d.shuffled()
+	slices.SortStableFunc(d.left, func(a, b hurt) int {
+		return strings.Count(b.name, "in a checkpoint") - strings.Count(a.name, "in a checkpoint")
+	})
+	return d
+}
+
+func (d *deck) shuffled() []hurt {
+	out := slices.Clone(d.all)
+	d.chance.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+func (d *deck) next() hurt {
+	if len(d.left) == 0 {
+		d.left = d.shuffled()
+	}
+	out := d.left[0]
+	d.left = d.left[1:]
+	return out
+}
+
+func (s *span) say(format string, args ...any) {
+	s.log = append(s.log, time.Now().UTC().Format("15:04:05.0 ")+fmt.Sprintf(format, args...))
+}
+
+// between two durations.
+func (s *span) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(s.chance.Int63n(int64(most-least)))
+}
+
+// muster has one operator run, or two.
+func (s *span) muster(pair bool) {
+	s.t.Helper()
+	switch {
+	case pair && len(s.lives) == 1:
+		s.must(s.start().WaitReady(60 * time.Second))
+	case !pair && len(s.lives) == 2:
+		follower := 1 - max(s.leads(), 0)
+		s.lives[follower].Kill()
+		s.lives = slices.Delete(s.lives, follower, follower+1)
+	}
+}
+
+// run one schedule and judge it.
+func (s *span) run(hurts []hurt) {
+	s.t.Helper()
+	s.spaces = []string{podsIn, fmt.Sprintf("usage-%d-a", s.number), fmt.Sprintf("usage-%d-b", s.number)}
+	for i, space := range s.spaces[1:] {
+		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}}
+		if i == 0 {
+			made.Labels = map[string]string{orgLabel: "red"}
+		}
+		_, err := s.Client.CoreV1().Namespaces().Create(s.ctx, made, metav1.CreateOptions{})
+		s.must(err)
+	}
+	before := s.reachedBy(time.Now(), "before a schedule")
+	began := time.Now()
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	for i := range 2 {
+		writers.Go(func() { s.write(i, stop) })
+	}
+	for _, h := range hurts {
+		time.Sleep(s.between(3*time.Second, 9*time.Second))
+		s.say("%s", h.name)
+		h.do(s)
+		s.say("over")
+		s.mend()
+		s.reachedBy(time.Now(), "after '"+h.name+"'")
+	}
+	time.Sleep(s.between(2*time.Second, 6*time.Second))
+	close(stop)
+	writers.Wait()
+	s.must(s.deleteSpace(s.spaces[2]))
+	time.Sleep(time.Second)
+	after := s.reachedBy(time.Now(), "after a schedule")
+	s.say("judged from %s to %s", time.Unix(before.Through, 0).UTC().Format(time.TimeOnly), time.Unix(after.Through, 0).UTC().Format(time.TimeOnly))
+	s.judge(before, after)
+	for _, space := range s.spaces {
+		_ = s.Client.CoreV1().Pods(space).DeleteCollection(s.ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{})
+	}
+	_ = s.deleteSpace(s.spaces[1])
+	s.t.Logf("schedule %d took %s", s.number, time.Since(began).Round(time.Second))
+	if s.t.Failed() {
+		for _, line := range s.log {
+			s.t.Log(line)
+		}
+	}
+}
+
+func (s *span) deleteSpace(name string) error {
+	err := s.Client.CoreV1().Namespaces().Delete(s.ctx, name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// usagePod draws one of a vocabulary of the nodes.
+func usagePod(space, name string, r *rand.Rand, high string) *corev1.Pod {
+	pick := func(of ...string) string { return of[r.Intn(len(of))] }
+	var limits map[string]string
+	switch r.Intn(8) {
+	case 0, 1, 2:
+		limits = map[string]string{"tencent.com/vcuda-core": pick("10", "20", "30", "50"), "tencent.com/vcuda-memory": pick("4", "8", "16", "20")}
+	case 3:
+		limits = map[string]string{"tencent.com/vcuda-core": pick("100", "200"), "tencent.com/vcuda-memory": "60"}
+	case 4, 5:
+		limits = map[string]string{"nvidia.com/gpu": pick("1", "2", "3")}
+	case 6:
+		limits = map[string]string{fpga: pick("1", "2")}
+	case 7:
+		limits = map[string]string{"nvidia.com/mps-core": pick("10", "25", "50"), "nvidia.com/mps-memory": pick("2", "4", "7")}
+	}
+	p := pod(name, limits)
+	p.Namespace = space
+	p.Spec.RestartPolicy = corev1.RestartPolicyNever
+	if r.Intn(3) > 0 {
+		grace := int64(30) // KWOK confirms at once
+		p.Spec.TerminationGracePeriodSeconds = &grace
+	}
+	if r.Intn(5) == 0 {
+		p.Spec.PriorityClassName = high
+	}
+	if r.Intn(6) == 0 {
+		p.Spec.Containers = append(p.Spec.Containers, *p.Spec.Containers[0].DeepCopy())
+		p.Spec.Containers[1].Name = "second"
+	}
+	return p
+}
+
+// write makes pods, finishes and deletes them. Where the server does not answer, it goes on: what happened is in the audit log.
+func (s *span) write(number int, stop <-chan struct{}) {
+	r := rand.New(rand.NewSource(seed + int64(1000*s.number+number)))
+	high := s.highPriority()
+	var mine []types.NamespacedName
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(300+r.Intn(1200)) * time.Millisecond):
+		}
+		s.quiet.RLock()
+		ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
+		switch {
+		case len(mine) < 4 || (len(mine) < 9 && r.Intn(2) == 0):
+			p := usagePod(s.spaces[r.Intn(len(s.spaces))], fmt.Sprintf("usage-%d-%d-%d", s.number, number, i), r, high)
+			if _, err := s.Client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err == nil {
+				mine = append(mine, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+			}
+		default:
+			at := r.Intn(len(mine))
+			if s.leave(ctx, mine[at], r) {
+				mine = slices.Delete(mine, at, at+1)
+			}
+		}
+		cancel()
+		s.quiet.RUnlock()
+	}
+}
+
+// leave finishes a pod, or deletes it; true: it will not be touched again.
+func (s *span) leave(ctx context.Context, name types.NamespacedName, r *rand.Rand) bool {
+	pods := s.Client.CoreV1().Pods(name.Namespace)
+	p, err := pods.Get(ctx, name.Name, metav1.GetOptions{})
+	if err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	if p.Status.Phase == corev1.PodRunning && r.Intn(2) == 0 {
+		ended := time.Now().Add(-time.Duration(r.Intn(1500)) * time.Millisecond).UTC().Format(time.RFC3339)
+		var statuses []string
+		for _, c := range p.Spec.Containers {
+			statuses = append(statuses, fmt.Sprintf(`{"name":%q,"image":"x","imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed","startedAt":%q,"finishedAt":%q}}}`,
+				c.Name, p.CreationTimestamp.UTC().Format(time.RFC3339), ended))
+		}
+		patch := fmt.Sprintf(`{"status":{"phase":%q,"containerStatuses":[%s]}}`, []string{"Succeeded", "Failed"}[r.Intn(2)], strings.Join(statuses, ","))
+		if _, err = pods.Patch(ctx, name.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+			s.t.Logf("finish %s: %v", name, err)
+		}
+		return err == nil && r.Intn(2) == 0 // the others are deleted later
+	}
+	var grace *int64
+	if r.Intn(3) == 0 {
+		grace = new(int64)
+	}
+	return pods.Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: grace}) == nil
+}
+
+// committed is how far the last checkpoint counts.
+func (s *span) committed() time.Time {
+	s.t.Helper()
+	reading, _, err := s.Usage(s.ctx)
+	s.must(err)
+	return time.Unix(reading.Through, 0)
+}
+
+// alone: the only operator goes, and after a while another one comes.
+func (s *span) alone(goes func(*kit.Operator)) {
+	s.t.Helper()
+	goes(s.lives[0])
+	gone := time.Now()
+	begin := s.committed()
+	s.lives = nil
+	time.Sleep(s.between(2*time.Second, 7*time.Second))
+	if s.chance.Intn(2) == 0 {
+		s.must(s.ExpireLease(s.ctx))
+	}
+	s.rise(begin, gone)
+}
+
+// rise starts an operator where none was for a while.
+func (s *span) rise(begin, gone time.Time) {
+	s.t.Helper()
+	started := time.Now()
+	s.must(s.start().WaitReady(60 * time.Second))
+	s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: time.Now().Add(2 * time.Second), Died: gone, Followed: started})
+}
+
+func (s *span) end() {
+	s.t.Helper()
+	s.alone(func(o *kit.Operator) {
+		asked := time.Now()
+		if code := o.Terminate(15 * time.Second); code != 0 {
+			s.t.Errorf("%s ended with code %d on SIGTERM:\n%s", o.Name, code, o.LogTail(5))
+		}
+		if through := s.committed(); through.Before(asked.Add(-2 * time.Second)) {
+			s.t.Errorf("a clean stop at %s has left a checkpoint of %s", asked.UTC().Format(time.TimeOnly), through.UTC().Format(time.TimeOnly))
+		}
+	})
+}
+
+// killInCheckpoint waits for one, and kills the operator around one of its writes.
+func (s *span) killInCheckpoint(o *kit.Operator) {
+	s.t.Helper()
+	moment := []string{"lost", "unanswered", "answered"}[s.chance.Intn(3)]
+	k := 1 + s.chance.Intn(3)
+	s.say("around write %d, which is %s", k, moment)
+	victim := killedAt(o.Proxy, kit.All(kit.Writes, kit.Resource(kit.Usages.Resource)), k, moment)
+	victim.Store(o)
+	if _, gone := o.Exited(30 * time.Second); !gone {
+		s.t.Errorf("%s has made no checkpoint of %d writes in 30 s", o.Name, k)
+		o.Kill()
+	}
+}
+
+// succeed: the leader goes, the other one takes over, and a new one follows.
+func (s *span) succeed(goes func(*kit.Operator)) {
+	s.t.Helper()
+	leader := max(s.leads(), 0)
+	goes(s.lives[leader])
+	s.lives = slices.Delete(s.lives, leader, leader+1)
+	if s.chance.Intn(2) == 0 {
+		s.must(s.ExpireLease(s.ctx))
+	}
+	s.must(s.start().WaitReady(60 * time.Second))
+}
+
+func (s *span) loseFollower() {
+	s.t.Helper()
+	follower := 1 - max(s.leads(), 0)
+	s.lives[follower].Kill()
+	s.lives = slices.Delete(s.lives, follower, follower+1)
+	s.must(s.start().WaitReady(60 * time.Second))
+}
+
+// mend starts operators again that have ended by themselves, as a kubelet would.
+func (s *span) mend() {
+	s.t.Helper()
+	ended := 0
+	for _, o := range s.lives {
+		if _, gone := o.Exited(0); gone {
+			s.say("%s ended: %s", o.Name, o.LogTail(1))
+			ended++
+		}
+	}
+	switch {
+	case ended == 0:
+	case ended == len(s.lives):
+		s.clean(kit.AliveOrExplained(s.lives[0]))
+		begin := s.committed()
+		s.lives = nil
+		s.rise(begin, time.Now()) // when it ended is not known
+		if ended == 2 {
+			s.must(s.start().WaitReady(60 * time.Second))
+		}
+	default:
+		s.revive()
+		s.must(s.lives[len(s.lives)-1].WaitReady(60 * time.Second))
+	}
+}
+
+func (s *span) unseen(kind kit.BlindKind, begin time.Time, more time.Duration) {
+	s.blind = append(s.blind, kit.Blindness{Kind: kind, Begin: begin, End: time.Now().Add(more)})
+}
+
+// cut: connections are reset, and none is accepted for a while. They are there again within 10 s (F4).
+func (s *span) cut() {
+	began := time.Now()
+	for _, o := range s.lives {
+		o.Proxy.Refuse(true)
+	}
+	time.Sleep(s.between(2*time.Second, 6*time.Second))
+	for _, o := range s.lives {
+		o.Proxy.Refuse(false)
+	}
+	s.unseen(kit.Broken, began, 10*time.Second)
+}
+
+// silence: not a byte moves, and then all of it comes late.
+func (s *span) silence() {
+	began := time.Now()
+	for _, o := range s.lives {
+		o.Proxy.Freeze(true)
+	}
+	time.Sleep(s.between(2*time.Second, 6*time.Second))
+	for _, o := range s.lives {
+		o.Proxy.Freeze(false)
+	}
+	s.unseen(kit.Late, began, 2*time.Second)
+}
+
+// restartServer kills it: asked to end it takes 15 s, which no lease survives. What it does in that moment it may do without a line in its log,
+// so nobody writes then.
+func (s *span) restartServer() {
+	s.t.Helper()
+	s.quiet.Lock()
+	time.Sleep(time.Second)
+	began := time.Now()
+	s.must(s.Cluster.Stop("kube-apiserver", "KILL"))
+	s.quiet.Unlock()
+	s.must(s.Cluster.Start("kube-apiserver"))
+	for _, component := range []string{"kwok", "leases"} { // clients of its age may take a minute to see again
+		s.must(s.Cluster.Stop(component, "KILL"))
+		s.must(s.Cluster.Start(component))
+	}
+	s.unseen(kit.Broken, began, 10*time.Second)
+}
+
+func (s *span) freezeServer() {
+	s.t.Helper()
+	began := time.Now()
+	s.must(s.Signal("kube-apiserver", syscall.SIGSTOP))
+	time.Sleep(s.between(2*time.Second, 6*time.Second))
+	s.must(s.Signal("kube-apiserver", syscall.SIGCONT))
+	s.unseen(kit.Late, began, 2*time.Second)
+	s.unseen(kit.Broken, began, 10*time.Second) // whoever has given up waiting
+}
+
+func (s *span) freeze() {
+	leader := s.lives[max(s.leads(), 0)]
+	began := time.Now()
+	leader.Stop()
+	time.Sleep(s.between(3*time.Second, 7*time.Second))
+	leader.Cont()
+	s.unseen(kit.Late, began, 2*time.Second)
+	s.unseen(kit.Broken, began, 10*time.Second) // the server may have closed a connection that nobody read
+}
+
+// moveClock: the wall clock of all operators is another one from now on.
+func (s *span) moveClock() {
+	if s.wallFile == "" {
+		return
+	}
+	by := []int{-600, -61, -7, 0, 3, 45, 900}[s.chance.Intn(7)]
+	s.say("the wall clock is %+d s beside the server's", by)
+	s.must(kit.WriteAtomically(s.wallFile, fmt.Sprintf("%+d", by)))
+	time.Sleep(3 * time.Second)
+}
+
+// judge what was written between two checkpoints.
+func (s *span) judge(before, after kit.UsageReading) {
+	s.t.Helper()
+	s.must(s.ledger.Follow())
+	s.sameAsAPI()
+	wrong, report := s.ledger.Judge(before, after, s.blind)
+	s.clean(wrong)
+	if s.t.Log(report); len(wrong) > 0 {
+		s.stays(before.Through, after.Through)
+	}
+	total := 0
+	for _, stay := range s.ledger.Stays() {
+		if stay.Seconds(before.Through, after.Through) > 0 {
+			total++
+		}
+	}
+	if total < 15 {
+		s.t.Errorf("only %d pods held cards: this proved nothing", total)
+	}
+}
+
+// sameAsAPI: the log has told of every pod that is there, and of the end of every other.
+func (s *span) sameAsAPI() {
+	s.t.Helper()
+	there := map[types.UID]bool{}
+	list, err := s.Client.CoreV1().Pods("").List(s.ctx, metav1.ListOptions{})
+	s.must(err)
+	for _, p := range list.Items {
+		there[p.UID] = true
+	}
+	s.must(s.ledger.Follow()) // what has ended meanwhile
+	for uid, stay := range s.ledger.Living() {
+		if !there[uid] {
+			s.t.Errorf("the audit log does not tell of the end of pod %s", stay.Name())
+		}
+	}
+}
+
+// stays that a person would look at, when sums differ.
+func (s *span) stays(begin, end int64) {
+	at := func(second int64) string {
+		if second == 0 {
+			return "still"
+		}
+		return time.Unix(second, 0).UTC().Format(time.TimeOnly)
+	}
+	for _, stay := range s.ledger.Stays() {
+		if stay.Seconds(begin, end) == 0 {
+			continue
+		}
+		end := "finished"
+		if stay.Removed {
+			end = "deleted"
+		}
+		s.say("%s on %s from %s to %s %s, gone %s: %v", stay.Name(), stay.Node, at(stay.Since), at(stay.Until), end, stay.Gone.UTC().Format(time.TimeOnly), s.ledger.Parts(stay))
+	}
+}

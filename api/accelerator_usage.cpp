@@ -71,7 +71,7 @@ void read_usage(json::value object, accelerator_usage& usage) {
     if (key == "month") usage.month = json::text_or(field);
     if (key == "namespace") usage.name_space = json::text_or(field);
     if (key == "since") usage.since = json::seconds_of(json::text_or(field));
-    if (key == "through") usage.through = json::seconds_of(json::text_or(field));
+    if (key == "through") usage.until = json::seconds_of(json::text_or(field));
     if (key == "rows") json::each_item(field, [&](json::value row) { read_row(row, usage.rows); });
     if (key == "models") json::each_item(field, [&](json::value row) { read_model(row, usage.models); });
     if (key != "before") return;
@@ -128,7 +128,7 @@ kube::result<accelerator_usage> accelerator_usage::decode(std::string_view bytes
 }
 
 tree accelerator_usage::encode() const {
-  tree usage{{"month", month}, {"since", text_of(since)}, {"through", text_of(through)}};
+  tree usage{{"month", month}, {"since", text_of(since)}, {"through", text_of(until)}};
   if (name_space.empty()) {
     usage["models"] = write(models);
   } else {

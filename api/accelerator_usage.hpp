@@ -17,7 +17,7 @@ struct accelerator_usage : kube::object {
   std::string month;       ///< "2026-11"
   std::string name_space;  ///< empty: the whole cluster
   quota::seconds since = 0;
-  quota::seconds through = 0;
+  quota::seconds until = 0;
   quota::usage_rows rows;             ///< of a namespace
   quota::seconds before_through = 0;  ///< 0: there is no checkpoint before
   quota::usage_rows before_rows;
@@ -31,7 +31,7 @@ struct accelerator_usage : kube::object {
 
   /// The newest numbers up to `committed`, the `through` of the whole cluster's object; null: there are none.
   const quota::usage_rows* rows_at(quota::seconds committed) const {
-    if (through <= committed) return &rows;
+    if (until <= committed) return &rows;
     return before_through > 0 && before_through <= committed ? &before_rows : nullptr;
   }
   friend bool operator==(const accelerator_usage&, const accelerator_usage&) = default;

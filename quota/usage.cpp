@@ -126,9 +126,9 @@ bool usage_book::lose(std::string_view pod, seconds sure, seconds time) {
   return true;
 }
 
-void usage_book::resume(seconds through) {
-  if (through <= settled_) return;
-  settled_ = through;
+void usage_book::resume(seconds until) {
+  if (until <= settled_) return;
+  settled_ = until;
   for (auto& [name, line] : cards_) forget(line);
   drop_unused();
 }
@@ -196,11 +196,11 @@ void usage_book::settle(const timeline& line, seconds begin, seconds end, sums& 
   }
 }
 
-usage_book::sums usage_book::settle(seconds through) {
+usage_book::sums usage_book::settle(seconds until) {
   sums out;
-  if (through <= settled_) return out;
-  for (auto& [name, line] : cards_) settle(line, settled_, through, out);
-  settled_ = through;
+  if (until <= settled_) return out;
+  for (auto& [name, line] : cards_) settle(line, settled_, until, out);
+  settled_ = until;
   for (auto& [name, line] : cards_) forget(line);
   drop_unused();
   return out;

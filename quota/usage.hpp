@@ -96,7 +96,7 @@ class usage_book {
   explicit usage_book(seconds start) : start_(start) {}
   /// Everything up to `through` is settled: we begin there. What is between that and `start` is a gap: of it, only what
   /// pods that are still known held is attributed.
-  void resume(seconds through);
+  void resume(seconds until);
 
   /// The card is so from `at` on. Equal to before: nothing.
   void put_card(std::string_view name, const usage_card& card, seconds time);
@@ -116,7 +116,7 @@ class usage_book {
     model_rows models;
   };
   /// Everything from what was settled last to `through`, which is settled then. Cost: cards, and what changed on each.
-  sums settle(seconds through);
+  sums settle(seconds until);
   seconds settled() const { return settled_; }
   std::size_t cards() const { return cards_.size(); }
   std::size_t holders() const { return holdings_.size(); }

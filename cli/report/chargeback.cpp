@@ -84,11 +84,11 @@ std::optional<chargeback> chargeback_of(std::string_view month, const std::vecto
   out.has_prices = !spec.prices.empty();
   if (const auto bounds = api::bounds_of(month)) out.begin = bounds->begin;
   out.counted_since = cluster->since;
-  out.counted_until = cluster->through;
+  out.counted_until = cluster->until;
   std::map<std::string, const quota::usage_rows*> namespaces;
   for (const auto& object : objects) {
     if (object.month != month || object.name_space.empty()) continue;
-    if (const auto* rows = object.rows_at(cluster->through)) namespaces[object.name_space] = rows;
+    if (const auto* rows = object.rows_at(cluster->until)) namespaces[object.name_space] = rows;
   }
   times_by_model held;
   std::set<std::string> without_price;

@@ -24,7 +24,10 @@ const files = [
 function third_party() {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
   return Object.keys(packages).sort().filter((folder) => folder && !packages[folder].dev)
-    .map((folder) => `==== ${folder.replace('node_modules/', '')} ${packages[folder].version} ====\n\n${readFileSync(`${folder}/LICENSE`, 'utf8').trim()}\n`).join('\n');
+    .map((folder) => {
+      const licence = readFileSync(`${folder}/LICENSE`, 'utf8').trim();
+      return `==== ${folder.replace('node_modules/', '')} ${packages[folder].version} ====\n\n${licence}\n`;
+    }).join('\n');
 }
 
 // A literal of C++: octal, because a hexadecimal escape would take the digits that follow it.

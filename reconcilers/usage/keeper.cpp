@@ -64,10 +64,10 @@ kube::task<void> keeper::watch(const controller::store<api::accelerator_usage>& 
   for (;;) {
     if (!recorder_.begun()) recorder_.begin();
     if (recorder_.begun() && !leads_) {
-      quota::seconds through = 0;
+      quota::seconds until = 0;
       for (const auto& usage : usages.all())
-        if (usage.name_space.empty()) through = std::max(through, usage.through);
-      recorder_.book().resume(through);
+        if (usage.name_space.empty()) until = std::max(until, usage.until);
+      recorder_.book().resume(until);
     }
     if (recorder_.begun() && recorder_.take_renamed()) recorder_.look();
     const bool slept = co_await controller::sleep_for(settings_.tick);
@@ -79,7 +79,7 @@ kube::task<void> keeper::resume() {
   auto clusters = co_await api_.list(api::accelerator_usage::of(), labelled(cluster_label, ""));
   if (!clusters) co_return std::unexpected(clusters.error());
   const auto all = read(*clusters);
-  const auto last = std::ranges::max_element(all, {}, &api::accelerator_usage::through);
+  const auto last = std::ranges::max_element(all, {}, &api::accelerator_usage::until);
   if (last == all.end()) {
     log::info("the time of cards is counted from now on");
     recorder_.book().resume(recorder_.start());
@@ -87,22 +87,22 @@ kube::task<void> keeper::resume() {
     begin_month(committed_);
     co_return kube::result<void>();
   }
-  if (const auto now = recorder_.now(); now && last->through > *now + 60)
+  if (const auto now = recorder_.now(); now && last->until > *now + 60)
     log::warn("the last checkpoint of the time of cards lies in the future: nothing is counted until then",
               {{"object", last->key.name}});
   namespaces_.clear();
   // A month that was begun and not committed has objects of namespaces only.
-  if (const auto next = api::month_of(last->through); next != last->month) {
-    auto done = co_await load(next, last->through);
+  if (const auto next = api::month_of(last->until); next != last->month) {
+    auto done = co_await load(next, last->until);
     if (!done) co_return done;
     namespaces_.clear();
   }
-  auto done = co_await load(last->month, last->through);
+  auto done = co_await load(last->month, last->until);
   if (!done) co_return done;
   month_ = last->month;
   since_ = last->since;
   models_ = last->models;
-  committed_ = last->through;
+  committed_ = last->until;
   recorder_.book().resume(committed_);
   co_return kube::result<void>();
 }
@@ -124,8 +124,8 @@ kube::task<void> keeper::load(const std::string& month, quota::seconds committed
     auto& account = namespaces_[usage.name_space];
     account.since = usage.since;
     account.rows = account.committed = *rows;
-    account.stale = usage.through > committed;
-    account.committed_through = account.stale ? usage.before_through : usage.through;
+    account.stale = usage.until > committed;
+    account.committed_through = account.stale ? usage.before_through : usage.until;
   }
   co_return kube::result<void>();
 }
@@ -164,25 +164,25 @@ kube::task<void> keeper::apply(const api::accelerator_usage& usage) {
 
 /// What is settled and not committed.
 kube::task<void> keeper::write() {
-  const auto through = recorder_.book().settled();
+  const auto until = recorder_.book().settled();
   for (auto& [name_space, account] : namespaces_) {
-    if (!account.changed() || account.written_through == through) continue;
+    if (!account.changed() || account.written_through == until) continue;
     api::accelerator_usage usage;
     usage.month = month_;
     usage.name_space = name_space;
     usage.since = account.since;
-    usage.through = through;
+    usage.until = until;
     usage.rows = account.rows;
     usage.before_through = account.committed_through;
     usage.before_rows = account.committed;
     auto done = co_await apply(usage);
     if (!done) co_return done;
-    account.written_through = through;
+    account.written_through = until;
   }
   api::accelerator_usage cluster;
   cluster.month = month_;
   cluster.since = since_;
-  cluster.through = through;
+  cluster.until = until;
   cluster.models = models_;
   auto done = co_await apply(cluster);
   if (!done) co_return done;
@@ -190,10 +190,10 @@ kube::task<void> keeper::write() {
     if (!account.changed()) continue;
     account.stale = false;
     account.committed = account.rows;
-    account.committed_through = through;
+    account.committed_through = until;
   }
-  committed_ = through;
-  through_.set(static_cast<double>(through));
+  committed_ = until;
+  through_.set(static_cast<double>(until));
   co_return kube::result<void>();
 }
 

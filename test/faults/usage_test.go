@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand"
 	"os"
@@ -37,7 +38,7 @@ type span struct {
 	spaces   []string
 	chance   *rand.Rand
 	blind    []kit.Blindness
-	wallFile string       // empty: no libfaketime here
+	wallFile string       // empty: it cannot be moved here
 	quiet    sync.RWMutex // writers have it for reading
 	log      []string
 }
@@ -98,17 +99,34 @@ func TestUsage_random(t *testing.T) {
 	}
 }
 
-// movableClock is the file that moves the wall clock of the operators that start from now on; empty where there is no libfaketime.
+// movableClock is the file that moves the wall clock of the operators that start from now on; empty where no compiler is.
 func (h *hall) movableClock() string {
-	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-	if len(libraries) == 0 {
-		h.t.Log("no libfaketime (Debian package faketime): the wall clock stays as it is")
+	compiler := ""
+	for _, name := range []string{"clang-19", "clang", "gcc", "cc"} {
+		if _, err := exec.LookPath(name); err == nil && compiler == "" {
+			compiler = name
+		}
+	}
+	if compiler == "" {
+		h.t.Log("no C compiler: the wall clock stays as it is")
 		return ""
 	}
-	file := filepath.Join(h.dir, "wall-clock")
-	h.must(kit.WriteAtomically(file, "+0"))
-	h.env = []string{"LD_PRELOAD=" + libraries[0], "FAKETIME_TIMESTAMP_FILE=" + file, "FAKETIME_CACHE_DURATION=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"}
+	library, file := filepath.Join(h.dir, "wall_clock.so"), filepath.Join(h.dir, "wall-clock")
+	out, err := exec.Command(compiler, "-O1", "-shared", "-fPIC", "-o", library, filepath.Join(kit.Root(), "test/faults/wallclock/wall_clock.c")).CombinedOutput()
+	h.must(wrap(err, "%s", out))
+	h.must(setWallClock(file, 0))
+	h.env = []string{"LD_PRELOAD=" + library, "WALL_CLOCK_FILE=" + file}
 	return file
+}
+
+// setWallClock writes in place, for the file is mapped.
+func setWallClock(file string, ahead int64) error {
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	return binary.Write(out, binary.LittleEndian, ahead)
 }
 
 // reached waits until a checkpoint counts up to this moment, and returns it.
@@ -549,9 +567,9 @@ func (s *span) moveClock() {
 	if s.wallFile == "" {
 		return
 	}
-	by := []int{-600, -61, -7, 0, 3, 45, 900}[s.chance.Intn(7)]
+	by := []int64{-600, -61, -7, 0, 3, 45, 900}[s.chance.Intn(7)]
 	s.say("the wall clock is %+d s beside the server's", by)
-	s.must(kit.WriteAtomically(s.wallFile, fmt.Sprintf("%+d", by)))
+	s.must(setWallClock(s.wallFile, by))
 	time.Sleep(3 * time.Second)
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"quartermaster.io/test/faults/kit"
 )
@@ -217,20 +215,11 @@ func (s *stage) ask(as who, method, path, kind string, body any) (out reply, err
 		return out, err
 	}
 	request.Header.Set("Content-Type", kind)
-	answer, err := as.http.Do(request)
+	code, warnings, said, err := kit.Exchange(as.http, request)
 	if err != nil {
 		return out, err
 	}
-	defer answer.Body.Close()
-	said, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return out, err
-	}
-	headers, _ := utilnet.ParseWarningHeaders(answer.Header["Warning"])
-	for _, header := range headers {
-		out.warnings = append(out.warnings, header.Text)
-	}
-	out.code = answer.StatusCode
+	out.code, out.warnings = code, warnings
 	if err := json.Unmarshal(said, &out.object); err != nil {
 		return out, fmt.Errorf("%s %s: %d %s", method, path, out.code, said)
 	}

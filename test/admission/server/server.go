@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"quartermaster.io/test/admission"
 	"quartermaster.io/test/faults/kit"
@@ -104,20 +102,11 @@ func (s *Server) DryRun(ctx context.Context, object runtime.Object, kind schema.
 		return out, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	reply, err := s.http.Do(request)
+	code, warnings, text, err := kit.Exchange(s.http, request)
 	if err != nil {
 		return out, err
 	}
-	defer reply.Body.Close()
-	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		return out, err
-	}
-	out.Code = reply.StatusCode
-	headers, _ := utilnet.ParseWarningHeaders(reply.Header["Warning"])
-	for _, header := range headers {
-		out.Warnings = append(out.Warnings, header.Text)
-	}
+	out.Code, out.Warnings = code, warnings
 	if out.Code != http.StatusCreated {
 		var status metav1.Status
 		err = json.Unmarshal(text, &status)

@@ -170,7 +170,7 @@ TEST_F(views, namespaces_have_their_cost_where_there_are_prices) {
     api::accelerator_usage out;
     out.month = "2026-11";
     out.name_space = ns;
-    out.through = 1'795'000'000;
+    out.until = 1'795'000'000;
     if (!ns.empty()) {
       out.rows[{"Tesla-T4", "vGPU", "", 0}] = {100 * 3600, 0};
       out.rows[{"Tesla-T4", "vGPU", "", 10}] = {50 * 3600, 0};

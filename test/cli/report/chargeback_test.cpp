@@ -32,7 +32,7 @@ accelerator_usage object_of(const std::string& ns, quota::seconds end) {
   out.name_space = ns;
   out.key.name = api::usage_name(month, ns);
   out.since = begin;
-  out.through = end;
+  out.until = end;
   return out;
 }
 
@@ -152,11 +152,11 @@ TEST_F(month_of_two_teams, one_namespace_has_its_rows_alone) {
 
 TEST_F(month_of_two_teams, of_a_checkpoint_that_was_broken_off_the_state_before_counts) {
   auto& ahead = object("team-a");
-  ahead.before_through = ahead.through;
+  ahead.before_through = ahead.until;
   ahead.before_rows = ahead.rows;
-  ahead.through += 300;
+  ahead.until += 300;
   for (auto& [key, time] : ahead.rows) time += cards(1, 1, 1);
-  auto fresh = object_of("team-c", ahead.through);
+  auto fresh = object_of("team-c", ahead.until);
   fresh.rows[{"Tesla-T4", "vGPU", "", 0}] = cards(5, 5, 1);
   objects.push_back(fresh);
   const auto made = report();

@@ -25,7 +25,8 @@ test('no message is empty, and no Chinese one is left in English', () => {
 });
 
 test('every key in the sources has a message, and every message is used', () => {
-  const files = ['', 'parts/', 'views/'].flatMap((folder) => readdirSync(new URL(folder, source)).filter((name) => /\.jsx?$/.test(name)).map((name) => folder + name));
+  const files = ['', 'parts/', 'views/'].flatMap((folder) => (
+    readdirSync(new URL(folder, source)).filter((name) => /\.jsx?$/.test(name)).map((name) => folder + name)));
   const text = files.map(read).join('\n');
   const literal = new Set([...text.matchAll(/'([a-z_]+(?:\.[a-z_]+)?)'/g)].map(([, key]) => key));
   const asked = [...text.matchAll(/\btext\('([^']+)'/g)].map(([, key]) => key);

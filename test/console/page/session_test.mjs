@@ -14,7 +14,8 @@ page_test('the token is in memory only: not in the address, not in storage, gone
   session.console.requests.length = 0;
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
-  const kept = await page.evaluate(() => JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, document.cookie, history.state, document.documentElement.outerHTML]));
+  const kept = await page.evaluate(() => JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, document.cookie, history.state,
+    document.documentElement.outerHTML]));
   assert.ok(!kept.includes(token), kept);
   for (const request of session.console.requests) {
     assert.equal(request.method, 'GET');
@@ -51,7 +52,8 @@ page_test('a caller sees links only to the views that are open to them, and a se
   assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Waiting pods', 'Namespaces', 'Declarations', 'History']);
   assert.match(await text_of(page), /You may not see this\. This needs the right to list nodes\./);
   await show(page, '/history');
-  assert.deepEqual(await page.$$eval('main select', ([chart]) => [...chart.options].map((option) => option.value)), ['namespace_cores', 'namespace_utilization']);
+  const charts = await page.$$eval('main select', ([chart]) => [...chart.options].map((option) => option.value));
+  assert.deepEqual(charts, ['namespace_cores', 'namespace_utilization']);
   assert.equal(session.console.requests.filter(({ path }) => path === 'api/v1/history').at(-1).query.get('namespace'), 'team-a');
   session.console.failure = () => null;
 });
@@ -59,7 +61,10 @@ page_test('a caller sees links only to the views that are open to them, and a se
 page_test('a console that is busy or not ready is asked again after the time that it says', async () => {
   session.console.answer = cluster_of(10);
   let refusals = 2;
-  session.console.failure = (path) => (path === 'capacity' && refusals-- > 0 ? [refusals ? 429 : 503, refusals ? 'too_many_requests' : 'not_ready', '', 1] : null);
+  session.console.failure = (path) => {
+    if (path !== 'capacity' || refusals-- <= 0) return null;
+    return refusals ? [429, 'too_many_requests', '', 1] : [503, 'not_ready', '', 1];
+  };
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console, '/capacity');
   await wait_for_text(page, 'Too many requests. Trying again in 1 s.');

@@ -11,7 +11,8 @@ import { heading_of, text_of, views } from './kit/views.mjs';
 // What each view has to show of the answers for `count` nodes.
 const expected = {
   fleet: (count) => [`Nodes: ${new Intl.NumberFormat('en').format(count)}`, 'gpu-00001', 'Whole cards (pgpu)'],
-  node: () => ['GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79', 'Mode changes from Shares (vgpu) to Whole cards (pgpu)', 'Pods that you may not see: 2', 'nvidia-uvm'],
+  node: () => ['GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79',
+    'Mode changes from Shares (vgpu) to Whole cards (pgpu)', 'Pods that you may not see: 2', 'nvidia-uvm'],
   waiting: () => ['team-a/train-0', 'container main: nvidia.com/gpu from 4 to 1', 'gpu-00002: 1 card less in use', 'not enough whole cards'],
   namespaces: () => ['research', '1.6 of 1.5 · 0.1 borrowed', '4 GiB lent', 'No prices are set'],
   declarations: () => ['cf-crl-broken', 'optionl', 'team-a/infer-0', 'vcuda-memory is required', 'warned about'],
@@ -59,7 +60,15 @@ page_test('the examples of the API are shown', async () => {
   session.console.answer = (path) => example(path.startsWith('nodes/') ? 'node' : path);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
-  const shown = { fleet: 'gpu-3', 'node/gpu-3': 'Mode changes', waiting: '<b>bold</b>', namespaces: 'research', declarations: 'cf-crl-gpu', capacity: '--prometheus-url', history: 'gpu-2' };
+  const shown = {
+    fleet: 'gpu-3',
+    'node/gpu-3': 'Mode changes',
+    waiting: '<b>bold</b>',
+    namespaces: 'research',
+    declarations: 'cf-crl-gpu',
+    capacity: '--prometheus-url',
+    history: 'gpu-2',
+  };
   for (const [route, text] of Object.entries(shown)) {
     await show(page, `/${route}`);
     assert.ok((await text_of(page)).includes(text), `${route} does not show “${text}”: ${await text_of(page)}`);

@@ -37,8 +37,8 @@ func cluster(t *testing.T) {
 	call(t, "", chart.Tool("helm-*", "helm"), "upgrade", "--install", "quartermaster", chart.Chart(), "-n", namespace, "--create-namespace",
 		"--set", "replicaCount=0", "--set", "console.enabled=true")
 	kubectl(t, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1", "labels": {"quartermaster.io/module": "vgpu"}}}`, "apply", "-f", "-")
-	kubectl(t, "", "patch", "node", "gpu-1", "--subresource=status", "-p",
-		`{"status": {"capacity": {"tencent.com/vcuda-core": "400", "tencent.com/vcuda-memory": "256"}, "allocatable": {"tencent.com/vcuda-core": "400", "tencent.com/vcuda-memory": "256"}}}`)
+	const amounts = `{"tencent.com/vcuda-core": "400", "tencent.com/vcuda-memory": "256"}`
+	kubectl(t, "", "patch", "node", "gpu-1", "--subresource=status", "-p", `{"status": {"capacity": `+amounts+`, "allocatable": `+amounts+`}}`)
 	for _, team := range []string{"red", "blue"} {
 		kubectl(t, fmt.Sprintf(`
 apiVersion: v1
@@ -227,7 +227,8 @@ subjects: [{kind: ServiceAccount, name: red-viewer, namespace: red}]
 	if !strings.Contains(string(fleet.Nodes[0]), ",-1]") {
 		t.Errorf("blue's share is not there at all: %s", got.body)
 	}
-	if got := ask(t, port, "GET", api+"nodes/gpu-1", viewer); got.status != 200 || !strings.Contains(got.body, "red-runs") || !strings.Contains(got.body, `"pod":null`) {
+	if got := ask(t, port, "GET", api+"nodes/gpu-1", viewer); got.status != 200 || !strings.Contains(got.body, "red-runs") ||
+		!strings.Contains(got.body, `"pod":null`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }

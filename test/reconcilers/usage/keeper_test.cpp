@@ -115,7 +115,7 @@ void expect_sound(const world& around) {
   for (const auto& [path, object] : around.server.objects) {
     const auto usage = *api::accelerator_usage::decode(object.dump());
     if (!usage.name_space.empty()) continue;
-    committed[usage.month] = usage.through;
+    committed[usage.month] = usage.until;
     for (const auto& [model, row] : usage.models) {
       EXPECT_TRUE(row.adds_up()) << usage.month << " " << model;
       cluster[usage.month] += row.parts;
@@ -142,7 +142,7 @@ TEST_F(usage_keeper, writes_the_time_of_a_pod_and_the_rest_of_the_card) {
   around.now += 60;
   ASSERT_TRUE(only.checkpoint());
   const auto team = around.object("2026-11.lab");
-  EXPECT_EQ(team.through, around.now);
+  EXPECT_EQ(team.until, around.now);
   EXPECT_EQ(team.since, november + 1000);
   ASSERT_EQ(team.rows.size(), 1U);
   EXPECT_EQ(team.rows.begin()->first.mode, "vGPU");
@@ -184,8 +184,8 @@ TEST_F(usage_keeper, a_kill_between_two_writes_is_a_checkpoint_that_never_was) {
     around.writes_left = 1;  // the namespace's, and not the cluster's
     EXPECT_FALSE(first.checkpoint());
   }
-  EXPECT_EQ(around.object("2026-11.lab").through, around.now);
-  EXPECT_EQ(around.object("2026-11").through, around.now - 60);
+  EXPECT_EQ(around.object("2026-11.lab").until, around.now);
+  EXPECT_EQ(around.object("2026-11").until, around.now - 60);
   expect_sound(around);
   around.writes_left = -1;
   around.now += 10;
@@ -241,11 +241,11 @@ TEST_F(usage_keeper, a_month_ends) {
   around.now += 90;
   ASSERT_TRUE(only.checkpoint());
   EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 30 * 30);
-  EXPECT_EQ(around.object("2026-11.lab").through, december);
-  EXPECT_EQ(around.object("2026-11").through, december);
+  EXPECT_EQ(around.object("2026-11.lab").until, december);
+  EXPECT_EQ(around.object("2026-11").until, december);
   EXPECT_EQ(sum(around.object("2026-12.lab").rows).core_seconds, 30 * 60);
   EXPECT_EQ(around.object("2026-12").since, december);
-  EXPECT_EQ(around.object("2026-12").through, december + 60);
+  EXPECT_EQ(around.object("2026-12").until, december + 60);
   expect_sound(around);
 }
 
@@ -285,7 +285,7 @@ TEST_F(usage_keeper, switched_off_for_a_year) {
   ASSERT_TRUE(second.resume());
   ASSERT_TRUE(second.checkpoint());
   const auto march = around.object("2027-03");
-  EXPECT_EQ(march.through - march.since, 31 * 86400);
+  EXPECT_EQ(march.until - march.since, 31 * 86400);
   EXPECT_EQ(march.models.begin()->second.unattributed, march.models.begin()->second.capacity);
   EXPECT_TRUE(around.has("2027-11"));
   expect_sound(around);
@@ -437,7 +437,7 @@ void run_schedule(unsigned long seed) {
       if (!done && fault == 1 && below(2)) {
         for (const auto& [path, object] : around.server.objects)  // it may have come to the end of a month
           if (const auto usage = *api::accelerator_usage::decode(object.dump()); usage.name_space.empty())
-            committed = std::max(committed, usage.through);
+            committed = std::max(committed, usage.until);
         kill_leader();
       } else if (!done) {
         ASSERT_TRUE(leader->checkpoint());

@@ -58,7 +58,8 @@ export class Card extends Component {
     const level = level_of(use);
     const style = coloring === 'mode' ? `mode_${mode_index < 0 ? 'none' : mode_index % 6}` : `level_${level}`;
     return (
-      <span class={`card ${style} health_${health_of(read.flags)}`} onMouseEnter={(event) => { event.currentTarget.title = describe(read, models, namespaces); }}>
+      <span class={`card ${style} health_${health_of(read.flags)}`}
+        onMouseEnter={(event) => { event.currentTarget.title = describe(read, models, namespaces); }}>
         <span class="shares">
           {read.shares.map((share, index) => (
             <span key={index} style={{ width: `${100 * Math.min(1, Math.max(share[0] / 100, read.memory_mib ? share[1] / read.memory_mib : 0))}%` }} />

@@ -19,11 +19,18 @@ export const letter_of = (index) => String.fromCharCode(65 + index);
 export function sum_up_series(values) {
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return { last: null, least: null, mean: null, most: null };
-  return { last: known[known.length - 1], least: Math.min(...known), mean: known.reduce((sum, value) => sum + value, 0) / known.length, most: Math.max(...known) };
+  return {
+    last: known[known.length - 1],
+    least: Math.min(...known),
+    mean: known.reduce((sum, value) => sum + value, 0) / known.length,
+    most: Math.max(...known),
+  };
 }
 
 function times_of(splits, span_s) {
-  const style = span_s > 2 * 86400 ? { month: 'numeric', day: 'numeric' } : span_s > 86400 ? { month: 'numeric', day: 'numeric', hour: '2-digit' } : { hour: '2-digit', minute: '2-digit' };
+  const style = span_s > 2 * 86400 ? { month: 'numeric', day: 'numeric' }
+    : span_s > 86400 ? { month: 'numeric', day: 'numeric', hour: '2-digit' }
+      : { hour: '2-digit', minute: '2-digit' };
   const format = new Intl.DateTimeFormat(language(), { ...style, hour12: false });
   return splits.map((second) => format.format(second * 1000));
 }
@@ -37,13 +44,22 @@ function options_of(body, width) {
     height: plot_height,
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
-    scales: { x: { time: true, range: [body.from, body.to] }, y: { range: (plot, least, most) => (body.unit === 'ratio' ? [0, Math.max(1, most)] : [0, most > 0 ? most * 1.05 : 1]) } },
+    scales: {
+      x: { time: true, range: [body.from, body.to] },
+      y: { range: (plot, least, most) => (body.unit === 'ratio' ? [0, Math.max(1, most)] : [0, most > 0 ? most * 1.05 : 1]) },
+    },
     axes: [
       { ...axis, values: (plot, splits) => times_of(splits, body.to - body.from) },
       { ...axis, size: 72, values: (plot, splits) => splits.map((value) => write_value(body.unit, value)) },
     ],
     series: [{}, ...body.series.map((series, index) => ({
-      label: series.name, stroke: color_of(`--line_${index % colors}`), width: 2, dash: dashes[Math.floor(index / colors) % dashes.length], points: { show: false }, spanGaps: false }))],
+      label: series.name,
+      stroke: color_of(`--line_${index % colors}`),
+      width: 2,
+      dash: dashes[Math.floor(index / colors) % dashes.length],
+      points: { show: false },
+      spanGaps: false,
+    }))],
   };
 }
 
@@ -67,7 +83,10 @@ export function Chart({ body, label, drawing }) {
           const sum = sum_up_series(series.values);
           return (
             <tr key={index}>
-              <th scope="row"><span class={`line line_${index % colors} dash_${Math.floor(index / colors) % dashes.length}`} aria-hidden="true" /> {letter_of(index)} · {series.name}</th>
+              <th scope="row">
+                <span class={`line line_${index % colors} dash_${Math.floor(index / colors) % dashes.length}`} aria-hidden="true" />
+                {' '}{letter_of(index)} · {series.name}
+              </th>
               {[sum.last, sum.least, sum.mean, sum.most].map((value, column) => <td key={column} class="number">{write_value(body.unit, value)}</td>)}
             </tr>
           );

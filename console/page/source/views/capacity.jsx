@@ -19,8 +19,9 @@ export function Capacity({ on_refused }) {
       <h1 tabindex="-1">{text('view.capacity')}</h1>
       <Answer answer={answer}>{({ models, trendMessage }) => (models.length === 0 ? <Empty>{text('fleet.empty')}</Empty> : (
         <>
-          <Table label={text('view.capacity')} columns={[['column.model'], ['column.mode'], ['column.nodes', true], ['column.usable', true], ['column.free', true],
-            ['column.given_cores'], ['column.given_memory'], ['column.stranded'], ['column.days']]}>
+          <Table label={text('view.capacity')}
+            columns={[['column.model'], ['column.mode'], ['column.nodes', true], ['column.usable', true], ['column.free', true],
+              ['column.given_cores'], ['column.given_memory'], ['column.stranded'], ['column.days']]}>
             {models.map((row) => (
               <tr key={`${row.model} ${row.mode}`}>
                 <th scope="row">{row.model || text('unknown_model')}</th>
@@ -32,7 +33,8 @@ export function Capacity({ on_refused }) {
                   label={text('capacity.of', { used: cores(row.usedCores), total: cores(row.cores) })} /></td>
                 <td><Bar parts={[['given', row.usedMiB], ['stranded', row.strandedMiB]]} whole={row.memoryMiB}
                   label={text('capacity.of', { used: memory(row.usedMiB), total: memory(row.memoryMiB) })} /></td>
-                <td>{row.strandedCards === 0 ? '–' : text('capacity.stranded', { cards: row.strandedCards, cores: cores(row.strandedCores), memory: memory(row.strandedMiB) })}</td>
+                <td>{row.strandedCards === 0 ? '–'
+                  : text('capacity.stranded', { cards: row.strandedCards, cores: cores(row.strandedCores), memory: memory(row.strandedMiB) })}</td>
                 <td><Days days={row.daysUntilFull} /></td>
               </tr>
             ))}

@@ -13,14 +13,17 @@ export function Declarations({ on_refused }) {
         <>
           <p>{text('declarations.summary', { namespace: body.namespace, enforcement: word('enforcement', body.enforcement) })}</p>
           {body.resources.length === 0 ? <Empty>{text('declarations.empty')}</Empty> : (
-            <Table label={text('view.declarations')} columns={[['column.declaration'], ['column.resource'], ['column.label'], ['column.verdict'], ['column.nodes', true]]}>
+            <Table label={text('view.declarations')}
+              columns={[['column.declaration'], ['column.resource'], ['column.label'], ['column.verdict'], ['column.nodes', true]]}>
               {body.resources.map((row) => (
                 <tr key={row.name} class={row.verdict === 'refused' ? 'bad' : ''}>
                   <th scope="row"><code>{row.name}</code></th>
                   <td><code>{row.key}</code></td>
                   <td>{either(row.label)}</td>
                   <td>{text(`verdict_sign.${row.verdict}`)} {word('verdict', row.verdict)}
-                    {row.findings.length > 0 && <ul>{row.findings.map((finding, index) => <li key={index}>{either(finding)} <code>{finding.code}</code></li>)}</ul>}</td>
+                    {row.findings.length > 0 && (
+                      <ul>{row.findings.map((finding, index) => <li key={index}>{either(finding)} <code>{finding.code}</code></li>)}</ul>
+                    )}</td>
                   <td class="number">{row.nodes === null ? <Unknown /> : number(row.nodes)}</td>
                 </tr>
               ))}

@@ -112,7 +112,9 @@ function Grid({ fleet, nodes, coloring, drawing }) {
   return (
     <div class="fleet" role="grid" aria-label={text('view.fleet')} aria-rowcount={nodes.length + 1} aria-colcount="4" onKeyDown={on_key}>
       <div role="row" class="row head" aria-rowindex="1">
-        {['node', 'mode', 'state', 'cards'].map((name) => <span key={name} role="columnheader" class={name === 'node' ? 'name' : name}>{text(`column.${name}`)}</span>)}
+        {['node', 'mode', 'state', 'cards'].map((name) => (
+          <span key={name} role="columnheader" class={name === 'node' ? 'name' : name}>{text(`column.${name}`)}</span>
+        ))}
       </div>
       <div class="scroll" role="rowgroup" ref={element}>
         <div class="room" role="presentation" style={{ height: `${nodes.length * row_height}px` }}>
@@ -146,10 +148,16 @@ export function Fleet({ on_refused, drawing }) {
               {fleet.modes.map((mode) => <option key={mode} value={mode}>{word('mode', mode)}</option>)}
               <option value="none">{text('mode_none')}</option>
             </select></label>
-            <label><input type="checkbox" checked={filter.only_problems} onChange={(event) => change({ only_problems: event.target.checked })} /> {text('filter.problems')}</label>
+            <label>
+              <input type="checkbox" checked={filter.only_problems} onChange={(event) => change({ only_problems: event.target.checked })} />
+              {' '}{text('filter.problems')}
+            </label>
             <fieldset class="radios"><legend>{text('coloring')}</legend>
               {colorings.map((name) => (
-                <label key={name}><input type="radio" name="coloring" value={name} checked={coloring === name} onChange={() => set_coloring(name)} /> {text(`coloring.${name}`)}</label>
+                <label key={name}>
+                  <input type="radio" name="coloring" value={name} checked={coloring === name} onChange={() => set_coloring(name)} />
+                  {' '}{text(`coloring.${name}`)}
+                </label>
               ))}
             </fieldset>
           </div>
@@ -158,7 +166,8 @@ export function Fleet({ on_refused, drawing }) {
             {fleet.total > fleet.offset + fleet.nodes.length && ` ${text('fleet.more', { shown: fleet.nodes.length, total: fleet.total })}`}
           </p>
           <Legend coloring={coloring} modes={fleet.modes} />
-          {nodes.length ? <Grid fleet={fleet} nodes={nodes} coloring={coloring} drawing={drawing} /> : <Empty>{text(fleet.nodes.length ? 'fleet.no_match' : 'fleet.empty')}</Empty>}
+          {nodes.length ? <Grid fleet={fleet} nodes={nodes} coloring={coloring} drawing={drawing} />
+            : <Empty>{text(fleet.nodes.length ? 'fleet.no_match' : 'fleet.empty')}</Empty>}
         </>
       )}</Answer>
     </section>

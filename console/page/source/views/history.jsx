@@ -78,18 +78,24 @@ export function History({ me, drawing, on_refused }) {
         )}
         {['utilization', 'memory'].includes(choice.chart) && (
           <form onSubmit={(event) => { event.preventDefault(); change({ node: node.trim() }); }}>
-            <label>{text('column.node')} <input type="search" value={node} onInput={(event) => set_node(event.target.value)} onChange={() => change({ node: node.trim() })} /></label>
+            <label>{text('column.node')} <input type="search" value={node}
+              onInput={(event) => set_node(event.target.value)} onChange={() => change({ node: node.trim() })} /></label>
           </form>
         )}
         <fieldset class="radios"><legend>{text('history.range')}</legend>
           {ranges.map((range) => (
-            <label key={range}><input type="radio" name="range" value={range} checked={choice.range === range} onChange={() => change({ range })} /> {range === 'custom' ? text('history.custom') : range}</label>
+            <label key={range}>
+              <input type="radio" name="range" value={range} checked={choice.range === range} onChange={() => change({ range })} />
+              {' '}{range === 'custom' ? text('history.custom') : range}
+            </label>
           ))}
         </fieldset>
         {is_custom && (
           <>
-            <label>{text('history.start')} <input type="datetime-local" value={local_text(choice.start)} onChange={(event) => change({ start: seconds_of(event.target.value) })} /></label>
-            <label>{text('history.end')} <input type="datetime-local" value={local_text(choice.end)} onChange={(event) => change({ end: seconds_of(event.target.value) })} /></label>
+            <label>{text('history.start')} <input type="datetime-local" value={local_text(choice.start)}
+              onChange={(event) => change({ start: seconds_of(event.target.value) })} /></label>
+            <label>{text('history.end')} <input type="datetime-local" value={local_text(choice.end)}
+              onChange={(event) => change({ end: seconds_of(event.target.value) })} /></label>
           </>
         )}
       </div>

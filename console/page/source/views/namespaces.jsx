@@ -43,7 +43,8 @@ export function Namespaces({ on_refused }) {
                 <tr key={row.name}>
                   <th scope="row">{row.name}</th>
                   <td class="number">{number(row.pods)}</td><td class="number">{number(row.waiting)}</td>
-                  <td class="number">{number(row.used.cards)}</td><td class="number">{cores(row.used.cores)}</td><td class="number">{memory(row.used.memoryMiB)}</td>
+                  <td class="number">{number(row.used.cards)}</td><td class="number">{cores(row.used.cores)}</td>
+                  <td class="number">{memory(row.used.memoryMiB)}</td>
                   <td><Quota quota={row.quota} /></td>
                   <td>{row.cohort === null ? <Unknown /> : row.cohort}</td>
                   <td class="number">{row.cost === null ? '–' : cost_text(row.cost)}</td>

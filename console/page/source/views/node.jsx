@@ -66,17 +66,22 @@ function Cards({ cards }) {
             <dl class="facts small">
               <div><dt>{text('card.health')}</dt><dd>{card.healthy ? `✓ ${card.health}` : `✕ ${card.health}`}</dd></div>
               {card.numa >= 0 && <div><dt>NUMA</dt><dd>{number(card.numa)}</dd></div>}
-              {card.maxSharers > 0 && <div><dt>{text('card.sharers')}</dt><dd>{text('card.sharers_of', { now: card.sharers, most: card.maxSharers })}</dd></div>}
+              {card.maxSharers > 0 && (
+                <div><dt>{text('card.sharers')}</dt><dd>{text('card.sharers_of', { now: card.sharers, most: card.maxSharers })}</dd></div>
+              )}
               <div><dt>UUID</dt><dd><code>{card.uuid}</code></dd></div>
             </dl>
-            {(card.cordoned || card.mig) && <p>{[card.cordoned && text('card_flag.cordoned'), card.mig && text('card_flag.mig')].filter(Boolean).join(', ')}</p>}
+            {(card.cordoned || card.mig) && (
+              <p>{[card.cordoned && text('card_flag.cordoned'), card.mig && text('card_flag.mig')].filter(Boolean).join(', ')}</p>
+            )}
             {card.warnings.map((warning) => <p key={warning} class="notice bad">{warning}</p>)}
             <h4>{text('card.shares')}</h4>
             {card.shares.length === 0 ? <p class="quiet">{text('card.free')}</p> : (
               <ul class="share_list">
                 {card.shares.map((share, index) => (
                   <li key={index}>
-                    {share.pod === null ? <em>{text('hidden_share')}</em> : <code>{share.namespace}/{share.pod}{share.container ? ` · ${share.container}` : ''}</code>}
+                    {share.pod === null ? <em>{text('hidden_share')}</em>
+                      : <code>{share.namespace}/{share.pod}{share.container ? ` · ${share.container}` : ''}</code>}
                     {' '}{share.whole ? text('card.whole') : text('card.amount', { cores: cores(share.cores), memory: memory(share.memoryMiB) })}
                   </li>
                 ))}
@@ -131,10 +136,13 @@ export function Node({ name, on_refused }) {
           <Topology rows={node.topology} />
           <h2>{text('node.offers')}</h2>
           {node.resources.length === 0 ? <Empty>{text('node.offers_nothing')}</Empty> : (
-            <Table label={text('node.offers')} columns={[['column.resource'], ['column.capacity', true], ['column.allocatable', true], ['column.requested', true]]}>
+            <Table label={text('node.offers')}
+              columns={[['column.resource'], ['column.capacity', true], ['column.allocatable', true], ['column.requested', true]]}>
               {node.resources.map((row) => (
                 <tr key={row.name}><th scope="row"><code>{row.name}</code></th>
-                  {[row.capacity, row.allocatable, row.requested].map((amount, index) => <td key={index} class="number">{amount === null ? <Unknown /> : number(amount)}</td>)}</tr>
+                  {[row.capacity, row.allocatable, row.requested].map((amount, index) => (
+                    <td key={index} class="number">{amount === null ? <Unknown /> : number(amount)}</td>
+                  ))}</tr>
               ))}
             </Table>
           )}

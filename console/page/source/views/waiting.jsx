@@ -11,12 +11,18 @@ function Pod({ pod, has_fleet }) {
   return (
     <article class="panel">
       <h2><code>{pod.namespace}/{pod.name}</code></h2>
-      <p><span class="tag">{word('waits', pod.kind)}</span> {Object.entries(pod.asks).map(([key, amount]) => <code key={key} class="asks">{key}: {number(amount)}</code>)}</p>
+      <p>
+        <span class="tag">{word('waits', pod.kind)}</span>
+        {' '}{Object.entries(pod.asks).map(([key, amount]) => <code key={key} class="asks">{key}: {number(amount)}</code>)}
+      </p>
       <p>{pod.reason}</p>
       <dl class="facts">
         {pod.changeOfPod && <div><dt>{text('waiting.change_of_pod')}</dt><dd><strong>{pod.changeOfPod}</strong></dd></div>}
         {pod.changeOfNode && <div><dt>{text('waiting.change_of_node')}</dt><dd><strong>{pod.changeOfNode}</strong></dd></div>}
-        {pod.nearestNode && <div><dt>{text('waiting.nearest')}</dt><dd>{has_fleet ? <a href={`#/node/${encodeURIComponent(pod.nearestNode)}`}>{pod.nearestNode}</a> : pod.nearestNode}</dd></div>}
+        {pod.nearestNode && (
+          <div><dt>{text('waiting.nearest')}</dt>
+            <dd>{has_fleet ? <a href={`#/node/${encodeURIComponent(pod.nearestNode)}`}>{pod.nearestNode}</a> : pod.nearestNode}</dd></div>
+        )}
         {pod.quota && <div><dt>{text('waiting.quota')}</dt><dd>{pod.quota}</dd></div>}
         <div><dt>{text('waiting.nodes')}</dt><dd>{text('waiting.nodes_of', { fitting: pod.fitting, nodes: pod.nodes })}</dd></div>
       </dl>

@@ -90,7 +90,8 @@ function waiting_of(count, { namespace, offset, limit }) {
     pods.push({
       namespace: namespace || teams[index % 2], name: `train-${index}`, asks: { 'nvidia.com/gpu': 4 }, kind,
       reason: `0 of ${count} nodes fit: ${count} need more whole cards.`, nodes: count, fitting: 0,
-      causes: [{ reason: 'not enough whole cards', nodes: count, container: 'main', key: null }, { reason: 'the node does not offer it', nodes: 1, container: null, key: 'nvidia.com/gpu' }],
+      causes: [{ reason: 'not enough whole cards', nodes: count, container: 'main', key: null },
+        { reason: 'the node does not offer it', nodes: 1, container: null, key: 'nvidia.com/gpu' }],
       changeOfPod: index % 3 ? 'container main: nvidia.com/gpu from 4 to 1' : null, changeOfNode: index % 3 === 1 ? 'gpu-00002: 1 card less in use' : null,
       nearestNode: index % 3 ? 'gpu-00002' : null, quota: kind === 'quota' ? 'research: cores 400 of 400 used' : null,
     });
@@ -122,7 +123,8 @@ function declarations_of() {
       { name: 'cf-crl-broken', key: '', label: { en: '', zh: '' }, verdict: 'refused', nodes: 0,
         findings: [{ code: 'limits_unknown', en: 'limits: "optionl" is none of disabled, optional, required', zh: 'limits：“optionl” 不在可选值中' }] }],
     enforcement: 'Warn', lookedAt: 40,
-    violations: [{ namespace: 'team-a', pod: 'infer-0', reasons: [{ en: 'container main: tencent.com/vcuda-memory is required', zh: '容器 main：需要 tencent.com/vcuda-memory' }] }],
+    violations: [{ namespace: 'team-a', pod: 'infer-0',
+      reasons: [{ en: 'container main: tencent.com/vcuda-memory is required', zh: '容器 main：需要 tencent.com/vcuda-memory' }] }],
     moreViolations: 0,
   };
 }
@@ -148,7 +150,8 @@ function history_of({ chart, range, from, to }, count) {
   const random = random_numbers(times.length);
   const series = Array.from({ length: Math.min(20, count) }, (hole, index) => ({
     name: chart.startsWith('namespace_') ? `team-${index}` : node_name(index), labels: { node: node_name(index) },
-    values: times.map((time, position) => (position % 50 === 49 ? null : scale * (0.5 + 0.4 * Math.sin(position / (30 + 3 * index) + index) + 0.03 * random()))),
+    values: times.map((time, position) => (position % 50 === 49 ? null
+      : scale * (0.5 + 0.4 * Math.sin(position / (30 + 3 * index) + index) + 0.03 * random()))),
   }));
   return { available: true, message: '', chart, from: first, to: last, step, unit, times, series, more: count >= 20 };
 }
@@ -177,7 +180,8 @@ export function cluster_of(count) {
 
 /// The same answer with each text of people replaced by HTML that would set window.harm. Words of the API stay.
 export function with_html(body) {
-  const words = new Set(['mode', 'requestedMode', 'phase', 'state', 'kind', 'resource', 'verdict', 'enforcement', 'unit', 'chart', 'step', 'source', 'target', 'signedInBy']);
+  const words = new Set(['mode', 'requestedMode', 'phase', 'state', 'kind', 'resource', 'verdict', 'enforcement', 'unit', 'chart', 'step', 'source',
+    'target', 'signedInBy']);
   const html = (text) => `<img src=x onerror="window.harm=1"><script>window.harm=1</script>${text}`;
   const change = (value, name) => {
     if (typeof value === 'string') return words.has(name) ? value : html(value);

@@ -33,7 +33,10 @@ export async function open_page(browser, console_, { theme = 'light', language =
   page.elsewhere = [];
   page.on('console', (message) => { if (['error', 'warn', 'warning'].includes(message.type())) page.problems.push(message.text()); });
   page.on('pageerror', (error) => page.problems.push(String(error)));
-  page.on('requestfailed', (request) => { if (request.failure()?.errorText !== 'net::ERR_ABORTED') page.problems.push(`${request.url()}: ${request.failure()?.errorText}`); });
+  page.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText;
+    if (reason !== 'net::ERR_ABORTED') page.problems.push(`${request.url()}: ${reason}`);
+  });
   page.on('request', (request) => { if (!request.url().startsWith(console_.url)) page.elsewhere.push(request.url()); });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
   await page.evaluateOnNewDocument((name) => Object.defineProperty(navigator, 'language', { get: () => name }), language);
@@ -54,7 +57,7 @@ export async function show(page, route) {
 }
 
 export async function settle(page) {
-  await page.waitForFunction(() => !document.querySelector('[role="status"].notice') || !document.querySelector('[role="status"].notice').textContent.includes('…'));
+  await page.waitForFunction(() => !document.querySelector('[role="status"].notice')?.textContent.includes('…'));
   await page.waitForFunction(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(() => done(true))); }));
 }
 

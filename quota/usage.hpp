@@ -107,7 +107,7 @@ class usage_book {
   void hold(std::string_view pod, const usage_holder& holder, seconds begin, seconds now);
   /// It held it until `at`. False where it holds nothing.
   bool release(std::string_view pod, seconds time);
-  /// It was seen last at `sure`, and is gone at `at`: what is between is attributed to nobody.
+  /// It was seen last at `sure`, and is gone at `at`: what is between is attributed to no one.
   bool lose(std::string_view pod, seconds sure, seconds time);
   bool holds(std::string_view pod) const { return holdings_.contains(pod); }
 
@@ -140,11 +140,11 @@ class usage_book {
     seconds begin = 0, end = open;
     std::int64_t cores = 0, memory_mib = 0;
     std::uint64_t holding = 0;     ///< 0: it has ended
-    const label* owner = nullptr;  ///< null: nobody's
+    const label* owner = nullptr;  ///< null: no one's
   };
   struct timeline {
     std::vector<state> states;       ///< by time; the first counts from the beginning of what is not settled
-    std::vector<stretch> stretches;  ///< whoever holds a part of it
+    std::vector<stretch> stretches;  ///< who holds a part of it
   };
   struct hash {
     using is_transparent = void;

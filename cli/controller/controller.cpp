@@ -494,7 +494,7 @@ class operator_program {
   controller::store<api::compiled_rules> compiled_rules_;
   controller::store<api::accelerator_quota> quotas_;
   controller::store<api::accelerator_usage> usages_;  ///< of the whole cluster
-  controller::store<kube::config_map> old_quotas_;  ///< with the extender only
+  controller::store<kube::config_map> old_quotas_;    ///< with the extender only
   controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
 
   // Who holds what, and since when.

@@ -32,7 +32,7 @@ struct controller_options {
   std::string extender_cert, extender_key, extender_client_ca;  ///< files; read again when they change
   std::string log_format = "text";
   std::string log_level = "info";
-  int agent_grace_seconds = 300;  ///< without an agent, until the report of its node is called old
+  int agent_grace_seconds = 300;       ///< without an agent, until the report of its node is called old
   int usage_checkpoint_seconds = 300;  ///< between two writes of the time of cards
   int lease_seconds = 15, renew_seconds = 10, retry_seconds = 2;
 };

@@ -16,7 +16,7 @@ struct group {
   std::string name_space, owner, mode, model, organization;
   friend auto operator<=>(const group&, const group&) = default;
 };
-struct amounts {
+struct held_amounts {
   std::int64_t cards = 0, cores = 0, memory_mib = 0;
 };
 
@@ -39,7 +39,7 @@ void write_allocation_metrics(bool is_leader, const extender::account& account,
                               const controller::store<kube::pod>& pods,
                               const std::function<std::string(std::string_view name_space)>& organization,
                               controller::metric_text& text) {
-  std::map<group, amounts> groups;
+  std::map<group, held_amounts> groups;
   for (const auto& pod : pods.all()) {
     if (!is_leader) break;
     if (pod.node_name.empty() || pod.finished() || pod.containers.empty()) continue;
@@ -57,7 +57,7 @@ void write_allocation_metrics(bool is_leader, const extender::account& account,
       sum.memory_mib += part.memory_mib;
     }
   }
-  const auto write = [&](std::string_view name, std::string_view help, std::int64_t amounts::* member,
+  const auto write = [&](std::string_view name, std::string_view help, std::int64_t held_amounts::* member,
                          std::int64_t factor) {
     text.family(name, help, "gauge");
     for (const auto& [key, sum] : groups)
@@ -70,9 +70,9 @@ void write_allocation_metrics(bool is_leader, const extender::account& account,
                   static_cast<double>(sum.*member * factor));
   };
   write("quartermaster_allocated_cards", "Cards of which pods hold a part, counted once per pod's container.",
-        &amounts::cards, 1);
-  write("quartermaster_allocated_cores", "Cores that pods hold. A card has 100.", &amounts::cores, 1);
-  write("quartermaster_allocated_memory_bytes", "Memory of cards that pods hold.", &amounts::memory_mib, 1 << 20);
+        &held_amounts::cards, 1);
+  write("quartermaster_allocated_cores", "Cores that pods hold. A card has 100.", &held_amounts::cores, 1);
+  write("quartermaster_allocated_memory_bytes", "Memory of cards that pods hold.", &held_amounts::memory_mib, 1 << 20);
 }
 
 }  // namespace reconcilers::usage

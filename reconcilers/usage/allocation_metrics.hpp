@@ -15,7 +15,7 @@ namespace reconcilers::usage {
 /// Groups of pods that have series of their own; the rest share one group whose labels are all `other`.
 inline constexpr std::size_t max_allocation_groups = 10'000;
 
-/// Who made the pod, "ReplicaSet/web-5d9c"; "Pod" of one that nobody made.
+/// Who made the pod, "ReplicaSet/web-5d9c"; "Pod" of one that no one made.
 std::string owner_of(const kube::pod& pod);
 
 /// @param organization of a namespace; empty: none

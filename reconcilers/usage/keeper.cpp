@@ -21,7 +21,7 @@ kube::list_options labelled(std::string_view label, std::string_view value) {
   return out;
 }
 
-/// Objects that cannot be read are somebody else's: the operator writes them whole.
+/// Objects that cannot be read are someone else's: the operator writes them whole.
 std::vector<api::accelerator_usage> read(const std::vector<nlohmann::json>& objects) {
   std::vector<api::accelerator_usage> out;
   for (const auto& object : objects) {
@@ -53,9 +53,10 @@ keeper::keeper(kube::client& api, recorder& recorder, controller::registry& metr
     : api_(api),
       recorder_(recorder),
       settings_(settings),
-      through_(metrics.make_gauge("quartermaster_usage_through_timestamp_seconds",
-                                  "Up to when the time of cards is written to AcceleratorUsage objects, seconds since "
-                                  "1970. 0: this replica does not lead.")),
+      settled_until_(
+          metrics.make_gauge("quartermaster_usage_through_timestamp_seconds",
+                             "Up to when the time of cards is written to AcceleratorUsage objects, seconds since "
+                             "1970. 0: this replica does not lead.")),
       done_(metrics.make_counter("quartermaster_usage_checkpoints_total", "Checkpoints of the time of cards.")),
       failed_(metrics.make_counter("quartermaster_usage_checkpoint_errors_total",
                                    "Checkpoints that could not be written whole; the next one makes up for them.")) {}
@@ -197,7 +198,7 @@ kube::task<void> keeper::write() {
   }
   committed_ = until;
   written_ = true;
-  through_.set(static_cast<double>(until));
+  settled_until_.set(static_cast<double>(until));
   co_return kube::result<void>();
 }
 

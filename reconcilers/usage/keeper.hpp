@@ -77,7 +77,7 @@ class keeper {
   quota::seconds committed_ = 0;  ///< `through` of the whole cluster's object
   quota::model_rows models_;
   std::map<std::string, account, std::less<>> namespaces_;
-  controller::gauge& through_;
+  controller::gauge& settled_until_;
   controller::counter &done_, &failed_;
 };
 

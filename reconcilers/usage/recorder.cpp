@@ -127,7 +127,7 @@ void recorder::take_running(const kube::pod& pod, quota::seconds now) {
       pod.scheduled_at > 0 ? pod.scheduled_at : now, now);
 }
 
-/// It came and went while nobody looked; its status says when.
+/// It came and went while no one looked; its status says when.
 void recorder::take_finished(const kube::pod& pod, quota::seconds now) {
   if (pod.scheduled_at <= 0 || pod.finished_at <= pod.scheduled_at) return;
   if (pod.finished_at <= book_->settled() || !extender::asks(pod, known_.account.keys())) return;

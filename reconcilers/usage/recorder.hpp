@@ -67,12 +67,12 @@ class recorder {
   quota::seconds start() const { return start_; }
   std::optional<quota::seconds> now() const { return known_.now(); }
 
-  /// What comes until `end_gap` happened after `since`, and nobody knows when (reflector_options::on_gap).
+  /// What comes until `end_gap` happened after `since`, and no one knows when (reflector_options::on_gap).
   void begin_gap(controller::milliseconds since);
   void end_gap() { gap_.reset(); }
   /// Takes in what changed without an event: pods whose node came later, cards that were held back.
   void look();
-  /// Who pays for a namespace: its label that the policy names. Empty: nobody is named.
+  /// Who pays for a namespace: its label that the policy names. Empty: no one is named.
   std::string organization(std::string_view name_space) const;
   /// A pod that held something has ended since this was asked last.
   bool take_ended() { return std::exchange(ended_, false); }

@@ -55,7 +55,7 @@ TEST(usage, a_stretch_that_is_settled_is_not_settled_again) {
   EXPECT_EQ(sum(book.settle(1061).namespaces.at("team")).core_seconds, 10);
 }
 
-TEST(usage, a_gap_before_the_start_is_nobodys_but_for_pods_that_are_still_there) {
+TEST(usage, a_gap_before_the_start_is_unattributed_but_for_pods_that_are_still_there) {
   usage_book book(2000);
   book.put_card("a", t4(), 2000);
   book.hold("old", share("team", "a", 40, 1000), 1500, 2000);   // since before the last checkpoint
@@ -136,7 +136,7 @@ long number_from(const char* name, long fallback) {
   return text == nullptr || *text == '\0' ? fallback : std::strtol(text, nullptr, 10);
 }
 
-/// The same world, a second at a time. What it is told is what really happened, and what an operator can have seen of
+/// The same world, a second at a time. What it gets is what really happened, and what an operator can have seen of
 /// it.
 class second_by_second {
  public:
@@ -220,113 +220,138 @@ void add(usage_book::sums& total, const usage_book::sums& more) {
 }
 
 /// One operator after another: each begins with what is there, takes up where the last checkpoint was, and is killed.
-void run_schedule(unsigned long seed) {
-  SCOPED_TRACE("QM_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
-  const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
-  const int card_count = 1 + below(4);
-  const auto card_name = [](int index) { return "card" + std::to_string(index); };
-  std::map<std::string, usage_card> cards;  // that are there
+class schedule {
+ public:
+  explicit schedule(unsigned long seed) : random_(seed), card_count_(1 + below(4)) {
+    for (int i = 0; i < card_count_; ++i) all_cards_[card_name(i)] = {i % 2 ? "A100" : "T4", 100, 1000 + i, true};
+    cards_ = all_cards_;
+  }
+
+  void run() {
+    for (int lives = 1 + below(4); lives > 0; --lives) live();
+    EXPECT_EQ(written_.namespaces, expected_.namespaces);
+    ASSERT_EQ(written_.models.size(), expected_.models.size());
+    for (const auto& [model, row] : expected_.models) {
+      EXPECT_EQ(written_.models.at(model), row) << model;
+      EXPECT_TRUE(row.adds_up()) << model;
+      card_time parts;
+      for (const auto& [name_space, rows] : written_.namespaces)
+        for (const auto& [key, time] : rows)
+          if (key.model == model) parts += time;
+      EXPECT_EQ(parts, written_.models.at(model).parts) << model;
+    }
+  }
+
+ private:
+  static constexpr auto open = std::numeric_limits<seconds>::max();
   struct live_pod {
     usage_holder holder;
     seconds begin;
   };
-  std::map<std::string, live_pod> pods;
-  usage_book::sums written, expected;
-  seconds now = 10'000, committed = 0;
-  int pod_number = 0;
-  std::map<std::string, usage_card> all_cards;
-  for (int i = 0; i < card_count; ++i) all_cards[card_name(i)] = {i % 2 ? "A100" : "T4", 100, 1000 + i, true};
-  cards = all_cards;
-  for (int lives = 1 + below(4); lives > 0; --lives) {
-    const auto start = now;
-    usage_book book(start);
-    second_by_second model;
-    const auto put_card = [&](const std::string& name) {
-      book.put_card(name, cards.at(name), now);
-      std::erase_if(model.phases, [&](const auto& phase) { return phase.name == name && phase.begin == now; });
-      model.phases.push_back({name, cards.at(name), true, now});
-    };
-    const auto begin_hold = [&](const std::string& pod, const live_pod& live) {
-      book.hold(pod, live.holder, live.begin, now);
-      model.holds.push_back({live.holder, pod, live.begin, std::numeric_limits<seconds>::max(), 0});
-    };
-    const auto end_hold = [&](const std::string& pod, seconds end, seconds lost_until) {
-      for (auto& held : model.holds)
-        if (held.pod == pod && held.end == std::numeric_limits<seconds>::max()) {
-          held.end = std::max(end, held.begin);
-          held.lost_until = lost_until;
-        }
-    };
-    for (const auto& [name, card] : cards) put_card(name);
-    for (const auto& [pod, live] : pods) begin_hold(pod, live);
-    if (committed == 0) committed = start;
-    book.resume(committed);
-    auto settled = committed;
-    for (int steps = below(40); steps > 0; --steps) {
-      now += below(6);
+
+  int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
+  static std::string card_name(int index) { return "card" + std::to_string(index); }
+
+  void live() {
+    start_ = now_;
+    book_.emplace(start_);
+    model_ = {};
+    for (const auto& [name, card] : cards_) put_card(name, true);
+    for (const auto& [pod, live] : pods_) begin_hold(pod, live);
+    if (committed_ == 0) committed_ = start_;
+    book_->resume(committed_);
+    settled_ = committed_;
+    bool alive = true;
+    for (int steps = below(40); steps > 0 && alive; --steps) {
+      now_ += below(6);
       const int roll = below(100);
-      if (roll < 35) {  // a pod comes; its binding was up to two seconds ago
-        live_pod live{{"team" + std::to_string(below(2)), below(3) ? "" : "org", below(2), {}}, 0};
-        live.begin = std::max(now - below(3), settled);
-        for (int parts = 1 + below(2), i = 0; i < parts && i < card_count; ++i)
-          if (cards.contains(card_name(i)))
-            live.holder.parts.push_back({card_name(i), below(2) ? "vGPU" : "pGPU", below(80), below(600)});
-        const auto pod = "pod" + std::to_string(++pod_number);
-        begin_hold(pod, live);
-        pods.emplace(pod, live);
-      } else if (roll < 60 && !pods.empty()) {  // one ends, a moment ago, or unseen
-        auto gone = std::next(pods.begin(), below(static_cast<int>(pods.size())));
-        const auto time = std::max({now - below(3), settled, gone->second.begin});
-        if (below(3) == 0) {
-          EXPECT_TRUE(book.lose(gone->first, time, now));
-          end_hold(gone->first, time, now);
-        } else {
-          EXPECT_TRUE(book.release(gone->first, time));
-          end_hold(gone->first, time, 0);
-        }
-        pods.erase(gone);
-      } else if (roll < 75) {  // a card falls sick, is well again, comes or goes
-        const auto name = card_name(below(card_count));
-        if (cards.contains(name) && below(3) == 0) {
-          book.remove_card(name, now);
-          std::erase_if(model.phases, [&](const auto& phase) { return phase.name == name && phase.begin == now; });
-          model.phases.push_back({name, cards.at(name), false, now});
-          cards.erase(name);
-        } else if (cards.contains(name)) {
-          cards[name].healthy = !cards[name].healthy;
-          put_card(name);
-        } else {
-          cards[name] = all_cards.at(name);
-          put_card(name);
-        }
-      } else {  // a checkpoint
-        const auto sums = book.settle(now);
-        for (const auto& [model_name, row] : sums.models) EXPECT_TRUE(row.adds_up()) << model_name;
-        settled = std::max(settled, now);
-        if (below(4)) {  // it was written, too
-          add(written, sums);
-          add(expected, model.sums(committed, settled, start));
-          committed = settled;
-        } else {
-          break;  // killed in the middle of it: nobody counts it
-        }
-      }
+      if (roll < 35)
+        come();
+      else if (roll < 60 && !pods_.empty())
+        leave();
+      else if (roll < 75)
+        change_card();
+      else
+        alive = checkpoint();
     }
-    now += below(50);  // the operator is gone, and pods go meanwhile without a trace
-    while (!pods.empty() && below(3) == 0) pods.erase(pods.begin());
+    now_ += below(50);  // the operator is gone, and pods go meanwhile without a trace
+    while (!pods_.empty() && below(3) == 0) pods_.erase(pods_.begin());
   }
-  EXPECT_EQ(written.namespaces, expected.namespaces);
-  ASSERT_EQ(written.models.size(), expected.models.size());
-  for (const auto& [model, row] : expected.models) {
-    EXPECT_EQ(written.models.at(model), row) << model;
-    EXPECT_TRUE(row.adds_up()) << model;
-    card_time parts;
-    for (const auto& [name_space, rows] : written.namespaces)
-      for (const auto& [key, time] : rows)
-        if (key.model == model) parts += time;
-    EXPECT_EQ(parts, written.models.at(model).parts) << model;
+  void put_card(const std::string& name, bool there) {
+    if (there)
+      book_->put_card(name, cards_.at(name), now_);
+    else
+      book_->remove_card(name, now_);
+    std::erase_if(model_.phases, [&](const auto& phase) { return phase.name == name && phase.begin == now_; });
+    model_.phases.push_back({name, cards_.at(name), there, now_});
   }
+  void begin_hold(const std::string& pod, const live_pod& live) {
+    book_->hold(pod, live.holder, live.begin, now_);
+    model_.holds.push_back({live.holder, pod, live.begin, open, 0});
+  }
+  /// A pod comes; its binding was up to two seconds ago.
+  void come() {
+    live_pod live{{"team" + std::to_string(below(2)), below(3) ? "" : "org", below(2), {}}, 0};
+    live.begin = std::max(now_ - below(3), settled_);
+    for (int parts = 1 + below(2), i = 0; i < parts && i < card_count_; ++i)
+      if (cards_.contains(card_name(i)))
+        live.holder.parts.push_back({card_name(i), below(2) ? "vGPU" : "pGPU", below(80), below(600)});
+    const auto pod = "pod" + std::to_string(++pod_number_);
+    begin_hold(pod, live);
+    pods_.emplace(pod, live);
+  }
+  /// One ends, a moment ago, or unseen.
+  void leave() {
+    const auto gone = std::next(pods_.begin(), below(static_cast<int>(pods_.size())));
+    const auto time = std::max({now_ - below(3), settled_, gone->second.begin});
+    const bool is_lost = below(3) == 0;
+    EXPECT_TRUE(is_lost ? book_->lose(gone->first, time, now_) : book_->release(gone->first, time));
+    for (auto& held : model_.holds)
+      if (held.pod == gone->first && held.end == open) {
+        held.end = std::max(time, held.begin);
+        held.lost_until = is_lost ? now_ : 0;
+      }
+    pods_.erase(gone);
+  }
+  /// A card falls sick, is well again, comes or goes.
+  void change_card() {
+    const auto name = card_name(below(card_count_));
+    if (cards_.contains(name) && below(3) == 0) {
+      put_card(name, false);
+      cards_.erase(name);
+      return;
+    }
+    if (cards_.contains(name))
+      cards_[name].healthy = !cards_[name].healthy;
+    else
+      cards_[name] = all_cards_.at(name);
+    put_card(name, true);
+  }
+  /// False: killed in the middle of it, so that it does not count.
+  bool checkpoint() {
+    const auto sums = book_->settle(now_);
+    for (const auto& [model, row] : sums.models) EXPECT_TRUE(row.adds_up()) << model;
+    settled_ = std::max(settled_, now_);
+    if (below(4) == 0) return false;
+    add(written_, sums);
+    add(expected_, model_.sums(committed_, settled_, start_));
+    committed_ = settled_;
+    return true;
+  }
+
+  std::mt19937_64 random_;
+  int card_count_, pod_number_ = 0;
+  std::map<std::string, usage_card> all_cards_, cards_;  // all, and those that are there
+  std::map<std::string, live_pod> pods_;
+  usage_book::sums written_, expected_;
+  seconds now_ = 10'000, committed_ = 0, start_ = 0, settled_ = 0;
+  std::optional<usage_book> book_;
+  second_by_second model_;
+};
+
+void run_schedule(unsigned long seed) {
+  SCOPED_TRACE("QM_SEED=" + std::to_string(seed));
+  schedule(seed).run();
 }
 
 TEST(usage, random_schedules_agree_with_a_model_that_counts_every_second) {

@@ -449,16 +449,35 @@ func (s *span) killInCheckpoint(o *kit.Operator) {
 	}
 }
 
-// succeed: the leader goes, the other one takes over, and a new one follows.
+// succeed: the leader goes, the other one takes over, and a new one follows. Where the lease has to run out first, the new one is there as early
+// as the other and may get it; it knows nothing of the time before it came.
 func (s *span) succeed(goes func(*kit.Operator)) {
 	s.t.Helper()
 	leader := max(s.leads(), 0)
 	goes(s.lives[leader])
+	gone, begin := time.Now(), s.committed()
 	s.lives = slices.Delete(s.lives, leader, leader+1)
+	heir := s.lives[0]
 	if s.chance.Intn(2) == 0 {
 		s.must(s.ExpireLease(s.ctx))
+		s.must(s.awaitLeader(heir))
 	}
-	s.must(s.start().WaitReady(60 * time.Second))
+	follower := s.start()
+	s.must(follower.WaitReady(60 * time.Second))
+	ready := time.Now()
+	s.must(s.awaitLeader(heir, follower))
+	if s.lives[s.leads()] == follower {
+		s.say("%s, which came later, leads", follower.Name)
+		s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: ready.Add(2 * time.Second), Died: gone, Followed: gone})
+	}
+}
+
+// awaitLeader waits until one of these leads.
+func (s *span) awaitLeader(lives ...*kit.Operator) error {
+	return kit.Until(s.ctx, 30*time.Second, "a new leader", func() (bool, error) {
+		leader := s.leads()
+		return leader >= 0 && slices.Contains(lives, s.lives[leader]), nil
+	})
 }
 
 func (s *span) loseFollower() {

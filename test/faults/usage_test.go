@@ -87,16 +87,16 @@ func TestUsage_random(t *testing.T) {
 	go h.watchUsage(watching)
 
 	decks := map[bool]*deck{false: newDeck(alone(), seed), true: newDeck(paired(), seed+1)}
+	var failed []int
 	for number := range schedules {
 		s := &span{pairOf: p, number: number, ledger: ledger, chance: rand.New(rand.NewSource(seed + int64(number))), wallFile: wall}
 		pair := number%2 == 1
 		s.muster(pair)
-		s.run([]hurt{decks[pair].next(), decks[pair].next(), decks[pair].next()})
-		if t.Failed() {
-			t.Logf("schedule %d of seed %d", number, seed)
-			return
+		if wrong := s.run([]hurt{decks[pair].next(), decks[pair].next(), decks[pair].next()}); wrong {
+			failed = append(failed, number)
 		}
 	}
+	t.Logf("%d schedules of seed %d, of which were wrong: %v", schedules, seed, failed)
 }
 
 // movableClock is the file that moves the wall clock of the operators that start from now on; empty where no compiler is.
@@ -248,7 +248,7 @@ func (s *span) muster(pair bool) {
 }
 
 // run one schedule and judge it.
-func (s *span) run(hurts []hurt) {
+func (s *span) run(hurts []hurt) (wrong bool) {
 	s.t.Helper()
 	s.spaces = []string{podsIn, fmt.Sprintf("usage-%d-a", s.number), fmt.Sprintf("usage-%d-b", s.number)}
 	for i, space := range s.spaces[1:] {
@@ -281,17 +281,25 @@ func (s *span) run(hurts []hurt) {
 	time.Sleep(time.Second)
 	after := s.reachedBy(time.Now(), "after a schedule")
 	s.say("judged from %s to %s", time.Unix(before.Through, 0).UTC().Format(time.TimeOnly), time.Unix(after.Through, 0).UTC().Format(time.TimeOnly))
-	s.judge(before, after)
+	wrong = s.judge(before, after)
 	for _, space := range s.spaces {
 		_ = s.Client.CoreV1().Pods(space).DeleteCollection(s.ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{})
 	}
 	_ = s.deleteSpace(s.spaces[1])
-	s.t.Logf("schedule %d took %s", s.number, time.Since(began).Round(time.Second))
-	if s.t.Failed() {
+	s.t.Logf("schedule %d took %s: %s", s.number, time.Since(began).Round(time.Second), strings.Join(names(hurts), ", "))
+	if wrong {
 		for _, line := range s.log {
 			s.t.Log(line)
 		}
 	}
+	return
+}
+
+func names(hurts []hurt) (out []string) {
+	for _, h := range hurts {
+		out = append(out, h.name)
+	}
+	return
 }
 
 func (s *span) deleteSpace(name string) error {
@@ -593,7 +601,7 @@ func (s *span) moveClock() {
 }
 
 // judge what was written between two checkpoints.
-func (s *span) judge(before, after kit.UsageReading) {
+func (s *span) judge(before, after kit.UsageReading) bool {
 	s.t.Helper()
 	s.must(s.ledger.Follow())
 	s.sameAsAPI()
@@ -611,6 +619,7 @@ func (s *span) judge(before, after kit.UsageReading) {
 	if total < 15 {
 		s.t.Errorf("only %d pods held cards: this proved nothing", total)
 	}
+	return len(wrong) > 0
 }
 
 // sameAsAPI: the log has told of every pod that is there, and of the end of every other.

@@ -14,7 +14,7 @@ type BlindKind string
 const (
 	Unwatched BlindKind = "no operator ran"     // all that no surviving pod held is unattributed
 	Broken    BlindKind = "the watch was cut"   // pods that vanished meanwhile are unattributed
-	Late      BlindKind = "everything was late" // deletions are seen when it goes on
+	Late      BlindKind = "everything was late" // ends are seen when it goes on, and nobody can know that there are some
 )
 
 // Blindness is a time in which the operator saw nothing, or saw it late.
@@ -93,6 +93,9 @@ func (s *Stay) doubt(begin, end int64, blind []Blindness) (more, less, lost int6
 		more += max(0, s.Reported.Unix()-s.Until)
 	}
 	for _, b := range blind {
+		if b.Kind == Late && !s.Removed && !s.Reported.Before(b.Begin) && !s.Reported.After(b.End) {
+			more += max(0, b.End.Unix()-s.Reported.Unix()) // what came late may be behind a checkpoint
+		}
 		seen := s.Gone.IsZero() || s.Gone.Before(b.Begin) || s.Gone.After(b.End) || (!s.Removed && s.Reported.Before(b.Begin))
 		switch {
 		case seen:

@@ -632,10 +632,8 @@ func (s *span) sameAsAPI() {
 		there[p.UID] = true
 	}
 	s.must(s.ledger.Follow()) // what has ended meanwhile
-	for uid, stay := range s.ledger.Living() {
-		if !there[uid] {
-			s.t.Errorf("the audit log does not tell of the end of pod %s", stay.Name())
-		}
+	for _, name := range s.ledger.Resolve(there) {
+		s.t.Errorf("the audit log does not tell of the end of pod %s", name)
 	}
 }
 

@@ -85,6 +85,7 @@ type Stay struct {
 	Reported time.Time // when the API had its end
 	Removed  bool      // it ended because it was deleted: nothing is left that would say when
 	Gone     time.Time // when it was deleted, also after it had finished
+	doubtful time.Time // a deletion began, and the server gave up waiting for its own store: it may have happened
 }
 
 // Name with its namespace.
@@ -158,6 +159,7 @@ type bodyEvent struct {
 	RequestObject  json.RawMessage
 	ResponseObject json.RawMessage
 	StageTimestamp time.Time
+	Received       time.Time `json:"requestReceivedTimestamp"`
 }
 
 // object of an answer, where it is of that kind.
@@ -179,6 +181,9 @@ func (l *AuditLedger) see(line []byte) error {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return fmt.Errorf("the audit log has a line that is no event: %w: %.200s", err, line)
 	}
+	if s := l.named(&e); s != nil && e.Verb == "delete" && e.ObjectRef.Resource == "pods" && e.ResponseStatus.Code/100 == 5 && s.doubtful.IsZero() {
+		s.doubtful = e.Received
+	}
 	if e.Stage != "ResponseComplete" || e.ResponseStatus.Code/100 != 2 || e.ObjectRef.APIGroup != "" || e.dry() {
 		return nil
 	}
@@ -199,8 +204,29 @@ func (l *AuditLedger) see(line []byte) error {
 	return nil
 }
 
+// named is the pod that has that name now.
+func (l *AuditLedger) named(e *bodyEvent) *Stay {
+	return l.pods[l.names[e.ObjectRef.Namespace+"/"+e.ObjectRef.Name]]
+}
+
+// Resolve deletions of which the log does not say whether they happened, from the pods that are there. Returns the names of those whose end
+// the log does not tell at all.
+func (l *AuditLedger) Resolve(there map[types.UID]bool) (untold []string) {
+	for uid, s := range l.pods {
+		switch {
+		case !s.Gone.IsZero() || there[uid]:
+		case s.doubtful.IsZero():
+			untold = append(untold, s.Name())
+		default:
+			s.remove(s.doubtful)
+		}
+	}
+	slices.Sort(untold)
+	return
+}
+
 func (l *AuditLedger) pod(e *bodyEvent) {
-	named := l.pods[l.names[e.ObjectRef.Namespace+"/"+e.ObjectRef.Name]]
+	named := l.named(e)
 	var pod corev1.Pod
 	if e.object("Pod", &pod) {
 		named = l.absorb(&pod, e.StageTimestamp)
@@ -353,16 +379,5 @@ func (l *AuditLedger) Held(begin, end int64) map[UsageKey]CardTime {
 		}
 	}
 	maps.DeleteFunc(out, func(_ UsageKey, time CardTime) bool { return time == CardTime{} })
-	return out
-}
-
-// Living are the pods that should still be in the API, by UID: a check of the log against a list.
-func (l *AuditLedger) Living() map[types.UID]*Stay {
-	out := map[types.UID]*Stay{}
-	for uid, s := range l.pods {
-		if s.Gone.IsZero() {
-			out[uid] = s
-		}
-	}
 	return out
 }

@@ -5,8 +5,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What was done while testdata/audit.log was recorded, with seconds of 2026-11-25 16:00 UTC:
@@ -62,8 +65,28 @@ func TestAuditLedgerReadsWhoHeldWhat(t *testing.T) {
 			}
 		}
 	}
-	if living := l.Living(); len(living) != 2 {
-		t.Errorf("%d pods are left, want again and stays", len(living))
+	if untold := l.Resolve(nil); !slices.Equal(untold, []string{"team-b/again", "team-b/stays"}) {
+		t.Errorf("the log does not tell of the end of %v, want again and stays", untold)
+	}
+}
+
+func TestAuditLedgerKnowsThatAFailedDeletionMayHaveHappened(t *testing.T) {
+	whole, err := os.ReadFile("testdata/audit.log")
+	Must(t, err)
+	file := filepath.Join(t.TempDir(), "audit.log")
+	Must(t, os.WriteFile(file, append(whole, []byte(`{"stage":"ResponseComplete","requestURI":"/api/v1/namespaces/team-b/pods/stays","verb":"delete","objectRef":`+
+		`{"resource":"pods","namespace":"team-b","name":"stays"},"responseStatus":{"code":504},"responseObject":{"kind":"Status"},`+
+		`"requestReceivedTimestamp":"2026-11-25T16:34:58.5Z","stageTimestamp":"2026-11-25T16:35:03.5Z"}`+"\n")...), 0o600))
+	l := readRecorded(t, file)
+	there := map[types.UID]bool{}
+	for _, s := range l.Stays() {
+		there[s.Pod.UID] = true
+	}
+	if l.Resolve(there); l.Stays()[9].Until != 0 {
+		t.Errorf("a pod that is there held its part until %d", l.Stays()[9].Until)
+	}
+	if untold := l.Resolve(nil); !slices.Equal(untold, []string{"team-b/again"}) || l.Stays()[9].Until != clock(34, 58) {
+		t.Errorf("untold: %v; %s held its part until %d", untold, l.Stays()[9].Name(), l.Stays()[9].Until-recordedDay)
 	}
 }
 

@@ -63,7 +63,7 @@ class keeper {
   kube::task<void> write();
   kube::task<void> apply(const api::accelerator_usage& usage);
   kube::task<void> settle_up_to(quota::seconds time);
-  kube::task<void> load(const std::string& month, quota::seconds committed);
+  kube::task<void> load(std::string month, quota::seconds& committed);
 
   kube::client& api_;
   recorder& recorder_;

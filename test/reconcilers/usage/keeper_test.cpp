@@ -269,7 +269,7 @@ TEST_F(usage_keeper, a_kill_in_the_first_checkpoint_of_a_month) {
   EXPECT_FALSE(around.has("2026-12.lab")) << "a checkpoint that never was";
   around.now += 40;
   ASSERT_TRUE(second.checkpoint());
-  const auto& row = around.object("2026-12").models.begin()->second;
+  const auto row = around.object("2026-12").models.begin()->second;
   EXPECT_EQ(row.unattributed.core_seconds, 100 * 60) << "from the end of November to the start of the second";
   EXPECT_EQ(row.idle.core_seconds, 100 * 40);
   expect_sound(around);

@@ -20,12 +20,19 @@ std::string text_of(quota::seconds time) {
   return controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(time)));
 }
 
+/// More than a month of 400,000 cards of 32 GiB, or of four million cards' cores, is nobody's measurement. Within these
+/// bounds sums and prices of edited objects do not overflow either.
+constexpr std::int64_t max_core_seconds = std::int64_t{1} << 50, max_memory_mib_seconds = std::int64_t{1} << 55;
+
+void read_amount(std::string_view name, json::value field, quota::card_time& time) {
+  const auto bounded = [&](std::int64_t limit) { return std::clamp(json::number_or(field, 0), -limit, limit); };
+  if (name == "coreSeconds") time.core_seconds = bounded(max_core_seconds);
+  if (name == "memoryMiBSeconds") time.memory_mib_seconds = bounded(max_memory_mib_seconds);
+}
+
 quota::card_time read_time(json::value object) {
   quota::card_time out;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "coreSeconds") out.core_seconds = json::number_or(field, 0);
-    if (key == "memoryMiBSeconds") out.memory_mib_seconds = json::number_or(field, 0);
-  });
+  json::each_member(object, [&](std::string_view name, json::value field) { read_amount(name, field, out); });
   return out;
 }
 
@@ -37,8 +44,7 @@ void read_row(json::value object, quota::usage_rows& rows) {
     if (name == "mode") key.mode = json::text_or(field);
     if (name == "organization") key.organization = json::text_or(field);
     if (name == "priority") key.priority = static_cast<std::int32_t>(json::number_or(field, 0));
-    if (name == "coreSeconds") time.core_seconds = json::number_or(field, 0);
-    if (name == "memoryMiBSeconds") time.memory_mib_seconds = json::number_or(field, 0);
+    read_amount(name, field, time);
   });
   rows[std::move(key)] += time;
 }

@@ -12,6 +12,7 @@
 #include "cli/controller/config_file.hpp"
 #include "cli/verbs.hpp"
 #include "controller/log.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -139,7 +140,7 @@ int run_program(const std::string& called, std::vector<std::string> words) {
   if (!runs_for_long(words)) silence_log();
   const auto named = path_of(app, words);
   const auto refuse = [&](const std::string& reason) {
-    std::cerr << "quartermaster: " << reason << " (see " << named.path << " --help)\n";
+    std::cerr << "quartermaster: " << text::shown(reason, 1000) << " (see " << named.path << " --help)\n";
     return 2;
   };
   if (!named.problem.empty()) return refuse(named.problem);

@@ -64,6 +64,12 @@ boost::asio::awaitable<bool> manager::wait_until(std::function<bool()> callback,
 }
 
 /// Runs one step of the stop, but not longer than it may take.
+bool manager::watching(std::string_view cache) const {
+  const auto match =
+      std::ranges::find(caches_, cache, [](const auto& entry) -> const std::string& { return entry->name; });
+  return match != caches_.end() && (*match)->state.trouble.empty();
+}
+
 boost::asio::awaitable<void> manager::bounded(std::string name, kube::task<void> task, milliseconds at_most) {
   const auto step = loop_.spawn("stop_" + name, std::move(task));
   const bool ended = co_await wait_until([&step] { return !step.running(); }, at_most, 10ms);
@@ -127,7 +133,7 @@ boost::asio::awaitable<void> manager::shut_down() {
   // 4. The lease goes back only when none of our parts writes any more: the next leader may start the moment it is
   // free. A write that was cut off may still arrive.
   if (leading_) {
-    for (const auto& call : before_release_) co_await bounded("before_release", call(), 1s);
+    for (const auto& call : before_release_) co_await bounded("before_release", call(), 3s);
   }
   electing_.cancel();
   if (idle && leadership_.release) co_await bounded("release", leadership_.release(), 2s);

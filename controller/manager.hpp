@@ -63,6 +63,8 @@ class manager {
   /// Begins the stop; safe to call more than once.
   void stop();
   bool leading() const { return leading_; }
+  /// The last request of this cache did not fail. False where there is none of this name.
+  bool watching(std::string_view cache) const;
 
  private:
   struct cache {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kube/curl_transfer.hpp"
+#include "kube/server_address.hpp"
 
 namespace kube {
 
@@ -69,9 +70,9 @@ diagnosis connect_diagnosis(const cluster_config& config, long os_errno, std::st
   if (!config.proxy_url.empty())
     return {errc::connect,
             "connect to proxy " + config.proxy_url + ": " + reason + "; proxy-url comes from " + config.source};
-  const auto address = config.server.substr(8);
+  const std::string address(address_of(config.server));
   auto text = "connect " + address + ": " + reason;
-  if (os_errno == ECONNREFUSED) text += ": is the API server up?";
+  if (os_errno == ECONNREFUSED) text += config.takes_http ? ": is it up?" : ": is the API server up?";
   text += "; the address comes from " + config.source;
   // A proxy of the environment shows only in libcurl's own words.
   if (::getenv("HTTPS_PROXY") || ::getenv("https_proxy")) text += " (" + std::string(detail) + ")";
@@ -80,7 +81,7 @@ diagnosis connect_diagnosis(const cluster_config& config, long os_errno, std::st
 
 diagnosis diagnose(const cluster_config& config, CURLcode code, long os_errno, std::string_view detail,
                    std::chrono::milliseconds limit) {
-  const auto address = config.server.substr(8);
+  const std::string address(address_of(config.server));
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
       return {errc::connect, "the host of " + address + " is not known to DNS: check server in " + config.source};

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "kube/authorities.hpp"
+#include "kube/server_address.hpp"
 
 namespace kube {
 
@@ -47,7 +48,7 @@ std::string warning_text(std::string_view value) {
 
 /// Host and port of "https://host:port/path"; the port is 443 when it is not there.
 std::pair<std::string, std::string> host_port(const std::string& server) {
-  auto authority = std::string_view(server).substr(8);
+  auto authority = address_of(server);
   authority = authority.substr(0, authority.find('/'));
   const auto colon = authority.rfind(':');
   if (colon == std::string_view::npos || authority.ends_with(']')) return {std::string(authority), "443"};

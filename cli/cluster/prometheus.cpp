@@ -1,13 +1,16 @@
 #include "cli/cluster/prometheus.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <nlohmann/json.hpp>
 
 #include "kube/curl_transport.hpp"
 #include "kube/percent.hpp"
+#include "kube/server_address.hpp"
 #include "kube/status.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 
@@ -21,7 +24,12 @@ void add_prometheus_options(CLI::App& verb, prometheus_options& options, const s
 std::string problem_of(const prometheus_options& options) {
   const bool is_http = options.url.starts_with("http://");
   if (!options.url.empty() && !is_http && !options.url.starts_with("https://"))
-    return "--prometheus-url " + options.url + ": it begins with http:// or https://";
+    return "--prometheus-url " + text::shown(options.url, 300) + ": it begins with http:// or https://";
+  const auto address = kube::address_of(options.url);
+  const bool has_host = !address.empty() && address.front() != '/' && address.front() != ':';
+  const bool is_plain = std::ranges::all_of(address, [](unsigned char c) { return c > ' ' && c != 0x7f; });
+  if (!options.url.empty() && !(has_host && is_plain))
+    return "--prometheus-url " + text::shown(options.url, 300) + ": there is no host such as http://prometheus:9090";
   if (is_http && !options.token_file.empty()) return "--prometheus-token-file: a token is sent over https:// only";
   return {};
 }

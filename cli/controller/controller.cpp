@@ -500,7 +500,8 @@ class operator_program {
   // Who holds what, and since when.
   reconcilers::extender::account account_{stores_of_account(), metrics_};
   reconcilers::usage::recorder recorder_{{pods_, nodes_, accelerator_nodes_, name_spaces_, policies_, account_,
-                                          [this] { return clock_.now(controller::boot_now()); }}};
+                                          [this] { return clock_.now(controller::boot_now()); },
+                                          [this] { return manager_.watching("pods"); }}};
 
   // What we do about it.
   controller::runner_metrics running_{metrics_};

@@ -1,6 +1,7 @@
 #include "cli/explain/placements.hpp"
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -60,6 +61,8 @@ kube::result<void> gather(const cluster_options& options, const std::string& sna
   };
   std::ifstream file(snapshot, std::ios::binary);
   if (!file) return wrong(std::strerror(errno));
+  std::error_code unknown;
+  if (std::filesystem::is_directory(snapshot, unknown)) return wrong("it is a folder");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (const auto read = read_snapshot(text, placements); !read) return wrong(read.error());
   return {};

@@ -30,7 +30,10 @@ cost cost_of(std::int64_t card_hour, const quota::card_time& time, std::int64_t 
 
 std::int64_t card_memory_mib(const quota::card_time& capacity) {
   if (capacity.core_seconds <= 0) return 0;
-  return quotient(std::max<std::int64_t>(capacity.memory_mib_seconds, 0) * cores_per_card, capacity.core_seconds);
+  constexpr std::int64_t largest = std::int64_t{1} << 30;  // 1 PiB
+  const auto mib =
+      quotient(std::max<std::int64_t>(capacity.memory_mib_seconds, 0) * cores_per_card, capacity.core_seconds);
+  return std::min(mib, largest);
 }
 
 std::string decimal(std::int64_t amount, int decimals) {

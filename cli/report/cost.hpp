@@ -2,21 +2,25 @@
 // Money and amounts of time as people read them. Integers all the way: a bill that is added up by hand must come out
 // the same.
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "quota/usage.hpp"
 
 namespace cli {
 
-/// An amount of money, rounded half up from the exact quotient in two ways. They are not rounded one from the other.
+/// An amount of money, not negative, rounded half up from the exact quotient in two ways. They are not rounded one from
+/// the other.
 struct cost {
   std::int64_t millionths = 0;
   std::int64_t hundredths = 0;
 
   cost& operator+=(const cost& more) {
-    millionths += more.millionths;
-    hundredths += more.hundredths;
+    constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+    millionths += std::min(more.millionths, largest - millionths);
+    hundredths += std::min(more.hundredths, largest - hundredths);
     return *this;
   }
   friend bool operator==(const cost&, const cost&) = default;

@@ -21,16 +21,24 @@ kube::list_options labelled(std::string_view label, std::string_view value) {
   return out;
 }
 
-/// Objects that cannot be read are someone else's: the operator writes them whole.
+bool is_named_by_us(const api::accelerator_usage& usage) {
+  return usage.key.name == api::usage_name(usage.month, usage.name_space);
+}
+
+/// Objects that cannot be read, and copies under another name, are someone else's: the operator writes its own whole.
 std::vector<api::accelerator_usage> read(const std::vector<nlohmann::json>& objects) {
   std::vector<api::accelerator_usage> out;
   for (const auto& object : objects) {
     auto usage = api::accelerator_usage::decode(object.dump());
-    if (usage && api::bounds_of(usage->month))
+    if (usage && api::bounds_of(usage->month) && is_named_by_us(*usage)) {
       out.push_back(std::move(*usage));
-    else
-      log::error("an AcceleratorUsage cannot be read and is left alone",
-                 {{"error", usage ? "its month is no month" : usage.error().message}});
+      continue;
+    }
+    const std::string reason = !usage                         ? usage.error().message
+                               : api::bounds_of(usage->month) ? "its name is not that of its month and namespace"
+                                                              : "its month is no month";
+    log::error("an AcceleratorUsage is not the operator's and is left alone",
+               {{"object", usage ? usage->key.name : std::string()}, {"error", reason}});
   }
   return out;
 }
@@ -65,9 +73,12 @@ kube::task<void> keeper::watch(const controller::store<api::accelerator_usage>& 
   for (;;) {
     if (!recorder_.begun()) recorder_.begin();
     if (recorder_.begun() && !leads_) {
+      // What lies in the future was written by no one who counts, and what is settled here cannot be taken back.
+      const auto now = recorder_.now().value_or(0);
       quota::seconds until = 0;
       for (const auto& usage : usages.all())
-        if (usage.name_space.empty()) until = std::max(until, usage.until);
+        if (usage.name_space.empty() && is_named_by_us(usage) && usage.until <= now)
+          until = std::max(until, usage.until);
       recorder_.book().resume(until);
     }
     if (recorder_.begun() && recorder_.take_renamed()) recorder_.look();
@@ -79,46 +90,65 @@ kube::task<void> keeper::watch(const controller::store<api::accelerator_usage>& 
 kube::task<void> keeper::resume() {
   auto clusters = co_await api_.list(api::accelerator_usage::of(), labelled(cluster_label, ""));
   if (!clusters) co_return std::unexpected(clusters.error());
-  const auto all = read(*clusters);
+  auto all = read(*clusters);
+  std::erase_if(all, [](const api::accelerator_usage& usage) { return !usage.name_space.empty(); });
   const auto last = std::ranges::max_element(all, {}, &api::accelerator_usage::until);
-  if (last == all.end()) {
-    log::info("the time of cards is counted from now on");
-    // What a first checkpoint may have left that was not finished.
-    auto done = co_await load(api::month_of(recorder_.start()), 0);
+  const bool is_first = last == all.end();
+  quota::seconds committed = is_first ? 0 : last->until;
+  if (const auto now = recorder_.now(); now && committed > *now + 60)
+    log::warn(
+        "the last checkpoint of the time of cards lies in the future: nothing is counted until then. If someone has "
+        "edited usage.through, set it back and restart this replica",
+        {{"object", last->key.name}});
+  // A month that was begun and not committed has objects of namespaces only.
+  auto month = api::month_of(is_first ? recorder_.start() : committed);
+  auto done = co_await load(month, committed);
+  if (!done) co_return done;
+  if (!is_first && month != last->month && committed == last->until) {
+    month = last->month;
+    done = co_await load(month, committed);
     if (!done) co_return done;
+  }
+  if (committed == 0) {
+    log::info("the time of cards is counted from now on");
     recorder_.book().resume(recorder_.start());
     committed_ = recorder_.book().settled();
     begin_month(committed_);
     co_return kube::result<void>();
   }
-  if (const auto now = recorder_.now(); now && last->until > *now + 60)
-    log::warn("the last checkpoint of the time of cards lies in the future: nothing is counted until then",
-              {{"object", last->key.name}});
-  namespaces_.clear();
-  // A month that was begun and not committed has objects of namespaces only.
-  if (const auto next = api::month_of(last->until); next != last->month) {
-    auto done = co_await load(next, last->until);
-    if (!done) co_return done;
-    namespaces_.clear();
-  }
-  auto done = co_await load(last->month, last->until);
-  if (!done) co_return done;
-  month_ = last->month;
-  since_ = last->since;
-  models_ = last->models;
-  committed_ = last->until;
+  month_ = month;
+  const bool has_models = !is_first && month == last->month;
+  since_ = has_models ? last->since : committed;
+  models_ = has_models ? last->models : quota::model_rows();
+  committed_ = committed;
   recorder_.book().resume(committed_);
   co_return kube::result<void>();
 }
 
-/// The namespaces of a month, as they were at the last whole checkpoint.
-kube::task<void> keeper::load(const std::string& month, quota::seconds committed) {
+/// The namespaces of a month, as they were at the last whole checkpoint. What an object says was `before` was
+/// committed: where the whole cluster's object is older, or is not there, someone has edited or deleted it, and
+/// `committed` grows.
+kube::task<void> keeper::load(std::string month, quota::seconds& committed) {
+  namespaces_.clear();
   auto objects = co_await api_.list(api::accelerator_usage::of(), labelled(month_label, month));
   if (!objects) co_return std::unexpected(objects.error());
-  for (const auto& usage : read(*objects)) {
-    if (usage.name_space.empty()) continue;
+  auto usages = read(*objects);
+  std::erase_if(usages, [&](const auto& usage) { return usage.name_space.empty() || usage.month != month; });
+  quota::seconds before = 0;
+  const auto now = recorder_.now().value_or(0);
+  for (const auto& usage : usages)
+    if (usage.before_through <= now) before = std::max(before, usage.before_through);
+  if (before > committed) {
+    log::error(
+        "the AcceleratorUsage of the whole cluster is older than those of namespaces, which are kept: someone has "
+        "edited or deleted it, and the report of this month will not add up",
+        {{"object", month}});
+    committed = before;
+  }
+  for (const auto& usage : usages) {
     const auto* rows = usage.rows_at(committed);
     if (!rows) {
+      if (usage.before_through > 0) continue;
       kube::preconditions same;
       same.uid = usage.id.to_string();
       auto gone = co_await api_.remove(api::accelerator_usage::of(), usage.key, same);
@@ -216,26 +246,26 @@ kube::task<void> keeper::settle_up_to(quota::seconds time) {
   }
 }
 
-kube::task<void> keeper::checkpoint() {
-  const auto now = recorder_.now();
-  if (!now || busy_) co_return kube::result<void>();
+kube::task<void> keeper::checkpoint(quota::seconds time) {
+  if (busy_) co_return kube::result<void>();
   const busy_mark mark(busy_);
   recorder_.take_ended();
   ended_ = false;
   recorder_.look();
-  auto done = co_await settle_up_to(*now);
+  auto done = co_await settle_up_to(time);
   if (!done) ended_ = true;
   (done ? done_ : failed_).add();
   co_return done;
 }
 
 /// A checkpoint is a write per namespace: pods that end every second make it no more often than one write a second.
-bool keeper::due(quota::seconds now) {
+bool keeper::due(quota::seconds time) {
   if (recorder_.take_ended()) ended_ = true;
-  if (!written_ && now > committed_) return true;  // from the start there is something to read
-  if (now - committed_ >= settings_.period.count() || api::month_of(now) != month_) return true;
+  if (time <= committed_ || !recorder_.watching()) return false;
+  if (!written_) return true;  // from the start there is something to read
+  if (time - committed_ >= settings_.period.count() || api::month_of(time) != month_) return true;
   const auto pause = std::max<quota::seconds>(settings_.after_end.count(), std::ssize(namespaces_));
-  return ended_ && now - committed_ >= pause;
+  return ended_ && time - committed_ >= pause;
 }
 
 kube::task<void> keeper::lead() {
@@ -248,8 +278,8 @@ kube::task<void> keeper::lead() {
     if (now && !resumed) {
       done = co_await resume();
       resumed = done.has_value();
-    } else if (now && due(*now)) {
-      done = co_await checkpoint();
+    } else if (now && due(*now - settings_.lag.count())) {
+      done = co_await checkpoint(*now - settings_.lag.count());
     }
     if (!done && done.error().code == kube::errc::cancelled) co_return done;
     if (!done && done.error().message != trouble)
@@ -262,12 +292,13 @@ kube::task<void> keeper::lead() {
 }
 
 kube::task<void> keeper::flush() {
-  for (int i = 0; i < 75 && busy_; ++i) {
+  for (int i = 0; i < 50 && busy_; ++i) {
     const bool slept = co_await controller::sleep_for(20ms);
     if (!slept) co_return kube::result<void>();
   }
-  if (!leads_ || month_.empty()) co_return kube::result<void>();
-  co_return co_await checkpoint();
+  const auto now = recorder_.now();
+  if (!leads_ || month_.empty() || !now || !recorder_.watching()) co_return kube::result<void>();
+  co_return co_await checkpoint(*now);
 }
 
 }  // namespace reconcilers::usage

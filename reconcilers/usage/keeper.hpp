@@ -27,6 +27,9 @@ class keeper {
   struct settings {
     std::chrono::seconds period{300};    ///< between two checkpoints
     std::chrono::seconds after_end{10};  ///< from the end of a pod to its checkpoint, at least
+    /// What is younger than this is not settled yet: a kubelet says a second or two later that a pod has ended, and a
+    /// connection can be silent for a while before it is found to be dead.
+    std::chrono::seconds lag{10};
     std::chrono::milliseconds tick{1000};
   };
   keeper(kube::client& api, recorder& recorder, controller::registry& metrics, settings settings);
@@ -41,8 +44,8 @@ class keeper {
   /// One more checkpoint, at a clean stop.
   kube::task<void> flush();
 
-  /// Everything up to now. The error of the first write that failed; what was not written is written next time.
-  kube::task<void> checkpoint();
+  /// Everything up to `time`. The error of the first write that failed; what was not written is written next time.
+  kube::task<void> checkpoint(quota::seconds time);
   /// Reads the last checkpoint. Before the first `checkpoint`.
   kube::task<void> resume();
 
@@ -56,14 +59,14 @@ class keeper {
 
     bool changed() const { return stale || rows != committed; }
   };
-  bool due(quota::seconds now);
+  bool due(quota::seconds time);
   void begin_month(quota::seconds time);
   void merge(const quota::usage_book::sums& sums, quota::seconds begin);
   bool changed() const { return committed_ < recorder_.book().settled(); }
   kube::task<void> write();
   kube::task<void> apply(const api::accelerator_usage& usage);
   kube::task<void> settle_up_to(quota::seconds time);
-  kube::task<void> load(const std::string& month, quota::seconds committed);
+  kube::task<void> load(std::string month, quota::seconds& committed);
 
   kube::client& api_;
   recorder& recorder_;

@@ -52,6 +52,8 @@ class recorder {
     const extender::account& account;  ///< observes the same stores, and was made before this
     /// Seconds of the API server's clock; empty: no answer of it was seen yet.
     std::function<std::optional<quota::seconds>()> now;
+    /// The watch of pods works. While it does not, nothing is settled: what has happened is not known yet.
+    std::function<bool()> watching = [] { return true; };
     std::function<controller::milliseconds()> steady = controller::boot_now;
   };
   /// The stores must outlive this; it observes them.
@@ -66,6 +68,7 @@ class recorder {
   quota::usage_book& book() { return *book_; }
   quota::seconds start() const { return start_; }
   std::optional<quota::seconds> now() const { return known_.now(); }
+  bool watching() const { return known_.watching(); }
 
   /// What comes until `end_gap` happened after `since`, and no one knows when (reflector_options::on_gap).
   void begin_gap(controller::milliseconds since);

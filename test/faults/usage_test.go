@@ -64,7 +64,7 @@ func TestUsage_random(t *testing.T) {
 	if out, _ := exec.Command(program, "controller", "--help").CombinedOutput(); !strings.Contains(string(out), checkpointFlag) {
 		t.Skip("this program keeps no time of cards")
 	}
-	schedules, err := strconv.Atoi(kit.Env("QM_USAGE_SCHEDULES", form("3", "200")))
+	schedules, err := strconv.Atoi(kit.Env("QM_USAGE_SCHEDULES", form("1", "200")))
 	if err != nil || schedules < 1 {
 		t.Fatalf("QM_USAGE_SCHEDULES=%q is no number of schedules", os.Getenv("QM_USAGE_SCHEDULES"))
 	}

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -179,6 +180,24 @@ TEST_F(month_of_two_teams, parts_that_differ_are_said) {
 TEST_F(month_of_two_teams, a_model_whose_columns_do_not_add_up_is_said) {
   object("").models["Tesla-T4"].idle.memory_mib_seconds -= 1;
   EXPECT_THAT(report().discrepancy, HasSubstr("of Tesla-T4, parts, idle, unhealthy and unattributed are not capacity"));
+}
+
+/// Whoever may write the objects can write any number, and gets a report that says so.
+TEST_F(month_of_two_teams, numbers_that_no_one_measured_are_said) {
+  const auto most = std::numeric_limits<std::int64_t>::max();
+  auto& bogus = object("").models["bogus"];
+  bogus.capacity = {5, most};
+  bogus.parts = bogus.idle = bogus.unhealthy = {most, most};
+  bogus.beyond = {-most, -most};
+  object("team-a").rows[{"bogus", "vGPU", "", 0}] = {most, most};
+  object("team-b").rows[{"bogus", "vGPU", "", 0}] = {most, most};
+  for (auto& entry : objects) {
+    auto read = accelerator_usage::decode(entry.encode().dump());
+    ASSERT_TRUE(read);
+    entry = *read;
+  }
+  EXPECT_THAT(report().discrepancy, HasSubstr("bogus"));
+  EXPECT_THAT(printed("wide"), HasSubstr("It does not add up"));
 }
 
 TEST_F(month_of_two_teams, rows_too_many_are_one_row_and_the_totals_are_compared) {

@@ -33,6 +33,16 @@ TEST(cost, a_month_of_a_large_cluster_does_not_overflow) {
   EXPECT_GT(cost_of(999'999'999'999, {cards * 100'000 * seconds, 0}, 0).hundredths, 0);
 }
 
+/// The largest amounts that an object of anyone's hand brings (api/accelerator_usage.cpp), and the largest price.
+TEST(cost, edited_objects_do_not_overflow) {
+  const std::int64_t cores = std::int64_t{1} << 50, memory = std::int64_t{1} << 55;
+  const auto mib = card_memory_mib({1, memory});
+  auto sum = cost_of(999'999'999'999, {cores, memory}, mib);
+  for (int i = 0; i < 10; ++i) sum += sum;
+  EXPECT_GT(sum.millionths, 0);
+  EXPECT_GT(sum.hundredths, 0);
+}
+
 TEST(cost, memory_of_a_card_follows_from_the_capacity) {
   EXPECT_EQ(card_memory_mib({100 * 7200, 15360 * 7200}), 15360);
   EXPECT_EQ(card_memory_mib({100 * 7200, 0}), 0);

@@ -113,11 +113,18 @@ std::pair<int, std::string> run(std::vector<std::string> words) {
 }
 
 TEST(report_verbs, wrong_words_are_one_line) {
-  using testing::AllOf, testing::Pair, testing::EndsWith;
+  using testing::AllOf, testing::ContainsRegex, testing::Pair, testing::EndsWith;
   EXPECT_THAT(run({"report", "right-size"}),
               Pair(2, "quartermaster: right-size is measured by Prometheus: say which with --prometheus-url URL\n"));
   EXPECT_THAT(run({"report", "right-size", "--prometheus-url", "prometheus:9090"}),
               Pair(2, "quartermaster: --prometheus-url prometheus:9090: it begins with http:// or https://\n"));
+  for (const auto* url : {"http://", "https:///", "http://:9090", "http://prometheus\n:9090"})
+    EXPECT_THAT(run({"report", "right-size", "--prometheus-url", url}),
+                Pair(2, AllOf(HasSubstr(": there is no host such as "), ContainsRegex("^[^\n]+\n$"))))
+        << url;
+  EXPECT_THAT(run({"report", "capacity", "--snapshot", "test"}), Pair(1, "quartermaster: test: it is a folder\n"));
+  EXPECT_THAT(run({"report", "chargeback", "--month", "2026\n11"}),
+              Pair(2, HasSubstr("--month: 2026 11 is no month such as 2026-11 (see")));
   for (const auto* month : {"2026-13", "2026-1", "november", "2026-11-01", ""})
     EXPECT_THAT(run({"report", "chargeback", "--month", month}),
                 Pair(2, AllOf(HasSubstr("is no month such as 2026-11"), EndsWith(" --help)\n"))))
@@ -126,7 +133,8 @@ TEST(report_verbs, wrong_words_are_one_line) {
   EXPECT_THAT(run({"inspect", "nodes", "--watch", "-o", "json"}),
               Pair(2, "quartermaster: --watch prints tables: leave out -o json\n"));
   EXPECT_THAT(run({"report", "right-size", "--prometheus-url", "http://127.0.0.1:1"}),
-              Pair(1, AllOf(HasSubstr("quartermaster: Prometheus http://127.0.0.1:1: "), EndsWith("\n"))));
+              Pair(1, AllOf(HasSubstr("quartermaster: Prometheus http://127.0.0.1:1: "),
+                            HasSubstr("connect 127.0.0.1:1: connection refused: is it up?"), EndsWith("\n"))));
 }
 
 }  // namespace

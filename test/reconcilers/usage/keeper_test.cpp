@@ -2,6 +2,9 @@
 // ends.
 #include "reconcilers/usage/keeper.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
 #include "test/reconcilers/usage/rig.hpp"
 
 namespace usage_test {
@@ -218,6 +221,97 @@ TEST_F(usage_keeper, a_pod_that_came_and_went_unseen_is_counted_by_its_status) {
   EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 40 * 20);
   EXPECT_EQ(around.object("2026-11").models.begin()->second.unattributed.core_seconds, 100 * 40 - 40 * 20);
   expect_sound(around);
+}
+
+/// As `kubectl get -o yaml`, another name, and `kubectl apply` make it.
+TEST_F(usage_keeper, a_copy_under_another_name_is_left_alone) {
+  const auto pod = bound("p", 30, around.now);
+  {
+    replica first(around, {pod}, nodes);
+    ASSERT_TRUE(first.resume());
+    around.now += 60;
+    ASSERT_TRUE(first.checkpoint());
+  }
+  for (const std::string name : {"2026-11.lab", "2026-11"}) {
+    auto copy = around.server.objects.at(std::string(collection) + "/" + name);
+    copy["metadata"]["name"] = "zz-" + name;
+    copy["usage"]["through"] = name == "2026-11" ? "2026-11-30T00:00:00Z" : "2026-11-01T00:00:01Z";
+    copy["usage"]["rows"] = json::array();
+    around.server.objects[std::string(collection) + "/zz-" + name] = copy;
+  }
+  const auto copies = around.server.objects;
+  replica second(around, {pod}, nodes);
+  ASSERT_TRUE(second.resume());
+  around.now += 60;
+  ASSERT_TRUE(second.checkpoint());
+  EXPECT_EQ(around.object("2026-11").until, around.now);
+  EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 30 * 120);
+  for (const std::string name : {"/zz-2026-11.lab", "/zz-2026-11"})
+    EXPECT_EQ(around.server.objects[std::string(collection) + name], copies.at(std::string(collection) + name));
+}
+
+TEST_F(usage_keeper, an_object_of_the_cluster_that_is_deleted_or_set_back_takes_no_bill_with_it) {
+  for (const bool deleted : {true, false}) {
+    around.server.objects.clear();
+    const auto pod = bound("p", 30, around.now);
+    const auto begin = around.now;
+    {
+      replica first(around, {pod}, nodes);
+      ASSERT_TRUE(first.resume());
+      for (int i = 0; i < 5; ++i) {
+        around.now += 60;
+        ASSERT_TRUE(first.checkpoint());
+      }
+    }
+    const auto path = std::string(collection) + "/2026-11";
+    if (deleted)
+      around.server.objects.erase(path);
+    else
+      around.server.objects[path]["usage"]["through"] = "2026-11-01T00:00:01Z";
+    replica second(around, {pod}, nodes);
+    ASSERT_TRUE(second.resume());
+    around.now += 60;
+    ASSERT_TRUE(second.checkpoint());
+    EXPECT_EQ(around.object("2026-11").until, around.now);
+    EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 30 * 360) << deleted;
+    EXPECT_EQ(around.object("2026-11.lab").since, begin);
+  }
+}
+
+TEST_F(usage_keeper, the_object_of_a_month_that_just_began_may_be_deleted) {
+  around.now = december - 60;
+  const auto pod = bound("p", 30, around.now);
+  {
+    replica first(around, {pod}, nodes);
+    ASSERT_TRUE(first.resume());
+    for (int i = 0; i < 5; ++i) {
+      around.now += 60;
+      ASSERT_TRUE(first.checkpoint());
+    }
+  }
+  around.server.objects.erase(std::string(collection) + "/2026-12");
+  replica second(around, {pod}, nodes);
+  ASSERT_TRUE(second.resume());
+  around.now += 60;
+  ASSERT_TRUE(second.checkpoint());
+  EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 30 * 60);
+  EXPECT_EQ(sum(around.object("2026-12.lab").rows).core_seconds, 30 * 300);
+}
+
+/// What a replica takes for settled it never counts again.
+TEST_F(usage_keeper, a_replica_that_waits_does_not_believe_the_future) {
+  replica waiting(around, {bound("p", 30, around.now)}, nodes);
+  controller::store<api::accelerator_usage> usages;
+  api::accelerator_usage usage;
+  usage.month = "2026-11";
+  usage.key.name = "2026-11";
+  usage.until = around.now + 86400;
+  usage.id = kube::uid::parse("usage");
+  usages.put(usage);
+  boost::asio::io_context loop;
+  boost::asio::co_spawn(loop, waiting.usage.watch(usages), boost::asio::detached);
+  loop.run_for(std::chrono::milliseconds(100));
+  EXPECT_LE(waiting.book.book().settled(), around.now);
 }
 
 TEST_F(usage_keeper, cards_that_an_agent_names_keep_their_pods) {

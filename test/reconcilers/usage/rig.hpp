@@ -71,8 +71,9 @@ struct replica {
   reconcilers::extender::account account{
       {known.pods, known.nodes, known.policies, known.rules, known.quotas, known.old_quotas, known.cards}, metrics};
   controller::milliseconds steady{0};
+  bool watching = true;
   recorder book{{known.pods, known.nodes, known.cards, name_spaces, known.policies, account,
-                 [this] { return std::optional(around.now); }, [this] { return steady; }}};
+                 [this] { return std::optional(around.now); }, [this] { return watching; }, [this] { return steady; }}};
   kube::client client{around.server.transport};
   keeper usage{client, book, metrics, {}};
 
@@ -87,7 +88,7 @@ struct replica {
     return kube_test::run(loop, std::move(task)).has_value();
   }
   bool resume() { return run(usage.resume()); }
-  bool checkpoint() { return run(usage.checkpoint()); }
+  bool checkpoint() { return run(usage.checkpoint(around.now)); }
 };
 
 inline kube::node ready(kube::node node) {

@@ -178,7 +178,9 @@ void keeper::merge(const quota::usage_book::sums& sums, quota::seconds begin) {
     if (account.since == 0) account.since = begin;
     for (const auto& [key, time] : rows) quota::add(account.rows, key, time);
   }
-  for (const auto& [model, row] : sums.models) models_[model] += row;
+  // The schema allows as many models as rows.
+  for (const auto& [model, row] : sums.models)
+    models_[models_.contains(model) || models_.size() + 1 < quota::max_usage_rows ? model : "other"] += row;
 }
 
 kube::task<void> keeper::apply(const api::accelerator_usage& usage) {

@@ -20,7 +20,7 @@ std::string text_of(quota::seconds time) {
   return controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(time)));
 }
 
-/// More than a month of 400,000 cards of 32 GiB, or of four million cards' cores, is nobody's measurement. Within these
+/// More than a month of 400,000 cards of 32 GiB, or of four million cards' cores, is no one's measurement. Within these
 /// bounds sums and prices of edited objects do not overflow either.
 constexpr std::int64_t max_core_seconds = std::int64_t{1} << 50, max_memory_mib_seconds = std::int64_t{1} << 55;
 

@@ -182,7 +182,7 @@ TEST_F(month_of_two_teams, a_model_whose_columns_do_not_add_up_is_said) {
   EXPECT_THAT(report().discrepancy, HasSubstr("of Tesla-T4, parts, idle, unhealthy and unattributed are not capacity"));
 }
 
-/// Whoever may write the objects can write any number, and gets a report that says so.
+/// Who may write the objects can write any number, and gets a report that says so.
 TEST_F(month_of_two_teams, numbers_that_no_one_measured_are_said) {
   const auto most = std::numeric_limits<std::int64_t>::max();
   auto& bogus = object("").models["bogus"];

@@ -59,6 +59,7 @@ func (p *product) freezeTheLeader() {
 	p.schedulerMode(`{"mode": "None", "replicas": null}`)
 	p.whole()
 	time.Sleep(5 * time.Second) // the old leader has its chance
+	p.ready()                   // it has ended, and a kubelet waits before it starts again what has ended twice
 	if now, _ := p.leader(); now != successor {
 		p.t.Errorf("%s leads, not %s", now, successor)
 	}

@@ -528,6 +528,10 @@ func (s *span) unseen(kind kit.BlindKind, begin time.Time, more time.Duration) {
 	s.blind = append(s.blind, kit.Blindness{Kind: kind, Begin: begin, End: time.Now().Add(more)})
 }
 
+// again is how long after a break an end may still be unattributed: connections are there within 10 s (F4), and what a watch sends in the
+// five seconds after it was opened may be older (controller/continuity.hpp).
+const again = 16 * time.Second
+
 // cut: connections are reset, and none is accepted for a while. They are there again within 10 s (F4).
 func (s *span) cut() {
 	began := time.Now()
@@ -538,7 +542,7 @@ func (s *span) cut() {
 	for _, o := range s.lives {
 		o.Proxy.Refuse(false)
 	}
-	s.unseen(kit.Broken, began, 10*time.Second)
+	s.unseen(kit.Broken, began, again)
 }
 
 // silence: not a byte moves, and then all of it comes late.
@@ -568,7 +572,7 @@ func (s *span) restartServer() {
 		s.must(s.Cluster.Stop(component, "KILL"))
 		s.must(s.Cluster.Start(component))
 	}
-	s.unseen(kit.Broken, began, 10*time.Second)
+	s.unseen(kit.Broken, began, again)
 }
 
 func (s *span) freezeServer() {
@@ -578,7 +582,7 @@ func (s *span) freezeServer() {
 	time.Sleep(s.between(2*time.Second, 6*time.Second))
 	s.must(s.Signal("kube-apiserver", syscall.SIGCONT))
 	s.unseen(kit.Late, began, 2*time.Second)
-	s.unseen(kit.Broken, began, 10*time.Second) // whoever has given up waiting
+	s.unseen(kit.Broken, began, again) // whoever has given up waiting
 }
 
 func (s *span) freeze() {
@@ -588,7 +592,7 @@ func (s *span) freeze() {
 	time.Sleep(s.between(3*time.Second, 7*time.Second))
 	leader.Cont()
 	s.unseen(kit.Late, began, 2*time.Second)
-	s.unseen(kit.Broken, began, 10*time.Second) // the server may have closed a connection that nobody read
+	s.unseen(kit.Broken, began, again) // the server may have closed a connection that nobody read
 }
 
 // moveClock: the wall clock of all operators is another one from now on.

@@ -94,20 +94,21 @@ class usage_book {
  public:
   /// Nothing is known before `start` but what pods say themselves. Nothing is settled yet.
   explicit usage_book(seconds start) : start_(start) {}
-  /// Everything up to `through` is settled: we begin there. What is between that and `start` is a gap: of it, only what
+  /// Everything up to `until` is settled: we begin there. What is between that and `start` is a gap: of it, only what
   /// pods that are still known held is attributed.
   void resume(seconds until);
 
-  /// The card is so from `at` on. Equal to before: nothing.
+  /// The card is so from `time` on. Equal to before: nothing.
   void put_card(std::string_view name, const usage_card& card, seconds time);
-  /// The card is gone from `at` on.
+  /// The card is gone from `time` on.
   void remove_card(std::string_view name, seconds time);
 
-  /// The pod holds this, since `from`. Told again, it changes what it holds from `from` or what is settled, the later.
+  /// The pod holds this since `begin`, but not since before what is settled. Another holder for the same pod counts
+  /// from `now` on.
   void hold(std::string_view pod, const usage_holder& holder, seconds begin, seconds now);
-  /// It held it until `at`. False where it holds nothing.
+  /// It held it until `time`. False where it holds nothing.
   bool release(std::string_view pod, seconds time);
-  /// It was seen last at `sure`, and is gone at `at`: what is between is attributed to no one.
+  /// It was seen last at `sure`, and is gone at `time`: what is between is attributed to no one.
   bool lose(std::string_view pod, seconds sure, seconds time);
   bool holds(std::string_view pod) const { return holdings_.contains(pod); }
 
@@ -115,7 +116,7 @@ class usage_book {
     std::map<std::string, usage_rows, std::less<>> namespaces;
     model_rows models;
   };
-  /// Everything from what was settled last to `through`, which is settled then. Cost: cards, and what changed on each.
+  /// Everything from what was settled last to `until`, which is settled then. Cost: cards, and what changed on each.
   sums settle(seconds until);
   seconds settled() const { return settled_; }
   std::size_t cards() const { return cards_.size(); }

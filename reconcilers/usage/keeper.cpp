@@ -251,23 +251,24 @@ kube::task<void> keeper::settle_up_to(quota::seconds time) {
 kube::task<void> keeper::checkpoint(quota::seconds time) {
   if (busy_) co_return kube::result<void>();
   const busy_mark mark(busy_);
-  recorder_.take_ended();
-  ended_ = false;
   recorder_.look();
   auto done = co_await settle_up_to(time);
-  if (!done) ended_ = true;
+  if (done) first_end_ = last_end_ > time ? time + 1 : 0;
   (done ? done_ : failed_).add();
   co_return done;
 }
 
 /// A checkpoint is a write per namespace: pods that end every second make it no more often than one write a second.
 bool keeper::due(quota::seconds time) {
-  if (recorder_.take_ended()) ended_ = true;
+  if (recorder_.take_ended()) {
+    last_end_ = recorder_.now().value_or(0);
+    if (first_end_ == 0) first_end_ = last_end_;
+  }
   if (time <= committed_ || !recorder_.watching()) return false;
   if (!written_) return true;  // from the start there is something to read
   if (time - committed_ >= settings_.period.count() || api::month_of(time) != month_) return true;
   const auto pause = std::max<quota::seconds>(settings_.after_end.count(), std::ssize(namespaces_));
-  return ended_ && time - committed_ >= pause;
+  return first_end_ > 0 && first_end_ <= time && time - committed_ >= pause;
 }
 
 kube::task<void> keeper::lead() {

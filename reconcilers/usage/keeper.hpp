@@ -36,8 +36,8 @@ class keeper {
   keeper(const keeper&) = delete;
   keeper& operator=(const keeper&) = delete;
 
-  /// In every replica, once its stores are synced: takes in what is there. @param committed as the cache has the
-  /// objects
+  /// In every replica, once its stores are synced: takes in what is there, and follows the checkpoints of the leader.
+  /// @param usages those of whole clusters
   kube::task<void> watch(const controller::store<api::accelerator_usage>& usages);
   /// By the leader: takes up where the last checkpoint was, then makes the next ones, until it is cancelled.
   kube::task<void> lead();
@@ -73,11 +73,11 @@ class keeper {
   settings settings_;
   bool leads_ = false;
   bool busy_ = false;
-  bool written_ = false;          ///< once at least, by this replica
-  bool ended_ = false;            ///< a pod has, since the last checkpoint
-  std::string month_;             ///< of `namespaces_` and `models_`
-  quota::seconds since_ = 0;      ///< of the whole cluster's object
-  quota::seconds committed_ = 0;  ///< `through` of the whole cluster's object
+  bool written_ = false;                         ///< once at least, by this replica
+  quota::seconds first_end_ = 0, last_end_ = 0;  ///< seen of pods, and not settled yet; 0: none
+  std::string month_;                            ///< of `namespaces_` and `models_`
+  quota::seconds since_ = 0;                     ///< of the whole cluster's object
+  quota::seconds committed_ = 0;                 ///< `through` of the whole cluster's object
   quota::model_rows models_;
   std::map<std::string, account, std::less<>> namespaces_;
   controller::gauge& settled_until_;

@@ -35,10 +35,13 @@ func begin(t *testing.T) {
 	}))
 	at.witness.saw()
 	t.Cleanup(func() {
-		if t.Failed() {
+		explain := func() {
 			for _, m := range at.controlPlaneNodes {
 				t.Logf("%s: %+v\n%s\n%s", m.node, m.row(), m.log(), tail(m.kubelet.Log("kube-scheduler"), 5))
 			}
+		}
+		if t.Failed() {
+			explain()
 		}
 		for _, m := range at.controlPlaneNodes {
 			m.fails.Store(false)
@@ -51,6 +54,7 @@ func begin(t *testing.T) {
 		}
 		if err := at.until(patience, "all removed", func() error { return every((*controlPlaneNode).removed) }); err != nil {
 			t.Error(err)
+			explain()
 		}
 		least, looks, when := at.witness.saw()
 		t.Logf("%d looks, never fewer than %d healthy kube-schedulers", looks, least)

@@ -231,8 +231,15 @@ func (m *controlPlaneNode) serves() bool {
 
 var probe = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 
-// run the agent, with times for tests.
+// run the agent, with times for tests. Where it loses its turn it ends, as on a machine that is busy: then it is started again after a second, as a
+// kubelet does.
 func (m *controlPlaneNode) run(more ...string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.start(more)
+}
+
+func (m *controlPlaneNode) start(more []string) error {
 	log, err := os.OpenFile(filepath.Join(m.dir, m.node+"-agent.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -247,10 +254,19 @@ func (m *controlPlaneNode) run(more ...string) error {
 		return err
 	}
 	ended := make(chan struct{})
-	go func() { cmd.Wait(); close(ended) }()
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.agent, m.ended = cmd, ended
+	go func() {
+		cmd.Wait()
+		close(ended)
+		if cmd.ProcessState.ExitCode() == 1 && strings.Contains(tail(m.log(), 3), "leadership lost") {
+			time.Sleep(time.Second)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.agent == cmd {
+				m.start(more)
+			}
+		}
+	}()
 	return nil
 }
 

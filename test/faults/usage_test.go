@@ -427,7 +427,7 @@ func (s *span) rise(begin, gone time.Time) {
 	s.t.Helper()
 	started := time.Now()
 	s.must(s.start().WaitReady(60 * time.Second))
-	s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: time.Now().Add(2 * time.Second), Died: gone, Followed: started})
+	s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: time.Now().Add(backlog + 2*time.Second), Died: gone, Followed: started})
 }
 
 func (s *span) end() {
@@ -478,7 +478,7 @@ func (s *span) succeed(goes func(*kit.Operator)) {
 	s.must(s.awaitLeader(heir, follower))
 	if s.lives[s.leads()] == follower {
 		s.say("%s, which came later, leads", follower.Name)
-		s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: ready.Add(2 * time.Second), Died: gone, Followed: gone})
+		s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: ready.Add(backlog + 2*time.Second), Died: gone, Followed: gone})
 	}
 }
 
@@ -528,9 +528,11 @@ func (s *span) unseen(kind kit.BlindKind, begin time.Time, more time.Duration) {
 	s.blind = append(s.blind, kit.Blindness{Kind: kind, Begin: begin, End: time.Now().Add(more)})
 }
 
-// again is how long after a break an end may still be unattributed: connections are there within 10 s (F4), and what a watch sends in the
-// five seconds after it was opened may be older (controller/continuity.hpp).
-const again = 16 * time.Second
+// backlog: what a watch sends so soon after it was opened may be older (controller/continuity.hpp).
+const backlog = 5 * time.Second
+
+// again is how long after a break an end may still be unattributed: connections are there within 10 s (F4).
+const again = 11*time.Second + backlog
 
 // cut: connections are reset, and none is accepted for a while. They are there again within 10 s (F4).
 func (s *span) cut() {

@@ -1,39 +1,26 @@
 #include "reconcilers/container_runtime/runtime_fixer.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "reconcilers/container_runtime/pod.hpp"
-#include "test/reconcilers/fake_server.hpp"
-#include "test/reconcilers/projections.hpp"
-#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers::container_runtime {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::string pod_path = "/api/v1/namespaces/quartermaster/pods/quartermaster-fix-runtime";
 const std::string reports_path = "/apis/quartermaster.io/v1alpha1/acceleratornodes/";
 
-class fixing : public testing::Test {
+class fixing : public testing::Test, public fake_cluster {
  public:
-  fake_server server;
-  kube::client client{server.transport};
-  recording_recorder recorder;
   controller::store<accelerator_policy> policies;
   controller::store<kube::node> nodes;
   controller::store<kube::pod> pods;
   controller::store<api::accelerator_node> reports;
   std::int64_t wall = 1'790'000'000;
-  controller::milliseconds now{1'000'000};
   int news = 0;
   runtime_fixer subject{{policies, nodes, pods, reports},
                         client,
@@ -45,8 +32,7 @@ class fixing : public testing::Test {
                          .on_state = [this] { ++news; }}};
 
   fixing() {
-    const auto sync = [](auto& store) { store.begin(), store.commit(); };
-    sync(policies), sync(nodes), sync(pods), sync(reports);
+    sync(policies, nodes, pods, reports);
     server.watch = [this](const std::string& path, const json& is, const json& last) { show(path, is, last); };
     for (const auto* name : {"gpu-1", "gpu-2"}) {
       node(name, "nvidia");

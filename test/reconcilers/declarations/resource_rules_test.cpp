@@ -1,14 +1,8 @@
 #include "reconcilers/declarations/resource_rules.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
 #include "api/names.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
-#include "test/reconcilers/fake_server.hpp"
-#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers {
@@ -18,23 +12,16 @@ using namespace std::chrono_literals;
 using declarations::config_map_text;
 using declarations::sound;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr auto path = "/apis/quartermaster.io/v1alpha1/resourcerules/default";
 
-class resource_rules_test : public testing::Test {
+class resource_rules_test : public testing::Test, public fake_cluster {
  protected:
-  fake_server server;
-  kube::client client{server.transport};
-  recording_recorder recorder;
   controller::store<kube::config_map> declared;
   controller::store<api::owned_runtime_class> runtimes;
   controller::store<accelerator_policy> policies;
   controller::store<kube::node> nodes;
   controller::store<api::compiled_rules> rules;
-  controller::milliseconds now{10'000};
   int reported = 0;
   bool filled_by_policies = true;
   std::optional<bool> sends;
@@ -49,7 +36,7 @@ class resource_rules_test : public testing::Test {
   std::uint64_t version = 1;
 
   void SetUp() override {
-    complete(declared), complete(runtimes), complete(policies), complete(nodes), complete(rules);
+    sync(declared, runtimes, policies, nodes, rules);
     server.watch = [this](const std::string& changed_path, const json& is, const json& was) {
       if (changed_path != path) return;
       if (is.is_null())
@@ -71,11 +58,6 @@ class resource_rules_test : public testing::Test {
       if (policies_missing || (mutating && filling_missing)) return recording_transport::refused(404, "NotFound");
       return recording_transport::answered(200, policy_object);
     };
-  }
-  template <class T>
-  static void complete(controller::store<T>& store) {
-    store.begin();
-    store.commit();
   }
   void declare(const config_map_text& text) {
     kube::config_map out;

@@ -1,13 +1,6 @@
 #include "reconcilers/nodes/enrolment.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
-#include "test/reconcilers/fake_server.hpp"
-#include "test/reconcilers/projections.hpp"
-#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers {
@@ -15,25 +8,18 @@ namespace {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::string node_path = "/api/v1/nodes/gpu-1";
 const std::string object_path = "/apis/quartermaster.io/v1alpha1/acceleratornodes/gpu-1";
 const kube::object_key key{{}, "gpu-1"};
 
 /// The reconciler with a server whose watches it sees at once, unless they lag.
-class cluster {
+class cluster : public fake_cluster {
  public:
-  fake_server server;
-  kube::client client{server.transport};
-  recording_recorder recorder;
   controller::store<accelerator_policy> policies;
   controller::store<kube::node> nodes;
   controller::store<kube::pod> pods;
   controller::store<api::accelerator_node> objects;
-  std::chrono::milliseconds now{1'000'000};
   bool lag = false;
   std::vector<kube::object_key> woken;
   std::optional<bool> isolates;
@@ -44,8 +30,7 @@ class cluster {
                      [this](const kube::object_key& next) { woken.push_back(next); }, [this] { return isolates; }}};
 
   cluster() {
-    auto sync = [](auto& store) { store.begin(), store.commit(); };
-    sync(policies), sync(nodes), sync(pods), sync(objects);
+    sync(policies, nodes, pods, objects);
     server.watch = [this](const std::string& path, const json& is, const json& last) {
       if (!lag) show(path, is, last);
     };

@@ -1,39 +1,26 @@
 #include "reconcilers/nodes/report_age.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "test/reconcilers/fake_server.hpp"
-#include "test/reconcilers/projections.hpp"
-#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/fake_cluster.hpp"
 
 namespace reconcilers {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using namespace std::chrono_literals;
 
 std::string object_path(const std::string& node) { return "/apis/quartermaster.io/v1alpha1/acceleratornodes/" + node; }
 
-class ageing : public testing::Test {
+class ageing : public testing::Test, public fake_cluster {
  public:
-  fake_server server;
-  kube::client client{server.transport};
-  recording_recorder recorder;
   controller::store<kube::node> nodes;
   controller::store<kube::pod> pods;
   controller::store<api::accelerator_node> reports;
-  controller::milliseconds now{1'000'000};
   report_age* subject = nullptr;
 
   ageing() {
-    nodes.begin(), nodes.commit(), reports.begin(), reports.commit(), pods.begin(), pods.commit();
+    sync(nodes, reports, pods);
     server.watch = [this](const std::string&, const json& object, const json&) {
       reports.put(*api::accelerator_node::decode(object.dump()));
     };

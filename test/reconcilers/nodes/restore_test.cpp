@@ -1,36 +1,23 @@
 #include "reconcilers/nodes/restore.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
-#include "test/reconcilers/fake_server.hpp"
-#include "test/reconcilers/projections.hpp"
-#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/fake_cluster.hpp"
 
 namespace reconcilers {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::string node_path = "/api/v1/nodes/gpu-1";
 const std::string object_path = "/apis/quartermaster.io/v1alpha1/acceleratornodes/gpu-1";
 
-class restoring : public testing::Test {
+class restoring : public testing::Test, public fake_cluster {
  public:
-  fake_server server;
-  kube::client client{server.transport};
-  recording_recorder recorder;
   controller::store<kube::node> nodes;
   controller::store<api::accelerator_node> reports;
   card_restore subject{nodes, reports, client, recorder};
 
   restoring() {
-    nodes.begin(), nodes.commit(), reports.begin(), reports.commit();
+    sync(nodes, reports);
     server.watch = [this](const std::string& path, const json& now, const json&) {
       if (path == node_path) {
         kube::node node;

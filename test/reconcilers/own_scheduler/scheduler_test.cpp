@@ -1,14 +1,7 @@
 #include "reconcilers/own_scheduler/scheduler.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
 #include "api/names.hpp"
-#include "test/reconcilers/fake_server.hpp"
-#include "test/reconcilers/projections.hpp"
-#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers::own_scheduler {
@@ -16,19 +9,13 @@ namespace {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::string set_path = "/apis/apps/v1/namespaces/quartermaster/deployments/quartermaster-scheduler";
 const std::string file_path = "/api/v1/namespaces/quartermaster/configmaps/quartermaster-scheduler";
 
 /// The reconciler with a server whose watches it sees at once.
-class cluster {
+class cluster : public fake_cluster {
  public:
-  fake_server server;
-  kube::client client{server.transport};
-  recording_recorder recorder;
   controller::registry metrics, later_metrics;
   controller::store<accelerator_policy> policies;
   controller::store<api::compiled_rules> rules;
@@ -40,15 +27,12 @@ class cluster {
   controller::store<api::owned_service> services;
   controller::store<api::owned_service_account> accounts;
   controller::store<api::owned_config_map> files;
-  controller::milliseconds now{1'000'000};
   std::string server_version = "v1.36.3";
   int reported = 0, switched = 0, isolated = 0;
   scheduler first = made(metrics);
 
   cluster() {
-    auto sync = [](auto& store) { store.begin(), store.commit(); };
-    sync(policies), sync(rules), sync(nodes), sync(pods), sync(secrets), sync(deployments), sync(daemon_sets);
-    sync(services), sync(accounts), sync(files);
+    sync(policies, rules, nodes, pods, secrets, deployments, daemon_sets, services, accounts, files);
     server.interfere = [this](const kube::request& request) -> std::optional<kube::response> {
       if (request.target != "/version") return std::nullopt;
       return recording_transport::answered(200, {{"gitVersion", server_version}});

@@ -1,14 +1,8 @@
 #include "reconcilers/plugins/policy.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "test/reconcilers/fake_server.hpp"
-#include "test/reconcilers/projections.hpp"
-#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers {
@@ -16,9 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 const std::string policy_path = "/apis/quartermaster.io/v1alpha1/acceleratorpolicies/default";
@@ -48,11 +39,8 @@ T projection_of(const json& object) {
   return out;
 }
 
-class cluster {
+class cluster : public fake_cluster {
  public:
-  fake_server server;
-  kube::client client{server.transport};
-  recording_recorder recorder;
   controller::store<accelerator_policy> policies;
   controller::store<kube::node> nodes;
   controller::store<kube::daemon_set> daemon_sets;
@@ -60,7 +48,6 @@ class cluster {
   controller::store<api::owned_service_account> accounts;
   controller::store<api::owned_config_map> files;
   controller::store<kube::config_map> declared, devices;
-  std::chrono::milliseconds now{1'000'000};
   bool lag = false;
   rollout_step rollout;  ///< where pgpu stands
   std::optional<std::vector<scheduler_row>> schedulers;
@@ -68,9 +55,7 @@ class cluster {
   policy subject{made()};
 
   cluster() {
-    auto sync = [](auto& store) { store.begin(), store.commit(); };
-    sync(policies), sync(nodes), sync(daemon_sets), sync(services), sync(accounts), sync(files), sync(declared),
-        sync(devices);
+    sync(policies, nodes, daemon_sets, services, accounts, files, declared, devices);
     server.watch = [this](const std::string& path, const json& is, const json& last) {
       if (!lag) show(path, is, last);
     };

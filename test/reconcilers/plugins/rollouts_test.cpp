@@ -1,13 +1,6 @@
 #include "reconcilers/plugins/rollouts.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
-#include "test/reconcilers/fake_server.hpp"
-#include "test/reconcilers/projections.hpp"
-#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers {
@@ -15,9 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::SizeIs;
 using kind = rollout_step::kind;
 
@@ -26,18 +16,14 @@ const std::string pods_path = "/api/v1/namespaces/quartermaster/pods/";
 const kube::object_key vgpu{{}, "vgpu"};
 
 /// The reconciler with a server whose watches it sees at once, unless they lag.
-class cluster {
+class cluster : public fake_cluster {
  public:
-  fake_server server;
-  kube::client client{server.transport};
-  recording_recorder recorder;
   controller::store<accelerator_policy> policies;
   controller::store<kube::daemon_set> sets;
   controller::store<kube::node> nodes;
   controller::store<kube::pod> pods;
   controller::store<api::accelerator_node> objects;
   node_pods on_nodes{pods, "quartermaster"};
-  std::chrono::milliseconds now{1'000'000};
   bool lag_sets = false, lag_pods = false;
   int news = 0;
   rollouts subject{{policies, sets, nodes, pods, objects, on_nodes},
@@ -47,8 +33,7 @@ class cluster {
                     [this] { return now; }, [this] { ++news; }}};
 
   cluster() {
-    auto sync = [](auto& store) { store.begin(), store.commit(); };
-    sync(policies), sync(sets), sync(nodes), sync(pods), sync(objects);
+    sync(policies, sets, nodes, pods, objects);
     server.watch = [this](const std::string& path, const json& is, const json& last) { show(path, is, last); };
     server.interfere = [this](const kube::request& request) { return answer_list(request); };
     policy({});

@@ -134,4 +134,16 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
+std::vector<std::string> quoted_in(std::string_view array) {
+  std::vector<std::string> out;
+  while (true) {
+    const auto begin = array.find_first_of("\"'");
+    if (begin == std::string_view::npos) return out;
+    const auto end = array.find(array[begin], begin + 1);
+    if (end == std::string_view::npos) return out;
+    out.emplace_back(array.substr(begin + 1, end - begin - 1));
+    array.remove_prefix(end + 1);
+  }
+}
+
 }  // namespace text

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace text {
 
@@ -26,5 +27,8 @@ inline constexpr char32_t not_utf8 = 0xffffffff;
 std::string_view trimmed(std::string_view text);
 /// A-Z to a-z, everything else as it is.
 std::string lower_case(std::string_view text);
+
+/// The texts that stand in quotes: ["a", 'b'] has two.
+std::vector<std::string> quoted_in(std::string_view array);
 
 }  // namespace text

@@ -8,6 +8,7 @@
 #include "agent/container_runtime/edit.hpp"
 #include "agent/container_runtime/toml.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
+#include "text/text.hpp"
 
 namespace agent::container_runtime {
 namespace {
@@ -76,7 +77,7 @@ std::expected<int, std::string> version_of(const toml_document& document) {
 }
 
 bool imports_drop_in(const toml_setting& imports) {
-  return std::ranges::any_of(items_of(imports.value), [](std::string pattern) {
+  return std::ranges::any_of(text::quoted_in(imports.value), [](std::string pattern) {
     if (!pattern.starts_with('/')) pattern = "/etc/containerd/" + pattern;
     return ::fnmatch(pattern.c_str(), std::string(containerd_drop_in).c_str(), FNM_PATHNAME) == 0;
   });
@@ -166,7 +167,7 @@ std::expected<int, std::string> containerd_version(std::string_view main) {
   if (!document) return std::unexpected(document.error());
   const auto* disabled = document->find({"disabled_plugins"});
   if (disabled) {
-    for (const auto& item : items_of(disabled->value))
+    for (const auto& item : text::quoted_in(disabled->value))
       if (item == "cri" || item == plugins[0] || item == plugins[1])
         return std::unexpected("its disabled_plugins have " + item +
                                ", and Kubernetes cannot use containerd without it: take it out, and call again");
@@ -178,7 +179,7 @@ std::expected<std::vector<std::string>, std::string> containerd_imports(std::str
   const auto document = read_toml(main);
   if (!document) return std::unexpected(document.error());
   const auto* imports = document->find({"imports"});
-  return imports ? items_of(imports->value) : std::vector<std::string>();
+  return imports ? text::quoted_in(imports->value) : std::vector<std::string>();
 }
 
 edited containerd_main(std::string_view main, choice choice) {

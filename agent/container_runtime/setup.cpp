@@ -213,17 +213,23 @@ void add_main(const present& now, const origin& origin, const std::string& text,
   changes.push_back({main_path(now.files), text_of(now.main), text, attributes});
 }
 
+/// The main file, which we wrote or find as we would write it.
+std::string plan_main(const setup_options& options, const present& now, const std::optional<origin>& origin,
+                      const std::string& text, std::vector<change>& changes) {
+  if (origin)
+    add_main(now, *origin, text, changes);
+  else if (text_of(now.main) != text)
+    return changed_by_person(options.root, now.files);
+  return {};
+}
+
 std::string plan_docker(const setup_options& options, const present& now, std::vector<change>& changes) {
   const auto path = below_root(options.root, main_path(now.files));
   const auto origin = origin_of(now);
   const auto text = origin ? docker_main(origin->text, {options.set_default || origin->has_default})
                            : docker_main(text_of(now.main), {options.set_default});
   if (!text) return path + ": " + text.error();
-  if (origin)
-    add_main(now, *origin, *text, changes);
-  else if (text_of(now.main) != *text)
-    return changed_by_person(options.root, now.files);
-  return {};
+  return plan_main(options, now, origin, *text, changes);
 }
 
 /// Without the main file.
@@ -258,11 +264,7 @@ std::string plan_containerd(const setup_options& options, const present& now, st
   }
   const auto text = containerd_main(*base, {set_default});
   if (!text) return path + ": " + text.error();
-  if (origin)
-    add_main(now, *origin, *text, changes);
-  else if (text_of(now.main) != *text)
-    return changed_by_person(options.root, now.files);
-  return {};
+  return plan_main(options, now, origin, *text, changes);
 }
 
 std::string plan_crio(const setup_options& options, const present& now, std::vector<change>& changes) {

@@ -211,16 +211,4 @@ std::string unquoted(std::string_view value) {
   return std::string(value.substr(1, value.size() - 2));
 }
 
-std::vector<std::string> items_of(std::string_view array) {
-  std::vector<std::string> out;
-  for (;;) {
-    const auto begin = array.find_first_of("\"'");
-    if (begin == std::string_view::npos) return out;
-    const auto end = array.find(array[begin], begin + 1);
-    if (end == std::string_view::npos) return out;
-    out.emplace_back(array.substr(begin + 1, end - begin - 1));
-    array.remove_prefix(end + 1);
-  }
-}
-
 }  // namespace agent::container_runtime

@@ -43,6 +43,5 @@ std::expected<toml_document, std::string> read_toml(std::string_view text);
 
 /// The text of a value: its quotes are taken off.
 std::string unquoted(std::string_view value);
-std::vector<std::string> items_of(std::string_view array);
 
 }  // namespace agent::container_runtime

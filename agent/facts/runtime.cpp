@@ -65,18 +65,6 @@ std::vector<setting> settings_in(std::string_view toml) {
   return out;
 }
 
-std::vector<std::string> items_of(std::string_view array) {
-  std::vector<std::string> out;
-  while (true) {
-    const auto begin = array.find_first_of("\"'");
-    if (begin == std::string_view::npos) return out;
-    const auto end = array.find(array[begin], begin + 1);
-    if (end == std::string_view::npos) return out;
-    out.emplace_back(array.substr(begin + 1, end - begin - 1));
-    array.remove_prefix(end + 1);
-  }
-}
-
 /// Files that a line of `imports` stands for: one, or all of a folder ("/etc/containerd/conf.d/*.toml").
 fact<std::vector<std::string>> imported(const files& node, const std::string& pattern) {
   const auto star = pattern.find('*');
@@ -102,7 +90,7 @@ fact<std::vector<setting>> all_settings(const files& node, const std::string& pa
   std::vector<std::string> more;
   for (const auto& setting : out) {
     if (setting.key != "imports" || !setting.table.empty()) continue;
-    for (const auto& pattern : items_of(setting.value)) {
+    for (const auto& pattern : text::quoted_in(setting.value)) {
       if (more.size() >= most_files) break;
       const bool is_relative = !pattern.starts_with('/');
       const auto paths = imported(node, is_relative ? path.substr(0, path.rfind('/') + 1) + pattern : pattern);

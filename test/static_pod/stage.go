@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -146,10 +147,7 @@ func (s *stage) start() error {
 	}
 	s.witness = &witness{controlPlaneNodes: s.controlPlaneNodes}
 	if err := s.until(60*time.Second, "three kube-schedulers", func() error {
-		if up := s.witness.count(); up < controlPlaneNodes {
-			return fmt.Errorf("%d serve", up)
-		}
-		return nil
+		return errors.Join(s.witness.troubles()...)
 	}); err != nil {
 		return fmt.Errorf("%w\n%s", err, s.controlPlaneNodes[0].kubelet.Log("kube-scheduler"))
 	}
@@ -219,14 +217,24 @@ func (s *stage) controlPlaneNode(node string) (*controlPlaneNode, error) {
 	return m, nil
 }
 
-// serves: its kube-scheduler says that it is healthy.
-func (m *controlPlaneNode) serves() bool {
-	reply, err := probe.Get(fmt.Sprintf("https://127.0.0.1:%d/healthz", m.port))
-	if err != nil {
-		return false
+// trouble: why its kube-scheduler does not say that it is healthy. On a busy machine the answer may take a while, so one that has not come is
+// asked for again.
+func (m *controlPlaneNode) trouble() (err error) {
+	for range 3 {
+		var reply *http.Response
+		if reply, err = probe.Get(fmt.Sprintf("https://127.0.0.1:%d/healthz", m.port)); err == nil {
+			defer reply.Body.Close()
+			if reply.StatusCode == http.StatusOK {
+				return nil
+			}
+			text, _ := io.ReadAll(reply.Body)
+			return fmt.Errorf("%s: %s: %s", m.node, reply.Status, text)
+		}
+		if late, ok := err.(net.Error); !ok || !late.Timeout() {
+			break
+		}
 	}
-	reply.Body.Close()
-	return reply.StatusCode == http.StatusOK
+	return fmt.Errorf("%s: %w", m.node, err)
 }
 
 var probe = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
@@ -366,33 +374,30 @@ func (s *stage) until(patience time.Duration, what string, done func() error) er
 type witness struct {
 	controlPlaneNodes []*controlPlaneNode
 	mu                sync.Mutex
-	least             int
+	worst             []error // of those that were not healthy at once
 	when              time.Time
 	looks             int
 }
 
-func (w *witness) count() int {
-	var up atomic.Int64
+// troubles of those that are not healthy.
+func (w *witness) troubles() (out []error) {
+	found := make([]error, len(w.controlPlaneNodes))
 	var all sync.WaitGroup
-	for _, m := range w.controlPlaneNodes {
-		all.Go(func() {
-			if m.serves() {
-				up.Add(1)
-			}
-		})
+	for i, m := range w.controlPlaneNodes {
+		all.Go(func() { found[i] = m.trouble() })
 	}
 	all.Wait()
-	return int(up.Load())
+	return slices.DeleteFunc(found, func(err error) bool { return err == nil })
 }
 
 func (w *witness) watch(ctx context.Context) {
-	w.reset()
+	w.saw()
 	for ctx.Err() == nil {
-		up := w.count()
+		found := w.troubles()
 		w.mu.Lock()
 		w.looks++
-		if up < w.least {
-			w.least, w.when = up, time.Now()
+		if len(found) > len(w.worst) {
+			w.worst, w.when = found, time.Now()
 		}
 		w.mu.Unlock()
 		select {
@@ -402,17 +407,11 @@ func (w *witness) watch(ctx context.Context) {
 	}
 }
 
-func (w *witness) reset() {
+// saw what was wrong when the fewest were healthy since the last call.
+func (w *witness) saw() (worst []error, looks int, when time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.least, w.looks = controlPlaneNodes, 0
-}
-
-// saw the fewest that were healthy at once since the last call.
-func (w *witness) saw() (least, looks int, when time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	least, looks, when = w.least, w.looks, w.when
-	w.least, w.looks = controlPlaneNodes, 0
+	worst, looks, when = w.worst, w.looks, w.when
+	w.worst, w.looks = nil, 0
 	return
 }

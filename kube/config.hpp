@@ -40,8 +40,9 @@ struct user_config {
   std::string token_file;  ///< wins over `token`
   pem_source certificate, key;
   std::string username, password;
-  std::optional<exec_config> exec;  ///< asked only when nothing above gives a token
-  std::string as_user, as_uid;      ///< impersonation
+  std::string username_file, password_file;  ///< both win over `username` and `password`
+  std::optional<exec_config> exec;           ///< asked only when nothing above gives a token
+  std::string as_user, as_uid;               ///< impersonation
   std::vector<std::string> as_groups;
   std::vector<std::pair<std::string, std::vector<std::string>>> as_extra;
 };

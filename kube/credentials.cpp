@@ -95,6 +95,8 @@ credentials::credentials(boost::asio::any_io_executor executor, cluster_config c
     : executor_(std::move(executor)),
       config_(std::move(config)),
       token_file_(config_.user.token_file),
+      username_file_(config_.user.username_file),
+      password_file_(config_.user.password_file),
       ca_file_(config_.ca.data.empty() ? config_.ca.path : ""),
       certificate_file_(config_.user.certificate.data.empty() ? config_.user.certificate.path : ""),
       key_file_(config_.user.key.data.empty() ? config_.user.key.path : "") {
@@ -108,7 +110,8 @@ credentials::credentials(boost::asio::any_io_executor executor, cluster_config c
 
 bool credentials::needs_exec() const {
   const auto& user = config_.user;
-  return user.exec && user.token_file.empty() && user.token.empty() && user.username.empty();
+  return user.exec && user.token_file.empty() && user.token.empty() && user.username.empty() &&
+         user.username_file.empty();
 }
 
 /// CA and client certificate; takes over only what fits together.
@@ -150,18 +153,33 @@ result<void> credentials::refresh_tls(steady_time now, bool force) {
   return {};
 }
 
+/// The line that a file has. Between two renames it may be gone or empty for a moment: once there was a credential,
+/// that is no error, and the line is the last one, or empty.
+result<std::string> credentials::line_in(watched_file& file, std::string_view noun, steady_time now, bool force) const {
+  const auto read = file.refresh(now, force);
+  if (!read && now_.authorization.empty()) return std::unexpected(read.error());
+  const auto name = std::string(noun) + " file " + file.path();
+  auto line = std::string(trimmed(file.text()));
+  if (line.empty() && now_.authorization.empty()) return bad(name + " is empty");
+  if (!one_line(line)) return bad(name + " has more than one line");
+  return line;
+}
+
 result<void> credentials::refresh_files(steady_time now, bool force) {
   if (auto fresh = refresh_tls(now, force); !fresh) return fresh;
   const auto& user = config_.user;
   std::string header;
   if (!user.token_file.empty()) {
-    const auto read = token_file_.refresh(now, force);
-    // Between two renames a file may be gone for a moment: the old token is as good as none, so it stays.
-    if (!read && now_.authorization.empty()) return std::unexpected(read.error());
-    const auto token = trimmed(token_file_.text());
-    if (token.empty() && now_.authorization.empty()) return bad("token file " + user.token_file + " is empty");
-    if (!one_line(token)) return bad("token file " + user.token_file + " has more than one line");
-    header = token.empty() ? now_.authorization : "Bearer " + token;
+    const auto token = line_in(token_file_, "token", now, force);
+    if (!token) return std::unexpected(token.error());
+    header = token->empty() ? now_.authorization : "Bearer " + *token;
+  } else if (!user.username_file.empty()) {
+    const auto name = line_in(username_file_, "user name", now, force);
+    if (!name) return std::unexpected(name.error());
+    const auto password = line_in(password_file_, "password", now, force);
+    if (!password) return std::unexpected(password.error());
+    header =
+        name->empty() || password->empty() ? now_.authorization : "Basic " + base64_encode(*name + ":" + *password);
   } else if (!user.token.empty()) {
     header = "Bearer " + trimmed(user.token);
   } else if (!user.username.empty()) {

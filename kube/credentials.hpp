@@ -66,13 +66,14 @@ class credentials {
  private:
   result<void> refresh_files(steady_time now, bool force);
   result<void> refresh_tls(steady_time now, bool force);
+  result<std::string> line_in(watched_file& file, std::string_view noun, steady_time now, bool force) const;
   task<void> refresh_exec(steady_time deadline);
   bool needs_exec() const;
 
   boost::asio::any_io_executor executor_;
   cluster_config config_;
   std::vector<std::string> fixed_headers_;
-  watched_file token_file_, ca_file_, certificate_file_, key_file_;
+  watched_file token_file_, username_file_, password_file_, ca_file_, certificate_file_, key_file_;
   /// State of the exec plugin, shared with a run that may outlive us.
   struct exec_state {
     exec_credential got;                         ///< `expires`: when another one is fetched

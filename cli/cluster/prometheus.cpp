@@ -17,6 +17,9 @@ namespace cli {
 void add_prometheus_options(CLI::App& verb, prometheus_options& options, const std::string& purpose) {
   verb.add_option("--prometheus-url", options.url, purpose)->type_name("URL");
   verb.add_option("--prometheus-token-file", options.token_file, "Bearer token for Prometheus")->type_name("FILE");
+  verb.add_option("--prometheus-username-file", options.username_file, "User name for Prometheus, instead of a token")
+      ->type_name("FILE");
+  verb.add_option("--prometheus-password-file", options.password_file, "Password of that user")->type_name("FILE");
   verb.add_option("--prometheus-ca-file", options.ca_file, "Authorities that Prometheus is trusted by")
       ->type_name("FILE");
 }
@@ -31,6 +34,12 @@ std::string problem_of(const prometheus_options& options) {
   if (!options.url.empty() && !(has_host && is_plain))
     return "--prometheus-url " + text::shown(options.url, 300) + ": there is no host such as http://prometheus:9090";
   if (is_http && !options.token_file.empty()) return "--prometheus-token-file: a token is sent over https:// only";
+  if (options.username_file.empty() != options.password_file.empty())
+    return "--prometheus-username-file and --prometheus-password-file go together";
+  if (is_http && !options.password_file.empty())
+    return "--prometheus-password-file: a password is sent over https:// only";
+  if (!options.token_file.empty() && !options.password_file.empty())
+    return "--prometheus-token-file and --prometheus-password-file: Prometheus takes one of them";
   return {};
 }
 
@@ -42,6 +51,8 @@ std::unique_ptr<kube::transport> connection_to(boost::asio::any_io_executor exec
   config.takes_http = true;
   config.ca.path = options.ca_file;
   config.user.token_file = options.token_file;
+  config.user.username_file = options.username_file;
+  config.user.password_file = options.password_file;
   config.source = "--prometheus-url";
   kube::transport_options limits;
   limits.unary_deadline = std::chrono::seconds(15);

@@ -18,10 +18,10 @@ class App;
 namespace cli {
 
 struct prometheus_options {
-  std::string url, token_file, ca_file;
+  std::string url, token_file, username_file, password_file, ca_file;
 };
-/// --prometheus-url, --prometheus-token-file and --prometheus-ca-file; `purpose` is the help of the first. They write
-/// into `options`, which must outlive parsing.
+/// --prometheus-url and the options --prometheus-*-file; `purpose` is the help of the first. They write into `options`,
+/// which must outlive parsing.
 void add_prometheus_options(CLI::App& verb, prometheus_options& options, const std::string& purpose);
 
 /// What is wrong with the options, in one line; empty: nothing.

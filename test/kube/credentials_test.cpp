@@ -128,6 +128,23 @@ TEST(credentials, F19_a_token_file_that_is_gone_or_empty_for_a_moment_does_not_l
   EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer two");
 }
 
+TEST(credentials, a_password_in_a_file_is_read_again) {
+  fixture f;
+  user_config user;
+  user.username_file = f.files.write("username", "jane\n");
+  user.password_file = f.files.write("password", "pw\n");
+  auto credentials = f.of(user);
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Basic amFuZTpwdw==");
+  f.files.write("password", "");
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Basic amFuZTpwdw==");
+  f.files.write("password", "pw2");
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Basic amFuZTpwdzI=");
+  user.password_file = f.files.write("other", "pw\r\nX-Header: 1");
+  const auto got = run(f.loop, f.of(user).current(soon()));
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().message, HasSubstr("password file " + user.password_file + " has more than one line"));
+}
+
 TEST(credentials, a_mismatched_pair_is_refused_at_the_start) {
   fixture f;
   test_ca ca;

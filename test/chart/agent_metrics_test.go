@@ -68,9 +68,9 @@ func TestS5_the_agent_takes_no_privilege_that_its_metrics_do_not_need(t *testing
 		}
 	}
 	for _, row := range []struct{ values, refusal string }{
-		{"podMonitor: {enabled: true}", "agent.metrics.podMonitor.enabled is true, but agent.metrics.port is 0"},
-		{"processes: true", "agent.metrics.processes is set, but agent.metrics.port is 0"},
-		{folder, "agent.metrics.podResources is set, but agent.metrics.port is 0"},
+		{"podMonitor: {enabled: true}", "agent.metrics.podMonitor.enabled is true, but agent.metrics.port is not set"},
+		{"processes: true", "agent.metrics.processes is set, but agent.metrics.port is not set"},
+		{folder, "agent.metrics.podResources is set, but agent.metrics.port is not set"},
 	} {
 		_, err := Template("agent: {enabled: true, metrics: {" + row.values + "}}")
 		if err == nil || !strings.Contains(err.Error(), row.refusal) || !strings.Contains(err.Error(), "set agent.metrics.port=9402") {

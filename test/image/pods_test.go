@@ -104,9 +104,14 @@ func (p *product) metrics(series string) (sum float64) {
 // patch the node, or what its kubelet says of it.
 func (p *product) patch(what map[string]any, subresources ...string) {
 	p.t.Helper()
+	p.patchNode(nodeName, what, subresources...)
+}
+
+func (p *product) patchNode(name string, what map[string]any, subresources ...string) {
+	p.t.Helper()
 	body, err := (&unstructured.Unstructured{Object: what}).MarshalJSON()
 	must(p.t, err)
-	_, err = p.Client.CoreV1().Nodes().Patch(ctx, nodeName, types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+	_, err = p.Client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
 	must(p.t, err)
 }
 

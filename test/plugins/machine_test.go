@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"quartermaster.io/test/faults/kit"
@@ -25,7 +24,7 @@ const (
 	verifyImage = "quartermaster.test/verify:1"
 	gpu         = "nvidia.com/gpu"
 	shared      = "nvidia.com/gpu.shared"
-	runtime     = "nvidia" // the RuntimeClass and containerd's name of the stand-in
+	runtime     = kit.NvidiaRuntime
 )
 
 var (
@@ -55,7 +54,7 @@ func openMachine(t *testing.T, fixture string, change func(node object), modules
 	c = up
 	m := &machine{t: t, folder: t.TempDir(), fixture: fixture}
 	m.driver(c, fixture, change)
-	m.runtime(c)
+	must(t, c.GiveRuntime(ctx, real1))
 	m.Product = kit.StartProduct(ctx, t, c, policy(modules))
 	must(t, m.PatchNode(ctx, real1, object{"spec": object{"taints": []any{}}})) // of the control plane, which a plugin does not tolerate
 	must(t, c.CompileImage(probe, "probe", "/bin/probe", m.librariesOfTheDriver()...))
@@ -82,19 +81,11 @@ func policy(modules object) object {
 // driver: the node looks as if it had the cards of the fixture.
 func (m *machine) driver(c *kit.Cluster, fixture string, change func(node object)) {
 	m.t.Helper()
-	fixtures := filepath.Join(kit.Root(), "test/nvml/fixtures")
-	models, err := os.ReadFile(filepath.Join(fixtures, "models.json"))
-	must(m.t, err)
-	must(m.t, os.WriteFile(filepath.Join(m.folder, "models.json"), models, 0o644))
-	text, err := os.ReadFile(filepath.Join(fixtures, fixture+".json"))
-	must(m.t, err)
-	must(m.t, os.WriteFile(filepath.Join(m.folder, "node.json"), text, 0o644))
+	must(m.t, kit.CopyFixture(m.folder, fixture))
 	if change != nil {
 		m.change(change)
 	}
-	programs := os.Getenv("QM_NVML")
-	_, err = c.Script("node-exec", filepath.Join(kit.Root(), "test/nvml/node.sh"), m.folder, filepath.Join(programs, "libnvidia-ml.so.1"), filepath.Join(programs, "nvidia-smi"))
-	must(m.t, err)
+	must(m.t, c.GiveDriver(real1, m.folder))
 }
 
 // change the fixture: what reads it sees the old one or the new one.
@@ -135,24 +126,6 @@ func (m *machine) uuids() (out []string) {
 		out = append(out, card["uuid"].(string))
 	}
 	return out
-}
-
-// runtime: containerd gets the stand-in under the name of NVIDIA's runtime, and the cluster its RuntimeClass.
-func (m *machine) runtime(c *kit.Cluster) {
-	m.t.Helper()
-	program, err := kit.Compile(filepath.Join(c.Dir, "node"), "runtime")
-	must(m.t, err)
-	file := filepath.Join(c.Dir, "node/containerd.toml")
-	text, err := os.ReadFile(file)
-	must(m.t, err)
-	for name, options := range map[string]string{"runc": "", runtime: fmt.Sprintf("BinaryName = %q", program)} {
-		text = fmt.Appendf(text, "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.%s]\n  runtime_type = 'io.containerd.runc.v2'\n  [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.%s.options]\n    %s\n", name, name, options)
-	}
-	must(m.t, os.WriteFile(file, text, 0o644))
-	_, err = c.Script("restart", "containerd")
-	must(m.t, err)
-	_, err = c.Client.NodeV1().RuntimeClasses().Create(ctx, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: runtime}, Handler: runtime}, metav1.CreateOptions{})
-	must(m.t, err)
 }
 
 // librariesOfTheDriver are those that the driver's library and nvidia-smi take from an image, besides the loader.

@@ -6,24 +6,34 @@ root=$(cd ../../.. && pwd)
 
 usage() {
   cat <<'H'
-usage: run.sh
+usage: run.sh [--installed REGEX]
 Builds the page where it is not built, opens it in Chromium with answers for 10, 500 and 5,000 nodes, and uses it: every view, by keyboard,
 in both themes and languages, with errors, live updates and names that carry HTML. Prints a line per test, with sizes and times. Exit code
 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when there is no Chromium (./dev setup installs it). About a minute.
+  --installed REGEX        instead, the tests of installed.mjs with such names, on the console of QM_CONSOLE_URL (test/image starts one)
   QM_CHROMIUM=FILE         the browser (default /usr/bin/chromium)
   QM_SCREENSHOTS=write     also writes docs/images/console/*.png, which needs pngquant
   QM_CONSOLE_EXAMPLES=DIR  the examples of the API (default test/console/examples)
 H
 }
-case ${1:-} in '') ;; -h|--help) usage; exit 0 ;; *) echo "run.sh: unknown argument '$1' (see --help)" >&2; exit 2 ;; esac
+tests=(all.mjs)
+case ${1:-} in
+  '') ;;
+  -h|--help) usage; exit 0 ;;
+  --installed)
+    [[ $# == 2 ]] || { echo "run.sh: --installed needs one REGEX (see --help)" >&2; exit 2; }
+    [[ -n ${QM_CONSOLE_URL:-} ]] || { echo "run.sh: QM_CONSOLE_URL names no console (see --help)" >&2; exit 2; }
+    tests=(--test-name-pattern="$2" installed.mjs) ;;
+  *) echo "run.sh: unknown argument '$1' (see --help)" >&2; exit 2 ;;
+esac
 
 browser=${QM_CHROMIUM:-/usr/bin/chromium}
 [[ -x $browser ]] || { echo "run.sh: no browser $browser: ./dev setup installs chromium" >&2; exit 77; }
-"$root/console/page/build.sh"
+[[ ${1:-} == --installed ]] || "$root/console/page/build.sh" # an installed console brings its own page
 exec 9<run.sh; flock 9 # ctest of two presets
 if [[ ! node_modules/.package-lock.json -nt package-lock.json ]]; then
   npm ci --prefer-offline --silent --no-audit --no-fund --ignore-scripts >/dev/null ||
     { echo "run.sh: npm could not install what test/console/page/package-lock.json names: is an npm registry reachable?" >&2; exit 1; }
 fi
-node --test-reporter=spec all.mjs
+node --test-reporter=spec "${tests[@]}"
 [[ ${QM_SCREENSHOTS:-} != write ]] || pngquant --force --ext .png --strip 96 "$root"/docs/images/console/*.png

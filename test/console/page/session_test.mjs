@@ -5,9 +5,7 @@ import { cluster_of, me, with_html } from './kit/answers.mjs';
 import { open_page, settle, show, sign_in } from './kit/browser.mjs';
 import { token } from './kit/server.mjs';
 import { page_test, session } from './kit/session.mjs';
-import { text_of, views } from './kit/views.mjs';
-
-const wait_for_text = (page, text) => page.waitForFunction((wanted) => document.body.innerText.includes(wanted), { timeout: 15000 }, text);
+import { text_of, views, wait_for_text } from './kit/views.mjs';
 
 page_test('the token is in memory only: not in the address, not in storage, gone after a reload', async () => {
   session.console.answer = cluster_of(10);

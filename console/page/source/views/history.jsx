@@ -10,6 +10,7 @@ export const charts = ['utilization', 'memory', 'cards', 'namespace_cores', 'nam
 export const ranges = ['30m', '1h', '6h', '12h', '24h', '2d', '7d', 'custom'];
 const longest_custom_s = 31 * 86400;
 const refresh_ms = 60000;
+const refresh_empty_ms = 10000; // the first samples of a new Prometheus are awaited
 
 // What <input type="datetime-local"> takes: local time without a zone.
 function local_text(seconds) {
@@ -39,10 +40,11 @@ function address_of({ chart, range, start, end, namespace, node }) {
 
 function Result({ address, chart, drawing, on_refused }) {
   const answer = use_answer(address, 'history', on_refused);
+  const has_series = (answer.body?.series.length ?? 0) > 0;
   useEffect(() => {
-    const timer = setInterval(() => { if (!document.hidden) announce(['history']); }, refresh_ms);
+    const timer = setInterval(() => { if (!document.hidden) announce(['history']); }, has_series ? refresh_ms : refresh_empty_ms);
     return () => clearInterval(timer);
-  }, []);
+  }, [has_series]);
   return (
     <Answer answer={answer}>{(body) => {
       if (!body.available) return <p class="notice" role="status">{text('history.none')} {body.message}</p>;

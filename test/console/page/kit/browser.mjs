@@ -1,17 +1,17 @@
 // Chromium without a window, and pages that remember what went wrong in them.
 import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
 
 import puppeteer from 'puppeteer-core';
 
-import { token } from './server.mjs';
-
 const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 
-export function start_browser() {
+/// Chromium without a window; `more`: switches besides those that every test has.
+export function start_browser(...more) {
   return puppeteer.launch({
     executablePath: process.env.QM_CHROMIUM || '/usr/bin/chromium',
     // Root has no sandbox in a container. The other switches keep Chromium from asking its vendor for updates and lists.
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update', '--no-first-run', '--disable-sync'],
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update', '--no-first-run', '--disable-sync', ...more],
     defaultViewport: { width: 1366, height: 768 },
   });
 }
@@ -22,6 +22,17 @@ const contexts = new Set();
 export async function close_pages() {
   for (const context of contexts) await context.close();
   contexts.clear();
+}
+
+/// A test whose pages are closed after it.
+export function page_test(name, body) {
+  test(name, async (context) => {
+    try {
+      await body(context);
+    } finally {
+      await close_pages();
+    }
+  });
 }
 
 /// A page with `problems` (console errors and warnings, exceptions, failed requests) and `elsewhere` (requests to anywhere but the console).
@@ -45,7 +56,7 @@ export async function open_page(browser, console_, { theme = 'light', language =
 
 /// Opens the page as the link of `quartermaster console` does, and goes to a view.
 export async function sign_in(page, console_, route = '/fleet') {
-  await page.goto(`${console_.url}#token=${token}`);
+  await page.goto(`${console_.url}#token=${console_.token}`);
   await page.waitForSelector('nav');
   await show(page, route);
 }

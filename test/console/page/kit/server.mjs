@@ -21,12 +21,12 @@ const headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/// {url, answer, failure, requests, change(views), end_streams(), stop()}. `answer(path, query)` is what the API says and may be replaced at
+/// {url, token, answer, failure, requests, change(views), end_streams(), stop()}. `answer(path, query)` is what the API says and may be replaced at
 /// any time; `failure(path)` returns null or [status, code, message, retry_s].
 export async function start_console(answer) {
   const streams = new Set();
   const kept = new Map(); // body -> what is sent of it
-  const console_ = { answer, failure: () => null, requests: [] };
+  const console_ = { token, answer, failure: () => null, requests: [] };
 
   function send(response, status, body, type, more = {}) {
     response.writeHead(status, { ...headers, 'Content-Type': type, 'Content-Length': body.length, ...more });

@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +44,25 @@ func Test_the_console_may_only_read(t *testing.T) {
 		t.Error("the console has no rights at all")
 	}
 	Golden(t, "console.yaml", text.String())
+}
+
+// How the console says who it is to Prometheus.
+func Test_the_console_signs_in_to_prometheus(t *testing.T) {
+	for authentication, files := range map[string][]string{"token": {"ca", "token"}, "basic": {"ca", "password", "username"}, "none": {"ca"}} {
+		objects, err := Template(fmt.Sprintf("{console: {enabled: true, prometheusUrl: \"https://p\", prometheusSecret: p, prometheusAuthentication: %s}}", authentication))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, object := range objects {
+			for _, match := range regexp.MustCompile(`--prometheus-(\w+)-file=/etc/quartermaster/prometheus/`).FindAllStringSubmatch(object.Text, -1) {
+				found = append(found, match[1])
+			}
+		}
+		if slices.Sort(found); !slices.Equal(found, files) {
+			t.Errorf("%s: the files are %v, not %v", authentication, found, files)
+		}
+	}
 }
 
 // It is off by default, and absent where the values of an older chart have no word of it.

@@ -1,9 +1,15 @@
 package server
 
 import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,5 +56,48 @@ func TestRightSizeReadsARealPrometheus(t *testing.T) {
 	}
 	if out := call(t, "", program, append(report, "-n", "team-c")...); !strings.Contains(out, "No container used less than 30 %") {
 		t.Error(out)
+	}
+}
+
+// A Prometheus that takes HTTPS and a password: a report has both from files, and says in one line what is wrong with them.
+func TestAReportAsksAPrometheusWithAPassword(t *testing.T) {
+	folder := t.TempDir()
+	put := func(name, text string) string {
+		file := filepath.Join(folder, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	server := httptest.NewTLSServer(nil) // for its certificate, which is its own authority
+	pair := server.TLS.Certificates[0]
+	server.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := put("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
+	put("tls.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
+	// The hash of "open sesame".
+	web := put("web.yml", "tls_server_config: {cert_file: ca.crt, key_file: tls.key}\nbasic_auth_users: {jane: $2y$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy}\n")
+	address := strings.Replace(startPrometheusOn(t, map[string]any{}, filepath.Join(folder, "data"), "--web.config.file", web), "http:", "https:", 1)
+	name, password := put("username", "jane\n"), put("password", "open sesame\n")
+	report := []string{"report", "right-size", "--prometheus-url", address, "--prometheus-ca-file", authority}
+	signed := append(slices.Clone(report), "--prometheus-username-file", name, "--prometheus-password-file")
+	said := func(arguments []string) string {
+		out, _ := exec.Command(program, arguments...).CombinedOutput()
+		return string(out)
+	}
+	// It has no series yet, which only who is let in gets to know.
+	until(t, 30*time.Second, "it lets us in", func() error {
+		if out := said(append(signed, password)); !strings.Contains(out, "of a day ago") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	for _, refused := range [][]string{report, append(signed, put("wrong", "open barley"))} {
+		if out := said(refused); strings.Count(out, "\n") != 1 || !strings.Contains(out, "401") || strings.Contains(out, "barley") {
+			t.Errorf("%v: %s", refused, out)
+		}
 	}
 }

@@ -120,8 +120,8 @@ func startPrometheus(t *testing.T, config any) string {
 	return startPrometheusOn(t, config, filepath.Join(t.TempDir(), "data"))
 }
 
-// startPrometheusOn is the same with what the folder has from before.
-func startPrometheusOn(t *testing.T, config any, data string) string {
+// startPrometheusOn is the same with what the folder has from before, and more options.
+func startPrometheusOn(t *testing.T, config any, data string, options ...string) string {
 	t.Helper()
 	folder, port := t.TempDir(), freePort(t)
 	text, err := yaml.Marshal(config)
@@ -131,8 +131,8 @@ func startPrometheusOn(t *testing.T, config any, data string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(t, nil, chart.Tool("prometheus-*", "prometheus"), "--config.file", filepath.Join(folder, "prometheus.yml"),
-		"--storage.tsdb.path", data, "--web.listen-address", "127.0.0.1:"+port)
+	start(t, nil, chart.Tool("prometheus-*", "prometheus"), append(options, "--config.file", filepath.Join(folder, "prometheus.yml"),
+		"--storage.tsdb.path", data, "--web.listen-address", "127.0.0.1:"+port)...)
 	return "http://127.0.0.1:" + port
 }
 

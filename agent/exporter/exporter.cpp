@@ -82,6 +82,7 @@ page exporter::now() const {
   out.node = node_;
   out.mode = facts_.mode();
   out.report = facts_.report();
+  out.max_share_series = options_.max_series;
   out.xids = xids_;
   if (facts_.preflight) out.preflight = facts_.preflight();
   // A driver that hangs gives no new readings, and old ones are not shown as new.

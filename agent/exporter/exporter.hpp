@@ -26,8 +26,9 @@
 namespace agent::exporter {
 
 struct metrics_options {
-  int port = 0;               ///< of /metrics; 0: no exporter
-  std::string pod_resources;  ///< the kubelet's socket; empty: it is not asked
+  int port = 0;                    ///< of /metrics; 0: no exporter
+  std::string pod_resources;       ///< the kubelet's socket; empty: it is not asked
+  std::size_t max_series = 6'000;  ///< of containers
 };
 
 /// What the rest of the agent knows.

@@ -37,6 +37,10 @@ class writer {
       cards_.push_back({labels_of(card.uuid), &card, i < page.parts.size() ? &page.parts[i] : nullptr});
       if (!cards_.back().parts) continue;
       for (const auto& share : cards_.back().parts->shares) {
+        if (shares_.size() >= page.max_share_series / series_per_share) {
+          ++left_out_;
+          continue;
+        }
         shares_.push_back({cards_.back().base, &share});
         auto& all = shares_.back().base;
         all.emplace_back("namespace", share.name.ns);
@@ -94,6 +98,12 @@ class writer {
       if (const auto amount = value(*share.share)) text_.sample(full, share.base, static_cast<double>(*amount) / scale);
   }
 
+  void left_out() {
+    text_.family("quartermaster_exporter_shares_left_out",
+                 "Shares without series, because they are more than --metrics-max-series allows.", "gauge");
+    text_.sample("quartermaster_exporter_shares_left_out", {}, static_cast<double>(left_out_));
+  }
+
   void throttling() {
     text_.family("quartermaster_card_throttled", "1 while the reason lowers the card's clocks.", "gauge");
     for (const auto& card : cards_) {
@@ -146,6 +156,7 @@ class writer {
   controller::metric_text& text_;
   std::vector<card_row> cards_;
   std::vector<share_row> shares_;
+  std::size_t left_out_ = 0;
 };
 
 void write_cards(writer& writer) {
@@ -200,6 +211,7 @@ void write(const page& page, controller::metric_text& text) {
   writer.preflight();
   write_cards(writer);
   write_shares(writer);
+  writer.left_out();
 }
 
 }  // namespace agent::exporter

@@ -1,7 +1,9 @@
 #pragma once
 // The series of cards, shares and preflight checks, as they are scraped; docs/metrics.md has them. Pure.
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -21,7 +23,11 @@ struct page {
   std::vector<attributed_card> parts;                                   ///< of each card of `usage`
   std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> xids;  ///< how many, by card and number
   std::vector<facts::row> preflight = {};                               ///< empty: not looked at yet
+  std::size_t max_share_series = std::numeric_limits<std::size_t>::max();
 };
+
+/// A share has at most so many.
+inline constexpr std::size_t series_per_share = 6;
 
 void write(const page& page, controller::metric_text& text);
 

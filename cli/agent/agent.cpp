@@ -191,6 +191,12 @@ void add_agent(CLI::App& app, int& rc) {
       ->check(CLI::Range(0, 65535))
       ->capture_default_str()
       ->group(for_cards);
+  verb->add_option(
+          "--metrics-max-series", options->cards.metrics.max_series,
+          "Series of containers at most, of which one has up to 6 for each of its cards; the page counts the rest")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str()
+      ->group(for_cards);
   text("--pod-resources", options->cards.metrics.pod_resources, "QUARTERMASTER_POD_RESOURCES",
        "The kubelet's socket that says which container has which card (pod-resources/kubelet.sock); for metrics")
       ->group(for_cards);

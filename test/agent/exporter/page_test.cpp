@@ -88,6 +88,27 @@ TEST(exporter_page, S36_a_card_that_is_cut_by_mig_has_a_mode_of_its_own) {
       << text;
 }
 
+TEST(exporter_page, has_no_more_series_of_shares_than_are_allowed_and_counts_the_rest) {
+  auto page = one_card();
+  auto& shares = page.parts.front().shares;
+  shares.resize(1);
+  shares.push_back(shares.front());
+  shares.back().name.pod = "train-1";
+  page.max_share_series = 11;
+  auto text = text_of(page);
+  EXPECT_NE(text.find(R"(pod="train-0")"), std::string::npos);
+  EXPECT_EQ(text.find(R"(pod="train-1")"), std::string::npos);
+  EXPECT_NE(text.find("\nquartermaster_exporter_shares_left_out 1\n"), std::string::npos) << text;
+  page.max_share_series = 12;
+  text = text_of(page);
+  EXPECT_NE(text.find(R"(pod="train-1")"), std::string::npos);
+  EXPECT_NE(text.find("\nquartermaster_exporter_shares_left_out 0\n"), std::string::npos) << text;
+  std::size_t series = 0;
+  for (auto at = text.find(R"(pod="train-1")"); at != std::string::npos; at = text.find(R"(pod="train-1")", at + 1))
+    ++series;
+  EXPECT_EQ(series, exporter::series_per_share);
+}
+
 TEST(exporter_page, of_a_card_without_readings_says_who_it_is) {
   auto page = one_card();
   page.usage.clear();

@@ -93,7 +93,7 @@ void scrape(benchmark::State& state) {
   for (auto _ : state) {
     controller::metric_text text;
     reconcilers::usage::write_allocation_metrics(
-        true, all.account, all.pods, [&](std::string_view ns) { return all.recorder.organization(ns); }, text);
+        true, all.account, all.pods, [&](std::string_view ns) { return all.recorder.organization(ns); }, nullptr, text);
     bytes = text.take().size();
   }
   state.counters["page_MiB"] = static_cast<double>(bytes) / (1 << 20);

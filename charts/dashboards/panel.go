@@ -50,6 +50,7 @@ type panel struct {
 	queries     []query
 	width       uint32
 	repeat      string // the variable of which each value gets a panel of its own
+	since       string // where its time range begins, such as now/M; empty: as chosen
 }
 
 // builder is what the builders of all forms have in common.
@@ -62,6 +63,7 @@ type builder[T any] interface {
 	Datasource(common.DataSourceRef) T
 	Span(uint32) T
 	Height(uint32) T
+	TimeFrom(string) T
 	WithTarget(cog.Builder[variants.Dataquery]) T
 }
 
@@ -76,6 +78,9 @@ func fill[T builder[T]](b T, p panel, id, height uint32) T {
 		width = 12
 	}
 	b.Id(id).Title(p.title).Description(p.description).Unit(p.unit).Datasource(source()).Span(width).Height(height)
+	if p.since != "" {
+		b.TimeFrom(p.since)
+	}
 	for i, one := range p.queries {
 		target := prometheus.NewDataqueryBuilder().RefId(string(rune('A' + i))).Expr(one.expr).LegendFormat(one.name).Datasource(source())
 		if p.form == graph {

@@ -102,6 +102,48 @@ func recorded(name, chosen string) string {
 	return fmt.Sprintf("namespace:quartermaster_share_%s:sum{%s}", name, chosen)
 }
 
+// What pods hold is known by the operator, too, also where no agent runs. It calls modes and models as the scheduler does, and not as the
+// agents do, so of the choices only that of namespaces applies.
+const (
+	namespaceChosen = `namespace=~"$namespace"`
+	groupLabels     = "namespace, owner, model, mode, organization"
+	billLabels      = "namespace, model, mode, organization"
+)
+
+// perGroup is what groups of pods hold, once per group.
+func perGroup(name string) string {
+	return fmt.Sprintf("max by (%s) (quartermaster_allocated_%s{%s})", groupLabels, name, namespaceChosen)
+}
+
+// larger of two amounts that have the same labels. The second can be missing.
+func larger(one, other string) string { return fmt.Sprintf("(%s > %s or %s)", other, one, one) }
+
+// billed is what pods hold at this moment, in cards: the larger of their part of the cores and of their part of the memory, per set of labels.
+func billed(labels string) string {
+	return larger(by("sum", labels, perGroup("cores"))+" / 100",
+		by("sum", labels, perGroup("memory_bytes"))+" / on (model) group_left () max by (model) (quartermaster_model_memory_bytes)")
+}
+
+// billedHours is the same over the time range, in card-hours: minute by minute, as the chart's rules record it.
+func billedHours() string {
+	hours := func(name string) string {
+		return fmt.Sprintf("sum_over_time(namespace:quartermaster_allocated_%s:sum{%s}[$__range:1m]) / 60", name, namespaceChosen)
+	}
+	return larger(hours("cores"), hours("memory"))
+}
+
+const prices = "max by (model, currency) (quartermaster_card_hour_price)"
+
+// cost of cards or card-hours. What has no price is left out.
+func cost(labels, cards string) string {
+	return by("sum", labels+", currency", cards+" * on (model) group_left (currency) "+prices)
+}
+
+// perQuota is an amount of each limit of a namespace, once per limit. States are max, used, borrowed and lent.
+func perQuota(unit, state string) string {
+	return fmt.Sprintf(`max by (namespace, model, scope) (quartermaster_quota_%s{state="%s", %s})`, unit, state, namespaceChosen)
+}
+
 // slowest is the time within which 99 % of what a histogram counts was done.
 func slowest(histogram, labels string) string {
 	labels = strings.TrimPrefix(labels+", le", ", ")

@@ -59,6 +59,7 @@
 #include "reconcilers/own_scheduler/scheduler.hpp"
 #include "reconcilers/plugins/policy.hpp"
 #include "reconcilers/plugins/rollouts.hpp"
+#include "reconcilers/quotas/quota_metrics.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
 #include "reconcilers/usage/allocation_metrics.hpp"
 #include "reconcilers/usage/keeper.hpp"
@@ -148,7 +149,8 @@ class operator_program {
     metrics_.collect([this](controller::metric_text& text) {
       reconcilers::usage::write_allocation_metrics(
           manager_.leading(), account_, pods_, [this](std::string_view ns) { return recorder_.organization(ns); },
-          text);
+          prices(), text);
+      reconcilers::write_quota_metrics(manager_.leading() && extender_ ? &extender_->limits() : nullptr, quotas_, text);
     });
     health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
     add_metrics_route(server_, metrics_);
@@ -352,6 +354,11 @@ class operator_program {
     manager_.add_always("usage", [this] { return usage_.watch(usages_); });
     manager_.on_leading([this] { loop_.spawn_essential("usage", usage_.lead()); });
     manager_.before_release([this] { return usage_.flush(); });
+  }
+  /// Null: there is no policy.
+  const reconcilers::chargeback_spec* prices() const {
+    const auto* policy = policies_.find({{}, std::string(api::names::policy)});
+    return policy ? &policy->chargeback : nullptr;
   }
   kube::task<void> keep_quotas() {
     for (;;) {

@@ -9,6 +9,7 @@
 #include "controller/clock.hpp"
 #include "controller/conditions.hpp"
 #include "controller/sleep.hpp"
+#include "reconcilers/quotas/limit_scope.hpp"
 
 namespace reconcilers {
 
@@ -36,16 +37,6 @@ json row_of(const quota::standing& standing) {
   if (standing.only.priority_to) row["priorityTo"] = *standing.only.priority_to;
   if (standing.only.isolated) row["isolation"] = quota::text_of(*standing.only.isolated);
   return row;
-}
-
-/// Which pods and cards a limit counts: " in pool a from priority 5 up to priority 9". Empty: all.
-std::string scope_of(const quota::scope& only) {
-  std::string out;
-  if (!only.pool.empty()) out += " in pool " + only.pool;
-  if (only.isolated) out += " with isolation " + std::string(quota::text_of(*only.isolated));
-  if (only.priority_from) out += " from priority " + std::to_string(*only.priority_from);
-  if (only.priority_to) out += " up to priority " + std::to_string(*only.priority_to);
-  return out;
 }
 
 /// Our conditions as stored, so that an unchanged condition keeps its lastTransitionTime.

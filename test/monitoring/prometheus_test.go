@@ -1,11 +1,15 @@
 package monitoring
 
 import (
+	"path"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"quartermaster.io/test/chart"
+	"sigs.k8s.io/yaml"
 )
 
 // prometheusObjects is what the chart makes for monitoring.prometheus with these values, by kind.
@@ -53,11 +57,48 @@ func TestS38_the_chart_installs_a_prometheus_on_demand_alone(t *testing.T) {
 			t.Errorf("the StatefulSet has %q", part)
 		}
 	}
-	data := objects["ConfigMap"].Content["data"].(map[string]any)
-	for name, file := range map[string]string{"prometheus.yaml": "charts/quartermaster/files/prometheus.yaml", "rules.yaml": rulesPath} {
-		if strings.TrimSpace(data[name].(string)) != strings.TrimSpace(read(t, file)) {
-			t.Errorf("%s of the ConfigMap is not the file", name)
+}
+
+// The rules that a switch adds for the Prometheus operator are added here as well, without that operator. Its pod reads its files when it
+// starts, so other files are another pod.
+func TestS38_S66_it_has_the_rules_that_are_switched_on(t *testing.T) {
+	checksum := regexp.MustCompile(`checksum/files: [0-9a-f]{64}`)
+	pods := map[string]string{}
+	for values, switches := range map[string][]string{"": nil, "hami: true": {"hami"}, "dcgm: true": {"dcgm"}, "hami: true, dcgm: true": {"hami", "dcgm"}} {
+		objects := prometheusObjects(t, "monitoring: {prometheus: {install: true}, rules: {"+values+"}}")
+		wanted := map[string]string{"prometheus.yaml": "charts/quartermaster/files/prometheus.yaml", "rules.yaml": rulesPath}
+		for _, name := range switches {
+			wanted["rules-"+name+".yaml"] = moreRules[name]
 		}
+		data := objects["ConfigMap"].Content["data"].(map[string]any)
+		for name, file := range wanted {
+			if text, _ := data[name].(string); strings.TrimSpace(text) != strings.TrimSpace(read(t, file)) {
+				t.Errorf("{%s}: %s of the ConfigMap is not the file", values, name)
+			}
+		}
+		if len(data) != len(wanted) {
+			t.Errorf("{%s}: the ConfigMap has %d files, wanted %d", values, len(data), len(wanted))
+		}
+		var config struct {
+			RuleFiles []string `json:"rule_files"`
+		}
+		if err := yaml.Unmarshal([]byte(data["prometheus.yaml"].(string)), &config); err != nil {
+			t.Fatal(err)
+		}
+		for name := range data {
+			isRead := slices.ContainsFunc(config.RuleFiles, func(pattern string) bool {
+				fits, err := path.Match(pattern, "/etc/prometheus/"+name)
+				return err == nil && fits
+			})
+			if isRead != strings.HasPrefix(name, "rules") {
+				t.Errorf("{%s}: %v reads %s: %v", values, config.RuleFiles, name, isRead)
+			}
+		}
+		sum := checksum.FindString(objects["StatefulSet"].Text)
+		if other, ok := pods[sum]; ok || sum == "" {
+			t.Errorf("{%s}: its pod is that of {%s}: %q", values, other, sum)
+		}
+		pods[sum] = values
 	}
 }
 

@@ -137,7 +137,7 @@ func TestS66_S75_names_of_other_products_come_on_demand(t *testing.T) {
 		if !slices.Equal(found, []string{"quartermaster", "quartermaster-" + name}) {
 			t.Errorf("%s: the rules %v", name, found)
 		}
-		if _, err := chart.Template("monitoring: {rules: {" + name + ": true}}"); err == nil || !strings.Contains(err.Error(), "monitoring.rules."+name+" is true, but monitoring.rules.enabled is false") {
+		if _, err := chart.Template("monitoring: {rules: {" + name + ": true}}"); err == nil || !strings.Contains(err.Error(), "monitoring.rules."+name+" is true, but monitoring.rules.enabled and monitoring.prometheus.install are false") {
 			t.Errorf("%s without the rules: %v", name, err)
 		}
 	}

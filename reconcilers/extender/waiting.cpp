@@ -40,6 +40,8 @@ std::string reasons_of(const quota::explanation& explanation) {
 waiting::waiting(dependencies dependencies, controller::registry& metrics)
     : dependencies_(dependencies),
       count_(metrics.make_gauge("quartermaster_waiting_pods", "Pods that fit on no node they were tried on.")),
+      oldest_(metrics.make_gauge("quartermaster_oldest_waiting_pod_timestamp_seconds",
+                                 "When the oldest of these pods was created; 0 when there is none.")),
       touched_(metrics.make_counter("quartermaster_waiting_pods_touched_total",
                                     "Waiting pods that fitted after something was given back and were shown to the "
                                     "scheduler again.")) {}
@@ -53,10 +55,14 @@ void waiting::note(const kube::pod& pod) {
 }
 
 void waiting::forget_the_placed() {
+  std::int64_t oldest = 0;
   std::erase_if(pods_, [&](const auto& entry) {
     const auto* pod = dependencies_.pods.find(entry.second.key);
-    return !pod || pod->id != entry.first || !pod->node_name.empty() || pod->deleting || pod->finished();
+    if (!pod || pod->id != entry.first || !pod->node_name.empty() || pod->deleting || pod->finished()) return true;
+    oldest = oldest == 0 ? pod->created : std::min(oldest, pod->created);
+    return false;
   });
+  oldest_.set(static_cast<double>(oldest));
   count_.set(static_cast<double>(pods_.size()));
 }
 

@@ -64,7 +64,7 @@ class waiting {
   dependencies dependencies_;
   std::map<kube::uid, waiter> pods_;
   std::uint64_t rooms_ = 0;  ///< how often
-  controller::gauge& count_;
+  controller::gauge &count_, &oldest_;
   controller::counter& touched_;
 };
 

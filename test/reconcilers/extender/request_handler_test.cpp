@@ -344,6 +344,27 @@ TEST_F(request_handler_test, who_waits_is_told_once_a_reason_and_touched_when_th
   EXPECT_THAT(transport.sent[0].body, HasSubstr(pod.id.to_string()));
 }
 
+TEST_F(request_handler_test, how_long_the_oldest_has_waited_is_on_the_page) {
+  const auto oldest = [&] {
+    EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(1))));
+    const auto page = metrics.text();
+    const std::string name = "\nquartermaster_oldest_waiting_pod_timestamp_seconds ";
+    const auto begin = page.find(name) + name.size();
+    return page.substr(begin, page.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(oldest(), "0");
+  for (const auto* name : {"x", "y"}) known.pods.put(share(name, 90, 60, "a"));
+  auto old = share("old", 20, 8), young = share("young", 20, 8);
+  old.created = 1'800'000'000;
+  young.created = 1'800'000'060;
+  for (const auto& pod : {young, old}) known.pods.put(pod), filter(pod, {"a"});
+  EXPECT_EQ(oldest(), "1800000000");
+  known.pods.erase(old);
+  EXPECT_EQ(oldest(), "1800000060");
+  known.pods.erase(young);
+  EXPECT_EQ(oldest(), "0");
+}
+
 TEST_F(request_handler_test, a_pod_that_is_refused_many_times_a_second_is_explained_twice_a_minute) {
   known.pods.put(share("big", 90, 60, "b"));
   known.pods.put(share("x", 90, 60, "a"));

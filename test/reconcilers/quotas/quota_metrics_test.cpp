@@ -11,12 +11,12 @@ using testing::HasSubstr, testing::Not;
 
 struct quota_metrics : rig {
   quota_metrics() { known.nodes.put(vgpu_node("a", 4)); }
-  std::string page(const quota::allowances* limits) {
+  static std::string page(const quota::allowances* limits, const controller::store<api::accelerator_quota>& quotas) {
     controller::metric_text text;
-    reconcilers::write_quota_metrics(limits, known.quotas, text);
+    reconcilers::write_quota_metrics(limits, quotas, text);
     return text.take();
   }
-  std::string page() { return page(&book.limits()); }
+  std::string page() { return page(&book.limits(), known.quotas); }
 };
 
 TEST_F(quota_metrics, say_what_the_status_of_the_quota_says) {
@@ -53,19 +53,19 @@ TEST_F(quota_metrics, rows_of_one_namespace_are_told_apart) {
 
 TEST_F(quota_metrics, a_replica_that_does_not_lead_has_the_families_alone) {
   known.quotas.put(quota_of("lab", "q", {{"hard", {{{"units", "cards"}, {"max", 1}}}}}));
-  const auto text = page(nullptr);
+  const auto text = page(nullptr, known.quotas);
   EXPECT_THAT(text, HasSubstr("# TYPE quartermaster_quota_cards gauge\n"));
   EXPECT_THAT(text, Not(HasSubstr("{")));
 }
 
 TEST_F(quota_metrics, limits_beyond_the_bound_share_their_series) {
+  quota::tenant wide{.name_space = "lab", .cohort = {}, .limits = {}};
+  for (std::size_t i = 0; i < reconcilers::max_limit_groups + 3; ++i)
+    wide.limits.push_back({.model = "model-" + std::to_string(i), .nominal = {7}});
   quota::allowances many;
-  for (std::size_t i = 0; i < reconcilers::max_limit_groups + 3; ++i) {
-    const auto name = "team-" + std::to_string(i);
-    many.put({.name_space = name, .cohort = {}, .limits = {{.model = {}, .nominal = {7}}}});
-    known.quotas.put(quota_of(name, "q", json::object()));
-  }
-  const auto text = page(&many);
+  many.put(wide);
+  known.quotas.put(quota_of("lab", "q", json::object()));
+  const auto text = page(&many, known.quotas);
   EXPECT_THAT(text, HasSubstr(R"({namespace="other",model="other",scope="other",state="max"} 21)"));
   EXPECT_LE(std::ranges::count(text, '\n'), static_cast<std::ptrdiff_t>(4 * (reconcilers::max_limit_groups + 1) + 6));
 }

@@ -62,6 +62,7 @@ TEST_F(allocation_metrics, without_prices_or_the_lease_there_are_the_families_al
 }
 
 TEST_F(allocation_metrics, a_key_that_is_only_counted_has_a_price_and_no_size) {
+  only.known.declare({"nvidia.com/mig-1g.5gb"});
   only.known.nodes.put(ready(extender_test::node("mig-1", {}, {{"nvidia.com/mig-1g.5gb", 7}})));
   const auto text = page();
   EXPECT_THAT(text, HasSubstr(R"(quartermaster_card_hour_price{model="nvidia.com/mig-1g.5gb",currency="EUR"} 0.3)"));
@@ -69,9 +70,14 @@ TEST_F(allocation_metrics, a_key_that_is_only_counted_has_a_price_and_no_size) {
 }
 
 TEST_F(allocation_metrics, models_beyond_the_bound_have_neither) {
-  for (std::size_t i = 0; i < max_priced_models + 5; ++i)
-    only.known.nodes.put(
-        ready(extender_test::node("odd-" + std::to_string(i), {}, {{"nvidia.com/mig-" + std::to_string(i) + "g", 1}})));
+  extender_test::amounts keys;
+  auto names = json::array();
+  for (std::size_t i = 0; i < max_priced_models + 5; ++i) {
+    keys.emplace_back("nvidia.com/mig-" + std::to_string(i) + "g", 1);
+    names.push_back(keys.back().first);
+  }
+  only.known.declare(names);
+  only.known.nodes.put(ready(extender_test::node("odd", {}, keys)));
   const auto text = page();
   std::size_t series = 0;
   for (auto found = text.find("quartermaster_card_hour_price{"); found != text.npos;

@@ -1,0 +1,129 @@
+// What people see of `top`: test/golden/top; QM_GOLDEN=write writes what differs. Its numbers are those that the
+// console shows of the same cluster.
+#include "cli/top/top.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "cli/console/views.hpp"
+#include "test/cli/console/two_teams.hpp"
+
+namespace cli {
+namespace {
+
+using console_test::pod_of;
+using nlohmann::json;
+
+/// Two teams, and a node of whole cards of which one is sick, with a pod on the other.
+struct top : console_test::two_teams {
+  top() {
+    cluster.nodes.put(extender_test::node("gpu-4", {{"quartermaster.io/module", "pgpu"}}, {{"nvidia.com/gpu", 2}}));
+    const auto card = [](const char* uuid, int index, bool is_healthy) {
+      return json{{"uuid", uuid},
+                  {"index", index},
+                  {"model", "Tesla-T4"},
+                  {"memoryMiB", 15360},
+                  {"healthy", is_healthy},
+                  {"health", is_healthy ? "Healthy" : "Unhealthy"},
+                  {"reason", is_healthy ? "" : "XID 79"}};
+    };
+    cluster.cards.put(extender_test::reported("gpu-4", {card("GPU-b", 1, false), card("GPU-a", 0, true)}));
+    auto whole = pod_of("team-a", "train", 0, 0, "gpu-4");
+    whole.containers = {extender_test::container("main", {{"nvidia.com/gpu", 1}})};
+    cluster.pods.put(whole);
+  }
+  using subject = std::function<void(const report_style&, std::ostream&)>;
+  std::vector<std::pair<std::string, subject>> subjects() {
+    read();
+    return {{"nodes", [this](const auto& style, auto& out) { top_nodes(cluster, style, out); }},
+            {"pods", [this](const auto& style, auto& out) { top_pods(cluster, "", style, out); }},
+            {"cards", [this](const auto& style, auto& out) { top_cards(cluster, style, out); }}};
+  }
+  json answer(const std::string& name) {
+    for (const auto& [subject, print] : subjects()) {
+      if (subject != name) continue;
+      std::ostringstream out;
+      print({"json", "en"}, out);
+      return json::parse(out.str())[name];
+    }
+    return {};
+  }
+};
+
+void compare(const std::string& name, const std::string& text) {
+  const auto path = std::filesystem::path(TEST_DATA) / "golden/top" / name;
+  if (const char* write = std::getenv("QM_GOLDEN"); write && std::string_view(write) == "write")
+    std::ofstream(path) << text;
+  std::ifstream file(path);
+  const std::string kept{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(kept, text) << path << ": QM_GOLDEN=write takes over what is made now";
+}
+
+TEST_F(top, golden_tables_in_both_languages_and_json) {
+  for (const auto& [name, print] : subjects()) {
+    for (const auto& [output, language, ending] : {std::tuple{"table", "en", ".table.en.txt"},
+                                                   {"table", "zh", ".table.zh.txt"},
+                                                   {"wide", "en", ".wide.en.txt"},
+                                                   {"json", "en", ".json"}}) {
+      std::ostringstream out;
+      print({output, language}, out);
+      compare(name + ending, out.str());
+    }
+  }
+}
+
+TEST_F(top, a_namespace_shows_its_own_pods_alone) {
+  read();
+  std::ostringstream out;
+  top_pods(cluster, "team-a", {"table", "en"}, out);
+  EXPECT_THAT(out.str(), testing::HasSubstr("mine-1"));
+  EXPECT_THAT(out.str(), testing::Not(testing::HasSubstr("secret")));
+}
+
+/// A card by its node and place, as [cores, MiB, shares].
+using card_numbers = std::map<std::pair<std::string, std::size_t>, json>;
+
+TEST_F(top, its_numbers_are_those_of_the_console) {
+  read();
+  const auto fleet = console::fleet_view(cluster, everyone(), {0, 5000});
+  card_numbers in_console, in_top;
+  std::map<std::string, json> nodes_in_console, nodes_in_top;
+  std::map<std::string, std::size_t> places;
+  for (const auto& node : fleet["nodes"]) {
+    const auto name = node[0].get<std::string>();
+    std::int64_t cores = 0, memory = 0;
+    for (const auto& card : node[4]) {
+      cores += card[3].get<std::int64_t>();
+      memory += card[4].get<std::int64_t>();
+      in_console[{name, places[name]++}] = {card[3], card[4], card.size() > 5 ? card[5].size() : 0};
+    }
+    nodes_in_console[name] = {node[4].size(), cores, memory};
+  }
+  for (const auto& node : answer("nodes"))
+    nodes_in_top[node["node"]] = {node["cards"], node["usedCores"], node["usedMiB"]};
+  EXPECT_EQ(nodes_in_top, nodes_in_console);
+  EXPECT_EQ(nodes_in_top.size(), 4u);
+  for (const auto& card : answer("cards"))
+    in_top[{card["node"], card["index"]}] = {card["usedCores"], card["usedMiB"], card["shares"]};
+  EXPECT_EQ(in_top, in_console);
+}
+
+TEST_F(top, a_namespace_uses_in_the_console_what_its_pods_hold_in_top) {
+  std::map<std::string, json> in_console, in_top;
+  const auto pods = answer("pods");
+  for (const auto& row : console::namespaces_view(cluster, everyone(), {})["namespaces"])
+    in_console[row["name"]] = row["used"];
+  for (const auto& pod : pods) {
+    auto& sum = in_top[pod["namespace"]];
+    if (sum.is_null()) sum = {{"cards", 0}, {"cores", 0}, {"memoryMiB", 0}};
+    sum["cards"] = sum["cards"].get<int>() + static_cast<int>(pod["cards"].size());
+    for (const auto* key : {"cores", "memoryMiB"})
+      sum[key] = sum[key].get<std::int64_t>() + pod[key].get<std::int64_t>();
+  }
+  EXPECT_EQ(in_top, in_console);
+}
+
+}  // namespace
+}  // namespace cli

@@ -41,7 +41,8 @@ type hall struct {
 	address string // of the extender of the operator that was started last
 	direct  *kit.Extender
 	proxies []*kit.Proxy
-	opened  time.Time // before any operator ran
+	opened  time.Time     // before any operator ran
+	ahead   time.Duration // of operators that start from now on: their day
 }
 
 // holdHall prepares the cluster: nodes of these modes, nothing else; and starts one operator and the second scheduler.
@@ -57,6 +58,7 @@ func (h *hall) proxy(name string) *kit.Proxy {
 	h.t.Helper()
 	p, err := kit.NewProxy(name, h.Config, h.dir)
 	h.must(err)
+	p.Ahead = h.ahead
 	h.proxies = append(h.proxies, p)
 	return p
 }

@@ -34,7 +34,12 @@ own_option() {
 }
 read_options "--k8s -run --operator" "$@"
 
-down() { local lane; for lane in calm storm pair extender usage; do "$root/test/cluster/cluster.sh" down --name "$1-$lane" 2>/dev/null || true; done; }
+# There may be usage-1 and more, which QM_USAGE_CLUSTERS had.
+down() {
+  local lane folder=${QUARTERMASTER_CLUSTERS:-${XDG_STATE_HOME:-$HOME/.local/state}/quartermaster/clusters}
+  for lane in calm storm pair extender usage; do "$root/test/cluster/cluster.sh" down --name "$1-$lane" 2>/dev/null || true; done
+  for lane in "$folder/$1"-usage-*; do [[ ! -d $lane ]] || "$root/test/cluster/cluster.sh" down --name "${lane##*/}" 2>/dev/null || true; done
+}
 if [[ $verb == down ]]; then down "$clusters"; exit 0; fi
 
 compile faults

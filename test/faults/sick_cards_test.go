@@ -95,12 +95,20 @@ func (h *hall) card(node string, index int) (uuid, health string) {
 	return
 }
 
-// report plays the agent of a node with two cards.
-func (h *hall) report(node, first, second string) {
+// report plays the agent of a node with so many cards.
+func (h *hall) report(node string, health ...string) {
 	h.t.Helper()
-	body := fmt.Sprintf(`{"status": {"cards": [{"uuid": "GPU-%[1]s-0", "index": 0, "memoryMiB": %[2]d, "health": %[3]q}, {"uuid": "GPU-%[1]s-1", "index": 1, "memoryMiB": %[2]d, "health": %[4]q}]}}`, node, cardMiB, first, second)
+	h.must(h.reported(node, health...))
+}
+
+func (h *hall) reported(node string, health ...string) error {
+	var cards []string
+	for i, is := range health {
+		cards = append(cards, fmt.Sprintf(`{"uuid": "GPU-%s-%d", "index": %d, "memoryMiB": %d, "health": %q}`, node, i, i, cardMiB, is))
+	}
+	body := fmt.Sprintf(`{"status": {"cards": [%s]}}`, strings.Join(cards, ", "))
 	_, err := h.Dynamic.Resource(kit.AccelNodes).Patch(h.ctx, node, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
-	h.must(err)
+	return err
 }
 
 // knowCards: from now on the checker of placements knows the cards that agents report.

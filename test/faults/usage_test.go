@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +31,13 @@ const (
 	orgLabel       = "usage.example.com/organization"
 )
 
+// sickNode has cards that are withdrawn at times; no pod may go there.
+const sickNode = "vgpu-1"
+
+var elsewhere = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+	NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+		{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: []string{sickNode}}}}}}}}
+
 // span is one random schedule: pods come and go, operators are hurt.
 type span struct {
 	*pairOf
@@ -41,6 +49,7 @@ type span struct {
 	wallFile string       // empty: it cannot be moved here
 	quiet    sync.RWMutex // writers have it for reading
 	log      []string
+	monthEnd time.Time // on the server's clock
 }
 
 // usageStock is what makeNodes has made.
@@ -58,45 +67,114 @@ func usageStock(nodes map[string]int) map[string]kit.CardStock {
 	return out
 }
 
+// usageClusters are how many clusters run schedules side by side.
+var usageClusters = number("QM_USAGE_CLUSTERS", 1)
+
+func number(variable string, otherwise int) int {
+	n, err := strconv.Atoi(kit.Env(variable, fmt.Sprint(otherwise)))
+	if err != nil || n < 1 {
+		fmt.Fprintf(os.Stderr, "faults: %s=%q is no number from 1 on\n", variable, os.Getenv(variable))
+		os.Exit(2)
+	}
+	return n
+}
+
+func usageLane(cluster int) string {
+	if cluster == 0 {
+		return "usage"
+	}
+	return fmt.Sprintf("usage-%d", cluster)
+}
+
+func init() {
+	for cluster := range usageClusters {
+		lanes[usageLane(cluster)] = &lane{name: usageLane(cluster)}
+	}
+}
+
 // Random schedules of pods that come, end and are deleted, while operators are killed, end, stand still, lose the API server, change the lead, and
-// have their wall clock moved. What they have written about it is compared with what the API server's audit log says, to the second.
+// have their wall clock moved; in each of them a month ends. What they have written about it is compared with what the API server's audit log
+// says, to the second.
 func TestUsage_random(t *testing.T) {
 	if out, _ := exec.Command(program, "controller", "--help").CombinedOutput(); !strings.Contains(string(out), checkpointFlag) {
 		t.Skip("this program keeps no time of cards")
 	}
-	schedules, err := strconv.Atoi(kit.Env("QM_USAGE_SCHEDULES", form("1", "200")))
-	if err != nil || schedules < 1 {
-		t.Fatalf("QM_USAGE_SCHEDULES=%q is no number of schedules", os.Getenv("QM_USAGE_SCHEDULES"))
+	t.Parallel()
+	schedules := number("QM_USAGE_SCHEDULES", form(1, 200))
+	var passed atomic.Int64
+	t.Cleanup(func() { t.Logf("%d of %d schedules of seed %d were right", passed.Load(), schedules, seed) })
+	for cluster := range min(usageClusters, schedules) {
+		t.Run(usageLane(cluster), func(t *testing.T) {
+			// those of the second cluster are others, and stay the same however many clusters there are
+			usageSchedules(t, usageLane(cluster), seed+int64(cluster)*1_000_000, (schedules+usageClusters-1-cluster)/usageClusters, &passed)
+		})
 	}
-	nodes := map[string]int{"vgpu": 1, "pgpu": 1, "mps": 1}
-	h := emptyHallIn(t, "usage", 5*time.Minute+time.Duration(schedules)*4*time.Minute, nodes, "--audit-bodies", "--apiserver-arg=--audit-log-maxsize=10000")
-	_ = h.Dynamic.Resource(kit.Usages).DeleteCollection(h.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	h.must(h.patchPolicy(map[string]any{"chargeback": map[string]any{"organizationLabel": orgLabel}}))
+}
+
+func usageSchedules(t *testing.T, lane string, seed int64, schedules int, passed *atomic.Int64) {
+	nodes := map[string]int{"vgpu": 2, "pgpu": 1, "mps": 1}
+	h := emptyHallIn(t, lane, 5*time.Minute+time.Duration(schedules)*6*time.Minute, nodes, "--audit-bodies", "--apiserver-arg=--audit-log-maxsize=10000")
+	h.must(h.patchPolicy(map[string]any{"chargeback": map[string]any{"organizationLabel": orgLabel}, "health": map[string]any{"maxWithdrawn": "100%"}}))
 	ledger := kit.NewAuditLedger(h.AuditLog, usageStock(nodes))
-	ledger.Organization = orgLabel
+	ledger.Organization, ledger.SickNode = orgLabel, sickNode
 	p := &pairOf{hall: h, at: map[*kit.Operator]string{}, args: []string{checkpointFlag, fmt.Sprint(checkpoint.Seconds())}}
 	wall := h.movableClock()
-	first := p.start()
-	h.must(first.WaitReady(60 * time.Second))
-	h.awaitServing(h.address, 60*time.Second)
-	h.enrolled(first)
-	h.openScheduler()
-	h.reachedBy(time.Now(), "after the start")
-	watching, stop := context.WithCancel(h.ctx)
-	defer stop()
-	go h.watchUsage(watching)
-
 	decks := map[bool]*deck{false: newDeck(alone(), seed), true: newDeck(paired(), seed+1)}
 	var failed []int
 	for number := range schedules {
 		s := &span{pairOf: p, number: number, ledger: ledger, chance: rand.New(rand.NewSource(seed + int64(number))), wallFile: wall}
+		stop := s.beginAnew()
 		pair := number%2 == 1
-		s.muster(pair)
-		if wrong := s.run([]hurt{decks[pair].next(), decks[pair].next(), decks[pair].next()}); wrong {
+		if pair {
+			s.must(s.start().WaitReady(60 * time.Second))
+		}
+		wrong := s.run(seed, []hurt{decks[pair].next(), decks[pair].next(), decks[pair].next()})
+		stop()
+		if wrong {
 			failed = append(failed, number)
+		} else {
+			passed.Add(1)
 		}
 	}
 	t.Logf("%d schedules of seed %d, of which were wrong: %v", schedules, seed, failed)
+}
+
+// beginAnew: no operator, no object, and then an operator whose month ends in the middle of the schedule. The returned function ends the
+// watch over its objects.
+func (s *span) beginAnew() (stop func()) {
+	s.t.Helper()
+	for _, o := range s.lives {
+		if code := o.Terminate(15 * time.Second); code != 0 {
+			s.t.Errorf("%s ended with code %d on SIGTERM:\n%s", o.Name, code, o.LogTail(5))
+		}
+	}
+	s.lives = nil
+	s.must(s.Dynamic.Resource(kit.Usages).DeleteCollection(s.ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	s.must(s.ExpireLease(s.ctx))
+	// Pods are older than the operators. Of a short and of a long month, of the year, and of February in a leap year.
+	s.monthEnd = time.Now().Add(s.between(35*time.Second, 95*time.Second))
+	month := kit.NextMonth(s.monthEnd)
+	for range s.chance.Intn(30) {
+		month = kit.NextMonth(month)
+	}
+	s.ahead = month.Sub(s.monthEnd).Truncate(time.Second)
+	s.monthEnd = month.Add(-s.ahead)
+	s.say("%s begins at %s: operators are %s ahead", month.Format("2006-01"), s.monthEnd.UTC().Format(time.TimeOnly), s.ahead)
+	if s.wallFile != "" {
+		s.must(setWallClock(s.wallFile, int64(s.ahead.Seconds())))
+	}
+	first := s.start()
+	s.must(first.WaitReady(60 * time.Second))
+	s.awaitServing(s.address, 60*time.Second)
+	s.enrolled(first)
+	if s.sched == nil {
+		s.openScheduler()
+		s.ail(0) // and the agents of the others say nothing
+	}
+	watching, cancel := context.WithCancel(s.ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { s.watchUsage(watching) })
+	return func() { cancel(); watcher.Wait() }
 }
 
 // movableClock is the file that moves the wall clock of the operators that start from now on; empty where no compiler is.
@@ -134,7 +212,7 @@ func (h *hall) reachedBy(moment time.Time, what string) kit.UsageReading {
 	h.t.Helper()
 	var last string
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(250 * time.Millisecond) {
-		reading, wrong, err := h.Usage(h.ctx)
+		reading, wrong, err := h.Usage(h.ctx, h.ahead)
 		if err == nil && reading.Through > moment.Unix() {
 			h.clean(wrong)
 			return reading
@@ -150,7 +228,7 @@ func (h *hall) reachedBy(moment time.Time, what string) kit.UsageReading {
 func (h *hall) watchUsage(ctx context.Context) {
 	var before kit.UsageReading
 	for ctx.Err() == nil {
-		if now, wrong, err := h.Usage(ctx); err == nil {
+		if now, wrong, err := h.Usage(ctx, h.ahead); err == nil {
 			if wrong = append(wrong, kit.Shrunk(before, now)...); len(wrong) > 0 {
 				h.clean(wrong)
 				return
@@ -234,21 +312,8 @@ func (s *span) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(s.chance.Int63n(int64(most-least)))
 }
 
-// muster has one operator run, or two.
-func (s *span) muster(pair bool) {
-	s.t.Helper()
-	switch {
-	case pair && len(s.lives) == 1:
-		s.must(s.start().WaitReady(60 * time.Second))
-	case !pair && len(s.lives) == 2:
-		follower := 1 - max(s.leads(), 0)
-		s.lives[follower].Kill()
-		s.lives = slices.Delete(s.lives, follower, follower+1)
-	}
-}
-
 // run one schedule and judge it.
-func (s *span) run(hurts []hurt) (wrong bool) {
+func (s *span) run(seed int64, hurts []hurt) (wrong bool) {
 	s.t.Helper()
 	s.spaces = []string{podsIn, fmt.Sprintf("usage-%d-a", s.number), fmt.Sprintf("usage-%d-b", s.number)}
 	for i, space := range s.spaces[1:] {
@@ -264,8 +329,9 @@ func (s *span) run(hurts []hurt) (wrong bool) {
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	for i := range 2 {
-		writers.Go(func() { s.write(i, stop) })
+		writers.Go(func() { s.write(i, seed, stop) })
 	}
+	writers.Go(func() { s.sicken(seed, stop) })
 	for _, h := range hurts {
 		time.Sleep(s.between(3*time.Second, 9*time.Second))
 		s.say("%s", h.name)
@@ -280,6 +346,9 @@ func (s *span) run(hurts []hurt) (wrong bool) {
 	s.must(s.deleteSpace(s.spaces[2]))
 	time.Sleep(time.Second)
 	after := s.reachedBy(time.Now(), "after a schedule")
+	if s.monthEnd.Unix() <= before.Through || s.monthEnd.Unix() >= after.Through {
+		s.t.Logf("schedule %d: the month ended outside of it", s.number)
+	}
 	s.say("judged from %s to %s", time.Unix(before.Through, 0).UTC().Format(time.TimeOnly), time.Unix(after.Through, 0).UTC().Format(time.TimeOnly))
 	wrong = s.judge(before, after)
 	for _, space := range s.spaces {
@@ -327,7 +396,7 @@ func usagePod(space, name string, r *rand.Rand, high string) *corev1.Pod {
 		limits = map[string]string{"nvidia.com/mps-core": pick("10", "25", "50"), "nvidia.com/mps-memory": pick("2", "4", "7")}
 	}
 	p := pod(name, limits)
-	p.Namespace = space
+	p.Namespace, p.Spec.Affinity = space, elsewhere
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
 	if r.Intn(3) > 0 {
 		grace := int64(30) // KWOK confirms at once
@@ -344,7 +413,7 @@ func usagePod(space, name string, r *rand.Rand, high string) *corev1.Pod {
 }
 
 // write makes pods, finishes and deletes them. Where the server does not answer, it goes on: what happened is in the audit log.
-func (s *span) write(number int, stop <-chan struct{}) {
+func (s *span) write(number int, seed int64, stop <-chan struct{}) {
 	r := rand.New(rand.NewSource(seed + int64(1000*s.number+number)))
 	high := s.highPriority()
 	var mine []types.NamespacedName
@@ -371,6 +440,41 @@ func (s *span) write(number int, stop <-chan struct{}) {
 		cancel()
 		s.quiet.RUnlock()
 	}
+}
+
+// sicken has cards withdrawn, and restored.
+func (s *span) sicken(seed int64, stop <-chan struct{}) {
+	r := rand.New(rand.NewSource(seed + int64(1000*s.number) + 999))
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(3000+r.Intn(15000)) * time.Millisecond):
+		}
+		s.ail(int64(r.Intn(eight + 1)))
+	}
+}
+
+// ail: an agent reports that so many cards are sick. It tries until the server takes it.
+func (s *span) ail(sick int64) {
+	health := slices.Repeat([]string{"Healthy"}, eight)
+	for i := range sick {
+		health[i] = "XID 79"
+	}
+	asked := time.Now()
+	for deadline := asked.Add(90 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		s.quiet.RLock()
+		err := s.reported(sickNode, health...)
+		s.quiet.RUnlock()
+		if err == nil {
+			break
+		}
+		if s.ctx.Err() != nil || time.Now().After(deadline) {
+			s.t.Errorf("report %d sick cards: %v", sick, err)
+			return
+		}
+	}
+	s.ledger.Sick = append(s.ledger.Sick, kit.Sickness{Cards: sick, Asked: asked, Done: time.Now()})
 }
 
 // leave finishes a pod, or deletes it; true: it will not be touched again.
@@ -403,7 +507,7 @@ func (s *span) leave(ctx context.Context, name types.NamespacedName, r *rand.Ran
 // committed is how far the last checkpoint counts.
 func (s *span) committed() time.Time {
 	s.t.Helper()
-	reading, _, err := s.Usage(s.ctx)
+	reading, _, err := s.Usage(s.ctx, s.ahead)
 	s.must(err)
 	return time.Unix(reading.Through, 0)
 }
@@ -427,7 +531,13 @@ func (s *span) rise(begin, gone time.Time) {
 	s.t.Helper()
 	started := time.Now()
 	s.must(s.start().WaitReady(60 * time.Second))
-	s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: time.Now().Add(backlog + 2*time.Second), Died: gone, Followed: started})
+	s.unwatched(begin, gone, started, time.Now())
+}
+
+// unwatched: what counts is what the operator knows that was ready in the end. What its watches sent in their first seconds may be older.
+func (s *span) unwatched(begin, gone, followed, ready time.Time) {
+	s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: ready.Add(2 * time.Second), Died: gone, Followed: followed},
+		kit.Blindness{Kind: kit.Broken, Begin: followed, End: ready.Add(backlog)})
 }
 
 func (s *span) end() {
@@ -478,7 +588,7 @@ func (s *span) succeed(goes func(*kit.Operator)) {
 	s.must(s.awaitLeader(heir, follower))
 	if s.lives[s.leads()] == follower {
 		s.say("%s, which came later, leads", follower.Name)
-		s.blind = append(s.blind, kit.Blindness{Kind: kit.Unwatched, Begin: begin, End: ready.Add(backlog + 2*time.Second), Died: gone, Followed: gone})
+		s.unwatched(begin, gone, gone, ready)
 	}
 }
 
@@ -528,11 +638,10 @@ func (s *span) unseen(kind kit.BlindKind, begin time.Time, more time.Duration) {
 	s.blind = append(s.blind, kit.Blindness{Kind: kind, Begin: begin, End: time.Now().Add(more)})
 }
 
-// backlog: what a watch sends so soon after it was opened may be older (controller/continuity.hpp).
-const backlog = 5 * time.Second
-
-// again is how long after a break an end may still be unattributed: connections are there within 10 s (F4).
-const again = 11*time.Second + backlog
+const (
+	backlog = 6 * time.Second          // what a watch sends in the five seconds after it was opened may be older (controller/continuity.hpp)
+	again   = 10*time.Second + backlog // how long after a break an end may still be unattributed: connections are there within 10 s (F4)
+)
 
 // cut: connections are reset, and none is accepted for a while. They are there again within 10 s (F4).
 func (s *span) cut() {
@@ -604,7 +713,7 @@ func (s *span) moveClock() {
 	}
 	by := []int64{-600, -61, -7, 0, 3, 45, 900}[s.chance.Intn(7)]
 	s.say("the wall clock is %+d s beside the server's", by)
-	s.must(setWallClock(s.wallFile, by))
+	s.must(setWallClock(s.wallFile, int64(s.ahead.Seconds())+by))
 	time.Sleep(3 * time.Second)
 }
 

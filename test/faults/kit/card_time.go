@@ -101,7 +101,9 @@ func (s *Stay) Seconds(begin, end int64) int64 {
 
 // AuditLedger reads who held what from the audit log.
 type AuditLedger struct {
-	Organization string // label of Namespaces that names it; empty: there are none
+	Organization string     // label of Namespaces that names it; empty: there are none
+	SickNode     string     // whose cards are withdrawn at times, and on which nothing runs
+	Sick         []Sickness // in the order in which it happened
 	stock        map[string]CardStock
 	declared     map[string]bool
 	pods         map[types.UID]*Stay

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -71,6 +70,7 @@ func (e Entry) String() string {
 type Proxy struct {
 	Name   string
 	URL    string
+	Ahead  time.Duration // of the server's clock is the operator's day, in whole seconds (time_shift.go); to be set before it starts
 	caFile string
 
 	upstream *url.URL
@@ -187,6 +187,9 @@ func (p *Proxy) serve(w http.ResponseWriter, in *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // half a request is none
 	}
+	if p.Ahead != 0 {
+		shiftTexts(body, -p.Ahead)
+	}
 	r.Body = body
 	entry := &Entry{Request: r}
 	p.mu.Lock()
@@ -245,8 +248,13 @@ func (p *Proxy) serve(w http.ResponseWriter, in *http.Request) {
 	for k, v := range reply.Header {
 		w.Header()[k] = v
 	}
+	told := io.Reader(reply.Body)
+	if p.Ahead != 0 {
+		shiftHeader(w.Header(), p.Ahead)
+		told = newShiftedBody(told, reply.Header, r.Verb == "watch", p.Ahead)
+	}
 	w.WriteHeader(reply.StatusCode)
-	p.copyBody(w, reply.Body, entry, rule, in)
+	p.copyBody(w, told, entry, rule, in)
 	if rule.Done != nil {
 		rule.Done(r)
 	}
@@ -324,17 +332,12 @@ func (p *Proxy) copyBody(w http.ResponseWriter, from io.Reader, entry *Entry, ru
 
 // repeat forwards a watch frame by frame: four bytes of length, then an event.
 func (p *Proxy) repeat(w http.ResponseWriter, from *bufio.Reader, entry *Entry, times int) {
-	head := make([]byte, 4)
 	for {
-		if _, err := io.ReadFull(from, head); err != nil {
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			panic(http.ErrAbortHandler)
+		frame, err := readFrame(from)
+		if errors.Is(err, io.EOF) {
+			return
 		}
-		frame := make([]byte, 4+binary.BigEndian.Uint32(head))
-		copy(frame, head)
-		if _, err := io.ReadFull(from, frame[4:]); err != nil {
+		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
 		if _, err := w.Write(bytes.Repeat(frame, times)); err != nil {

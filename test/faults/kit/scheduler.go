@@ -66,7 +66,7 @@ type authority struct {
 	pem  []byte
 }
 
-func newAuthority(name string) (*authority, error) { return newAuthorityFor(name, 24*time.Hour) }
+func newAuthority(name string) (*authority, error) { return newAuthorityFor(name, lifeOfKeys) }
 
 func newAuthorityFor(name string, life time.Duration) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -84,7 +84,7 @@ func newAuthorityFor(name string, life time.Duration) (*authority, error) {
 }
 
 func (a *authority) issue(name string, usage x509.ExtKeyUsage) (certificate, key []byte, err error) {
-	return a.issueFor(name, usage, 24*time.Hour, "localhost")
+	return a.issueFor(name, usage, lifeOfKeys, "localhost")
 }
 
 func (a *authority) issueFor(name string, usage x509.ExtKeyUsage, life time.Duration, hosts ...string) (certificate, key []byte, err error) {

@@ -5,20 +5,32 @@ import (
 	"time"
 )
 
-// correct is what an operator that saw everything has written between two moments of testdata/audit.log.
-func correct(l *AuditLedger, begin, end int64) (before, after UsageReading) {
-	before = UsageReading{Through: begin, Held: map[UsageKey]CardTime{}, Models: map[string]ModelTime{}}
-	after = UsageReading{Through: end, Held: l.Held(begin, end), Models: map[string]ModelTime{}}
+// between is what an operator that saw everything has written of a month between two moments of testdata/audit.log.
+func between(l *AuditLedger, begin, end, since, through int64) MonthUsage {
+	m := MonthUsage{Begin: begin, End: end, Since: since, Through: through, Held: l.Held(since, through), Models: map[string]ModelTime{}}
 	for model, capacity := range Capacity(recorded) {
-		row := ModelTime{Capacity: capacity.Times(end - begin)}
-		for key, held := range after.Held {
+		row := ModelTime{Capacity: capacity.Times(through - since)}
+		for key, held := range m.Held {
 			if key.Model == model {
 				row.Parts = row.Parts.Plus(held)
 			}
 		}
 		row.Idle = row.Capacity.Minus(row.Parts)
-		after.Models[model] = row
+		m.Models[model] = row
 	}
+	return m
+}
+
+const (
+	november = "2026-11"
+	december = "2026-12"
+)
+
+var monthBegin, monthEnd = clock(-40_000, 0), clock(40_000, 0)
+
+func correct(l *AuditLedger, begin, end int64) (before, after UsageReading) {
+	before = UsageReading{begin, map[string]MonthUsage{november: between(l, monthBegin, monthEnd, begin, begin)}}
+	after = UsageReading{end, map[string]MonthUsage{november: between(l, monthBegin, monthEnd, begin, end)}}
 	return
 }
 
@@ -39,11 +51,15 @@ func judged(t *testing.T, blind []Blindness, edit func(UsageReading), want ...st
 	expect(t, wrong, want...)
 }
 
-func (r UsageReading) add(key UsageKey, time CardTime) { r.Held[key] = r.Held[key].Plus(time) }
+func (r UsageReading) add(key UsageKey, time CardTime) { r.Months[november].add(key, time) }
 func (r UsageReading) set(model string, change func(*ModelTime)) {
-	row := r.Models[model]
+	r.Months[november].set(model, change)
+}
+func (m MonthUsage) add(key UsageKey, time CardTime) { m.Held[key] = m.Held[key].Plus(time) }
+func (m MonthUsage) set(model string, change func(*ModelTime)) {
+	row := m.Models[model]
 	change(&row)
-	r.Models[model] = row
+	m.Models[model] = row
 }
 
 func TestJudgeTakesWhatIsRight(t *testing.T) { judged(t, nil, nil) }
@@ -57,7 +73,7 @@ func TestJudgeAllowsASecondAtEachEnd(t *testing.T) {
 }
 
 func TestJudgeFindsAForgottenPod(t *testing.T) {
-	judged(t, nil, func(r UsageReading) { delete(r.Held, redWhole) }, "the audit log says {1200 184320}")
+	judged(t, nil, func(r UsageReading) { delete(r.Months[november].Held, redWhole) }, "the audit log says {1200 184320}")
 }
 
 func TestJudgeFindsAnotherRow(t *testing.T) {
@@ -68,7 +84,7 @@ func TestJudgeFindsAnotherRow(t *testing.T) {
 
 func TestJudgeFindsCardsThatWereThere(t *testing.T) {
 	judged(t, nil, func(r UsageReading) { r.set("Tesla-T4", func(m *ModelTime) { m.Capacity.CoreSeconds -= 100 }) }, "were there for")
-	judged(t, nil, func(r UsageReading) { r.set("Tesla-T4", func(m *ModelTime) { m.Unhealthy.CoreSeconds = 100 }) }, "all was well")
+	judged(t, nil, func(r UsageReading) { r.set("Tesla-T4", func(m *ModelTime) { m.Unhealthy.CoreSeconds = 100 }) }, "withdrawn for {0 0} to {0 0}")
 	judged(t, nil, func(r UsageReading) { r.set("Tesla-T4", func(m *ModelTime) { m.Beyond.CoreSeconds = 10000 }) }, "beyond its cards")
 }
 
@@ -88,6 +104,11 @@ func TestJudgeKnowsWhatABreakHides(t *testing.T) {
 		}
 	}
 	judged(t, hidden, lose(2))
+	judged(t, hidden, lose(5), "unattributed, at most {80 8192}")
+	judged(t, hidden, func(r UsageReading) { // who lost it noticed that a second later
+		lose(2)(r)
+		r.set("Tesla-T4", func(m *ModelTime) { m.Unattributed.CoreSeconds += 20 })
+	})
 	judged(t, nil, lose(2), "unattributed")
 	judged(t, []Blindness{{Kind: Late, Begin: moment(34, 51), End: moment(34, 53)}}, lose(2), "unattributed")
 }
@@ -104,4 +125,71 @@ func TestJudgeWantsTheTimeWithoutAnOperatorUnattributed(t *testing.T) {
 	}
 	judged(t, dark, unknown(5))
 	judged(t, dark, unknown(8), "at most", "at most")
+}
+
+// twoMonths: one ended at 34:50, while pods held cards.
+func twoMonths(t *testing.T, blind []Blindness, edit func(old, young MonthUsage), want ...string) {
+	t.Helper()
+	l := readRecorded(t, "testdata/audit.log")
+	begin, middle, end := clock(34, 40), clock(34, 50), clock(35, 0)
+	before := UsageReading{begin, map[string]MonthUsage{november: between(l, monthBegin, middle, begin, begin)}}
+	after := UsageReading{end, map[string]MonthUsage{november: between(l, monthBegin, middle, begin, middle), december: between(l, middle, monthEnd, middle, end)}}
+	if edit != nil {
+		edit(after.Months[november], after.Months[december])
+	}
+	if want != nil && want[0] == "" {
+		delete(after.Months, december)
+		want[0] = "months have 10 s of 20 s"
+	}
+	wrong, _ := l.Judge(before, after, blind)
+	expect(t, wrong, want...)
+}
+
+func TestJudgeLooksAtEachMonth(t *testing.T) {
+	twoMonths(t, nil, nil)
+	twoMonths(t, nil, nil, "")
+	// the priority's pod held its cards in both; a second at the end of the month is none that clocks explain
+	twoMonths(t, nil, func(old, young MonthUsage) {
+		old.add(redWhole, CardTime{-600, 0})
+		young.add(redWhole, CardTime{600, 0})
+	}, "2026-11: {Namespace:team-b Model:Tesla-T4 Mode:pGPU", "2026-12: {Namespace:team-b Model:Tesla-T4 Mode:pGPU")
+	twoMonths(t, nil, func(old, young MonthUsage) {
+		old.set("Tesla-T4", func(m *ModelTime) { m.Capacity.CoreSeconds += 1600 })
+		young.set("Tesla-T4", func(m *ModelTime) { m.Capacity.CoreSeconds -= 1600 })
+	}, "2026-11: the cards of Tesla-T4 were there", "2026-12, which began 10 s before its checkpoint", "2026-12: the cards of Tesla-T4 were there")
+}
+
+func TestJudgeKnowsWhatABreakHidesInTheNextMonth(t *testing.T) {
+	// the FPGAs' pod left at 34:50, the last second of the month, and that was seen in 34:52
+	late := []Blindness{{Kind: Broken, Begin: moment(34, 49), End: moment(34, 52)}}
+	fpgas := func(seconds int64) func(old, young MonthUsage) {
+		return func(_, young MonthUsage) {
+			young.set("example.com/fpga", func(m *ModelTime) { m.Unattributed.CoreSeconds = 300 * seconds })
+		}
+	}
+	twoMonths(t, late, fpgas(2))
+	twoMonths(t, late, fpgas(4), "2026-12: {1200 0} of example.com/fpga is unattributed")
+	twoMonths(t, nil, fpgas(2), "2026-12: {600 0} of example.com/fpga is unattributed")
+}
+
+func TestJudgeComparesSickCards(t *testing.T) {
+	sick := func(blind []Blindness, seconds int64, want ...string) {
+		t.Helper()
+		l := readRecorded(t, "testdata/audit.log")
+		l.SickNode = "vgpu-0"
+		l.Sick = []Sickness{{0, moment(30, 0), moment(30, 0)}, {2, moment(34, 44), moment(34, 44)}, {0, moment(34, 54), moment(34, 54)}}
+		before, after := correct(l, clock(34, 40), clock(35, 0))
+		after.set("Tesla-T4", func(m *ModelTime) { m.Unhealthy = CardTime{100, 15360}.Times(2 * seconds) })
+		wrong, _ := l.Judge(before, after, blind)
+		expect(t, wrong, want...)
+	}
+	for _, seconds := range []int64{8, 9, 10, 11, 12} {
+		sick(nil, seconds)
+	}
+	sick(nil, 7, "withdrawn for {1600 245760} to {2400 368640}")
+	sick(nil, 13, "withdrawn for")
+	sick(nil, 0, "withdrawn for")
+	sick([]Blindness{{Kind: Broken, Begin: moment(34, 43), End: moment(34, 47)}}, 6)
+	sick([]Blindness{{Kind: Broken, Begin: moment(34, 53), End: moment(34, 57)}}, 14)
+	sick([]Blindness{{Kind: Broken, Begin: moment(34, 47), End: moment(34, 51)}}, 6, "withdrawn for")
 }

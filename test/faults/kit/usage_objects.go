@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -29,11 +28,23 @@ func (m ModelTime) combine(n ModelTime, with func(a, b CardTime) CardTime) Model
 func (m ModelTime) Plus(n ModelTime) ModelTime  { return m.combine(n, CardTime.Plus) }
 func (m ModelTime) Minus(n ModelTime) ModelTime { return m.combine(n, CardTime.Minus) }
 
-// UsageReading is the last checkpoint: all months together.
+func (m ModelTime) columns(n ModelTime) map[string][2]CardTime {
+	return map[string][2]CardTime{"capacity": {m.Capacity, n.Capacity}, "parts": {m.Parts, n.Parts}, "idle": {m.Idle, n.Idle},
+		"unhealthy": {m.Unhealthy, n.Unhealthy}, "unattributed": {m.Unattributed, n.Unattributed}, "beyond": {m.Beyond, n.Beyond}}
+}
+
+// MonthUsage is a month at the last checkpoint. Times are the API server's, though the operator's day may be another (Proxy.Ahead).
+type MonthUsage struct {
+	Begin, End     int64 // of the month
+	Since, Through int64
+	Held           map[UsageKey]CardTime
+	Models         map[string]ModelTime
+}
+
+// UsageReading is the last checkpoint.
 type UsageReading struct {
 	Through int64
-	Held    map[UsageKey]CardTime
-	Models  map[string]ModelTime
+	Months  map[string]MonthUsage // those that the cluster's objects have
 }
 
 type usageRow struct {
@@ -67,11 +78,12 @@ func (u *usageSpec) at(committed time.Time) []usageRow {
 	return nil
 }
 
-// ReadUsage from objects of one list. `wrong` is what no list may ever show: sums that do not add up.
-func ReadUsage(list []unstructured.Unstructured) (out UsageReading, wrong []string) {
-	out = UsageReading{Held: map[UsageKey]CardTime{}, Models: map[string]ModelTime{}}
+// ReadUsage from objects of one list, written by operators whose day is so far ahead. `wrong` is what no list may ever show: sums that do not
+// add up, and months that are not closed at their end.
+func ReadUsage(list []unstructured.Unstructured, ahead time.Duration) (out UsageReading, wrong []string) {
+	out = UsageReading{Months: map[string]MonthUsage{}}
 	say := func(format string, args ...any) { wrong = append(wrong, "usage: "+fmt.Sprintf(format, args...)) }
-	committed, parts := map[string]time.Time{}, map[string]map[string]CardTime{} // by month, and there by model
+	committed := map[string]time.Time{}
 	var usages []usageSpec
 	for _, object := range list {
 		var usage usageSpec
@@ -80,65 +92,88 @@ func ReadUsage(list []unstructured.Unstructured) (out UsageReading, wrong []stri
 			say("%s: %v", object.GetName(), err)
 			continue
 		}
-		name := usage.Month
-		if usage.Namespace != "" {
-			name += "." + usage.Namespace
-		}
-		if object.GetName() != name {
+		begin, end, ok := monthBounds(usage.Month)
+		begin, end = begin.Add(-ahead), end.Add(-ahead)
+		if name := usage.name(); object.GetName() != name || !ok {
 			say("%s says that it is %s", object.GetName(), name)
+			continue
 		}
-		if usage.Through.Before(usage.Since) {
-			say("%s is through at %s and begins at %s", name, usage.Through, usage.Since)
+		if usage.Since.Before(begin) || usage.Through.Before(usage.Since) || usage.Through.After(end) {
+			say("%s is from %s to %s, and its month from %s to %s", usage.name(), usage.Since, usage.Through, begin, end)
 		}
 		if usage.Namespace == "" {
-			committed[usage.Month], parts[usage.Month] = usage.Through, map[string]CardTime{}
+			committed[usage.Month] = usage.Through
 			out.Through = max(out.Through, usage.Through.Unix())
+			month := MonthUsage{begin.Unix(), end.Unix(), usage.Since.Unix(), usage.Through.Unix(), map[UsageKey]CardTime{}, map[string]ModelTime{}}
+			for _, m := range usage.Models {
+				month.Models[m.Model] = month.Models[m.Model].Plus(m.ModelTime)
+			}
+			out.Months[usage.Month] = month
 		}
 		usages = append(usages, usage)
 	}
 	for _, usage := range usages {
-		if usage.Namespace == "" {
-			continue
-		}
-		for _, row := range usage.at(committed[usage.Month]) {
-			key := UsageKey{usage.Namespace, row.Model, row.Mode, row.Organization, row.Priority}
-			time := CardTime{row.CoreSeconds, row.MemoryMiBSeconds}
-			out.Held[key] = out.Held[key].Plus(time)
-			if parts[usage.Month] != nil {
-				parts[usage.Month][row.Model] = parts[usage.Month][row.Model].Plus(time)
+		month, there := out.Months[usage.Month]
+		if usage.Namespace != "" && there {
+			for _, row := range usage.at(committed[usage.Month]) {
+				key := UsageKey{usage.Namespace, row.Model, row.Mode, row.Organization, row.Priority}
+				month.Held[key] = month.Held[key].Plus(CardTime{row.CoreSeconds, row.MemoryMiBSeconds})
 			}
 		}
-	}
-	for _, usage := range usages {
-		for _, m := range usage.Models {
-			row := m.ModelTime
-			if given, had := row.Parts.Plus(row.Idle).Plus(row.Unhealthy).Plus(row.Unattributed), row.Capacity.Plus(row.Beyond); given != had {
-				say("%s through %s: model %s has parts, idle, unhealthy and unattributed %v, and capacity and beyond %v", usage.Month, usage.Through, m.Model, given, had)
-			}
-			if sum := parts[usage.Month][m.Model]; sum != row.Parts {
-				say("%s through %s: model %s has parts %v, and the rows of the namespaces are %v", usage.Month, usage.Through, m.Model, row.Parts, sum)
-			}
-			delete(parts[usage.Month], m.Model)
-			out.Models[m.Model] = out.Models[m.Model].Plus(row)
+		begin, _, _ := monthBounds(usage.Month)
+		last, had := out.Months[begin.AddDate(0, -1, 0).Format("2006-01")]
+		if had && last.Through != last.End {
+			say("%s is there, and the month before is through at %d and ends at %d", usage.name(), last.Through, last.End)
+		}
+		if had && there && month.Since != month.Begin {
+			say("%s follows a month and begins %d s after it", usage.Month, month.Since-month.Begin)
 		}
 	}
-	for month, rest := range parts {
-		for _, model := range slices.Sorted(maps.Keys(rest)) {
-			if rest[model] != (CardTime{}) {
-				say("%s: namespaces have %v of model %s, which the whole cluster does not know", month, rest[model], model)
-			}
-		}
+	for name, month := range out.Months {
+		month.addsUp(func(format string, args ...any) {
+			say("%s through %d: "+format, append([]any{name, month.Through}, args...)...)
+		})
 	}
+	slices.Sort(wrong)
 	return
 }
 
+func (u *usageSpec) name() string {
+	if u.Namespace == "" {
+		return u.Month
+	}
+	return u.Month + "." + u.Namespace
+}
+
+// addsUp says what in a month does not.
+func (m *MonthUsage) addsUp(say func(format string, args ...any)) {
+	parts := map[string]CardTime{}
+	for key, time := range m.Held {
+		parts[key.Model] = parts[key.Model].Plus(time)
+	}
+	for model, row := range m.Models {
+		if given, had := row.Parts.Plus(row.Idle).Plus(row.Unhealthy).Plus(row.Unattributed), row.Capacity.Plus(row.Beyond); given != had {
+			say("model %s has parts, idle, unhealthy and unattributed %v, and capacity and beyond %v", model, given, had)
+		}
+		if sum := parts[model]; sum != row.Parts {
+			say("model %s has parts %v, and the rows of the namespaces are %v", model, row.Parts, sum)
+		}
+		delete(parts, model)
+	}
+	for model, rest := range parts {
+		if rest != (CardTime{}) {
+			say("namespaces have %v of model %s, which the whole cluster does not know", rest, model)
+		}
+	}
+}
+
 // Usage reads all objects, in one list, which is of one moment.
-func (c *Cluster) Usage(ctx context.Context) (UsageReading, []string, error) {
+func (c *Cluster) Usage(ctx context.Context, ahead time.Duration) (UsageReading, []string, error) {
 	list, err := c.Dynamic.Resource(Usages).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return UsageReading{}, nil, err
 	}
-	out, wrong := ReadUsage(list.Items)
+	out, wrong := ReadUsage(list.Items, ahead)
 	return out, wrong, nil
 }
 
@@ -148,17 +183,21 @@ func Shrunk(before, after UsageReading) (wrong []string) {
 	if after.Through < before.Through {
 		say("the checkpoint went back from %d to %d", before.Through, after.Through)
 	}
-	for key, time := range before.Held {
-		if !time.Within(after.Held[key]) {
-			say("%v had %v and has %v", key, time, after.Held[key])
+	for name, month := range before.Months {
+		now, there := after.Months[name]
+		if !there {
+			say("%s is gone", name)
 		}
-	}
-	for model, row := range before.Models {
-		now := after.Models[model]
-		for name, pair := range map[string][2]CardTime{"capacity": {row.Capacity, now.Capacity}, "parts": {row.Parts, now.Parts}, "idle": {row.Idle, now.Idle},
-			"unhealthy": {row.Unhealthy, now.Unhealthy}, "unattributed": {row.Unattributed, now.Unattributed}, "beyond": {row.Beyond, now.Beyond}} {
-			if !pair[0].Within(pair[1]) {
-				say("model %s had %s %v and has %v", model, name, pair[0], pair[1])
+		for key, time := range month.Held {
+			if !time.Within(now.Held[key]) {
+				say("%s: %v had %v and has %v", name, key, time, now.Held[key])
+			}
+		}
+		for model, row := range month.Models {
+			for column, pair := range row.columns(now.Models[model]) {
+				if !pair[0].Within(pair[1]) {
+					say("%s: model %s had %s %v and has %v", name, model, column, pair[0], pair[1])
+				}
 			}
 		}
 	}

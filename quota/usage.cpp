@@ -54,7 +54,7 @@ void usage_book::put_card(std::string_view name, const usage_card& card, seconds
   };
   if (!states.empty() && same(states.back())) return;
   // Two changes in one second: the later one counts.
-  time = std::max(time, states.empty() ? settled_ : states.back().begin);
+  time = std::max(time, states.empty() ? settled_ : std::max(settled_, states.back().begin));
   if (!states.empty() && states.back().begin == time) states.pop_back();
   states.push_back({time, model, card.cores, card.memory_mib, card.healthy, true});
 }
@@ -64,7 +64,7 @@ void usage_book::remove_card(std::string_view name, seconds time) {
   if (match == cards_.end() || match->second.states.empty() || !match->second.states.back().there) return;
   auto& states = match->second.states;
   auto last = states.back();
-  last.begin = std::max(time, last.begin);
+  last.begin = std::max({time, last.begin, settled_});
   last.there = false;
   if (states.back().begin == last.begin) states.pop_back();
   states.push_back(last);
@@ -86,7 +86,7 @@ void usage_book::hold(std::string_view pod, const usage_holder& holder, seconds 
   if (const auto match = holdings_.find(pod); match != holdings_.end()) {
     if (match->second.parts == parts) return;
     // It is known better now, or has changed: from now on it is so, and what is not settled stays as it was.
-    begin = std::max(now, match->second.begin);
+    begin = std::max({now, match->second.begin, settled_});
     close(match->second, begin);
     holdings_.erase(match);
   }
@@ -128,6 +128,7 @@ bool usage_book::lose(std::string_view pod, seconds sure, seconds time) {
 
 void usage_book::resume(seconds until) {
   if (until <= settled_) return;
+  settling_.reset();
   settled_ = until;
   for (auto& [name, line] : cards_) forget(line);
   drop_unused();
@@ -196,14 +197,35 @@ void usage_book::settle(const timeline& line, seconds begin, seconds end, sums& 
   }
 }
 
-usage_book::sums usage_book::settle(seconds until) {
-  sums out;
-  if (until <= settled_) return out;
-  for (auto& [name, line] : cards_) settle(line, settled_, until, out);
+void usage_book::begin_settling(seconds until) {
+  auto& next = settling_.emplace(settling{{settled_, {}}, {}});
+  if (until <= settled_) return;
+  next.waiting.reserve(cards_.size());
+  for (auto& [name, line] : cards_) next.waiting.push_back(&line);
   settled_ = until;
-  for (auto& [name, line] : cards_) forget(line);
+}
+
+bool usage_book::settle_some(std::size_t count) {
+  auto& waiting = settling_->waiting;
+  for (; count > 0 && !waiting.empty(); --count) {
+    settle(*waiting.back(), settling_->done.begin, settled_, settling_->done.amounts);
+    forget(*waiting.back());
+    waiting.pop_back();
+  }
+  return !waiting.empty();
+}
+
+usage_book::settlement usage_book::take_settled() {
+  settle_some(settling_->waiting.size());
+  auto out = std::move(settling_->done);
+  settling_.reset();
   drop_unused();
   return out;
+}
+
+usage_book::sums usage_book::settle(seconds until) {
+  begin_settling(until);
+  return take_settled().amounts;
 }
 
 }  // namespace quota

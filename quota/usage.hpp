@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -118,6 +119,19 @@ class usage_book {
   };
   /// Everything from what was settled last to `until`, which is settled then. Cost: cards, and what changed on each.
   sums settle(seconds until);
+  /// The same in steps, for a caller that lets others run in between. The moment is fixed here: what is put, held or
+  /// released between two steps counts from `until` on. Only where nothing is being settled.
+  void begin_settling(seconds until);
+  /// Sums up so many more cards. False: there are none left.
+  bool settle_some(std::size_t count);
+  /// Everything since `begin`. All cards are summed up, and nothing is being settled any more.
+  struct settlement {
+    seconds begin = 0;
+    sums amounts;
+  };
+  settlement take_settled();
+  bool is_settling() const { return settling_.has_value(); }
+  /// Up to where the past is fixed: what has happened before counts no more.
   seconds settled() const { return settled_; }
   std::size_t cards() const { return cards_.size(); }
   std::size_t holders() const { return holdings_.size(); }
@@ -169,6 +183,11 @@ class usage_book {
 
   std::vector<part> parts_of(const usage_holder& holder);
   static void close(const holding& held, seconds time);
+  struct settling {
+    settlement done;
+    std::vector<timeline*> waiting;  ///< cards that are not summed up yet; they stay until `take_settled`
+  };
+
   void settle(const timeline& line, seconds begin, seconds end, sums& out) const;
   void forget(timeline& line) const;
   void drop_unused();
@@ -179,6 +198,7 @@ class usage_book {
   std::set<label> labels_;
   by_name<timeline> cards_;
   holdings holdings_;
+  std::optional<settling> settling_;
 };
 
 }  // namespace quota

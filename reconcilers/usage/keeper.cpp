@@ -43,6 +43,9 @@ std::vector<api::accelerator_usage> read(const std::vector<nlohmann::json>& obje
   return out;
 }
 
+/// A millisecond: whoever waits for the loop meanwhile does not notice.
+constexpr std::size_t cards_per_step = 1000;
+
 /// A coroutine that is cancelled leaves by an exception.
 class busy_mark {
  public:
@@ -81,7 +84,7 @@ kube::task<void> keeper::watch(const controller::store<api::accelerator_usage>& 
           until = std::max(until, usage.until);
       recorder_.book().resume(until);
     }
-    if (recorder_.begun() && recorder_.take_renamed()) recorder_.look();
+    if (recorder_.begun() && recorder_.take_renamed()) co_await recorder_.look();
     const bool slept = co_await controller::sleep_for(settings_.tick);
     if (!slept) co_return kube::result<void>();
   }
@@ -234,8 +237,17 @@ kube::task<void> keeper::write() {
   co_return kube::result<void>();
 }
 
+/// A checkpoint that was cancelled in the middle of its sums goes on here.
+boost::asio::awaitable<void> keeper::sum_up() {
+  auto& book = recorder_.book();
+  while (book.settle_some(cards_per_step)) co_await controller::yield_to_others();
+  auto done = book.take_settled();
+  merge(done.amounts, done.begin);
+}
+
 kube::task<void> keeper::settle_up_to(quota::seconds time) {
   for (;;) {
+    if (recorder_.book().is_settling()) co_await sum_up();
     if (changed()) {
       auto done = co_await write();
       if (!done) co_return done;
@@ -244,14 +256,14 @@ kube::task<void> keeper::settle_up_to(quota::seconds time) {
     if (begin >= time) co_return kube::result<void>();
     if (api::month_of(begin) != month_) begin_month(begin);
     const auto month = api::bounds_of(month_);
-    merge(recorder_.book().settle(std::min(time, month->end)), begin);
+    recorder_.book().begin_settling(std::min(time, month->end));
   }
 }
 
 kube::task<void> keeper::checkpoint(quota::seconds time) {
   if (busy_) co_return kube::result<void>();
   const busy_mark mark(busy_);
-  recorder_.look();
+  co_await recorder_.look();
   auto done = co_await settle_up_to(time);
   if (done) first_end_ = last_end_ > time ? time + 1 : 0;
   (done ? done_ : failed_).add();

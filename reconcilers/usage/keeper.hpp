@@ -65,6 +65,7 @@ class keeper {
   bool changed() const { return committed_ < recorder_.book().settled(); }
   kube::task<void> write();
   kube::task<void> apply(const api::accelerator_usage& usage);
+  boost::asio::awaitable<void> sum_up();
   kube::task<void> settle_up_to(quota::seconds time);
   kube::task<void> load(std::string month, quota::seconds& committed);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/names.hpp"
+#include "controller/sleep.hpp"
 #include "quota/card_use.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "reconcilers/extender/request.hpp"
@@ -14,6 +15,19 @@ const quota::card* card_named(const quota::node_inventory* node, std::string_vie
   if (!node) return nullptr;
   const auto match = std::ranges::find(node->cards, uuid, &quota::card::uuid);
   return match == node->cards.end() ? nullptr : &*match;
+}
+
+bool may_hold(const kube::pod& pod) { return !pod.node_name.empty() && !pod.finished() && !pod.containers.empty(); }
+
+/// About a millisecond each: whoever waits for the loop meanwhile does not notice.
+constexpr std::size_t items_per_step = 200;
+
+template <class Item, class Call>
+boost::asio::awaitable<void> in_steps(std::vector<Item> items, Call call) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i % items_per_step == 0) co_await controller::yield_to_others();
+    call(items[i]);
+  }
 }
 
 }  // namespace
@@ -84,12 +98,21 @@ void recorder::begin_gap(controller::milliseconds since) {
   gap_ = *now - std::max<quota::seconds>(length, 0);
 }
 
-void recorder::look() {
-  const auto now = known_.now();
-  if (!book_ || !now) return;
-  for (const auto& node : known_.nodes.all()) take_node(node.key.name);
+boost::asio::awaitable<void> recorder::look() {
+  if (!book_) co_return;
+  std::vector<std::string> nodes;
+  nodes.reserve(known_.nodes.size());
+  for (const auto& node : known_.nodes.all()) nodes.push_back(node.key.name);
+  co_await in_steps(std::move(nodes), [this](const std::string& node) { take_node(node); });
+  // What happens to them from here on comes as an event, too.
+  std::vector<kube::object_key> pods;
   for (const auto& pod : known_.pods.all())
-    if (!pod.node_name.empty() && !pod.finished() && !pod.containers.empty()) take_running(pod, *now);
+    if (may_hold(pod)) pods.push_back(pod.key);
+  co_await in_steps(std::move(pods), [this](const kube::object_key& key) {
+    const auto* pod = known_.pods.find(key);
+    const auto now = known_.now();
+    if (pod && now && may_hold(*pod)) take_running(*pod, *now);
+  });
 }
 
 void recorder::take(const kube::pod* before, const kube::pod* after) {

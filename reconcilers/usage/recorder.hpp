@@ -3,6 +3,7 @@
 // what from when to when. Every replica keeps one, so that a new leader has seen what the old one could not write any
 // more.
 
+#include <boost/asio/awaitable.hpp>
 #include <functional>
 #include <optional>
 #include <set>
@@ -73,8 +74,9 @@ class recorder {
   /// What comes until `end_gap` happened after `since`, and no one knows when (reflector_options::on_gap).
   void begin_gap(controller::milliseconds since);
   void end_gap() { gap_.reset(); }
-  /// Takes in what changed without an event: pods whose node came later, cards that were held back.
-  void look();
+  /// Takes in what changed without an event: pods whose node came later, cards that were held back. Others on the loop
+  /// run in between; a second call meanwhile does no harm.
+  boost::asio::awaitable<void> look();
   /// Who pays for a namespace: its label that the policy names. Empty: no one is named.
   std::string organization(std::string_view name_space) const;
   /// A pod that held something has ended since this was asked last.

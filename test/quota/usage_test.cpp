@@ -55,6 +55,38 @@ TEST(usage, a_stretch_that_is_settled_is_not_settled_again) {
   EXPECT_EQ(sum(book.settle(1061).namespaces.at("team")).core_seconds, 10);
 }
 
+TEST(usage, steps_of_settling_are_of_one_moment) {
+  usage_book book(1000);
+  book.resume(1000);
+  const std::vector<std::string> cards{"a", "b", "c"};
+  for (const auto& card : cards) {
+    book.put_card(card, t4(), 1000);
+    book.hold("on-" + card, share("team", card, 10, 1), 1000, 1000);
+  }
+  book.begin_settling(1060);
+  EXPECT_EQ(book.settled(), 1060);
+  EXPECT_TRUE(book.settle_some(1));
+  for (const auto& card : cards) {  // one is summed up, two are not: all of this is later
+    EXPECT_TRUE(book.release("on-" + card, 1050));
+    book.hold("next-" + card, share("other", card, 50, 1), 1040, 1061);
+    book.put_card(card, t4(false), 1055);
+    book.put_card("new-" + card, t4(), 1059);
+  }
+  EXPECT_TRUE(book.settle_some(1));
+  EXPECT_FALSE(book.settle_some(7));
+  const auto first = book.take_settled();
+  EXPECT_FALSE(book.is_settling());
+  EXPECT_EQ(first.begin, 1000);
+  EXPECT_EQ(sum(first.amounts.namespaces.at("team")).core_seconds, 3 * 10 * 60);
+  EXPECT_FALSE(first.amounts.namespaces.contains("other"));
+  EXPECT_EQ(first.amounts.models.at("T4").capacity.core_seconds, 3 * 100 * 60);
+  EXPECT_TRUE(first.amounts.models.at("T4").unhealthy.zero());
+  const auto second = book.settle(1070);
+  EXPECT_FALSE(second.namespaces.contains("team"));
+  EXPECT_EQ(sum(second.namespaces.at("other")).core_seconds, 3 * 50 * 10);
+  EXPECT_EQ(second.models.at("T4").capacity.core_seconds, 6 * 100 * 10);
+}
+
 TEST(usage, a_gap_before_the_start_is_unattributed_but_for_pods_that_are_still_there) {
   usage_book book(2000);
   book.put_card("a", t4(), 2000);
@@ -265,17 +297,21 @@ class schedule {
     for (int steps = below(40); steps > 0 && alive; --steps) {
       now_ += below(6);
       const int roll = below(100);
-      if (roll < 35)
-        come();
-      else if (roll < 60 && !pods_.empty())
-        leave();
-      else if (roll < 75)
-        change_card();
+      if (roll < 75)
+        change(roll);
       else
         alive = checkpoint();
     }
     now_ += below(50);  // the operator is gone, and pods go meanwhile without a trace
     while (!pods_.empty() && below(3) == 0) pods_.erase(pods_.begin());
+  }
+  void change(int roll) {
+    if (roll < 35)
+      come();
+    else if (roll < 60 && !pods_.empty())
+      leave();
+    else
+      change_card();
   }
   void put_card(const std::string& name, bool there) {
     if (there)
@@ -327,11 +363,16 @@ class schedule {
       cards_[name] = all_cards_.at(name);
     put_card(name, true);
   }
-  /// False: killed in the middle of it, so that it does not count.
+  /// In steps, and the world goes on between two of them. False: killed in the middle of it, so that it does not count.
   bool checkpoint() {
-    const auto sums = book_->settle(now_);
-    for (const auto& [model, row] : sums.models) EXPECT_TRUE(row.adds_up()) << model;
+    book_->begin_settling(now_);
     settled_ = std::max(settled_, now_);
+    while (book_->settle_some(1) && below(8) > 0) {
+      now_ += below(3);
+      change(below(75));
+    }
+    const auto sums = book_->take_settled().amounts;
+    for (const auto& [model, row] : sums.models) EXPECT_TRUE(row.adds_up()) << model;
     if (below(4) == 0) return false;
     add(written_, sums);
     add(expected_, model_.sums(committed_, settled_, start_));

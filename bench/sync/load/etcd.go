@@ -89,13 +89,19 @@ func (e *Etcd) Add(ctx context.Context, object runtime.Object) error {
 // Flush writes what Add has collected.
 func (e *Etcd) Flush(ctx context.Context) error { return e.flush(ctx) }
 
-// Put writes one pod and returns when etcd has it.
+// Put writes one pod and returns when etcd has it. For what is watched already: the objects of a transaction have one version, and a watch
+// that goes on from there misses some of them.
 func (e *Etcd) Put(ctx context.Context, pod *corev1.Pod) error {
 	put, _, err := e.request(podKey(pod), pod)
 	if err != nil {
 		return err
 	}
 	return e.send(ctx, []any{put})
+}
+
+// Remove a pod without a grace period, as a watch sees it when a kubelet has let go of it.
+func (e *Etcd) Remove(ctx context.Context, pod *corev1.Pod) error {
+	return e.send(ctx, []any{map[string]any{"requestDeleteRange": map[string]any{"key": []byte(podKey(pod))}}})
 }
 
 func podKey(pod *corev1.Pod) string { return "/registry/pods/" + pod.Namespace + "/" + pod.Name }

@@ -65,6 +65,39 @@ func Test_the_console_signs_in_to_prometheus(t *testing.T) {
 	}
 }
 
+// What the chart's own Prometheus needs is there without another value: the agent serves metrics, and the console asks for them.
+func Test_an_installed_prometheus_is_enough_for_history(t *testing.T) {
+	const ask, serve, port = "--prometheus-url=http://quartermaster-prometheus:9090\n", "--metrics-port=9402\n", "{name: metrics, containerPort: 9402}"
+	for values, wanted := range map[string][]string{
+		"monitoring: {prometheus: {install: true}}":                                                                  {ask, serve, port},
+		"monitoring: {prometheus: {install: true}}\nagent: {metrics: {port: 0}}":                                     {ask},
+		"monitoring: {prometheus: {install: true}}\nagent: {metrics: {port: 9500}}":                                  {ask, "--metrics-port=9500\n"},
+		"monitoring: {prometheus: {install: true}}\nconsole: {prometheusUrl: \"https://mine.example\"}":              {"--prometheus-url=https://mine.example\n", serve, port},
+		"monitoring: {prometheus: {install: false}}\nagent: {metrics: {port: null}}\nconsole: {prometheusUrl: \"\"}": nil,
+		"monitoring: null": nil,
+	} {
+		objects, err := Template(values, "--set", "console.enabled=true,agent.enabled=true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		for _, object := range objects {
+			text.WriteString(object.Text)
+		}
+		for _, part := range []string{ask, serve, port, "--metrics-port", "--prometheus-url"} {
+			expected := slices.ContainsFunc(wanted, func(one string) bool { return strings.HasPrefix(one, part) })
+			if strings.Contains(text.String(), part) != expected {
+				t.Errorf("%s: %q is there: %v, expected %v", values, part, !expected, expected)
+			}
+		}
+		for _, part := range wanted {
+			if !strings.Contains(text.String(), part) {
+				t.Errorf("%s: no %q", values, part)
+			}
+		}
+	}
+}
+
 // It is off by default, and absent where the values of an older chart have no word of it.
 func Test_the_console_is_off_by_default(t *testing.T) {
 	for _, values := range []string{"", "{console: null}"} {

@@ -230,6 +230,7 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 		"mps_enable=true,vgpu_enable=false": {"applies the AcceleratorPolicy `default` from the values", "kubectl label node NODE nvidia-device-enable=mps"},
 		"policy.modules.hami.enabled=true":  {"kubectl label node NODE nvidia-device-enable=hami"},
 		"pgpu_enable=false":                 {"applies the AcceleratorPolicy `default` from the values", "helm upgrade", "--set pgpu_enable=true"},
+		"console.enabled=true":              {"kubectl port-forward -n gpu service/quartermaster-console 8888:80, then http://localhost:8888/console/"},
 		"replicaCount=0":                    {"No operator runs here", "`helm test` has nothing to run"},
 	} {
 		notes := notesOf(t, withNotes, values)
@@ -238,7 +239,7 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 				t.Errorf("%s: no %q in\n%s", values, one, notes)
 			}
 		}
-		if strings.Contains(values, "enable") && strings.Contains(notes, "kind: AcceleratorPolicy") {
+		if strings.Contains(values, "enable") && !strings.HasPrefix(values, "console") && strings.Contains(notes, "kind: AcceleratorPolicy") {
 			t.Errorf("%s: asks for a policy that values gave:\n%s", values, notes)
 		}
 		if strings.Contains(notes, "kubectl apply") {

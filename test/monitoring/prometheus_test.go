@@ -47,6 +47,7 @@ func TestS38_the_chart_installs_a_prometheus_on_demand_alone(t *testing.T) {
 	}
 	text := objects["StatefulSet"].Text
 	for _, part := range []string{"image: registry.example/mirror/prom/prometheus:v3.", "--storage.tsdb.retention.time=2w\n", "imagePullSecrets:\n        - name: pull\n",
+		"{key: quartermaster.io/accelerator, operator: Exists, effect: NoSchedule}", "key: node-role.kubernetes.io/control-plane",
 		"runAsNonRoot: true", "readOnlyRootFilesystem: true", "capabilities: {drop: [ALL]}", "allowPrivilegeEscalation: false", "emptyDir: {}"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the StatefulSet has no %q:\n%s", part, text)

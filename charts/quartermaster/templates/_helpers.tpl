@@ -47,6 +47,15 @@ prometheus.io/path: /metrics
 
 {{- /* Node placement and user of our own pods: the operator's and those of hooks. They tolerate our taints, because other nodes may
 have no room, and a node that changes its mode needs an operator to end that. */}}
+{{- /* Pods of the product that may run anywhere also run on nodes with cards, and on nodes that change their mode. */}}
+{{- define "quartermaster.tolerations" -}}
+- {key: quartermaster.io/accelerator, operator: Exists, effect: NoSchedule}
+- {key: quartermaster.io/switching, operator: Exists, effect: NoSchedule}
+{{- with .Values.tolerations }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- define "quartermaster.pod" -}}
 {{- with include "quartermaster.pull_secrets" . | fromYamlArray }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -57,12 +66,7 @@ priorityClassName: {{ . }}
 {{- with .Values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
-tolerations:
-  - {key: quartermaster.io/accelerator, operator: Exists, effect: NoSchedule}
-  - {key: quartermaster.io/switching, operator: Exists, effect: NoSchedule}
-  {{- with .Values.tolerations }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+tolerations: {{- include "quartermaster.tolerations" . | nindent 2 }}
 {{- with .Values.podSecurityContext }}
 securityContext: {{- toYaml . | nindent 2 }}
 {{- else }}

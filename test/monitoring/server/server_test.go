@@ -133,7 +133,9 @@ func startPrometheusOn(t *testing.T, config any, data string) string {
 	}
 	start(t, nil, chart.Tool("prometheus-*", "prometheus"), "--config.file", filepath.Join(folder, "prometheus.yml"),
 		"--storage.tsdb.path", data, "--web.listen-address", "127.0.0.1:"+port)
-	return "http://127.0.0.1:" + port
+	address := "http://127.0.0.1:" + port
+	until(t, time.Minute, "Prometheus is ready", func() error { _, err := get(address + "/-/ready"); return err })
+	return address
 }
 
 // installed is the Prometheus that the chart installs: the files that are in the cluster, with the rights of its account. It runs outside the cluster, so

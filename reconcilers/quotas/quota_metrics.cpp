@@ -18,10 +18,10 @@ struct group {
   std::string name_space, model, scope;
   friend auto operator<=>(const group&, const group&) = default;
 };
-struct amounts {
+struct limit_amounts {
   std::int64_t max = 0, used = 0, borrowed = 0, lent = 0;
 };
-using amounts_by_group = std::map<group, amounts>;
+using amounts_by_group = std::map<group, limit_amounts>;
 
 /// By namespace. Each cohort is reckoned once, and can bring namespaces that have no AcceleratorQuota.
 std::map<std::string, std::vector<quota::standing>, std::less<>> standings_of(
@@ -53,8 +53,11 @@ amounts_by_group grouped(const quota::allowances& limits, const controller::stor
 void write_quota_metrics(const quota::allowances* limits, const controller::store<api::accelerator_quota>& quotas,
                          controller::metric_text& text) {
   const auto groups = limits ? grouped(*limits, quotas) : amounts_by_group();
-  static constexpr std::array<std::pair<std::string_view, std::int64_t amounts::*>, 4> states{
-      {{"max", &amounts::max}, {"used", &amounts::used}, {"borrowed", &amounts::borrowed}, {"lent", &amounts::lent}}};
+  static constexpr std::array<std::pair<std::string_view, std::int64_t limit_amounts::*>, 4> states{
+      {{"max", &limit_amounts::max},
+       {"used", &limit_amounts::used},
+       {"borrowed", &limit_amounts::borrowed},
+       {"lent", &limit_amounts::lent}}};
   const auto write = [&](std::string_view name, std::string_view help, quota::resource unit, std::int64_t factor) {
     text.family(name, help, "gauge");
     for (const auto& [key, sum] : groups)

@@ -111,13 +111,13 @@ func (r reading) compute(all []sample, chosen map[string]string) series {
 	return out
 }
 
-// Panels that have nothing to show here: no card of this lane is sick, linked or in MIG, no one asks the extender, no alert
+// Panels that have nothing to show here: no card of this lane is sick, linked, in MIG or without a price, no one asks the extender, no alert
 // fires, and no week has gone by. test/monitoring/dashboards_test.yaml has their answers in a recorded world.
 var quiet = []string{
 	"fleet / Sick cards by node / A", "fleet / XIDs / A", "fleet / Alerts / A", "nodes / NVLink / A", "nodes / NVLink / B", "nodes / Preflight checks that fail / A",
 	"pods / Containers that use less than 30 % of their memory / A", "capacity / Days until all cards are given / A",
 	"operator / Lists and watches that failed / A", "operator / Certificates of the extender / A", "operator / Bindings / A",
-	"operator / Answers of the webhook / A", "operator / Answers to kube-scheduler / A",
+	"operator / Answers of the webhook / A", "operator / Answers to kube-scheduler / A", "namespaces / Held without a price / A",
 }
 
 // dashboardsAgree runs every query of every dashboard, for each choice, on a Prometheus that scrapes these pages.

@@ -44,7 +44,6 @@ func TestRightSizeReadsARealPrometheus(t *testing.T) {
 	}
 	call(t, "", chart.Tool("prometheus-*", "promtool"), "tsdb", "create-blocks-from", "openmetrics", file, data)
 	address := startPrometheusOn(t, map[string]any{}, data)
-	until(t, 30*time.Second, "it is ready", func() error { _, err := get(address + "/-/ready"); return err })
 	report := []string{"report", "right-size", "--prometheus-url", address}
 	out := call(t, "", program, report...)
 	if lines := strings.Split(out, "\n"); len(lines) != 3 || strings.Join(strings.Fields(lines[1]), " ") != "team-a infer main Tesla-T4 15360 1536 10% 2048" ||

@@ -92,6 +92,12 @@ func expected(all []sample) map[string]series {
 		}
 		return kept
 	}
+	sizes := map[string]float64{}
+	for _, s := range all {
+		if s.name == "quartermaster_model_memory_bytes" {
+			sizes[s.labels["model"]] = s.value
+		}
+	}
 	indexes, shares, cards := map[string]string{}, map[string]*share{}, map[string]int{}
 	for _, s := range all {
 		switch s.name {
@@ -103,6 +109,10 @@ func expected(all []sample) map[string]series {
 			put("node:quartermaster_card_memory_bytes:sum", only(s.labels, "node"), s.value)
 		case "quartermaster_card_memory_used_bytes":
 			put("node:quartermaster_card_memory_used_bytes:sum", only(s.labels, "node"), s.value)
+		case "quartermaster_allocated_cores":
+			put("namespace:quartermaster_allocated_cores:sum", only(s.labels, "namespace", "model", "mode", "organization"), s.value/100)
+		case "quartermaster_allocated_memory_bytes":
+			put("namespace:quartermaster_allocated_memory:sum", only(s.labels, "namespace", "model", "mode", "organization"), s.value/sizes[s.labels["model"]])
 		}
 		if !strings.HasPrefix(s.name, "quartermaster_share_") {
 			continue

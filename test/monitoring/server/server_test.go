@@ -133,10 +133,14 @@ func startPrometheusOn(t *testing.T, config any, data string, options ...string)
 	}
 	start(t, nil, chart.Tool("prometheus-*", "prometheus"), append(options, "--config.file", filepath.Join(folder, "prometheus.yml"),
 		"--storage.tsdb.path", data, "--web.listen-address", "127.0.0.1:"+port)...)
-	return "http://127.0.0.1:" + port
+	address := "http://127.0.0.1:" + port
+	if len(options) == 0 { // with more it may take no one without a password
+		until(t, time.Minute, "Prometheus is ready", func() error { _, err := get(address + "/-/ready"); return err })
+	}
+	return address
 }
 
-// installed is the Prometheus that the chart installs: its configuration, with the rights of its account. It runs outside the cluster, so
+// installed is the Prometheus that the chart installs: the files that are in the cluster, with the rights of its account. It runs outside the cluster, so
 // it is given the way to the API server, and pods whose address is this machine.
 func installed(t *testing.T, ports map[string]string) string {
 	t.Helper()
@@ -147,16 +151,21 @@ func installed(t *testing.T, ports map[string]string) string {
 			name, app, port), "apply", "-n", namespace, "-f", "-")
 		kubectl(t, "", "patch", "pod", name, "-n", namespace, "--subresource=status", "-p", `{"status": {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}}`)
 	}
-	text, err := os.ReadFile(filepath.Join(chart.Chart(), "files/prometheus.yaml"))
-	var config map[string]any
-	if err == nil {
-		err = yaml.Unmarshal(text, &config)
-	}
-	if err != nil {
+	var files struct{ Data map[string]string }
+	if err := json.Unmarshal([]byte(kubectl(t, "", "get", "configmap", "quartermaster-prometheus", "-n", namespace, "-o", "json")), &files); err != nil {
 		t.Fatal(err)
 	}
+	folder := t.TempDir()
+	for name, text := range files.Data {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(files.Data["prometheus.yaml"], "/etc/prometheus", folder)), &config); err != nil || config == nil {
+		t.Fatalf("it has no configuration: %v", err)
+	}
 	config["global"] = map[string]string{"scrape_interval": "1s", "evaluation_interval": "1s"}
-	config["rule_files"] = []string{filepath.Join(chart.Chart(), "files/rules.yaml")}
 	account := asAccount(t, "quartermaster-prometheus")
 	for _, scrape := range config["scrape_configs"].([]any) {
 		pods := scrape.(map[string]any)["kubernetes_sd_configs"].([]any)[0].(map[string]any)
@@ -218,7 +227,9 @@ const objects = `
 apiVersion: quartermaster.io/v1alpha1
 kind: AcceleratorPolicy
 metadata: {name: default}
-spec: {modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}}
+spec:
+  modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}
+  chargeback: {currency: EUR, organizationLabel: example.com/cost-center, prices: [{model: "*T4*", cardHour: "2.50"}]}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: train-0}, spec: {nodeName: t4-0, containers: [{name: main, image: "none.test/none:1"}]}}
 ---
@@ -236,9 +247,9 @@ spec: {nodeName: t4-1, containers: [{name: main, image: "none.test/none:1"}]}
 func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 	webhook := freePort(t)
 	call(t, "", chart.Tool("helm-*", "helm"), "install", "quartermaster", chart.Chart(), "-n", namespace, "--create-namespace", "--set",
-		"replicaCount=0,agent.enabled=true,agent.metrics.port=9402,monitoring.prometheus.install=true,admission.url=https://127.0.0.1:"+webhook)
+		"replicaCount=0,agent.enabled=true,agent.metrics.port=9402,monitoring.prometheus.install=true,monitoring.rules.hami=true,monitoring.rules.dcgm=true,admission.url=https://127.0.0.1:"+webhook)
 	sim := chart.Tool("sim-*", "sim")
-	call(t, "", sim, "nodes", "--kubeconfig", kubeconfig, "--profile", "t4=2")
+	call(t, "", sim, "nodes", "--kubeconfig", kubeconfig, "--profile", "t4=3")
 	start(t, nil, sim, "plugins", "--kubeconfig", kubeconfig)
 	port := freePort(t)
 	operator := start(t, []string{"POD_NAMESPACE=" + namespace}, program, "controller", "--kubeconfig", asAccount(t, "quartermaster"),
@@ -247,12 +258,14 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 	kubectl(t, objects, "apply", "-f", "-")
 	kubectl(t, "", "label", "node", "t4-0", "nvidia-device-enable=pgpu")
 	kubectl(t, "", "label", "node", "t4-1", "nvidia-device-enable=vgpu")
-	until(t, time.Minute, "both nodes are in their modes", func() error {
-		if phases := kubectl(t, "", "get", "anode", "-o", "jsonpath={.items[*].status.phase}"); phases != "Ready Ready" {
+	kubectl(t, "", "label", "node", "t4-2", "nvidia-device-enable=vgpu") // no agent runs there
+	until(t, time.Minute, "the nodes are in their modes", func() error {
+		if phases := kubectl(t, "", "get", "anode", "-o", "jsonpath={.items[*].status.phase}"); phases != "Ready Ready Ready" {
 			return fmt.Errorf("they are %q", phases)
 		}
 		return nil
 	})
+	kubectl(t, paid, "apply", "-f", "-")
 	agents := []string{startAgent(t, "t4-0", "000000000", "--pod-resources", lane.Kubelet(t)), startAgent(t, "t4-1", "111111111")}
 	address := prometheus(t, map[string][]string{"quartermaster": {"127.0.0.1:" + port},
 		"quartermaster-agent": {"127.0.0.1:" + agents[0], "127.0.0.1:" + agents[1]}})
@@ -273,6 +286,9 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 		if found != 6 {
 			return fmt.Errorf("%d of 6 series in\n%s\n%s", found, pages[1], pages[2])
 		}
+		if groups := strings.Count(pages[0], "\nquartermaster_allocated_cores{"); groups != 2 {
+			return fmt.Errorf("%d groups hold cards, wanted 2: %s\n%s", groups, kubectl(t, "", "get", "pods", "-n", "paid", "-o", "yaml"), pages[0])
+		}
 		return nil
 	})
 	sameAs(t, "the operator", pages[0], page(t, "Every program", "The operator"))
@@ -282,12 +298,12 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 			t.Errorf("the operator's page has no phase %s", wanted)
 		}
 	}
-	if !strings.Contains(pages[0], "\nquartermaster_module_nodes{module=\"vgpu\",state=\"ready\"} 1\n") {
-		t.Error("the operator's page does not say that the plugin of vgpu is ready on one node")
+	if !strings.Contains(pages[0], "\nquartermaster_module_nodes{module=\"vgpu\",state=\"ready\"} 2\n") {
+		t.Error("the operator's page does not say that the plugin of vgpu is ready on two nodes")
 	}
 
 	// Every rule is accepted and evaluated, and each record is what the pages say.
-	wanted := expected(append(samples(t, pages[1]), samples(t, pages[2])...))
+	wanted := expected(slices.Concat(samples(t, pages[0]), samples(t, pages[1]), samples(t, pages[2])))
 	var states []ruleState
 	until(t, 30*time.Second, "every rule is evaluated", func() (err error) {
 		if states, err = ruleStates(address); err != nil {
@@ -336,6 +352,9 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 	dashboardsAgree(t, address, all)
 	variablesOffer(t, address, all)
 	dashboardsSayWhatTheAPISays(t, address)
+	quotasAreThoseOfTheAPI(t, address)
+	costsAreThoseOfTheAPI(t, address)
+	monthCostsWhatTheReportSays(t, address)
 
 	// The Prometheus that the chart installs finds the same three programs, and no port that is not for metrics.
 	own := installed(t, map[string]string{"quartermaster.0": port, "quartermaster-agent.0": agents[0], "quartermaster-agent.1": agents[1]})
@@ -347,7 +366,7 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, record := range []string{"share:quartermaster_share_memory_used:ratio", "container_gpu_utilization"} {
+		for _, record := range []string{"share:quartermaster_share_memory_used:ratio", "container_gpu_utilization", "namespace:quartermaster_allocated_cores:sum"} {
 			is, err := query(own, record)
 			if found := wanted[record].differences(is); err == nil && len(found) > 0 {
 				err = fmt.Errorf("%s: %v", record, found)
@@ -356,8 +375,16 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 				return err
 			}
 		}
-		return nil
+		// HAMi's names are switched on here; the other Prometheus does not have them.
+		hami, err := query(own, "hami_host_gpu_memory_used_bytes")
+		if err == nil && len(hami) != 4 {
+			err = fmt.Errorf("%d cards have HAMi's names, wanted 4", len(hami))
+		}
+		return err
 	})
+	if states, err := ruleStates(own); err != nil || !slices.ContainsFunc(states, func(rule ruleState) bool { return rule.Name == "card:DCGM_FI_DEV_GPU_UTIL:ratio" }) {
+		t.Errorf("the installed Prometheus does not have the rules of dcgm: %v", err)
+	}
 
 	// The reports read it. No share has been measured for a day.
 	if out := call(t, "", program, "report", "capacity", "--kubeconfig", kubeconfig, "--prometheus-url", address); !strings.Contains(out, "Tesla-T4") {

@@ -580,24 +580,27 @@ func (s *span) succeed(goes func(*kit.Operator)) {
 	heir := s.lives[0]
 	if s.chance.Intn(2) == 0 {
 		s.must(s.ExpireLease(s.ctx))
-		s.must(s.awaitLeader(heir))
+		s.awaitLeader(heir)
 	}
 	follower := s.start()
 	s.must(follower.WaitReady(60 * time.Second))
 	ready := time.Now()
-	s.must(s.awaitLeader(heir, follower))
-	if s.lives[s.leads()] == follower {
+	if s.awaitLeader(heir, follower) == follower {
 		s.say("%s, which came later, leads", follower.Name)
 		s.unwatched(begin, gone, gone, ready)
 	}
 }
 
-// awaitLeader waits until one of these leads.
-func (s *span) awaitLeader(lives ...*kit.Operator) error {
-	return kit.Until(s.ctx, 30*time.Second, "a new leader", func() (bool, error) {
-		leader := s.leads()
-		return leader >= 0 && slices.Contains(lives, s.lives[leader]), nil
-	})
+// awaitLeader waits until one of these leads, and says which.
+func (s *span) awaitLeader(lives ...*kit.Operator) (leader *kit.Operator) {
+	s.t.Helper()
+	s.must(kit.Until(s.ctx, 30*time.Second, "a new leader", func() (bool, error) {
+		if i := s.leads(); i >= 0 {
+			leader = s.lives[i]
+		}
+		return slices.Contains(lives, leader), nil
+	}))
+	return
 }
 
 func (s *span) loseFollower() {

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -123,14 +124,7 @@ func usageSchedules(t *testing.T, lane string, seed int64, schedules int, passed
 	var failed []int
 	for number := range schedules {
 		s := &span{pairOf: p, number: number, ledger: ledger, chance: rand.New(rand.NewSource(seed + int64(number))), wallFile: wall}
-		stop := s.beginAnew()
-		pair := number%2 == 1
-		if pair {
-			s.must(s.start().WaitReady(60 * time.Second))
-		}
-		wrong := s.run(seed, []hurt{decks[pair].next(), decks[pair].next(), decks[pair].next()})
-		stop()
-		if wrong {
+		if s.whole(seed, number%2 == 1, decks[number%2 == 1]) {
 			failed = append(failed, number)
 		} else {
 			passed.Add(1)
@@ -139,14 +133,25 @@ func usageSchedules(t *testing.T, lane string, seed int64, schedules int, passed
 	t.Logf("%d schedules of seed %d, of which were wrong: %v", schedules, seed, failed)
 }
 
-// beginAnew: no operator, no object, and then an operator whose month ends in the middle of the schedule. The returned function ends the
-// watch over its objects.
-func (s *span) beginAnew() (stop func()) {
+// whole schedule, from new operators to the judge.
+func (s *span) whole(seed int64, pair bool, deck *deck) (wrong bool) {
+	s.t.Helper()
+	s.beginAnew()
+	watching, cancel := context.WithCancel(s.ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { s.watchUsage(watching) })
+	defer func() { cancel(); watcher.Wait() }()
+	if pair {
+		s.ready()
+	}
+	return s.run(seed, []hurt{deck.next(), deck.next(), deck.next()})
+}
+
+// beginAnew: no operator, no object, and then an operator whose month ends in the middle of the schedule.
+func (s *span) beginAnew() {
 	s.t.Helper()
 	for _, o := range s.lives {
-		if code := o.Terminate(15 * time.Second); code != 0 {
-			s.t.Errorf("%s ended with code %d on SIGTERM:\n%s", o.Name, code, o.LogTail(5))
-		}
+		s.terminate(o)
 	}
 	s.lives = nil
 	s.must(s.Dynamic.Resource(kit.Usages).DeleteCollection(s.ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
@@ -163,18 +168,43 @@ func (s *span) beginAnew() (stop func()) {
 	if s.wallFile != "" {
 		s.must(setWallClock(s.wallFile, int64(s.ahead.Seconds())))
 	}
-	first := s.start()
-	s.must(first.WaitReady(60 * time.Second))
+	first := s.ready()
 	s.awaitServing(s.address, 60*time.Second)
 	s.enrolled(first)
 	if s.sched == nil {
 		s.openScheduler()
 		s.ail(0) // and the agents of the others say nothing
 	}
-	watching, cancel := context.WithCancel(s.ctx)
-	var watcher sync.WaitGroup
-	watcher.Go(func() { s.watchUsage(watching) })
-	return func() { cancel(); watcher.Wait() }
+}
+
+// ready starts one more operator and waits until it is. One that a busy machine has ended is started again, as a kubelet would.
+func (s *span) ready() *kit.Operator {
+	s.t.Helper()
+	for tries := 1; ; tries++ {
+		o := s.start()
+		err := o.WaitReady(60 * time.Second)
+		if _, gone := o.Exited(0); err == nil || !gone || tries == 3 {
+			s.must(err)
+			return o
+		}
+		s.clean(kit.AliveOrExplained(o))
+		s.say("%s ended: %s", o.Name, o.LogTail(1))
+		s.lives = slices.DeleteFunc(s.lives, func(one *kit.Operator) bool { return one == o })
+	}
+}
+
+// terminate asks one to end. False: it had ended before, by itself and for a reason.
+func (s *span) terminate(o *kit.Operator) bool {
+	s.t.Helper()
+	if _, gone := o.Exited(0); gone {
+		s.clean(kit.AliveOrExplained(o))
+		return false
+	}
+	code := o.Terminate(15 * time.Second)
+	if code != 0 {
+		s.t.Errorf("%s ended with code %d on SIGTERM:\n%s", o.Name, code, o.LogTail(5))
+	}
+	return code == 0
 }
 
 // movableClock is the file that moves the wall clock of the operators that start from now on; empty where no compiler is.
@@ -207,19 +237,22 @@ func setWallClock(file string, ahead int64) error {
 	return binary.Write(out, binary.LittleEndian, ahead)
 }
 
-// reached waits until a checkpoint counts up to this moment, and returns it.
-func (h *hall) reachedBy(moment time.Time, what string) kit.UsageReading {
-	h.t.Helper()
+// reachedBy waits until a checkpoint counts up to this moment, and returns it. Operators that end meanwhile are started again.
+func (s *span) reachedBy(moment time.Time, what string) kit.UsageReading {
+	s.t.Helper()
 	var last string
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(250 * time.Millisecond) {
-		reading, wrong, err := h.Usage(h.ctx, h.ahead)
+		if s.mend() {
+			deadline = time.Now().Add(60 * time.Second)
+		}
+		reading, wrong, err := s.Usage(s.ctx, s.ahead)
 		if err == nil && reading.Through > moment.Unix() {
-			h.clean(wrong)
+			s.clean(wrong)
 			return reading
 		}
 		last = fmt.Sprintf("the last one is of %s, error %v", time.Unix(reading.Through, 0).UTC().Format(time.TimeOnly), err)
 		if time.Now().After(deadline) {
-			h.must(fmt.Errorf("%s no checkpoint came after %s in 60 s: %s", what, moment.UTC().Format(time.TimeOnly), last))
+			s.must(fmt.Errorf("%s no checkpoint came after %s in 60 s: %s", what, moment.UTC().Format(time.TimeOnly), last))
 		}
 	}
 }
@@ -257,13 +290,7 @@ func alone() []hurt {
 func paired() []hurt {
 	return append(anyway(), hurt{"the leader killed", func(s *span) { s.succeed(func(o *kit.Operator) { o.Kill() }) }},
 		hurt{"the leader killed in a checkpoint", func(s *span) { s.succeed(s.killInCheckpoint) }},
-		hurt{"the leader ended", func(s *span) {
-			s.succeed(func(o *kit.Operator) {
-				if code := o.Terminate(15 * time.Second); code != 0 {
-					s.t.Errorf("%s ended with code %d on SIGTERM:\n%s", o.Name, code, o.LogTail(5))
-				}
-			})
-		}},
+		hurt{"the leader ended", func(s *span) { s.succeed(func(o *kit.Operator) { s.terminate(o) }) }},
 		hurt{"the follower killed", (*span).loseFollower})
 }
 
@@ -321,8 +348,13 @@ func (s *span) run(seed int64, hurts []hurt) (wrong bool) {
 		if i == 0 {
 			made.Labels = map[string]string{orgLabel: "red"}
 		}
-		_, err := s.Client.CoreV1().Namespaces().Create(s.ctx, made, metav1.CreateOptions{})
-		s.must(err)
+		s.must(kit.Until(s.ctx, 60*time.Second, "a new namespace "+space, func() (bool, error) { // a run before may have left one
+			_, err := s.Client.CoreV1().Namespaces().Create(s.ctx, made, metav1.CreateOptions{})
+			if apierrors.IsAlreadyExists(err) {
+				err = cmp.Or(s.deleteSpace(space), err)
+			}
+			return err == nil, err
+		}))
 	}
 	before := s.reachedBy(time.Now(), "before a schedule")
 	began := time.Now()
@@ -332,17 +364,17 @@ func (s *span) run(seed int64, hurts []hurt) (wrong bool) {
 		writers.Go(func() { s.write(i, seed, stop) })
 	}
 	writers.Go(func() { s.sicken(seed, stop) })
+	enough := sync.OnceFunc(func() { close(stop); writers.Wait() })
+	defer enough() // no one may speak of a test that has ended
 	for _, h := range hurts {
 		time.Sleep(s.between(3*time.Second, 9*time.Second))
 		s.say("%s", h.name)
 		h.do(s)
 		s.say("over")
-		s.mend()
 		s.reachedBy(time.Now(), "after '"+h.name+"'")
 	}
 	time.Sleep(s.between(2*time.Second, 6*time.Second))
-	close(stop)
-	writers.Wait()
+	enough()
 	s.must(s.deleteSpace(s.spaces[2]))
 	time.Sleep(time.Second)
 	after := s.reachedBy(time.Now(), "after a schedule")
@@ -462,7 +494,7 @@ func (s *span) ail(sick int64) {
 		health[i] = "XID 79"
 	}
 	asked := time.Now()
-	for deadline := asked.Add(90 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := asked.Add(40 * time.Second); ; time.Sleep(200 * time.Millisecond) {
 		s.quiet.RLock()
 		err := s.reported(sickNode, health...)
 		s.quiet.RUnlock()
@@ -530,7 +562,7 @@ func (s *span) alone(goes func(*kit.Operator)) {
 func (s *span) rise(begin, gone time.Time) {
 	s.t.Helper()
 	started := time.Now()
-	s.must(s.start().WaitReady(60 * time.Second))
+	s.ready()
 	s.unwatched(begin, gone, started, time.Now())
 }
 
@@ -544,8 +576,8 @@ func (s *span) end() {
 	s.t.Helper()
 	s.alone(func(o *kit.Operator) {
 		asked := time.Now()
-		if code := o.Terminate(15 * time.Second); code != 0 {
-			s.t.Errorf("%s ended with code %d on SIGTERM:\n%s", o.Name, code, o.LogTail(5))
+		if !s.terminate(o) {
+			return
 		}
 		if through := s.committed(); strings.Contains(o.Log(), "step of the stop took too long") { // it has a second for that
 			s.say("%s left a checkpoint of %s", o.Name, through.UTC().Format(time.TimeOnly))
@@ -580,24 +612,26 @@ func (s *span) succeed(goes func(*kit.Operator)) {
 	heir := s.lives[0]
 	if s.chance.Intn(2) == 0 {
 		s.must(s.ExpireLease(s.ctx))
-		s.must(s.awaitLeader(heir))
+		s.awaitLeader(heir)
 	}
-	follower := s.start()
-	s.must(follower.WaitReady(60 * time.Second))
+	follower := s.ready()
 	ready := time.Now()
-	s.must(s.awaitLeader(heir, follower))
-	if s.lives[s.leads()] == follower {
+	if s.awaitLeader(heir, follower) == follower {
 		s.say("%s, which came later, leads", follower.Name)
 		s.unwatched(begin, gone, gone, ready)
 	}
 }
 
-// awaitLeader waits until one of these leads.
-func (s *span) awaitLeader(lives ...*kit.Operator) error {
-	return kit.Until(s.ctx, 30*time.Second, "a new leader", func() (bool, error) {
-		leader := s.leads()
-		return leader >= 0 && slices.Contains(lives, s.lives[leader]), nil
-	})
+// awaitLeader waits until one of these leads, and says which.
+func (s *span) awaitLeader(lives ...*kit.Operator) (leader *kit.Operator) {
+	s.t.Helper()
+	s.must(kit.Until(s.ctx, 30*time.Second, "a new leader", func() (bool, error) {
+		if i := s.leads(); i >= 0 {
+			leader = s.lives[i]
+		}
+		return slices.Contains(lives, leader), nil
+	}))
+	return
 }
 
 func (s *span) loseFollower() {
@@ -605,33 +639,32 @@ func (s *span) loseFollower() {
 	follower := 1 - max(s.leads(), 0)
 	s.lives[follower].Kill()
 	s.lives = slices.Delete(s.lives, follower, follower+1)
-	s.must(s.start().WaitReady(60 * time.Second))
+	s.ready()
 }
 
-// mend starts operators again that have ended by themselves, as a kubelet would.
-func (s *span) mend() {
+// mend starts operators again that have ended by themselves, as a kubelet would, and says whether there were some.
+func (s *span) mend() bool {
 	s.t.Helper()
-	ended := 0
+	var ended []*kit.Operator
 	for _, o := range s.lives {
 		if _, gone := o.Exited(0); gone {
+			s.clean(kit.AliveOrExplained(o))
 			s.say("%s ended: %s", o.Name, o.LogTail(1))
-			ended++
+			ended = append(ended, o)
 		}
 	}
-	switch {
-	case ended == 0:
-	case ended == len(s.lives):
-		s.clean(kit.AliveOrExplained(s.lives[0]))
-		begin := s.committed()
-		s.lives = nil
-		s.rise(begin, time.Now()) // when it ended is not known
-		if ended == 2 {
-			s.must(s.start().WaitReady(60 * time.Second))
-		}
-	default:
-		s.revive()
-		s.must(s.lives[len(s.lives)-1].WaitReady(60 * time.Second))
+	if len(ended) == 0 {
+		return false
 	}
+	s.lives = slices.DeleteFunc(s.lives, func(o *kit.Operator) bool { return slices.Contains(ended, o) })
+	if len(s.lives) == 0 {
+		s.rise(s.committed(), time.Now()) // when it ended is not known
+		ended = ended[1:]
+	}
+	for range ended {
+		s.ready()
+	}
+	return true
 }
 
 func (s *span) unseen(kind kit.BlindKind, begin time.Time, more time.Duration) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench/run.sh micro|sync|idle|admission|webhook|enrolment|extender|agents|short [--json FILE] [...]: called by ./dev bench, which builds what is needed.
+# bench/run.sh micro|sync|idle|admission|webhook|enrolment|extender|agents|usage|short [--json FILE] [...]: called by ./dev bench, which builds what is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=$1; shift
@@ -20,5 +20,6 @@ case $name in
   enrolment) bench/enrolment/run.sh "$@" ;;
   extender) bench/extender/run.sh "$@" ;;
   agents) bench/agents/run.sh "$@" ;;
+  usage) bench/usage/run.sh "$@" ;;
   short) micro 0.05; bench/webhook/run.sh --short; bench/sync/run.sh sync --short "$@" ;;
 esac

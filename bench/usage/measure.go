@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -62,9 +61,12 @@ func (op *operator) scrape(ctx context.Context) (page, error) {
 }
 
 // count of series whose name begins so.
-func (p page) count(prefix string) (count int) {
+func (p page) count(prefix string) int { return p.countIn(prefix, "") }
+
+// countIn those that have the label.
+func (p page) countIn(prefix, label string) (count int) {
 	for line := range strings.Lines(p.text) {
-		if !strings.HasPrefix(line, "#") && strings.HasPrefix(line, prefix) {
+		if !strings.HasPrefix(line, "#") && strings.HasPrefix(line, prefix) && strings.Contains(line, label) {
 			count++
 		}
 	}
@@ -128,38 +130,18 @@ func (op *operator) rest(ctx context.Context, least time.Duration) (map[string]f
 	return op.Memory()
 }
 
-// ready is how many nodes are Ready in the mode that they ask for.
-func (p *plane) ready(ctx context.Context) (count int, phases map[string]int, err error) {
-	raw, err := p.Client.CoreV1().RESTClient().Get().AbsPath("/apis/quartermaster.io/v1alpha1/acceleratornodes").SetHeader("Accept", "application/json").DoRaw(ctx)
-	if err != nil {
-		return 0, nil, err
-	}
-	var list struct {
-		Items []struct {
-			Status struct{ Phase, Message string }
-		}
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return 0, nil, err
-	}
-	phases = map[string]int{}
-	for _, node := range list.Items {
-		phases[node.Status.Phase+" "+node.Status.Message]++
-		if node.Status.Phase == "Ready" {
-			count++
-		}
-	}
-	return count, phases, nil
-}
-
-func (p *plane) untilReady(ctx context.Context, nodes int) error {
-	for deadline := time.Now().Add(10 * time.Minute); ; {
-		count, phases, err := p.ready(ctx)
-		if err != nil || count == nodes {
-			return err
+// untilReady waits until the operator reports so many nodes Ready.
+func (op *operator) untilReady(ctx context.Context, nodes int) error {
+	for deadline := time.Now().Add(20 * time.Minute); ; {
+		found, err := op.scrape(ctx)
+		if err == nil && found.countIn("quartermaster_node_phase_since_timestamp_seconds", `phase="Ready"`) == nodes {
+			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("after ten minutes %d of %d nodes are Ready: %v", count, nodes, phases)
+			return fmt.Errorf("after 20 minutes %d of %d nodes are Ready", found.countIn("quartermaster_node_phase_since_timestamp_seconds", `phase="Ready"`), nodes)
+		}
+		if ended := op.Alive(); ended != nil {
+			return ended
 		}
 		if err := kit.Pause(ctx, 2*time.Second); err != nil {
 			return err
@@ -200,10 +182,12 @@ func (p *plane) measure(ctx context.Context, o options) ([]figures.Row, error) {
 		return nil, err
 	}
 	defer op.Kill()
+	kit.Say("%d nodes are in etcd", o.nodes)
 	if err := p.addPlugins(ctx, o.nodes); err != nil {
 		return nil, err
 	}
-	if err := p.untilReady(ctx, o.nodes); err != nil {
+	kit.Say("each has its plugin's pod")
+	if err := op.untilReady(ctx, o.nodes); err != nil {
 		return nil, err
 	}
 	nodesAlone, err := op.rest(ctx, o.settle)
@@ -220,6 +204,7 @@ func (p *plane) measure(ctx context.Context, o options) ([]figures.Row, error) {
 	}); err != nil {
 		return nil, err
 	}
+	kit.Say("%d pods are in etcd", o.pods)
 	if err := op.until(ctx, "quartermaster_ledger_confirmed_entries", o.pods); err != nil {
 		return nil, err
 	}
@@ -230,7 +215,15 @@ func (p *plane) measure(ctx context.Context, o options) ([]figures.Row, error) {
 	if err := forgetPeak(op.PID()); err != nil {
 		return nil, err
 	}
+	spent, err := op.CPU()
+	if err != nil {
+		return nil, err
+	}
 	millis, before, err := op.scrapes(ctx, o.scrapes)
+	if err != nil {
+		return nil, err
+	}
+	spentAfter, err := op.CPU()
 	if err != nil {
 		return nil, err
 	}
@@ -258,6 +251,7 @@ func (p *plane) measure(ctx context.Context, o options) ([]figures.Row, error) {
 		figures.Absolute("scrape to the last byte: median", "ms", 150, one(quantile(millis, 0.5))),
 		figures.Absolute("the same: p99", "ms", 150, one(quantile(millis, 0.99))),
 		figures.Absolute("the same: slowest", "ms", 0, one(millis[len(millis)-1])),
+		figures.Absolute("CPU of the operator per scrape", "ms", 0, one(kit.Milliseconds(spentAfter-spent)/float64(o.scrapes))),
 		figures.Absolute("the page", "MiB", 0, one(float64(len(before.text))/(1<<20))),
 		figures.Absolute("RSS at rest, nodes alone", "MiB", 0, one(nodesAlone["VmRSS"])),
 		figures.Absolute("RSS at rest, with pods", "MiB", 0, one(withPods["VmRSS"])),

@@ -16,6 +16,8 @@
 #include "cli/report/chargeback.hpp"
 #include "cli/report/right_size.hpp"
 #include "cli/verbs.hpp"
+#include "scheduler_config/names.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -160,6 +162,18 @@ std::string problem_of_month(const std::string& text) {
   return api::bounds_of(text) ? "" : text + " is no month such as 2026-11";
 }
 
+std::string problem_of_namespace(const std::string& name) {
+  if (scheduler_config::is_namespace_name(name)) return {};
+  return "no namespace can be called '" + text::shown(name) + "': a name is " +
+         std::string(scheduler_config::a_namespace_name);
+}
+
+void add_namespace(CLI::App& verb, std::string& ns, const char* description) {
+  verb.add_option("-n,--namespace", ns, description)
+      ->check(CLI::Validator(problem_of_namespace, ""))
+      ->type_name("NAMESPACE");
+}
+
 }  // namespace
 
 void add_report(CLI::App& app, int& rc) {
@@ -172,7 +186,7 @@ void add_report(CLI::App& app, int& rc) {
   chargeback->add_option("--month", bill->month, "Month of UTC; without it the current one")
       ->check(CLI::Validator(problem_of_month, ""))
       ->type_name("YYYY-MM");
-  chargeback->add_option("-n,--namespace", bill->ns, "Only rows of this namespace, without the table of the cluster");
+  add_namespace(*chargeback, bill->ns, "Only rows of this namespace, without the table of the cluster");
   add_cluster_options(*chargeback, bill->cluster);
   chargeback->callback([bill, &rc] { rc = run_chargeback(*bill, std::cout, std::cerr); });
 
@@ -189,7 +203,7 @@ void add_report(CLI::App& app, int& rc) {
   const auto sizes = std::make_shared<report_options>();
   auto* right_size = add(*report, "right-size", "Containers that use little of their card memory, and what would do",
                          right_size_example, sizes);
-  right_size->add_option("-n,--namespace", sizes->ns, "Only containers of this namespace");
+  add_namespace(*right_size, sizes->ns, "Only containers of this namespace");
   add_prometheus_options(*right_size, sizes->prometheus, "The Prometheus that scrapes the agents; required");
   right_size->callback([sizes, &rc] { rc = run_right_size(*sizes, std::cout, std::cerr); });
 }

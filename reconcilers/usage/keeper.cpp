@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <vector>
 
 #include "api/names.hpp"
@@ -42,6 +43,17 @@ std::vector<api::accelerator_usage> read(const std::vector<nlohmann::json>& obje
   }
   return out;
 }
+
+bool says_the_same(const api::accelerator_usage& a, const api::accelerator_usage& b) {
+  const auto numbers = [](const api::accelerator_usage& usage) {
+    return std::tie(usage.month, usage.name_space, usage.since, usage.until, usage.rows, usage.before_through,
+                    usage.before_rows, usage.models);
+  };
+  return numbers(a) == numbers(b);
+}
+
+/// So many checkpoints, and each object that does not change was written again. An hour, where no pod ends.
+constexpr std::ptrdiff_t idle_rounds = 12;
 
 /// A millisecond: whoever waits for the loop meanwhile does not notice.
 constexpr std::size_t cards_per_step = 1000;
@@ -101,7 +113,7 @@ kube::task<void> keeper::resume() {
   if (const auto now = recorder_.now(); now && committed > *now + 60)
     log::warn(
         "the last checkpoint of the time of cards lies in the future: nothing is counted until then. If someone has "
-        "edited usage.through, set it back and restart this replica",
+        "edited usage.through, set it back and restart this replica (alert QuartermasterUsageAhead)",
         {{"object", last->key.name}});
   // A month that was begun and not committed has objects of namespaces only.
   auto month = api::month_of(is_first ? recorder_.start() : committed);
@@ -112,6 +124,7 @@ kube::task<void> keeper::resume() {
     done = co_await load(month, committed);
     if (!done) co_return done;
   }
+  settled_until_.set(static_cast<double>(committed));
   if (committed == 0) {
     log::info("the time of cards is counted from now on");
     recorder_.book().resume(recorder_.start());
@@ -195,9 +208,46 @@ kube::task<void> keeper::apply(const api::accelerator_usage& usage) {
   kube::write_options options;
   options.field_manager = api::names::field_owner;
   options.force = true;
-  const auto done = co_await api_.apply(api::accelerator_usage::of(),
-                                        {{}, api::usage_name(usage.month, usage.name_space)}, object, options);
+  const kube::object_key key{{}, api::usage_name(usage.month, usage.name_space)};
+  const auto done = co_await api_.apply(api::accelerator_usage::of(), key, object, options);
   if (!done) co_return std::unexpected(done.error());
+  const auto seen = api::accelerator_usage::decode(done->dump());
+  if (!seen || says_the_same(*seen, usage)) co_return kube::result<void>();
+  // Server-side apply leaves alone what others have added.
+  log::warn("fields that someone added to an AcceleratorUsage are taken out", {{"object", key.name}});
+  const auto patch =
+      nlohmann::json::array({{{"op", "test"}, {"path", "/metadata/uid"}, {"value", seen->id.to_string()}},
+                             {{"op", "replace"}, {"path", "/usage"}, {"value", object["usage"]}}});
+  const auto cleaned = co_await api_.patch(api::accelerator_usage::of(), key, kube::patch_kind::json, patch);
+  if (!cleaned) co_return std::unexpected(cleaned.error());
+  co_return kube::result<void>();
+}
+
+/// Objects in which nothing changes any more: a few with each checkpoint, so that one that someone has deleted is back
+/// within an hour. Where nothing was deleted, the API server writes nothing. What was committed is their `before`, too:
+/// a new leader sees by it what is committed.
+kube::task<void> keeper::write_idle() {
+  const auto count = std::ssize(namespaces_) / idle_rounds + 1;
+  std::vector<std::string> idle;
+  for (int round = 0; round < 2 && std::ssize(idle) < count; ++round) {
+    const auto end = round == 0 ? namespaces_.end() : namespaces_.upper_bound(last_idle_);
+    auto position = round == 0 ? namespaces_.upper_bound(last_idle_) : namespaces_.begin();
+    for (; position != end && std::ssize(idle) < count; ++position)
+      if (position->second.committed_through > 0 && position->second.committed_through < committed_)
+        idle.push_back(position->first);
+  }
+  for (const auto& name_space : idle) {
+    const auto& account = namespaces_.at(name_space);
+    api::accelerator_usage usage;
+    usage.month = month_;
+    usage.name_space = name_space;
+    usage.since = account.since;
+    usage.until = usage.before_through = account.committed_through;
+    usage.rows = usage.before_rows = account.committed;
+    auto done = co_await apply(usage);
+    if (!done) co_return done;
+    last_idle_ = name_space;
+  }
   co_return kube::result<void>();
 }
 
@@ -234,7 +284,7 @@ kube::task<void> keeper::write() {
   committed_ = until;
   written_ = true;
   settled_until_.set(static_cast<double>(until));
-  co_return kube::result<void>();
+  co_return co_await write_idle();
 }
 
 /// A checkpoint that was cancelled in the middle of its sums goes on here.

@@ -48,6 +48,8 @@ class keeper {
   kube::task<void> checkpoint(quota::seconds time);
   /// Reads the last checkpoint. Before the first `checkpoint`.
   kube::task<void> resume();
+  /// By the leader, once a tick: is a checkpoint up to `time` to be made now? It takes note of pods that have ended.
+  bool due(quota::seconds time);
 
  private:
   struct account {
@@ -59,11 +61,11 @@ class keeper {
 
     bool changed() const { return stale || rows != committed; }
   };
-  bool due(quota::seconds time);
   void begin_month(quota::seconds time);
   void merge(const quota::usage_book::sums& sums, quota::seconds begin);
   bool changed() const { return committed_ < recorder_.book().settled(); }
   kube::task<void> write();
+  kube::task<void> write_idle();
   kube::task<void> apply(const api::accelerator_usage& usage);
   boost::asio::awaitable<void> sum_up();
   kube::task<void> settle_up_to(quota::seconds time);
@@ -81,6 +83,7 @@ class keeper {
   quota::seconds committed_ = 0;                 ///< `through` of the whole cluster's object
   quota::model_rows models_;
   std::map<std::string, account, std::less<>> namespaces_;
+  std::string last_idle_;  ///< namespace whose object was written again last, though nothing changed
   controller::gauge& settled_until_;
   controller::counter &done_, &failed_;
 };

@@ -129,6 +129,11 @@ TEST(report_verbs, wrong_words_are_one_line) {
     EXPECT_THAT(run({"report", "chargeback", "--month", month}),
                 Pair(2, AllOf(HasSubstr("is no month such as 2026-11"), EndsWith(" --help)\n"))))
         << month;
+  for (const auto* name : {"Team_A", "team.a", "-team", "team\na", ""})
+    for (const auto* verb : {"chargeback", "right-size"})
+      EXPECT_THAT(run({"report", verb, "-n", name}),
+                  Pair(2, AllOf(HasSubstr("no namespace can be called '"), ContainsRegex("^[^\n]+\n$"))))
+          << name;
   EXPECT_THAT(run({"report", "capacity", "-o", "csv"}), Pair(2, HasSubstr("csv")));
   EXPECT_THAT(run({"inspect", "nodes", "--watch", "-o", "json"}),
               Pair(2, "quartermaster: --watch prints tables: leave out -o json\n"));

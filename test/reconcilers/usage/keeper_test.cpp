@@ -2,6 +2,10 @@
 // ends.
 #include "reconcilers/usage/keeper.hpp"
 
+#include <gmock/gmock.h>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
@@ -327,6 +331,279 @@ TEST_F(usage_keeper, cards_that_an_agent_names_keep_their_pods) {
   const auto team = around.object("2026-11.lab");
   EXPECT_EQ(sum(team.rows).core_seconds, 30 * 20);
   expect_sound(around);
+}
+
+TEST_F(usage_keeper, a_checkpoint_is_due_at_the_start_and_every_five_minutes) {
+  replica only(around, {bound("p", 30, around.now)}, nodes);
+  ASSERT_TRUE(only.resume());
+  EXPECT_FALSE(only.usage.due(around.now)) << "nothing has passed";
+  around.now += 1;
+  EXPECT_TRUE(only.usage.due(around.now)) << "from the start there is something to read";
+  ASSERT_TRUE(only.checkpoint());
+  const auto last = around.now;
+  EXPECT_FALSE(only.usage.due(last - 10)) << "what is settled is settled";
+  EXPECT_FALSE(only.usage.due(last + 299));
+  EXPECT_TRUE(only.usage.due(last + 300));
+  only.watching = false;
+  EXPECT_FALSE(only.usage.due(last + 300)) << "what has happened is not known yet";
+}
+
+TEST_F(usage_keeper, a_checkpoint_is_due_when_the_month_is_over) {
+  around.now = december - 20;
+  replica only(around, {}, nodes);
+  ASSERT_TRUE(only.resume());
+  around.now += 5;
+  ASSERT_TRUE(only.checkpoint());
+  EXPECT_FALSE(only.usage.due(december - 1));
+  EXPECT_TRUE(only.usage.due(december));
+}
+
+TEST_F(usage_keeper, a_checkpoint_is_due_ten_seconds_after_the_end_of_a_pod) {
+  const auto pod = bound("p", 30, around.now);
+  replica only(around, {pod}, nodes);
+  ASSERT_TRUE(only.resume());
+  around.now += 60;
+  ASSERT_TRUE(only.checkpoint());
+  const auto last = around.now;
+  around.now = last + 3;
+  only.known.pods.put(finished(pod, last + 2));
+  only.watching = false;
+  EXPECT_FALSE(only.usage.due(last + 20));
+  only.watching = true;
+  EXPECT_FALSE(only.usage.due(last + 2)) << "not before the end was seen";
+  EXPECT_FALSE(only.usage.due(last + 9)) << "ten seconds after the last checkpoint, at least";
+  EXPECT_TRUE(only.usage.due(last + 10)) << "an end that came while the watch was broken is not forgotten";
+  around.now = last + 10;
+  ASSERT_TRUE(only.checkpoint());
+  EXPECT_FALSE(only.usage.due(last + 100)) << "it is settled";
+}
+
+/// 300 namespaces that hold a share each, on five nodes of eight cards.
+struct many_namespaces : testing::Test {
+  static constexpr int count = 300;
+  world around;
+  std::vector<kube::node> nodes;
+  std::vector<kube::pod> pods;
+
+  many_namespaces() {
+    for (int i = 1; i <= 5; ++i) nodes.push_back(ready(vgpu_node("gpu-" + std::to_string(i), 8)));
+    for (int i = 0; i < count; ++i) {
+      auto pod = share("p" + std::to_string(i), 10, 4, "gpu-" + std::to_string(i % 5 + 1));
+      pod.key.ns = "team-" + std::to_string(i);
+      pod.scheduled_at = around.now;
+      pods.push_back(pod);
+    }
+  }
+  std::int64_t core_seconds() const {
+    const auto committed = around.object("2026-11").until;
+    std::int64_t out = 0;
+    for (int i = 0; i < count; ++i)
+      if (const auto name = "2026-11.team-" + std::to_string(i); around.has(name))
+        if (const auto object = around.object(name); const auto* rows = object.rows_at(committed))
+          out += sum(*rows).core_seconds;
+    return out;
+  }
+};
+
+TEST_F(many_namespaces, a_checkpoint_is_a_write_for_each_and_one_for_the_cluster) {
+  replica only(around, pods, nodes);
+  ASSERT_TRUE(only.resume());
+  around.now += 60;
+  around.server.forget();
+  ASSERT_TRUE(only.checkpoint());
+  const auto writes = around.server.writes();
+  ASSERT_EQ(std::ssize(writes), count + 1);
+  EXPECT_TRUE(writes.back().ends_with("/2026-11")) << "the cluster's is last";
+  EXPECT_EQ(core_seconds(), count * 10 * 60);
+  expect_sound(around);
+  around.now += 10;
+  only.known.pods.erase(pods.front());
+  EXPECT_FALSE(only.usage.due(around.now)) << "a pod that ends makes no more than a write a second";
+  EXPECT_FALSE(only.usage.due(around.now - 10 + count - 1));
+  EXPECT_TRUE(only.usage.due(around.now - 10 + count));
+}
+
+/// A write takes 5 ms and the stop has no more than 200: it ends in time, and the next replica loses nothing.
+TEST_F(many_namespaces, a_stop_does_not_wait_for_a_slow_server) {
+  {
+    replica first(around, pods, nodes);
+    ASSERT_TRUE(first.resume());
+    around.now += 60;
+    ASSERT_TRUE(first.checkpoint());
+    around.now += 60;
+    first.line.delay = std::chrono::milliseconds(5);
+    boost::asio::io_context loop;
+    boost::asio::cancellation_signal stop;
+    bool ended = false;
+    boost::asio::co_spawn(loop, first.usage.checkpoint(around.now),
+                          boost::asio::bind_cancellation_slot(stop.slot(), [&](auto&&...) { ended = true; }));
+    loop.run_for(std::chrono::milliseconds(200));
+    ASSERT_FALSE(ended) << "this server is not slow";
+    stop.emit(boost::asio::cancellation_type::terminal);
+    loop.run_for(std::chrono::milliseconds(200));
+    EXPECT_TRUE(ended);
+  }
+  EXPECT_EQ(around.object("2026-11").until, around.now - 60) << "a checkpoint that never was";
+  EXPECT_EQ(core_seconds(), count * 10 * 60);
+  expect_sound(around);
+  around.now += 10;
+  replica second(around, pods, nodes);
+  ASSERT_TRUE(second.resume());
+  ASSERT_TRUE(second.checkpoint());
+  EXPECT_EQ(core_seconds(), count * 10 * 130);
+  expect_sound(around);
+}
+
+/// So many cards that a checkpoint gives the loop back while it sums up.
+struct many_cards : testing::Test {
+  world around;
+  std::vector<kube::node> nodes;
+  std::vector<kube::pod> pods;
+
+  many_cards() {
+    for (int i = 1; i <= 300; ++i) {
+      nodes.push_back(ready(vgpu_node("gpu-" + std::to_string(i), 8)));
+      pods.push_back(share("p" + std::to_string(i), 30, 4, nodes.back().key.name));
+      pods.back().scheduled_at = around.now;
+    }
+  }
+};
+
+TEST_F(many_cards, a_pod_that_ends_while_a_checkpoint_sums_up_counts_until_then) {
+  replica only(around, pods, nodes);
+  ASSERT_TRUE(only.resume());
+  around.now += 60;
+  boost::asio::io_context loop;
+  bool done = false;
+  boost::asio::co_spawn(loop, only.usage.checkpoint(around.now), [&](auto&&...) { done = true; });
+  while (!only.book.begun() || !only.book.book().is_settling()) ASSERT_EQ(loop.run_one(), 1U);
+  ASSERT_FALSE(done);
+  for (const auto& pod : pods) only.known.pods.put(finished(pod, around.now - 30));
+  only.known.nodes.erase(nodes.front());
+  loop.run();
+  ASSERT_TRUE(done);
+  const auto cluster = around.object("2026-11");
+  EXPECT_EQ(cluster.until, around.now);
+  EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 300 * 30 * 60) << "the moment was fixed before";
+  EXPECT_EQ(cluster.models.begin()->second.capacity.core_seconds, 300 * 800 * 60);
+  expect_sound(around);
+  around.now += 10;
+  ASSERT_TRUE(only.checkpoint());
+  EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 300 * 30 * 60);
+  EXPECT_EQ(around.object("2026-11").models.begin()->second.capacity.core_seconds, 300 * 800 * 60 + 299 * 800 * 10);
+  expect_sound(around);
+}
+
+TEST_F(many_cards, a_checkpoint_that_is_cancelled_while_it_sums_up_goes_on_with_the_next) {
+  replica only(around, pods, nodes);
+  ASSERT_TRUE(only.resume());
+  around.now += 60;
+  boost::asio::io_context loop;
+  boost::asio::cancellation_signal stop;
+  bool ended = false;
+  boost::asio::co_spawn(loop, only.usage.checkpoint(around.now),
+                        boost::asio::bind_cancellation_slot(stop.slot(), [&](auto&&...) { ended = true; }));
+  while (!only.book.book().is_settling()) ASSERT_EQ(loop.run_one(), 1U);
+  stop.emit(boost::asio::cancellation_type::terminal);
+  loop.run();
+  ASSERT_TRUE(ended);
+  EXPECT_FALSE(around.has("2026-11"));
+  around.now += 5;
+  ASSERT_TRUE(only.checkpoint());
+  EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 300 * 30 * 65);
+  expect_sound(around);
+}
+
+TEST_F(usage_keeper, the_object_of_an_idle_namespace_is_written_again_when_someone_deletes_it) {
+  const auto pod = bound("p", 30, around.now);
+  replica only(around, {pod}, nodes);
+  ASSERT_TRUE(only.resume());
+  around.now += 60;
+  only.known.pods.put(finished(pod, around.now));
+  ASSERT_TRUE(only.checkpoint());
+  around.now += 60;
+  ASSERT_TRUE(only.checkpoint());
+  const auto path = std::string(collection) + "/2026-11.lab";
+  const auto before = around.object("2026-11.lab");
+  EXPECT_EQ(before.until, around.now - 60) << "nothing was held since";
+  around.now += 60;
+  ASSERT_TRUE(only.checkpoint());
+  const auto version = around.server.objects.at(path)["metadata"]["resourceVersion"];
+  around.now += 60;
+  ASSERT_TRUE(only.checkpoint());
+  EXPECT_EQ(around.server.objects.at(path)["metadata"]["resourceVersion"], version) << "that changes nothing";
+  around.server.erase(path);
+  around.now += 60;
+  ASSERT_TRUE(only.checkpoint());
+  ASSERT_TRUE(around.has("2026-11.lab"));
+  EXPECT_EQ(around.object("2026-11.lab").rows, before.rows);
+  EXPECT_EQ(around.object("2026-11.lab").until, before.until);
+  expect_sound(around);
+  // A new leader takes it up as any other, also where the cluster's object is gone.
+  for (const bool deleted : {false, true}) {
+    if (deleted) around.server.erase(std::string(collection) + "/2026-11");
+    around.now += 10;
+    replica next(around, {}, nodes);
+    ASSERT_TRUE(next.resume());
+    ASSERT_TRUE(next.checkpoint());
+    EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 30 * 60);
+  }
+}
+
+TEST_F(usage_keeper, objects_of_many_idle_namespaces_take_turns) {
+  std::vector<kube::pod> pods;
+  for (int i = 0; i < 24; ++i) {
+    pods.push_back(bound("p" + std::to_string(i), 4, around.now));
+    pods.back().key.ns = "team-" + std::to_string(i);
+  }
+  replica only(around, pods, nodes);
+  ASSERT_TRUE(only.resume());
+  around.now += 60;
+  for (const auto& pod : pods) only.known.pods.put(finished(pod, around.now));
+  ASSERT_TRUE(only.checkpoint());
+  for (int i = 0; i < 24; ++i) around.server.erase(std::string(collection) + "/2026-11.team-" + std::to_string(i));
+  for (int round = 0; round < 12; ++round) {
+    around.now += 60;
+    around.server.forget();
+    ASSERT_TRUE(only.checkpoint());
+    EXPECT_LE(around.server.writes().size(), 4U);
+  }
+  for (int i = 0; i < 24; ++i) EXPECT_TRUE(around.has("2026-11.team-" + std::to_string(i))) << i;
+  expect_sound(around);
+}
+
+TEST_F(usage_keeper, fields_that_someone_adds_are_taken_out) {
+  const auto pod = bound("p", 30, around.now);
+  replica only(around, {pod}, nodes);
+  ASSERT_TRUE(only.resume());
+  around.now += 60;
+  ASSERT_TRUE(only.checkpoint());
+  const json amount{{"coreSeconds", 7}, {"memoryMiBSeconds", 7}};
+  const auto models = json::array({{{"model", "forged"}, {"parts", amount}}});
+  around.server.objects[std::string(collection) + "/2026-11.lab"]["usage"]["models"] = models;
+  around.server.objects[std::string(collection) + "/2026-11"]["usage"]["before"] = {{"through", "2026-11-01T00:00:05Z"},
+                                                                                    {"rows", json::array()}};
+  around.now += 60;
+  ASSERT_TRUE(only.checkpoint());
+  EXPECT_TRUE(around.object("2026-11.lab").models.empty());
+  EXPECT_EQ(around.object("2026-11").before_through, 0);
+  EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 30 * 120);
+  expect_sound(around);
+}
+
+TEST_F(usage_keeper, a_checkpoint_in_the_future_is_seen_on_the_metrics) {
+  {
+    replica first(around, {}, nodes);
+    ASSERT_TRUE(first.resume());
+    around.now += 60;
+    ASSERT_TRUE(first.checkpoint());
+  }
+  const auto path = std::string(collection) + "/2026-11";
+  around.server.objects[path]["usage"]["through"] = "2026-11-20T00:00:00Z";
+  replica second(around, {}, nodes);
+  ASSERT_TRUE(second.resume());
+  const auto future = "quartermaster_usage_through_timestamp_seconds " + std::to_string(november + 19 * 86400) + "\n";
+  EXPECT_THAT(second.metrics.text(), testing::HasSubstr(future));
 }
 
 }  // namespace

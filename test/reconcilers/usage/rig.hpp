@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/sleep.hpp"
 #include "reconcilers/usage/keeper.hpp"
 #include "test/kube/loop.hpp"
 #include "test/reconcilers/extender/rig.hpp"
@@ -62,6 +63,24 @@ struct world {
   bool has(const std::string& name) const { return server.objects.contains(std::string(collection) + "/" + name); }
 };
 
+/// The way to the API server: an answer takes so long.
+struct slow_transport final : kube::transport {
+  world& around;
+  std::chrono::milliseconds delay{0};
+
+  explicit slow_transport(world& around) : around(around) {}
+  kube::task<kube::response> send(kube::request request) override {
+    if (delay.count() > 0) {
+      const bool slept = co_await controller::sleep_for(delay);
+      if (!slept) co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "cancelled", {}});
+    }
+    co_return co_await around.server.transport.send(std::move(request));
+  }
+  kube::task<kube::response> stream(kube::request request, kube::chunk_sink sink) override {
+    return around.server.transport.stream(std::move(request), std::move(sink));
+  }
+};
+
 /// One process: its stores, its ledger, its book of time and its keeper.
 struct replica {
   world& around;
@@ -74,7 +93,8 @@ struct replica {
   bool watching = true;
   recorder book{{known.pods, known.nodes, known.cards, name_spaces, known.policies, account,
                  [this] { return std::optional(around.now); }, [this] { return watching; }, [this] { return steady; }}};
-  kube::client client{around.server.transport};
+  slow_transport line{around};
+  kube::client client{line};
   keeper usage{client, book, metrics, {}};
 
   /// @param pods, nodes as the API server has them now

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 
 import { cluster_of } from './kit/answers.mjs';
-import { open_page } from './kit/browser.mjs';
+import { open_page, settle } from './kit/browser.mjs';
 import { token } from './kit/server.mjs';
 import { page_test, session } from './kit/session.mjs';
+import { frames_of, longest_task, trace } from './kit/trace.mjs';
 
 page_test('assets take at most 300 KB compressed', async (context) => {
   session.console.answer = cluster_of(10);
@@ -46,8 +47,6 @@ function scroll_for_300_frames() {
   return new Promise((done) => {
     const box = document.querySelector('.scroll');
     const middle = box.getBoundingClientRect();
-    const long_tasks = [];
-    new PerformanceObserver((list) => long_tasks.push(...list.getEntries().map((entry) => Math.round(entry.duration)))).observe({ type: 'longtask' });
     const deltas = [];
     let last = null;
     let empty = 0;
@@ -56,7 +55,7 @@ function scroll_for_300_frames() {
       last = now;
       // Is there a row where the reader looks?
       if (!document.elementFromPoint(middle.left + 40, middle.top + middle.height / 2)?.closest('.row')) empty += 1;
-      if (deltas.length === 300) return done({ deltas, long_tasks, empty, top: box.scrollTop });
+      if (deltas.length === 300) return done({ deltas, empty, top: box.scrollTop });
       box.scrollTop += 60;
       return requestAnimationFrame(frame);
     }
@@ -64,50 +63,108 @@ function scroll_for_300_frames() {
   });
 }
 
-// CPU time of the page's thread in each frame, in milliseconds. Unlike frames a second it does not depend on other work on the machine.
-function cpu_of_frames(trace) {
-  const { traceEvents: events } = JSON.parse(Buffer.from(trace).toString());
-  const thread = (event) => `${event.pid}/${event.tid}`;
-  const frames = events.filter(({ name }) => name === 'FireAnimationFrame');
-  const tasks = events
-    .filter((event) => event.ph === 'X' && event.name === 'ThreadControllerImpl::RunTask' && thread(event) === thread(frames[0]))
-    .sort((one, other) => one.ts - other.ts);
-  const spent = frames.map(() => 0);
-  let frame = 0;
-  for (const task of tasks) {
-    while (frame + 1 < frames.length && frames[frame + 1].ts <= task.ts) frame += 1;
-    spent[frame] += (task.tdur ?? 0) / 1000;
-  }
-  return spent;
-}
-
 const sorted = (values) => [...values].sort((left, right) => left - right);
 const part_of = (values, part) => sorted(values)[Math.floor(part * (values.length - 1))];
+const sum_of = (values) => values.reduce((sum, value) => sum + value, 0);
 function show_parts(values) {
   const [middle, most_of_them, nearly_all, all] = [0.5, 0.95, 0.99, 1].map((part) => part_of(values, part).toFixed(1));
   return `p50 ${middle}, p95 ${most_of_them}, p99 ${nearly_all}, at most ${all} ms`;
 }
 
+// {rate, in_time, ...}: `in_time` is the part of the frames that came when they were due, give or take a millisecond.
+async function scroll_run(page) {
+  const { result, events } = await trace(page, () => page.evaluate(scroll_for_300_frames));
+  const { deltas, empty, top } = result;
+  return { empty, top, rate: (1000 * deltas.length) / sum_of(deltas), in_time: deltas.filter((delta) => delta < 17.7).length / deltas.length,
+    ...frames_of(events) };
+}
+
+// As tall as 5,000 rows, with nothing to draw: what scrolls best in this browser on this machine.
+const empty_page = `<div class="scroll" style="height: 480px; overflow-y: scroll; background: white">
+  <div class="row" style="height: 230000px"></div></div>`;
+
+const longest_frame_ms = 8; // half of a frame: the other half is the browser's
+
 page_test('5,000 nodes scroll at 60 frames a second', async (context) => {
+  session.console.answer = cluster_of(5000);
+  const ceiling = await open_page(session.browser, session.console);
+  await ceiling.setContent(empty_page);
+  const page = await open_page(session.browser, session.console);
+  await page.goto(`${session.console.url}#token=${token}`);
+  await page.waitForSelector('.scroll .row');
+  await page.evaluate(scroll_for_300_frames); // its code is compiled now, as after a second of use
+  // Other work on the machine only adds to a time: the best of some rounds counts. An empty page and ours take turns.
+  const rounds = [];
+  const p99_of = ({ ours }) => part_of(ours.frames, 0.99);
+  for (let round = 0; round < 6 && (round < 2 || Math.min(...rounds.map(p99_of)) > longest_frame_ms); round++) {
+    await ceiling.bringToFront();
+    const empty = await scroll_run(ceiling);
+    await page.bringToFront();
+    await page.evaluate(() => { document.querySelector('.scroll').scrollTop = 0; });
+    const ours = await scroll_run(page);
+    rounds.push({ empty, ours });
+    const show = (run) => `${run.rate.toFixed(1)} frames a second, ${(100 * run.in_time).toFixed(0)} % in time, ` +
+      `CPU of the page's thread in a frame ${show_parts(run.frames)}`;
+    context.diagnostic(`nothing to draw: ${show(empty)}`);
+    context.diagnostic(`5,000 nodes: ${show(ours)}`);
+    const per_frame = Object.entries({ ...ours.kinds, 'the browser’s other threads': ours.others })
+      .map(([kind, time]) => `${kind} ${(time / ours.frames.length).toFixed(2)}`);
+    context.diagnostic(`CPU per frame, mean, in ms: ${per_frame.join(', ')}`);
+    assert.ok(ours.top > 10000, `it scrolled ${ours.top} pixels only`);
+    assert.equal(ours.empty, 0, 'frames in which no row is where the reader looks');
+    assert.ok(ours.frames.length >= 290 && part_of(ours.frames, 0.5) > 0, `the trace has ${ours.frames.length} frames`);
+  }
+  const best = Math.min(...rounds.map(p99_of));
+  assert.ok(best <= longest_frame_ms, `the page's thread works ${best.toFixed(1)} ms in a frame`);
+  // On a machine with other work frames come late whatever the page does.
+  if (process.env.QM_NIGHTLY) {
+    const ratio = Math.max(...rounds.map(({ empty, ours }) => ours.rate / empty.rate));
+    assert.ok(ratio >= 0.98, `${ratio.toFixed(2)} of the frames that an empty page reaches`);
+  }
+});
+
+page_test('the rows are a layer that the browser moves without the page’s thread', async () => {
   session.console.answer = cluster_of(5000);
   const page = await open_page(session.browser, session.console);
   await page.goto(`${session.console.url}#token=${token}`);
   await page.waitForSelector('.scroll .row');
-  const { deltas, long_tasks, empty, top } = await page.evaluate(scroll_for_300_frames);
-  const seconds = deltas.reduce((sum, delta) => sum + delta, 0) / 1000;
-  const rate = deltas.length / seconds;
-  const late = deltas.filter((delta) => delta > 25).length;
-  context.diagnostic(`${rate.toFixed(1)} frames a second over ${seconds.toFixed(1)} s; a frame takes ${show_parts(deltas)}; ` +
-    `${late} of ${deltas.length} came late; long tasks: ${long_tasks.length ? `${long_tasks.join(', ')} ms` : 'none'}; frames without rows: ${empty}`);
-  assert.ok(top > 10000, `it scrolled ${top} pixels only`);
-  assert.equal(empty, 0, 'frames in which no row is where the reader looks');
+  const devtools = await page.createCDPSession();
+  const heights = new Set();
+  devtools.on('LayerTree.layerTreeDidChange', ({ layers }) => layers?.forEach(({ height }) => heights.add(height)));
+  await devtools.send('DOM.enable');
+  await devtools.send('LayerTree.enable');
+  const end = Date.now() + 20000;
+  while (!heights.has(5000 * 46) && Date.now() < end) {
+    await page.evaluate(() => { document.querySelector('.scroll').scrollTop += 600; });
+    await settle(page);
+  }
+  assert.ok(heights.has(5000 * 46), `no layer is as tall as 5,000 rows: ${[...heights].join(', ')}`);
+});
 
-  await page.tracing.start({ categories: ['toplevel', 'devtools.timeline'] });
-  await page.evaluate(scroll_for_300_frames);
-  const cpu = cpu_of_frames(await page.tracing.stop());
-  context.diagnostic(`CPU of the page's thread in a frame: ${show_parts(cpu)}`);
-  assert.ok(cpu.length >= 300 && part_of(cpu, 0.5) > 0, 'the trace has no frames');
-  assert.ok(part_of(cpu, 0.95) <= 1000 / 60, 'the page has not done its work when the next frame is due');
-  // On a machine with other work frames come late whatever the page does.
-  if (process.env.QM_NIGHTLY) assert.ok(rate >= 57, `${rate.toFixed(1)} frames a second`);
+page_test('a change of one node among 5,000 draws that node only', async (context) => {
+  const cluster = cluster_of(5000);
+  let fleet = cluster('fleet');
+  session.console.answer = (path, query) => (path === 'fleet' ? fleet : cluster(path, query));
+  const page = await open_page(session.browser, session.console);
+  await page.goto(`${session.console.url}#token=${token}`);
+  await page.waitForSelector('.scroll .row');
+  await page.waitForFunction(() => document.body.innerText.includes('● Live'));
+  await page.evaluate(() => {
+    window.changed_rows = new Set();
+    new MutationObserver((changes) => {
+      for (const { target } of changes) window.changed_rows.add((target.closest?.('.row') ?? target.parentElement.closest('.row'))?.dataset.index);
+    }).observe(document.querySelector('.scroll'), { subtree: true, childList: true, characterData: true, attributes: true });
+  });
+  const { events } = await trace(page, async () => {
+    fleet = structuredClone(fleet);
+    const card = fleet.nodes[3][4][0];
+    [card[3], card[4], card[5]] = [55, 100, [[55, 100, 0]]];
+    session.console.change(['fleet']);
+    await page.waitForFunction(() => document.querySelector('[data-index="3"] .card').textContent === '55');
+    await page.waitForFunction(() => new Promise((done) => { requestAnimationFrame(() => done(true)); }));
+  });
+  assert.deepEqual(await page.evaluate(() => [...window.changed_rows]), ['3']);
+  context.diagnostic(`the longest task of the page's thread: ${longest_task(events).toFixed(0)} ms of CPU`);
+  // Much more would stop a scroll that is going on: to read 1.9 MB of JSON is most of it.
+  assert.ok(longest_task(events) <= 100);
 });

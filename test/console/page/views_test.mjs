@@ -94,7 +94,7 @@ page_test('the fleet is filtered by name, mode and need of attention, and colour
   await settle(page);
   assert.equal(await rows(), fleet.nodes.filter(([, , , flags]) => flags & (1 | 4 | 8 | 16)).length);
 
-  const captions = () => page.$$eval('.row .caption', (all) => all.map((caption) => caption.textContent));
+  const captions = () => page.$$eval('.row .cards .card', (all) => all.map((card) => card.textContent));
   await page.click('input[value=health]');
   await settle(page);
   assert.ok((await captions()).includes('✕'));

@@ -1,6 +1,4 @@
 // A card as a bar of its shares, with a line of text below, so that colour is never the only sign.
-import { Component } from 'preact';
-
 import { cores, memory, text, word } from '../language.js';
 
 /// The sums of flags in the fleet.
@@ -32,7 +30,8 @@ function caption(card, coloring, mode) {
 }
 
 /// In words, for the tooltip. The view of the node says the same without a mouse.
-export function describe(card, models, namespaces) {
+export function describe(entry, models, namespaces) {
+  const card = read_card(entry);
   const parts = [models[card.model] ?? text('unknown_model'), text('card.use', { cores: cores(card.cores), used: memory(card.used_mib),
     total: card.memory_mib ? memory(card.memory_mib) : '?' })];
   for (const name of names_of(card_flags, card.flags)) parts.push(text(`card_flag.${name}`));
@@ -47,26 +46,24 @@ export function read_card([model, memory_mib, flags, given, used_mib, shares = [
   return { model, memory_mib, flags, cores: given, used_mib, shares };
 }
 
-/// Drawn only when something of it changed: thousands of cards scroll by.
-export class Card extends Component {
-  shouldComponentUpdate(next) {
-    return next.card !== this.props.card || next.coloring !== this.props.coloring || next.drawing !== this.props.drawing;
-  }
-  render({ card, models, namespaces, coloring, mode, mode_index }) {
-    const read = read_card(card);
-    const use = use_of(read);
-    const level = level_of(use);
-    const style = coloring === 'mode' ? `mode_${mode_index < 0 ? 'none' : mode_index % 6}` : `level_${level}`;
-    return (
-      <span class={`card ${style} health_${health_of(read.flags)}`}
-        onMouseEnter={(event) => { event.currentTarget.title = describe(read, models, namespaces); }}>
-        <span class="shares">
-          {read.shares.map((share, index) => (
-            <span key={index} style={{ width: `${100 * Math.min(1, Math.max(share[0] / 100, read.memory_mib ? share[1] / read.memory_mib : 0))}%` }} />
-          ))}
-        </span>
-        <span class="caption">{caption(read, coloring, word('mode_sign', mode))}</span>
-      </span>
-    );
-  }
+/// The shares from the left, as the stops of one gradient: a card is one element, whatever number of shares it has.
+function shares_of({ shares, memory_mib }) {
+  let end = 0;
+  const stops = shares.map(([given, mib]) => {
+    const start = end;
+    end = Math.min(100, start + 100 * Math.max(given / 100, memory_mib ? mib / memory_mib : 0));
+    return `var(--fill) ${start}% calc(${end}% - 1px),#0000 0 ${end}%`;
+  });
+  return stops.length ? `linear-gradient(90deg,${stops.join()},#0000 0)` : 'none';
+}
+
+/// `mode_index` is the mode's place among those of the fleet, -1 none. style.css draws the bar above the text.
+export function Card({ card, coloring, mode, mode_index }) {
+  const read = read_card(card);
+  const style = coloring === 'mode' ? `mode_${mode_index < 0 ? 'none' : mode_index % 6}` : `level_${level_of(use_of(read))}`;
+  return (
+    <span class={`card ${style} health_${health_of(read.flags)}`} style={{ '--shares': shares_of(read) }}>
+      {caption(read, coloring, word('mode_sign', mode))}
+    </span>
+  );
 }

@@ -1,10 +1,10 @@
 // Every node as its cards, each card as its shares. Only rows in sight are elements; arrow keys move between rows.
 import { Component } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { use_answer } from '../answers.js';
 import { cores, number, percent, text, word } from '../language.js';
-import { Card, card_flags, health_of, names_of, node_flags, read_card, use_of } from '../parts/card.jsx';
+import { Card, card_flags, describe, health_of, names_of, node_flags, read_card, use_of } from '../parts/card.jsx';
 import { Answer, Empty } from '../parts/state.jsx';
 import { use_rows } from '../parts/window.js';
 import { route_of } from '../router.js';
@@ -34,32 +34,30 @@ export function sum_up(nodes) {
   return sum;
 }
 
+/// Drawn only when something of it changed: thousands of rows scroll by, and an answer makes all nodes anew. `names` are
+/// the texts that a node names by index.
 class Row extends Component {
   shouldComponentUpdate(next) {
-    return ['node', 'index', 'coloring', 'is_active', 'drawing'].some((name) => next[name] !== this.props[name]);
+    return ['index', 'coloring', 'is_active', 'drawing', 'names'].some((name) => next[name] !== this.props[name]) ||
+      (next.node !== this.props.node && JSON.stringify(next.node) !== JSON.stringify(this.props.node));
   }
-  render({ node, index, fleet, coloring, is_active, drawing, on_focus }) {
+  render({ node, index, fleet, coloring, is_active }) {
     const [name, mode, phase, flags, cards] = node;
     const state = names_of(node_flags, flags).map((flag) => text(`node_flag.${flag}`));
     const shown_mode = mode < 0 ? '' : fleet.modes[mode];
     const given = cards.reduce((sum, card) => sum + use_of(read_card(card)), 0) / (cards.length || 1);
     return (
       <div role="row" aria-rowindex={index + 2} class="row" tabindex={is_active ? 0 : -1} data-index={index}
-        style={{ top: `${index * row_height}px` }} onFocus={() => on_focus(index)}>
+        style={{ top: `${index * row_height}px` }}>
         <span role="gridcell" class="name"><a href={route_of('node', name)} tabindex="-1">{name}</a></span>
         <span role="gridcell" class="mode">{mode < 0 ? text('mode_none') : word('mode', shown_mode)}</span>
         <span role="gridcell" class={`state ${flags & problems ? 'bad' : ''}`}>
           {state.length ? state.join(', ') : phase < 0 ? text('node_flag.ok') : word('phase', fleet.phases[phase])}
         </span>
         <span role="gridcell">
-          <span class="unseen">
-            {text('row.cards', { cards: cards.length, use: percent(given), sick: cards.filter((card) => health_of(card[2]) === 'sick').length })}
-          </span>
-          <span class="cards" aria-hidden="true">
-            {cards.map((card, position) => (
-              <Card key={position} card={card} models={fleet.models} namespaces={fleet.namespaces} coloring={coloring}
-                mode={shown_mode} mode_index={mode} drawing={drawing} />
-            ))}
+          <span class="cards" role="img"
+            aria-label={text('row.cards', { cards: cards.length, use: percent(given), sick: cards.filter((card) => health_of(card[2]) === 'sick').length })}>
+            {cards.map((card) => Card({ card, coloring, mode: shown_mode, mode_index: mode }))}
           </span>
         </span>
       </div>
@@ -76,7 +74,7 @@ function Legend({ coloring, modes }) {
   return (
     <ul class="legend" aria-label={text('legend')}>
       {samples[coloring].map(([style, label]) => (
-        <li key={label}><span class={`card sample ${style}`}><span class="shares"><span /></span></span>{label}</li>
+        <li key={label}><span class={`card sample ${style}`} />{label}</li>
       ))}
     </ul>
   );
@@ -87,8 +85,9 @@ function Grid({ fleet, nodes, coloring, drawing }) {
   const to_focus = useRef(null);
   const { element, first, last, scroll_to } = use_rows(nodes.length, row_height);
   const current = Math.min(active, Math.max(0, nodes.length - 1));
+  const names = useMemo(() => JSON.stringify([fleet.models, fleet.modes, fleet.phases, fleet.namespaces]), [fleet]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (to_focus.current === null) return;
     element.current.querySelector(`[data-index="${to_focus.current}"]`)?.focus({ preventScroll: true });
     to_focus.current = null;
@@ -105,6 +104,15 @@ function Grid({ fleet, nodes, coloring, drawing }) {
     set_active(index);
     scroll_to(index);
   }
+  // Rows have no listeners of their own: they come and go all the time.
+  function on_focus(event) {
+    if (event.target.getAttribute('role') === 'row') set_active(Number(event.target.dataset.index));
+  }
+  function on_pointer(event) {
+    if (!event.target.classList.contains('card')) return;
+    const [, , , , cards] = nodes[event.target.closest('.row').dataset.index];
+    event.target.title = describe(cards[[...event.target.parentElement.children].indexOf(event.target)], fleet.models, fleet.namespaces);
+  }
   // The active row stays an element when it is out of sight, so that the focus is not lost.
   const indexes = [];
   for (let index = first; index < last; index++) indexes.push(index);
@@ -116,11 +124,11 @@ function Grid({ fleet, nodes, coloring, drawing }) {
           <span key={name} role="columnheader" class={name === 'node' ? 'name' : name}>{text(`column.${name}`)}</span>
         ))}
       </div>
-      <div class="scroll" role="rowgroup" ref={element}>
+      <div class="scroll" role="rowgroup" ref={element} onFocusIn={on_focus} onPointerOver={on_pointer}>
         <div class="room" role="presentation" style={{ height: `${nodes.length * row_height}px` }}>
           {indexes.map((index) => (
             <Row key={nodes[index][0]} node={nodes[index]} index={index} fleet={fleet} coloring={coloring} is_active={index === current}
-              drawing={drawing} on_focus={set_active} />
+              drawing={drawing} names={names} />
           ))}
         </div>
       </div>

@@ -13,6 +13,7 @@ export function start_browser(...more) {
     // Root has no sandbox in a container. The other switches keep Chromium from asking its vendor for updates and lists.
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update', '--no-first-run', '--disable-sync', ...more],
     defaultViewport: { width: 1366, height: 768 },
+    protocolTimeout: 600_000, // a busy machine can need minutes for 300 frames
   });
 }
 

@@ -304,7 +304,7 @@ func (n *newcomer) keepSeries() {
 		})
 	}
 	known(120 * time.Second)
-	moment = time.Now().Unix()
+	moment = time.Now().Unix() + 1 // Prometheus counts milliseconds
 	n.run("kubectl", "delete", "pod", history+"-0", "--namespace", kit.Namespace)
 	n.run("kubectl", "rollout", "status", "statefulset/"+history, "--namespace", kit.Namespace, "--timeout=60s")
 	known(20 * time.Second)

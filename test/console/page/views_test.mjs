@@ -153,6 +153,18 @@ page_test('history: every range is asked for, a custom one by its times, and a w
   assert.deepEqual(page.problems, []);
 });
 
+page_test('history without series is asked for again by itself, until there are some', async () => {
+  const cluster = cluster_of(10);
+  let is_scraped = false;
+  session.console.answer = (path, query) => (path === 'history' && !is_scraped ? { ...cluster(path, query), series: [], times: [] } : cluster(path, query));
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console, '/history');
+  assert.equal(await page.$('.chart canvas'), null);
+  is_scraped = true;
+  await page.waitForSelector('.chart canvas', { timeout: 20000 }); // with series it is asked for once a minute
+  assert.deepEqual(page.problems, []);
+});
+
 page_test('theme and language follow the browser, and a choice lasts', async () => {
   session.console.answer = cluster_of(10);
   const page = await open_page(session.browser, session.console, { theme: 'dark' });

@@ -66,7 +66,7 @@ function Cards({ cards }) {
             <dl class="facts small">
               <div><dt>{text('card.health')}</dt><dd>{card.healthy ? `✓ ${card.health}` : `✕ ${card.health}`}</dd></div>
               {card.numa >= 0 && <div><dt>NUMA</dt><dd>{number(card.numa)}</dd></div>}
-              {card.maxSharers > 0 && (
+              {card.maxSharers > 0 && !card.shares.some(({ whole }) => whole) && (
                 <div><dt>{text('card.sharers')}</dt><dd>{text('card.sharers_of', { now: card.sharers, most: card.maxSharers })}</dd></div>
               )}
               <div><dt>UUID</dt><dd><code>{card.uuid}</code></dd></div>

@@ -136,27 +136,30 @@ func (s *Stay) doubt(begin, end int64, blind []Blindness) (more, less, lost, dar
 	if s.Since >= begin-1 {
 		more, less = 1, 1
 	}
-	if s.Until == 0 || s.Until > end+1 {
+	if s.Until == 0 {
 		return
 	}
-	more, less = more+1, less+1
 	settled := max(s.Until, begin)
-	if !s.Removed { // a report that comes later than a checkpoint is too late for it
-		more += max(0, s.Reported.Unix()-settled)
+	ended := s.Until <= end+1
+	if ended {
+		more, less = more+1, less+1
+		if !s.Removed { // a report that comes later than a checkpoint is too late for it
+			more += max(0, s.Reported.Unix()-settled)
+		}
 	}
 	for _, b := range blind {
-		if b.Kind == Late && !s.Removed && !s.Reported.Before(b.Begin) && !s.Reported.After(b.End) {
+		if ended && b.Kind == Late && !s.Removed && !s.Reported.Before(b.Begin) && !s.Reported.After(b.End) {
 			more += max(0, b.End.Unix()-max(s.Reported.Unix(), begin)) // what came late may be behind a checkpoint
 		}
 		seen := s.Gone.IsZero() || s.Gone.Before(b.Begin) || s.Gone.After(b.End) || (!s.Removed && s.Reported.Before(b.Begin))
+		since := max(begin, s.Since, b.Begin.Unix()-1)
 		switch {
-		case seen:
-		case b.Kind == Late:
-			more += max(0, b.End.Unix()-settled) + 1
-		default:
-			since := max(begin, s.Since, b.Begin.Unix()-1)
+		case seen || since > end:
+		case b.Kind != Late: // also one that ended later, in the next month: it may be no one's since the break
 			lost = max(lost, s.Seconds(since, end)+1)
 			dark = max(dark, min(end, b.End.Unix())-since+1)
+		case ended:
+			more += max(0, b.End.Unix()-settled) + 1
 		}
 	}
 	return

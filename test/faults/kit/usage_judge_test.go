@@ -172,6 +172,17 @@ func TestJudgeKnowsWhatABreakHidesInTheNextMonth(t *testing.T) {
 	twoMonths(t, nil, fpgas(2), "2026-12: {600 0} of example.com/fpga is unattributed")
 }
 
+func TestJudgeKnowsWhatABreakHidesInTheMonthBefore(t *testing.T) {
+	// the share that was deleted in 34:52, after the month's end, is no one's since the break before
+	across := []Blindness{{Kind: Broken, Begin: moment(34, 48), End: moment(34, 53)}}
+	lost := func(old, _ MonthUsage) {
+		old.add(redShares, CardTime{-40, -4096})
+		old.set("Tesla-T4", func(m *ModelTime) { m.Unattributed = CardTime{40, 4096} })
+	}
+	twoMonths(t, across, lost)
+	twoMonths(t, nil, lost, "2026-11: {40 4096} of Tesla-T4 is unattributed", "2026-11: {Namespace:team-b Model:Tesla-T4 Mode:vGPU")
+}
+
 func TestJudgeComparesSickCards(t *testing.T) {
 	sick := func(blind []Blindness, seconds int64, want ...string) {
 		t.Helper()

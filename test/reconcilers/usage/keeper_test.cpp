@@ -551,6 +551,7 @@ TEST_F(usage_keeper, the_object_of_an_idle_namespace_is_written_again_when_someo
 }
 
 TEST_F(usage_keeper, objects_of_many_idle_namespaces_take_turns) {
+  nodes = {ready(vgpu_node("gpu-1", 8))};
   std::vector<kube::pod> pods;
   for (int i = 0; i < 24; ++i) {
     pods.push_back(bound("p" + std::to_string(i), 4, around.now));

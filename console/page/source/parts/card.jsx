@@ -1,8 +1,8 @@
 // A card as a bar of its shares, with a line of text below, so that colour is never the only sign.
 import { cores, memory, text, word } from '../language.js';
 
-/// The sums of flags in the fleet.
-export const node_flags = { not_ready: 1, cordoned: 2, changing: 4, old: 8, sick: 16 };
+/// The sums of flags in the fleet, what is worst first: they are shown in this order.
+export const node_flags = { not_ready: 1, sick: 16, old: 8, changing: 4, cordoned: 2 };
 export const card_flags = { sick: 1, cordoned: 2, mig: 4, whole: 8, over: 16 };
 
 export const names_of = (flags, sum) => Object.keys(flags).filter((name) => sum & flags[name]);

@@ -11,12 +11,12 @@ import { heading_of, text_of, views } from './kit/views.mjs';
 // What each view has to show of the answers for `count` nodes.
 const expected = {
   fleet: (count) => [`Nodes: ${new Intl.NumberFormat('en').format(count)}`, 'gpu-00001', 'Whole cards (pgpu)'],
-  node: () => ['Ready · Sick cards: 5', 'GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79',
+  node: () => ['Ready · Sick: card 5', 'GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79',
     'Mode changes from Shares (vgpu) to Whole cards (pgpu)', 'Pods that you may not see: 2', 'nvidia-uvm'],
   waiting: () => ['team-a/train-0', 'container main: nvidia.com/gpu from 4 to 1', 'gpu-00002: 1 card less in use', 'not enough whole cards'],
   namespaces: () => ['not yours to see', 'research', '1.6 of 1.5 · 0.1 borrowed', '4 GiB lent', 'No prices are set'],
   declarations: () => ['cf-crl-broken', 'optionl', 'team-a/infer-0', 'vcuda-memory is required', 'warned about'],
-  capacity: () => ['⚠ 9.5', '120', 'does not grow', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
+  capacity: () => ['⚠ 9.5', '120', 'no growth seen', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
   history: () => ['Measured utilization of cards, per node', 'A · gpu-00001', 'Maximum'],
 };
 

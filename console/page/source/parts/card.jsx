@@ -52,7 +52,7 @@ function shares_of({ shares, memory_mib }) {
   const stops = shares.map(([given, mib]) => {
     const start = end;
     end = Math.min(100, start + 100 * Math.max(given / 100, memory_mib ? mib / memory_mib : 0));
-    return `var(--fill) ${start}% calc(${end}% - 1px),#0000 0 ${end}%`;
+    return end < 100 ? `var(--fill) ${start}% calc(${end}% - 1px),#0000 0 ${end}%` : `var(--fill) ${start}% 100%`;
   });
   return stops.length ? `linear-gradient(90deg,${stops.join()},#0000 0)` : 'none';
 }

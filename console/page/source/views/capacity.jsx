@@ -6,7 +6,7 @@ import { Bar, Key, Table, Unknown } from '../parts/table.jsx';
 
 const soon_days = 14;
 
-// Without a message the trend is known: it is flat, falls, or has too few days behind it.
+// Without a message there is a source of history: use is flat, falls, or has too short a past.
 function Days({ days, is_known }) {
   if (days === null) return is_known ? <span class="quiet">{text('capacity.no_end')}</span> : <Unknown />;
   const label = number(days, days < 10 ? 1 : 0);

@@ -40,7 +40,7 @@ export function Namespaces({ on_refused }) {
           {costMessage && <p class="quiet">{text('column.cost')}: {costMessage}</p>}
           <Key parts={[['given', 'key.given'], ['borrowed', 'key.borrowed']]} />
           {namespaces.length === 0 ? <Empty>{text('namespaces.empty')}</Empty> : (
-            <Table label={text('view.namespaces')} columns={[['column.namespace'], ['column.pods', true], ['column.waiting', true], ['column.cards', true],
+            <Table label={text('view.namespaces')} columns={[['column.namespace'], ['column.pods', true], ['column.waiting', true], ['column.shares', true],
               ['column.cores', true], ['column.memory', true], ['column.quota'], ['column.cohort'], ['column.cost', true]]}>
               {namespaces.map((row) => (
                 <tr key={row.name}>

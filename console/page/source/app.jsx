@@ -3,7 +3,7 @@ import { Component } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { announce } from './answers.js';
-import { language, languages, set_language, text } from './language.js';
+import { clock, language, languages, set_language, text } from './language.js';
 import { SignIn } from './parts/sign_in.jsx';
 import { read_route, route_of } from './router.js';
 import { ask, forget, session } from './session.js';
@@ -58,7 +58,7 @@ function Choice({ id, label, value, values, on_change }) {
   );
 }
 
-function Header({ me, route, live, redraw, sign_out }) {
+function Header({ me, route, live, seen, redraw, sign_out }) {
   const shown = Object.keys(views).filter((view) => me?.views[view]);
   const current = route.view === 'node' ? 'fleet' : route.view;
   return (
@@ -76,12 +76,12 @@ function Header({ me, route, live, redraw, sign_out }) {
           </nav>
         )}
         <div class="tools">
-          {me && <span class={`live ${live}`} role="status">{text(`live.${live}`)}</span>}
+          {me && <span class={`live ${live}`} role="status">{live === 'live' ? text('live.live') : text('live.waiting', { time: clock(seen) })}</span>}
           <Choice id="language" label={text('language')} value={language()} values={Object.entries(languages)}
             on_change={(name) => { set_language(name); redraw(); }} />
           <Choice id="theme" label={text('theme')} value={current_theme()} values={themes.map((name) => [name, text(`theme.${name}`)])}
             on_change={(name) => { set_theme(name); redraw(); }} />
-          {me && <span class="user" title={me.user}>{me.user}</span>}
+          {me && <span class="user" title={me.user}>{me.user.replace(/^system:serviceaccount:/, '')}</span>}
           {me && <button type="button" onClick={sign_out}>{text('sign_out')}</button>}
         </div>
       </div>
@@ -93,6 +93,7 @@ export function App() {
   const [me, set_me] = useState(null);
   const [problem, set_problem] = useState(null);
   const [live, set_live] = useState('waiting');
+  const [seen, set_seen] = useState(() => Date.now() / 1000); // when the stream was last open
   const [, set_drawn] = useState(0);
   const is_first_route = useRef(true);
   const route = use_route();
@@ -120,7 +121,16 @@ export function App() {
   useEffect(() => { if (session.token) sign_in(); }, []);
   useEffect(() => {
     if (!me) return undefined;
-    return follow(announce, (state) => (state === 'refused' ? on_refused() : set_live(state)));
+    return follow(announce, (state) => {
+      if (state === 'refused') {
+        on_refused();
+        return;
+      }
+      set_live((last) => {
+        if (last === 'live' || state === 'live') set_seen(Date.now() / 1000);
+        return state;
+      });
+    });
   }, [me]);
   useEffect(() => {
     document.title = `${document.querySelector('h1')?.textContent ?? ''} · Quartermaster`;
@@ -134,7 +144,7 @@ export function App() {
   const View = route.view === 'node' ? Node : views[route.view];
   return (
     <>
-      <Header me={me} route={route} live={live} redraw={redraw} sign_out={() => leave(null)} />
+      <Header me={me} route={route} live={live} seen={seen} redraw={redraw} sign_out={() => leave(null)} />
       <main id="main">
         {!me && <SignIn problem={problem} on_token={(token) => { session.token = token; sign_in(); }} />}
         {me && View && (

@@ -54,6 +54,14 @@ export function memory(mib) {
   return mib >= 1024 ? `${number(mib / 1024, 1)} GiB` : `${number(mib)} MiB`;
 }
 
+const time_parts = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' };
+
+/// Times say their zone: who reads them next to a log in UTC would be wrong by hours.
 export function moment(seconds) {
-  return new Intl.DateTimeFormat(current, { dateStyle: 'medium', timeStyle: 'short' }).format(seconds * 1000);
+  return new Intl.DateTimeFormat(current, { year: 'numeric', month: 'short', day: 'numeric', ...time_parts }).format(seconds * 1000);
+}
+
+/// The time of day, to the second.
+export function clock(seconds) {
+  return new Intl.DateTimeFormat(current, { ...time_parts, second: '2-digit' }).format(seconds * 1000);
 }

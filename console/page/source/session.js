@@ -20,6 +20,9 @@ export function forget() {
   answers.clear();
 }
 
+/// On a slow line 5,000 nodes take half a minute. What takes longer will not come: the line broke without a word.
+const longest_answer_ms = 90000;
+
 /// Asks for an address below api/v1/. Never throws, except for AbortError. Answers {body, is_new} or
 /// {error: {status, code, message, retry_s}}; status 0: there was no answer.
 export async function ask(address, signal) {
@@ -27,9 +30,15 @@ export async function ask(address, signal) {
   const headers = { Authorization: `Bearer ${session.token}`, Accept: 'application/json' };
   if (known) headers['If-None-Match'] = known.etag;
   try {
-    const response = await fetch(`api/v1/${address}`, { headers, signal, cache: 'no-store', redirect: 'error' });
+    const limit = AbortSignal.timeout(longest_answer_ms);
+    const response = await fetch(`api/v1/${address}`, { headers, signal: signal ? AbortSignal.any([signal, limit]) : limit, cache: 'no-store',
+      redirect: 'error' });
     if (response.status === 304 && known) return { body: known.body, is_new: false };
-    const body = await response.json().catch(() => null); // a proxy on the way may answer with a page of its own
+    const body = await response.json().catch((error) => {
+      // A proxy on the way may answer with a page of its own. All else is an answer that was cut off: that is asked for again.
+      if (error.name !== 'SyntaxError') throw error;
+      return null;
+    });
     if (!response.ok || !body) return { error: read_error(response, body) };
     keep(address, response.headers.get('ETag'), body);
     return { body, is_new: true };

@@ -31,18 +31,28 @@ export function pause_ms(tries, random = Math.random()) {
   return Math.min(1000 * 2 ** tries, 30000) * (0.5 + random / 2);
 }
 
+/// The console says something every 15 seconds. A line that broke without a word, as when a laptop slept, says nothing.
+const longest_silence_ms = 45000;
+
 /// Follows the stream until the returned function is called. `on_views` gets the names of views that changed; `on_state`
 /// gets 'live', 'waiting' (for the next try) or 'refused' (the token is no longer taken).
 export function follow(on_views, on_state) {
   let controller = null;
   let timer = null;
   let tries = 0;
+  let silence = null;
   let is_over = false;
 
   async function read() {
     controller = new AbortController();
+    const { signal } = controller;
+    const listen = () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => controller?.abort(), longest_silence_ms);
+    };
+    listen();
     const headers = { Authorization: `Bearer ${session.token}`, Accept: 'text/event-stream' };
-    const response = await fetch('api/v1/stream', { headers, signal: controller.signal, cache: 'no-store', redirect: 'error' });
+    const response = await fetch('api/v1/stream', { headers, signal, cache: 'no-store', redirect: 'error' });
     if (response.status === 401) return 'refused';
     if (!response.ok) return Number(response.headers.get('Retry-After')) * 1000;
     on_state('live');
@@ -51,6 +61,7 @@ export function follow(on_views, on_state) {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return 0;
+      listen();
       const found = events(value);
       if (!found) throw new Error('an event without an end');
       tries = 0;
@@ -66,6 +77,7 @@ export function follow(on_views, on_state) {
     } catch {
       // The connection broke, or what came is no event: try again.
     }
+    clearTimeout(silence);
     controller?.abort();
     controller = null;
     if (is_over || document.hidden) return;

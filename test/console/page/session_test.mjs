@@ -104,6 +104,69 @@ page_test('a change on the stream is shown, and what did not change is not sent 
   assert.deepEqual(page.problems, []);
 });
 
+page_test('an answer that is cut off is asked for again, and the last one stays', async () => {
+  let count = 10;
+  const clusters = { 10: cluster_of(10), 11: cluster_of(11) };
+  session.console.answer = (path, query) => clusters[count](path, query);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  await wait_for_text(page, 'Nodes: 10');
+  count = 11;
+  session.console.longest_body = 50;
+  session.console.change(['fleet']);
+  await wait_for_text(page, 'The console does not answer. Trying again in 5 s. What follows is the last answer.');
+  await wait_for_text(page, 'Nodes: 10');
+  session.console.longest_body = Infinity;
+  await wait_for_text(page, 'Nodes: 11');
+});
+
+// 40 KB a second, 300 ms away: a bad line.
+const bad_line = { offline: false, downloadThroughput: 40000, uploadThroughput: 40000, latency: 300 };
+
+page_test('on a bad line 5,000 nodes come, and after a time without any line the page is live again by itself', async (context) => {
+  const cluster = cluster_of(5000);
+  let fleet = cluster('fleet');
+  session.console.answer = (path, query) => (path === 'fleet' ? fleet : cluster(path, query));
+  const page = await open_page(session.browser, session.console);
+  const devtools = await page.createCDPSession();
+  await devtools.send('Network.enable');
+  await devtools.send('Network.emulateNetworkConditions', bad_line);
+  const began = performance.now();
+  await sign_in(page, session.console);
+  await page.waitForSelector('.scroll .row', { timeout: 120000 });
+  const seconds = (performance.now() - began) / 1000;
+  context.diagnostic(`the first rows of 5,000 nodes after ${seconds.toFixed(1)} s`);
+  assert.ok(seconds > 3, 'the line is not slow');
+  await wait_for_text(page, '● Live');
+
+  await devtools.send('Network.emulateNetworkConditions', { ...bad_line, offline: true });
+  session.console.end_streams();
+  fleet = { ...fleet, nodes: fleet.nodes.slice(1) };
+  await wait_for_text(page, 'Not live since');
+  await wait_for_text(page, 'Nodes: 5,000');
+  await devtools.send('Network.emulateNetworkConditions', bad_line);
+  await page.waitForFunction(() => document.body.innerText.includes('● Live'), { timeout: 60000 });
+  session.console.change(['fleet']); // as the console does first on each stream
+  await page.waitForFunction(() => document.body.innerText.includes('Nodes: 4,999'), { timeout: 120000 });
+});
+
+page_test('a stream that says nothing any more is opened again', async () => {
+  session.console.answer = cluster_of(10);
+  const page = await open_page(session.browser, session.console);
+  // Time runs 60 times as fast for what waits longer than 20 seconds.
+  await page.evaluateOnNewDocument(() => {
+    const real = window.setTimeout;
+    window.setTimeout = (body, pause, ...more) => real(body, pause > 20000 ? pause / 60 : pause, ...more);
+  });
+  await sign_in(page, session.console);
+  await wait_for_text(page, '● Live');
+  const opened = () => session.console.requests.filter(({ path }) => path === 'api/v1/stream').length;
+  const before = opened();
+  await wait_for_text(page, 'Not live since');
+  await wait_for_text(page, '● Live');
+  assert.ok(opened() > before);
+});
+
 page_test('names that carry HTML do nothing', async () => {
   const cluster = cluster_of(10);
   session.console.answer = (path, query) => with_html(cluster(path.startsWith('nodes/') ? 'nodes/x' : path, query));

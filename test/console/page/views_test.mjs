@@ -11,13 +11,13 @@ import { heading_of, text_of, views } from './kit/views.mjs';
 // What each view has to show of the answers for `count` nodes.
 const expected = {
   fleet: (count) => [`Nodes: ${new Intl.NumberFormat('en').format(count)}`, 'gpu-00001', 'Whole cards (pgpu)'],
-  node: () => ['GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79',
+  node: () => ['Ready · Sick: card 5', 'GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79',
     'Mode changes from Shares (vgpu) to Whole cards (pgpu)', 'Pods that you may not see: 2', 'nvidia-uvm'],
   waiting: () => ['team-a/train-0', 'container main: nvidia.com/gpu from 4 to 1', 'gpu-00002: 1 card less in use', 'not enough whole cards'],
-  namespaces: () => ['research', '1.6 of 1.5 · 0.1 borrowed', '4 GiB lent', 'No prices are set'],
+  namespaces: () => ['not yours to see', 'research', '1.6 of 1.5 · 0.1 borrowed', '4 GiB lent', 'No prices are set'],
   declarations: () => ['cf-crl-broken', 'optionl', 'team-a/infer-0', 'vcuda-memory is required', 'warned about'],
-  capacity: () => ['⚠ 9.5', '120', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
-  history: () => ['Utilization of cards, per node', 'A · gpu-00001', 'Maximum'],
+  capacity: () => ['⚠ 9.5', '120', 'no growth seen', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
+  history: () => ['Measured utilization of cards, per node', 'A · gpu-00001', 'Maximum'],
 };
 
 for (const count of [10, 500, 5000]) {
@@ -101,6 +101,34 @@ page_test('the fleet is filtered by name, mode and need of attention, and colour
   await page.click('input[value=mode]');
   await settle(page);
   assert.ok((await captions()).every((caption) => 'PVHT'.includes(caption)));
+});
+
+page_test('the worst of a node comes first, and a change that is stuck does not look like one that goes on', async () => {
+  const cluster = cluster_of(10);
+  const fleet = structuredClone(cluster('fleet'));
+  const stuck = fleet.phases.indexOf('Stuck');
+  [fleet.nodes[2][2], fleet.nodes[2][3]] = [stuck, 4];
+  [fleet.nodes[3][2], fleet.nodes[3][3]] = [stuck, 1 | 2 | 4 | 8 | 16];
+  session.console.answer = (path, query) => (path === 'fleet' ? fleet : cluster(path, query));
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  const states = await page.$$eval('.scroll .state', (all) => all.map((state) => state.textContent));
+  assert.equal(states[1], 'Sick card, Changes its mode');
+  assert.equal(states[2], 'Change of mode is stuck');
+  assert.equal(states[3], 'Not ready, Sick card, Old report, Change of mode is stuck, Cordoned');
+  const is_cut = await page.$$eval('.scroll .state', (all) => all.slice(0, 3).some((state) => state.scrollWidth > state.clientWidth + 1));
+  assert.equal(is_cut, false, 'a state is cut off');
+});
+
+page_test('the number of waiting pods of a namespace leads to them', async () => {
+  session.console.answer = cluster_of(500);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console, '/namespaces');
+  await page.click('td a[href="#/waiting/team-b"]');
+  await settle(page);
+  assert.equal(await heading_of(page), 'Waiting pods');
+  assert.equal(await page.$eval('main select', (select) => select.value), 'team-b');
+  assert.equal(session.console.requests.filter(({ path }) => path === 'api/v1/waiting').at(-1).query.get('namespace'), 'team-b');
 });
 
 page_test('a namespace’s waiting pods, and the next page of them', async () => {

@@ -1,8 +1,8 @@
 // A card as a bar of its shares, with a line of text below, so that colour is never the only sign.
 import { cores, memory, text, word } from '../language.js';
 
-/// The sums of flags in the fleet.
-export const node_flags = { not_ready: 1, cordoned: 2, changing: 4, old: 8, sick: 16 };
+/// The sums of flags in the fleet, what is worst first: they are shown in this order.
+export const node_flags = { not_ready: 1, sick: 16, old: 8, changing: 4, cordoned: 2 };
 export const card_flags = { sick: 1, cordoned: 2, mig: 4, whole: 8, over: 16 };
 
 export const names_of = (flags, sum) => Object.keys(flags).filter((name) => sum & flags[name]);
@@ -52,7 +52,7 @@ function shares_of({ shares, memory_mib }) {
   const stops = shares.map(([given, mib]) => {
     const start = end;
     end = Math.min(100, start + 100 * Math.max(given / 100, memory_mib ? mib / memory_mib : 0));
-    return `var(--fill) ${start}% calc(${end}% - 1px),#0000 0 ${end}%`;
+    return end < 100 ? `var(--fill) ${start}% calc(${end}% - 1px),#0000 0 ${end}%` : `var(--fill) ${start}% 100%`;
   });
   return stops.length ? `linear-gradient(90deg,${stops.join()},#0000 0)` : 'none';
 }

@@ -35,6 +35,35 @@ function times_of(splits, span_s) {
   return splits.map((second) => format.format(second * 1000));
 }
 
+// Letters at the right end of the lines, so that a line is found in the table. Where lines end close to each other the
+// letters stand apart.
+const letter_px = 13; // at least, from one letter to the next
+function draw_letters(plot) {
+  const ratio = devicePixelRatio;
+  const { left, top, width, height } = plot.bbox;
+  const ends = plot.series.slice(1).map((series, index) => {
+    const values = plot.data[index + 1];
+    const last = values.findLastIndex((value) => value !== null);
+    return { letter: letter_of(index), color: series.stroke(), y: last < 0 ? null : plot.valToPos(values[last], 'y', true) };
+  }).filter((end) => end.y !== null).sort((one, other) => one.y - other.y);
+  let lowest = top + height;
+  for (const end of ends.toReversed()) {
+    end.y = Math.min(end.y, lowest);
+    lowest = end.y - letter_px * ratio;
+  }
+  let highest = top;
+  plot.ctx.save();
+  plot.ctx.font = `700 ${11 * ratio}px system-ui, sans-serif`;
+  plot.ctx.textBaseline = 'middle';
+  for (const end of ends) {
+    end.y = Math.max(end.y, highest);
+    highest = end.y + letter_px * ratio;
+    plot.ctx.fillStyle = end.color;
+    plot.ctx.fillText(end.letter, left + width + 5 * ratio, end.y);
+  }
+  plot.ctx.restore();
+}
+
 function options_of(body, width) {
   const ink = color_of('--ink');
   const grid = { stroke: color_of('--line'), width: 1 };
@@ -43,6 +72,9 @@ function options_of(body, width) {
     width,
     height: plot_height,
     legend: { show: false },
+    padding: [null, 24, null, null], // on the right there are letters
+    focus: { alpha: 0.15 },
+    hooks: { draw: [draw_letters] },
     cursor: { drag: { x: false, y: false } },
     scales: {
       x: { time: true, range: [body.from, body.to] },
@@ -65,13 +97,18 @@ function options_of(body, width) {
 
 export function Chart({ body, label, drawing }) {
   const box = useRef(null);
+  const drawn = useRef(null);
+  // The line of the row under the pointer stands out.
+  const stand_out = (index) => drawn.current?.setSeries(index === null ? null : index + 1, { focus: index !== null });
   useEffect(() => {
     const element = box.current;
     const plot = new uPlot(options_of(body, element.clientWidth), [body.times, ...body.series.map((series) => series.values)], element);
+    drawn.current = plot;
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: plot_height }));
     observer.observe(element);
     return () => {
       observer.disconnect();
+      drawn.current = null;
       plot.destroy();
     };
   }, [body, drawing]);
@@ -82,7 +119,7 @@ export function Chart({ body, label, drawing }) {
         {body.series.map((series, index) => {
           const sum = sum_up_series(series.values);
           return (
-            <tr key={index}>
+            <tr key={index} onMouseEnter={() => stand_out(index)} onMouseLeave={() => stand_out(null)}>
               <th scope="row">
                 <span class={`line line_${index % colors} dash_${Math.floor(index / colors) % dashes.length}`} aria-hidden="true" />
                 {' '}{letter_of(index)} · {series.name}

@@ -25,4 +25,16 @@ export function Bar({ parts, whole, label }) {
   );
 }
 
+/// What the parts of the bars below it are: [style, key of the message].
+export function Key({ parts }) {
+  return (
+    <ul class="legend" aria-label={text('legend')}>
+      {parts.map(([style, key]) => <li key={key}><span class="meter sample" aria-hidden="true"><span class={style} /></span>{text(key)}</li>)}
+    </ul>
+  );
+}
+
+/// Of what the caller may not see. "Not known" would send them to look for a fault.
+export const Hidden = () => <span class="quiet">{text('hidden')}</span>;
+
 export const Unknown = () => <span class="quiet">{text('unknown')}</span>;

@@ -2,12 +2,13 @@
 import { use_answer } from '../answers.js';
 import { cores, memory, number, text, word } from '../language.js';
 import { Answer, Empty } from '../parts/state.jsx';
-import { Bar, Table, Unknown } from '../parts/table.jsx';
+import { Bar, Key, Table, Unknown } from '../parts/table.jsx';
 
 const soon_days = 14;
 
-function Days({ days }) {
-  if (days === null) return <Unknown />;
+// Without a message there is a source of history: use is flat, falls, or has too short a past.
+function Days({ days, is_known }) {
+  if (days === null) return is_known ? <span class="quiet">{text('capacity.no_end')}</span> : <Unknown />;
   const label = number(days, days < 10 ? 1 : 0);
   return days < soon_days ? <strong>⚠ {label}</strong> : <>{label}</>;
 }
@@ -35,10 +36,11 @@ export function Capacity({ on_refused }) {
                   label={text('capacity.of', { used: memory(row.usedMiB), total: memory(row.memoryMiB) })} /></td>
                 <td>{row.strandedCards === 0 ? '–'
                   : text('capacity.stranded', { cards: row.strandedCards, cores: cores(row.strandedCores), memory: memory(row.strandedMiB) })}</td>
-                <td><Days days={row.daysUntilFull} /></td>
+                <td><Days days={row.daysUntilFull} is_known={!trendMessage} /></td>
               </tr>
             ))}
           </Table>
+          <Key parts={[['given', 'key.given'], ['stranded', 'key.stranded']]} />
           <p class="quiet">{text('capacity.help')}</p>
           {trendMessage && <p class="notice">{trendMessage}</p>}
         </>

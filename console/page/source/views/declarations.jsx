@@ -2,7 +2,7 @@
 import { use_answer } from '../answers.js';
 import { either, number, text, word } from '../language.js';
 import { Answer, Empty } from '../parts/state.jsx';
-import { Table, Unknown } from '../parts/table.jsx';
+import { Hidden, Table } from '../parts/table.jsx';
 
 export function Declarations({ on_refused }) {
   const answer = use_answer('declarations', 'declarations', on_refused);
@@ -18,13 +18,13 @@ export function Declarations({ on_refused }) {
               {body.resources.map((row) => (
                 <tr key={row.name} class={row.verdict === 'refused' ? 'bad' : ''}>
                   <th scope="row"><code>{row.name}</code></th>
-                  <td><code>{row.key}</code></td>
-                  <td>{either(row.label)}</td>
+                  <td>{row.key ? <code>{row.key}</code> : '–'}</td>
+                  <td>{either(row.label) || '–'}</td>
                   <td>{text(`verdict_sign.${row.verdict}`)} {word('verdict', row.verdict)}
                     {row.findings.length > 0 && (
-                      <ul>{row.findings.map((finding, index) => <li key={index}>{either(finding)} <code>{finding.code}</code></li>)}</ul>
+                      <ul class="plain">{row.findings.map((finding, index) => <li key={index}>{either(finding)} <code>{finding.code}</code></li>)}</ul>
                     )}</td>
-                  <td class="number">{row.nodes === null ? <Unknown /> : number(row.nodes)}</td>
+                  <td class="number">{row.nodes === null ? <Hidden /> : number(row.nodes)}</td>
                 </tr>
               ))}
             </Table>

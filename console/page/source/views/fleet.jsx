@@ -34,6 +34,11 @@ export function sum_up(nodes) {
   return sum;
 }
 
+/// Words for what is to be known of a node. A change of mode that is stuck must not look like one that goes on.
+export function states_of(flags, phase) {
+  return names_of(node_flags, flags).map((flag) => text(flag === 'changing' && phase === 'Stuck' ? 'node_flag.stuck' : `node_flag.${flag}`));
+}
+
 /// Drawn only when something of it changed: thousands of rows scroll by, and an answer makes all nodes anew. `names` are
 /// the texts that a node names by index.
 class Row extends Component {
@@ -43,7 +48,7 @@ class Row extends Component {
   }
   render({ node, index, fleet, coloring, is_active }) {
     const [name, mode, phase, flags, cards] = node;
-    const state = names_of(node_flags, flags).map((flag) => text(`node_flag.${flag}`));
+    const state = states_of(flags, fleet.phases[phase]);
     const shown_mode = mode < 0 ? '' : fleet.modes[mode];
     const given = cards.reduce((sum, card) => sum + use_of(read_card(card)), 0) / (cards.length || 1);
     return (
@@ -66,10 +71,12 @@ class Row extends Component {
 }
 
 function Legend({ coloring, modes }) {
+  // Frames and hatching are there in every colouring, signs only in that of health.
+  const marks = ['cordoned', 'over', 'sick'].map((name) => [`level_2 health_${name}`, text(`health.${name}`)]);
   const samples = {
-    use: [0, 1, 2, 3, 4].map((level) => [`level_${level}`, text(`legend.use_${level}`)]),
+    use: [...[0, 1, 2, 3, 4].map((level) => [`level_${level}`, text(`legend.use_${level}`)]), ...marks],
     health: ['ok', 'cordoned', 'over', 'sick'].map((name) => [`level_2 health_${name}`, `${text(`health_sign.${name}`)} ${text(`health.${name}`)}`]),
-    mode: [...modes.map((mode, index) => [`mode_${index % 6}`, `${word('mode_sign', mode)} ${word('mode', mode)}`]), ['mode_none', text('mode_none')]],
+    mode: [...modes.map((mode, index) => [`mode_${index % 6}`, `${word('mode_sign', mode)} ${word('mode', mode)}`]), ['mode_none', text('mode_none')], ...marks],
   };
   return (
     <ul class="legend" aria-label={text('legend')}>
@@ -121,7 +128,9 @@ function Grid({ fleet, nodes, coloring, drawing }) {
     <div class="fleet" role="grid" aria-label={text('view.fleet')} aria-rowcount={nodes.length + 1} aria-colcount="4" onKeyDown={on_key}>
       <div role="row" class="row head" aria-rowindex="1">
         {['node', 'mode', 'state', 'cards'].map((name) => (
-          <span key={name} role="columnheader" class={name === 'node' ? 'name' : name}>{text(`column.${name}`)}</span>
+          <span key={name} role="columnheader" class={name === 'node' ? 'name' : name}>
+            {text(name === 'cards' ? `cards_by.${coloring}` : `column.${name}`)}
+          </span>
         ))}
       </div>
       <div class="scroll" role="rowgroup" ref={element} onFocusIn={on_focus} onPointerOver={on_pointer}>

@@ -2,7 +2,8 @@
 import { use_answer } from '../answers.js';
 import { cores, memory, number, text, word } from '../language.js';
 import { Answer, Empty } from '../parts/state.jsx';
-import { Bar, Table, Unknown } from '../parts/table.jsx';
+import { Bar, Hidden, Key, Table } from '../parts/table.jsx';
+import { route_of } from '../router.js';
 
 const shown = { cores, memory, cards: number };
 const amount_of = (resource, amount) => (shown[resource] ?? number)(amount);
@@ -22,7 +23,7 @@ function Limit({ limit }) {
 }
 
 function Quota({ quota }) {
-  if (quota === null) return <Unknown />;
+  if (quota === null) return <Hidden />;
   if (quota.length === 0) return <span class="quiet">{text('quota.none')}</span>;
   return <ul class="limits">{quota.map((limit, index) => <Limit key={index} limit={limit} />)}</ul>;
 }
@@ -36,23 +37,24 @@ export function Namespaces({ on_refused }) {
       <h1 tabindex="-1">{text('view.namespaces')}</h1>
       <Answer answer={answer}>{({ namespaces, costMessage }) => (
         <>
+          {costMessage && <p class="quiet">{text('column.cost')}: {costMessage}</p>}
+          <Key parts={[['given', 'key.given'], ['borrowed', 'key.borrowed']]} />
           {namespaces.length === 0 ? <Empty>{text('namespaces.empty')}</Empty> : (
-            <Table label={text('view.namespaces')} columns={[['column.namespace'], ['column.pods', true], ['column.waiting', true], ['column.cards', true],
+            <Table label={text('view.namespaces')} columns={[['column.namespace'], ['column.pods', true], ['column.waiting', true], ['column.shares', true],
               ['column.cores', true], ['column.memory', true], ['column.quota'], ['column.cohort'], ['column.cost', true]]}>
               {namespaces.map((row) => (
                 <tr key={row.name}>
                   <th scope="row">{row.name}</th>
-                  <td class="number">{number(row.pods)}</td><td class="number">{number(row.waiting)}</td>
+                  <td class="number">{number(row.pods)}</td><td class="number">{row.waiting > 0 ? <a href={route_of('waiting', row.name)}>{number(row.waiting)}</a> : number(0)}</td>
                   <td class="number">{number(row.used.cards)}</td><td class="number">{cores(row.used.cores)}</td>
                   <td class="number">{memory(row.used.memoryMiB)}</td>
                   <td><Quota quota={row.quota} /></td>
-                  <td>{row.cohort === null ? <Unknown /> : row.cohort}</td>
+                  <td>{row.cohort === null ? <Hidden /> : row.cohort || '–'}</td>
                   <td class="number">{row.cost === null ? '–' : cost_text(row.cost)}</td>
                 </tr>
               ))}
             </Table>
           )}
-          {costMessage && <p class="quiet">{costMessage}</p>}
         </>
       )}</Answer>
     </section>

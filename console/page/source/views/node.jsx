@@ -8,10 +8,14 @@ import { route_of } from '../router.js';
 
 const mode_text = (mode) => (mode && mode !== 'none' ? word('mode', mode) : text('mode_none'));
 
+const is_bad = (node) => !node.ready || node.reportIsOld || node.change?.stuck || node.cards.some((card) => !card.healthy);
+
 function Facts({ node }) {
+  const sick = node.cards.filter((card) => !card.healthy).map((card) => String(card.index));
   const facts = [
-    ['column.state', [text(node.ready ? 'node_flag.ok' : 'node_flag.not_ready'), node.cordoned && text('node_flag.cordoned'),
-      node.reportIsOld && text('node_flag.old')].filter(Boolean).join(', ')],
+    ['column.state', [text(node.ready ? 'node_flag.ok' : 'node_flag.not_ready'), sick.length > 0 && text('node.sick', { cards: sick.join(', ') }),
+      node.reportIsOld && text('node_flag.old'), node.change?.stuck && text('node_flag.stuck'), node.cordoned && text('node_flag.cordoned'),
+    ].filter(Boolean).join(' · ')],
     ['column.mode', node.requestedMode && node.requestedMode !== node.mode
       ? text('node.modes', { mode: mode_text(node.mode), requested: mode_text(node.requestedMode) }) : mode_text(node.mode)],
     ['node.phase', [word('phase', node.phase), node.reason].filter(Boolean).join(' · ')],
@@ -21,7 +25,9 @@ function Facts({ node }) {
   ];
   return (
     <dl class="facts">
-      {facts.filter(([, value]) => value).map(([key, value]) => <div key={key}><dt>{text(key)}</dt><dd>{value}</dd></div>)}
+      {facts.filter(([, value]) => value).map(([key, value]) => (
+        <div key={key}><dt>{text(key)}</dt><dd class={key === 'column.state' && is_bad(node) ? 'state bad' : ''}>{value}</dd></div>
+      ))}
     </dl>
   );
 }

@@ -39,8 +39,8 @@ function Pod({ pod, has_fleet }) {
   );
 }
 
-export function Waiting({ me, on_refused }) {
-  const [namespace, set_namespace] = useState('');
+export function Waiting({ me, name, on_refused }) {
+  const [namespace, set_namespace] = useState(name);
   const [offset, set_offset] = useState(0);
   const query = new URLSearchParams({ ...(namespace && { namespace }), offset, limit: page_size });
   const answer = use_answer(`waiting?${query}`, 'waiting', on_refused);
@@ -50,7 +50,8 @@ export function Waiting({ me, on_refused }) {
       <div class="controls">
         <label>{text('column.namespace')} <select value={namespace} onChange={(event) => { set_namespace(event.target.value); set_offset(0); }}>
           <option value="">{text('filter.all')}</option>
-          {me.namespaces.map((name) => <option key={name} value={name}>{name}</option>)}
+          {(me.namespaces.includes(namespace) || !namespace ? me.namespaces : [namespace, ...me.namespaces])
+            .map((option) => <option key={option} value={option}>{option}</option>)}
         </select></label>
       </div>
       <Answer answer={answer}>{({ total, pods }) => (

@@ -18,6 +18,9 @@ const modes = ['pgpu', 'vgpu', 'hami', 'share'];
 const phases = ['Ready', 'Draining', 'Verifying', 'Stuck'];
 const teams = ['team-a', 'team-b', 'research', 'serving'];
 
+// Its row in the fleet says what node_of says.
+const changing_node = 1;
+
 export const node_name = (index) => `gpu-${String(index + 1).padStart(5, '0')}`;
 
 function card_of(random, model, mode) {
@@ -51,6 +54,12 @@ export function fleet_of(count) {
     const is_changing = random() < 0.02;
     const flags = (random() < 0.01 ? 1 : 0) | (random() < 0.02 ? 2 : 0) | (is_changing ? 4 : 0) | (random() < 0.01 ? 8 : 0) |
       (cards.some(([, , sum]) => sum & 1) ? 16 : 0);
+    if (index === changing_node) {
+      const known = Array.from({ length: 8 }, (hole, card) => [0, models[0][1], (card === 5 ? 1 : 0) | (card === 6 ? 2 : 0),
+        ...(card < 4 ? [80, 40960, [[50, 20480, 0], [30, 20480, -1]]] : [0, 0])]);
+      nodes.push([node_name(index), 1, 1, 4 | 16, known]);
+      continue;
+    }
     nodes.push([node_name(index), mode, is_changing ? 1 + (index % 3) : 0, flags, cards]);
   }
   return { total: count, offset: 0, models: models.map(([name]) => name), modes, phases, namespaces: teams, nodes };
@@ -89,8 +98,8 @@ function waiting_of(count, { namespace, offset, limit }) {
     const kind = ['fits_nowhere', 'quota', 'unknown_resource', 'kept_for_others', 'other'][index % 5];
     pods.push({
       namespace: namespace || teams[index % 2], name: `train-${index}`, asks: { 'nvidia.com/gpu': 4 }, kind,
-      reason: `0 of ${count} nodes fit: ${count} need more whole cards.`, nodes: count, fitting: 0,
-      causes: [{ reason: 'not enough whole cards', nodes: count, container: 'main', key: null },
+      reason: `0 of ${count} nodes fit: ${count - 1} need more whole cards.`, nodes: count, fitting: 0,
+      causes: [{ reason: 'not enough whole cards', nodes: count - 1, container: 'main', key: null },
         { reason: 'the node does not offer it', nodes: 1, container: null, key: 'nvidia.com/gpu' }],
       changeOfPod: index % 3 ? 'container main: nvidia.com/gpu from 4 to 1' : null, changeOfNode: index % 3 === 1 ? 'gpu-00002: 1 card less in use' : null,
       nearestNode: index % 3 ? 'gpu-00002' : null, quota: kind === 'quota' ? 'research: cores 400 of 400 used' : null,
@@ -130,11 +139,19 @@ function declarations_of() {
 }
 
 function capacity_of(count) {
-  const row = (model, mode, days) => ({
-    model: models[model][0], mode, nodes: count, cards: 8 * count, usable: 8 * count - 2, free: count, cores: 800 * count, usedCores: 560 * count,
-    memoryMiB: 8 * count * models[model][1], usedMiB: 4 * count * models[model][1], strandedCores: 40 * count, strandedMiB: 9000 * count, strandedCards: count,
-    daysUntilFull: days });
-  return { models: [row(0, 'pgpu', 9.5), row(1, 'vgpu', 120), row(2, 'share', null), { ...row(2, '', null), strandedCards: 0 }], trendMessage: '' };
+  // Sums of usable cards, of which 7 of 10 are in use. A whole card is all of its cores and memory; shares leave some that no one can have.
+  const row = (model, mode, days) => {
+    const usable = 8 * count - 2;
+    const busy = Math.floor(0.7 * usable);
+    const stranded = mode === 'pgpu' ? 0 : Math.floor(busy / 8);
+    const [name, memory] = models[model];
+    return {
+      model: name, mode, nodes: count, cards: 8 * count, usable, free: usable - busy, cores: 100 * usable, usedCores: (mode === 'pgpu' ? 100 : 80) * busy,
+      memoryMiB: usable * memory, usedMiB: Math.floor((mode === 'pgpu' ? 1 : 0.6) * busy * memory),
+      strandedCores: 20 * stranded, strandedMiB: Math.floor(0.25 * stranded * memory), strandedCards: stranded, daysUntilFull: days };
+  };
+  const idle = { ...row(2, '', null), free: 8 * count - 2, usedCores: 0, usedMiB: 0, strandedCores: 0, strandedMiB: 0, strandedCards: 0 };
+  return { models: [row(0, 'pgpu', 9.5), row(1, 'vgpu', 120), row(2, 'share', null), idle], trendMessage: '' };
 }
 
 const spans = { '30m': 1800, '1h': 3600, '6h': 21600, '12h': 43200, '24h': 86400, '2d': 172800, '7d': 604800 };

@@ -8,6 +8,7 @@ export const token = 'good-token.for-the.tests';
 
 const dist = new URL('../../../../console/page/dist/', import.meta.url);
 const types = {
+  json: 'application/json',
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -22,15 +23,17 @@ const headers = {
 };
 
 /// {url, token, answer, failure, requests, change(views), end_streams(), stop()}. `answer(path, query)` is what the API says and may be replaced at
-/// any time; `failure(path)` returns null or [status, code, message, retry_s].
+/// any time; `failure(path)` returns null or [status, code, message, retry_s]. `longest_body`: after so many bytes of an answer the connection is
+/// closed, as the console does with an answer that is not taken.
 export async function start_console(answer) {
   const streams = new Set();
   const kept = new Map(); // body -> what is sent of it
-  const console_ = { token, answer, failure: () => null, requests: [] };
+  const console_ = { token, answer, failure: () => null, requests: [], longest_body: Infinity };
 
   function send(response, status, body, type, more = {}) {
     response.writeHead(status, { ...headers, 'Content-Type': type, 'Content-Length': body.length, ...more });
-    response.end(body);
+    if (type === types.json && body.length > console_.longest_body) response.write(body.subarray(0, console_.longest_body), () => response.destroy());
+    else response.end(body);
   }
   function send_json(request, response, body) {
     if (!kept.has(body)) {
@@ -38,11 +41,11 @@ export async function start_console(answer) {
       kept.set(body, { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}"` });
     }
     const { bytes, etag } = kept.get(body);
-    if (request.headers['if-none-match'] === etag) send(response, 304, Buffer.alloc(0), 'application/json', { ETag: etag });
-    else send(response, 200, bytes, 'application/json', { ETag: etag, 'Cache-Control': 'no-store', 'Content-Encoding': 'gzip' });
+    if (request.headers['if-none-match'] === etag) send(response, 304, Buffer.alloc(0), types.json, { ETag: etag });
+    else send(response, 200, bytes, types.json, { ETag: etag, 'Cache-Control': 'no-store', 'Content-Encoding': 'gzip' });
   }
   function fail(response, [status, code, message, retry_s]) {
-    send(response, status, Buffer.from(JSON.stringify({ error: { code, message } })), 'application/json', retry_s ? { 'Retry-After': String(retry_s) } : {});
+    send(response, status, Buffer.from(JSON.stringify({ error: { code, message } })), types.json, retry_s ? { 'Retry-After': String(retry_s) } : {});
   }
   function send_file(response, path) {
     const name = path || 'index.html';

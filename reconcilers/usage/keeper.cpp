@@ -55,7 +55,7 @@ bool says_the_same(const api::accelerator_usage& a, const api::accelerator_usage
 /// So many checkpoints, and each object that does not change was written again. An hour, where no pod ends.
 constexpr std::ptrdiff_t idle_rounds = 12;
 
-/// A millisecond: whoever waits for the loop meanwhile does not notice.
+/// A millisecond: that is not noticed by what waits for the loop.
 constexpr std::size_t cards_per_step = 1000;
 
 /// A coroutine that is cancelled leaves by an exception.

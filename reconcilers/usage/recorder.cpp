@@ -19,7 +19,7 @@ const quota::card* card_named(const quota::node_inventory* node, std::string_vie
 
 bool may_hold(const kube::pod& pod) { return !pod.node_name.empty() && !pod.finished() && !pod.containers.empty(); }
 
-/// About a millisecond each: whoever waits for the loop meanwhile does not notice.
+/// About a millisecond each: that is not noticed by what waits for the loop.
 constexpr std::size_t items_per_step = 200;
 
 template <class Item, class Call>

@@ -104,8 +104,8 @@ TEST(exporter_page, has_no_more_series_of_shares_than_are_allowed_and_counts_the
   EXPECT_NE(text.find(R"(pod="train-1")"), std::string::npos);
   EXPECT_NE(text.find("\nquartermaster_exporter_shares_left_out 0\n"), std::string::npos) << text;
   std::size_t series = 0;
-  for (auto at = text.find(R"(pod="train-1")"); at != std::string::npos; at = text.find(R"(pod="train-1")", at + 1))
-    ++series;
+  const std::string second = R"(pod="train-1")";
+  for (auto place = text.find(second); place != std::string::npos; place = text.find(second, place + 1)) ++series;
   EXPECT_EQ(series, exporter::series_per_share);
 }
 

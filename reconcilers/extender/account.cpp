@@ -317,7 +317,7 @@ void account::book(const kube::pod& pod) {
   const pod_request request(pod, keys());
   const auto uid = pod.id.to_string();
   auto found = held_by(pod, *view, request);
-  if (found.origin == source::none) return;
+  if (found.origin == source::none) return wait_for(pod.node_name, pod.key);  // until the node serves what it asks for
   const auto* now = book_.find(uid);
   const bool known = now && now->confirmed && now->held.node == pod.node_name;
   if (found.origin == source::guessed && known) return;  // one guess is as good as the next

@@ -89,6 +89,16 @@ TEST_F(account_test, pods_may_be_known_before_their_node) {
   EXPECT_EQ(used("late", 0).cores + used("late", 1).cores, 30);
 }
 
+TEST_F(account_test, pods_may_be_on_a_node_before_it_has_a_mode) {
+  known.nodes.put(node("c", {}, {}));
+  known.pods.put(share("there", 20, 8, "c"));
+  known.nodes.put(node("c", {{"changed", "yes"}}, {}));
+  known.nodes.put(vgpu_node("c", 1));
+  EXPECT_EQ(used("c", 0).cores, 20);
+  known.pods.erase(*known.pods.find({"lab", "there"}));
+  EXPECT_EQ(used("c", 0).cores, 0);
+}
+
 TEST_F(account_test, a_node_that_comes_back_has_what_its_pods_hold) {
   known.pods.put(placed("p", 20));
   const auto gone = *known.nodes.find({{}, "a"});

@@ -205,7 +205,7 @@ func (n *newcomer) scrapeWithFewRights() {
 	if trouble := regexp.MustCompile(`(?m)^.*level=(WARN|ERROR).*$`).FindAllString(log, -1); len(trouble) > 0 {
 		n.t.Errorf("Prometheus complains:\n%s", strings.Join(trouble, "\n"))
 	}
-	if pods := n.run("kubectl", "get", "pods", "--namespace", kit.Namespace, "--no-headers"); regexp.MustCompile(`(?m)^\S+ +\S+ +\S+ +[1-9]`).MatchString(pods) {
+	if pods := n.run("kubectl", "get", "pods", "--namespace", kit.Namespace, "--no-headers"); regexp.MustCompile(`(?m)^quartermaster-(prometheus|console|agent)\S* +\S+ +\S+ +[1-9]`).MatchString(pods) {
 		n.t.Errorf("a pod was restarted:\n%s", pods)
 	}
 }
@@ -331,8 +331,8 @@ func (n *newcomer) leave() {
 			said, err := n.Run("", "kubectl", args...)
 			n.t.Log(said, err)
 		}
-		n.Run("", "kubectl", "delete", "namespace", "team-a", "team-b", "--ignore-not-found", "--wait=false")
 		n.Run("", "helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--no-hooks", "--ignore-not-found")
+		n.Run("", "kubectl", "delete", "namespace", "team-a", "team-b", kit.Namespace, "--ignore-not-found", "--timeout=90s")
 	}
 	for _, args := range [][]string{{"delete", "clusterrolebinding/newcomer", "pv/series", "--ignore-not-found"},
 		{"delete", "rolebinding/newcomer", "-n", "kube-public", "--ignore-not-found"}, {"delete", "serviceaccount/newcomer", "--ignore-not-found"},

@@ -312,7 +312,10 @@ func (n *newcomer) keepSeries() {
 
 // uninstall leaves no pod, and no claim of a volume.
 func (n *newcomer) uninstall() {
-	n.run("kubectl", "delete", "namespace", "team-a", "team-b")
+	n.run("kubectl", "delete", "namespace", "team-a", "team-b", "--ignore-not-found")
+	n.run("kubectl", "label", "node", worker, kit.AskLabel+"-")
+	n.await(90*time.Second, "the plugin is gone", func() (bool, error) { pods, err := n.plugins(); return err == nil && len(pods) == 0, err })
+	n.patchNode(worker, map[string]any{"status": map[string]any{"capacity": map[string]any{gpu: "0"}, "allocatable": map[string]any{gpu: "0"}}}, "status")
 	n.run("helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--wait", "--timeout", "120s")
 	n.await(60*time.Second, "nothing is left", func() (bool, error) {
 		left := n.run("kubectl", "get", "pods,persistentvolumeclaims,configmaps", "--namespace", kit.Namespace, "-o", "name")

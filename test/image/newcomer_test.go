@@ -205,7 +205,7 @@ func (n *newcomer) scrapeWithFewRights() {
 	if trouble := regexp.MustCompile(`(?m)^.*level=(WARN|ERROR).*$`).FindAllString(log, -1); len(trouble) > 0 {
 		n.t.Errorf("Prometheus complains:\n%s", strings.Join(trouble, "\n"))
 	}
-	if pods := n.run("kubectl", "get", "pods", "--namespace", kit.Namespace, "--no-headers"); regexp.MustCompile(`(?m)^\S+ +\S+ +\S+ +[1-9]`).MatchString(pods) {
+	if pods := n.run("kubectl", "get", "pods", "--namespace", kit.Namespace, "--no-headers"); regexp.MustCompile(`(?m)^quartermaster-(prometheus|console|agent)\S* +\S+ +\S+ +[1-9]`).MatchString(pods) {
 		n.t.Errorf("a pod was restarted:\n%s", pods)
 	}
 }
@@ -312,7 +312,10 @@ func (n *newcomer) keepSeries() {
 
 // uninstall leaves no pod, and no claim of a volume.
 func (n *newcomer) uninstall() {
-	n.run("kubectl", "delete", "namespace", "team-a", "team-b")
+	n.run("kubectl", "delete", "namespace", "team-a", "team-b", "--ignore-not-found")
+	n.run("kubectl", "label", "node", worker, kit.AskLabel+"-")
+	n.await(90*time.Second, "the plugin is gone", func() (bool, error) { pods, err := n.plugins(); return err == nil && len(pods) == 0, err })
+	n.patchNode(worker, map[string]any{"status": map[string]any{"capacity": map[string]any{gpu: "0"}, "allocatable": map[string]any{gpu: "0"}}}, "status")
 	n.run("helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--wait", "--timeout", "120s")
 	n.await(60*time.Second, "nothing is left", func() (bool, error) {
 		left := n.run("kubectl", "get", "pods,persistentvolumeclaims,configmaps", "--namespace", kit.Namespace, "-o", "name")
@@ -331,8 +334,8 @@ func (n *newcomer) leave() {
 			said, err := n.Run("", "kubectl", args...)
 			n.t.Log(said, err)
 		}
-		n.Run("", "kubectl", "delete", "namespace", "team-a", "team-b", "--ignore-not-found", "--wait=false")
 		n.Run("", "helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--no-hooks", "--ignore-not-found")
+		n.Run("", "kubectl", "delete", "namespace", "team-a", "team-b", kit.Namespace, "--ignore-not-found", "--timeout=90s")
 	}
 	for _, args := range [][]string{{"delete", "clusterrolebinding/newcomer", "pv/series", "--ignore-not-found"},
 		{"delete", "rolebinding/newcomer", "-n", "kube-public", "--ignore-not-found"}, {"delete", "serviceaccount/newcomer", "--ignore-not-found"},

@@ -104,19 +104,32 @@ std::int64_t last_end(const containers_state& init, const containers_state& main
   return std::max(init.ended_at, main.ended_at);
 }
 
+/// A scheduler whose Binding went unanswered takes its condition back, though the pod is bound: that happened before,
+/// and before the kubelet took the pod in. The spec has been read.
+std::int64_t bound_at(const pod& pod, const wire::condition& scheduled, std::int64_t started) {
+  if (scheduled.status == "True") return scheduled.since;
+  if (pod.node_name.empty() || scheduled.since == 0) return 0;
+  return started > 0 ? std::min(started, scheduled.since) : scheduled.since;
+}
+
 void read_status(std::string_view bytes, pod& pod) {
   std::string_view reason;
+  wire::condition scheduled;
+  std::int64_t started = 0;
   containers_state init, main;
   each_field(bytes, field<1>([&](std::string_view phase) { pod.phase = read_phase(phase); }),
              field<2>([&](std::string_view condition) {
                const auto found = wire::read_condition(condition);
                if (found.type == "Ready") pod.ready = found.status == "True";
-               if (found.type == "PodScheduled") pod.scheduled_at = found.status == "True" ? found.since : 0;
+               if (found.type == "PodScheduled") scheduled = found;
              }),
-             field<4>(reason), field<6>(pod.ip), field<8>([&](std::string_view item) { main.add(item, pod); }),
+             field<4>(reason), field<6>(pod.ip),
+             field<7>([&](std::string_view time) { started = wire::read_time(time).seconds; }),
+             field<8>([&](std::string_view item) { main.add(item, pod); }),
              field<10>([&](std::string_view item) { init.add(item, pod); }), field<11>([&](std::string_view name) {
                if (!name.empty()) pod.nominated_node.assign(1, std::string(name));
              }));
+  pod.scheduled_at = bound_at(pod, scheduled, started);
   pod.reason = !reason.empty() ? reason : !init.waiting.empty() ? init.waiting : main.waiting;
   if (pod.finished()) pod.finished_at = last_end(init, main);
 }

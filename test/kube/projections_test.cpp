@@ -128,7 +128,7 @@ TEST(projections, read_pods_as_kubernetes_wrote_them) {
 
 TEST(projections, read_when_a_pod_was_bound_and_when_its_last_container_ended) {
   for (const auto* name : {"pod_finished", "pod_init_failed", "pod_lost_running", "pod_lost_waiting", "pod_lost_end",
-                           "pod_restarting", "pod_unbound"})
+                           "pod_restarting", "pod_unbound", "pod_taken_back", "pod_taken_back_early"})
     expect_golden<kube::pod>(name);
 }
 

@@ -117,11 +117,22 @@ func expectReason(status *corev1.PodStatus) string {
 	return ""
 }
 
-func expectScheduled(status *corev1.PodStatus) int64 {
-	for _, condition := range status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionTrue && !condition.LastTransitionTime.IsZero() {
-			return condition.LastTransitionTime.Unix()
+// A bound pod whose scheduler has taken the condition back is there since its kubelet took it in, or since then at the latest.
+func expectScheduled(pod *corev1.Pod) int64 {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type != corev1.PodScheduled || condition.LastTransitionTime.IsZero() {
+			continue
 		}
+		start := pod.Status.StartTime
+		switch {
+		case condition.Status == corev1.ConditionTrue:
+			return condition.LastTransitionTime.Unix()
+		case pod.Spec.NodeName == "":
+			return 0
+		case !start.IsZero() && start.Before(&condition.LastTransitionTime):
+			return start.Unix()
+		}
+		return condition.LastTransitionTime.Unix()
 	}
 	return 0
 }
@@ -182,7 +193,7 @@ func expectPod(pod *corev1.Pod) values {
 			[]string{"quartermaster.io/", "app.kubernetes.io/", "name", "k8s-app", "pod-template-generation", "controller-revision-hash"},
 			[]string{"quartermaster.io/", "state.quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/", "kubernetes.io/config.mirror"}),
 		"node_name": pod.Spec.NodeName, "nominated_node": pod.Status.NominatedNodeName, "scheduler_name": scheduler, "ip": pod.Status.PodIP, "reason": expectReason(&pod.Status),
-		"containers": expectContainers(&pod.Spec), "scheduled_at": expectScheduled(&pod.Status), "finished_at": expectFinished(&pod.Status),
+		"containers": expectContainers(&pod.Spec), "scheduled_at": expectScheduled(pod), "finished_at": expectFinished(&pod.Status),
 		"priority": priority, "restarts": restarts, "phase": phase, "ready": ready,
 		"host_network": pod.Spec.HostNetwork, "mirror": mirror}
 }

@@ -242,14 +242,21 @@ func boundPods() map[string]*corev1.Pod {
 	unbound := boundPod("unbound", corev1.PodPending, nil, nil)
 	unbound.Spec.NodeName = ""
 	unbound.Status.Conditions = []corev1.PodCondition{{Type: "PodScheduled", Status: "False", Reason: "Unschedulable", LastTransitionTime: at(41)}}
+	// The scheduler heard no answer to its Binding, which had happened.
+	takenBack := boundPod("taken-back", corev1.PodRunning, nil, list{running})
+	takenBack.Status.Conditions = []corev1.PodCondition{{Type: "PodScheduled", Status: "False", Reason: "SchedulerError", LastTransitionTime: at(42)}}
+	takenBackEarly := takenBack.DeepCopy()
+	takenBackEarly.Name, takenBackEarly.Status.StartTime = "taken-back-early", nil
 	return map[string]*corev1.Pod{
-		"pod_finished":     boundPod("finished", corev1.PodSucceeded, list{ended("a", 0, 42), ended("sidecar", 0, 55)}, list{ended("main", 0, 50), ended("side", 0, 49)}),
-		"pod_init_failed":  boundPod("init-failed", corev1.PodFailed, list{ended("a", 1, 44), waits("b", "PodInitializing")}, list{waits("main", "PodInitializing")}),
-		"pod_lost_running": boundPod("lost-running", corev1.PodFailed, list{ended("a", 0, 42)}, list{running}),
-		"pod_lost_waiting": boundPod("lost-waiting", corev1.PodFailed, list{ended("a", 0, 42)}, list{restarting}),
-		"pod_lost_end":     boundPod("lost-end", corev1.PodFailed, list{ended("a", 0, 42)}, list{unknown, ended("side", 0, 49)}),
-		"pod_restarting":   boundPod("restarting", corev1.PodRunning, list{ended("a", 0, 42)}, list{restarting}),
-		"pod_unbound":      unbound,
+		"pod_taken_back":       takenBack,
+		"pod_taken_back_early": takenBackEarly,
+		"pod_finished":         boundPod("finished", corev1.PodSucceeded, list{ended("a", 0, 42), ended("sidecar", 0, 55)}, list{ended("main", 0, 50), ended("side", 0, 49)}),
+		"pod_init_failed":      boundPod("init-failed", corev1.PodFailed, list{ended("a", 1, 44), waits("b", "PodInitializing")}, list{waits("main", "PodInitializing")}),
+		"pod_lost_running":     boundPod("lost-running", corev1.PodFailed, list{ended("a", 0, 42)}, list{running}),
+		"pod_lost_waiting":     boundPod("lost-waiting", corev1.PodFailed, list{ended("a", 0, 42)}, list{restarting}),
+		"pod_lost_end":         boundPod("lost-end", corev1.PodFailed, list{ended("a", 0, 42)}, list{unknown, ended("side", 0, 49)}),
+		"pod_restarting":       boundPod("restarting", corev1.PodRunning, list{ended("a", 0, 42)}, list{restarting}),
+		"pod_unbound":          unbound,
 	}
 }
 

@@ -27,7 +27,10 @@ kube::packed_map packed(std::vector<std::pair<std::string, std::string>> texts) 
 struct agreeing_server final : kube::transport {
   kube::task<kube::response> send(kube::request request) override {
     const bool reads = request.verb == kube::method::get;
-    co_return kube::response{.status = 200, .body = reads ? R"({"items":[]})" : request.body};
+    kube::response out;
+    out.status = 200;
+    out.body = reads ? R"({"items":[]})" : request.body;
+    co_return out;
   }
   kube::task<kube::response> stream(kube::request, kube::chunk_sink) override { co_return kube::response(); }
 };

@@ -231,8 +231,9 @@ func (p *plane) measure(ctx context.Context, o options) ([]figures.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	kit.Say("%d pods hold cards; RSS %.1f MiB, after %d scrapes %.1f, at most %.1f; the page has %d series, %.2f MiB", o.pods, withPods["VmRSS"], o.scrapes,
-		scraped["VmRSS"], scraped["VmHWM"], before.count(""), float64(len(before.text))/(1<<20))
+	kit.Say("%d pods hold cards; RSS %.1f MiB, after %d scrapes %.1f, at most %.1f; the page has %d series, %.2f MiB; a scrape took %.0f ms (median), at most %.0f, and %.0f ms of CPU",
+		o.pods, withPods["VmRSS"], o.scrapes, scraped["VmRSS"], scraped["VmHWM"], before.count(""), float64(len(before.text))/(1<<20), quantile(millis, 0.5), millis[len(millis)-1],
+		kit.Milliseconds(spentAfter-spent)/float64(o.scrapes))
 	most, err := p.churn(ctx, o, op)
 	if err != nil {
 		return nil, err
@@ -285,7 +286,7 @@ func (p *plane) churn(ctx context.Context, o options, op *operator) (most int, e
 			return 0, err
 		}
 		most = max(most, seen.count("quartermaster_allocated_"))
-		kit.Say("%d pods came", done+len(pods))
+		kit.Say("%d pods came, of which %d are gone; %d series", done+len(pods), done, seen.count(""))
 		if err := kit.Each(len(pods), writers, func(i int) error { return p.etcd.Remove(ctx, pods[i]) }); err != nil {
 			return 0, err
 		}

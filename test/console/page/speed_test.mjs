@@ -165,6 +165,6 @@ page_test('a change of one node among 5,000 draws that node only', async (contex
   });
   assert.deepEqual(await page.evaluate(() => [...window.changed_rows]), ['3']);
   context.diagnostic(`the longest task of the page's thread: ${longest_task(events).toFixed(0)} ms of CPU`);
-  // Much more would stop a scroll that is going on: to read 1.9 MB of JSON is most of it.
+  // Much more would stop a scroll that is going on.
   assert.ok(longest_task(events) <= 100);
 });

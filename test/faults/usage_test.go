@@ -463,6 +463,8 @@ func (s *span) write(number int, seed int64, stop <-chan struct{}) {
 			if _, err := s.Client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err == nil {
 				mine = append(mine, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 			}
+		case r.Intn(8) == 0:
+			s.takeBack(ctx, mine[r.Intn(len(mine))])
 		default:
 			at := r.Intn(len(mine))
 			if s.leave(ctx, mine[at], r) {
@@ -507,6 +509,15 @@ func (s *span) ail(sick int64) {
 		}
 	}
 	s.ledger.Sick = append(s.ledger.Sick, kit.Sickness{Cards: sick, Asked: asked, Done: time.Now()})
+}
+
+// takeBack does what kube-scheduler does to a bound pod, where it heard no answer to the Binding.
+func (s *span) takeBack(ctx context.Context, name types.NamespacedName) {
+	pods := s.Client.CoreV1().Pods(name.Namespace)
+	if p, err := pods.Get(ctx, name.Name, metav1.GetOptions{}); err == nil && p.Status.Phase == corev1.PodRunning {
+		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"SchedulerError","lastTransitionTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339))
+		_, _ = pods.Patch(ctx, name.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	}
 }
 
 // leave finishes a pod, or deletes it; true: it will not be touched again.

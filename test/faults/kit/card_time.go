@@ -85,6 +85,7 @@ type Stay struct {
 	Reported time.Time // when the API had its end
 	Removed  bool      // it ended because it was deleted: nothing is left that would say when
 	Gone     time.Time // when it was deleted, also after it had finished
+	retold   int64     // the scheduler has taken back that it is bound: a later moment, and the only one that the pod tells from then on
 	doubtful time.Time // a deletion began, and the server gave up waiting for its own store: it may have happened
 }
 
@@ -298,6 +299,11 @@ func (l *AuditLedger) absorb(pod *corev1.Pod, when time.Time) *Stay {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && pod.Spec.NodeName != "" {
 			s.Since = c.LastTransitionTime.Unix()
+		}
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && s.Since != 0 {
+			if s.retold = c.LastTransitionTime.Unix(); pod.Status.StartTime != nil {
+				s.retold = min(s.retold, pod.Status.StartTime.Unix())
+			}
 		}
 	}
 	if (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed) && s.Until == 0 && s.Since != 0 {

@@ -136,6 +136,7 @@ func (s *Stay) doubt(begin, end int64, blind []Blindness) (more, less, lost, dar
 	if s.Since >= begin-1 {
 		more, less = 1, 1
 	}
+	less += max(0, min(s.retold, end)-max(s.Since, begin))
 	if s.Until == 0 {
 		return
 	}

@@ -55,7 +55,7 @@ const expected = {
   namespaces: ['team-a', 'team-b'],
   declarations: [],
   capacity: ['Tesla', 'pgpu'],
-  history: ['Utilization of cards, per node', node, '%'],
+  history: ['Measured utilization of cards, per node', node, '%'],
 };
 
 page_test('tour: every view of the cluster', async (context) => {

@@ -814,6 +814,9 @@ func (s *span) stays(begin, end int64) {
 		}
 		return time.Unix(second, 0).UTC().Format(time.TimeOnly)
 	}
+	for _, state := range s.ledger.Sick {
+		s.say("%d cards of %s sick, asked %s, done %s", state.Cards, sickNode, state.Asked.UTC().Format("15:04:05.0"), state.Done.UTC().Format("15:04:05.0"))
+	}
 	for _, stay := range s.ledger.Stays() {
 		if stay.Seconds(begin, end) == 0 {
 			continue

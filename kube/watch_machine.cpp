@@ -141,6 +141,7 @@ store_op watch_machine::on_frame(std::string_view frame, ms now) {
 store_op watch_machine::on_event(const event& event, ms now) {
   ++events_in_watch_;
   heard_ = now;
+  was_away_ = false;
   refusals_ = 0;
   spread_ = first_backoff;
   ++(event.type == event_type::bookmark ? count_.bookmarks : count_.events);
@@ -285,6 +286,11 @@ void watch_machine::initial_failed(const error& error, ms now) {
 void watch_machine::watch_failed(const error& error, ms now) {
   switch (error.code) {
     case errc::gone:
+      // A server that was away and is back knows no version of before. What was waited for it is over; a version that
+      // is gone after a list that went well is waited for longer each time.
+      if (std::exchange(was_away_, false)) backoff_ = first_backoff;
+      relist();
+      break;
     case errc::version_too_large:
     case errc::invalid:
     case errc::bad_request:
@@ -294,6 +300,7 @@ void watch_machine::watch_failed(const error& error, ms now) {
       if (struck_out()) relist();
       break;
     default:
+      was_away_ = true;
       // The version is still good: after one 5xx, cut connection or silence the same watch is asked for again. But
       // where watches do not work and lists do (a right that is missing, a proxy that holds streams back) only a list
       // tells what is true; client-go lists after every failure.

@@ -137,6 +137,7 @@ class watch_machine {
   bool token_expired_ = false;  // the list in progress has been started over once
   int strikes_ = 0;             // failures since the last good event
   int refusals_ = 0;            // watches refused or closed at once, since the last good event
+  bool was_away_ = false;       // a watch has failed since the last good event
   std::optional<ms> heard_;     // last good event or list
   ms opened_{0}, progress_{0};
   std::uint64_t events_in_watch_ = 0;

@@ -128,6 +128,27 @@ int lists_in_a_storm(machine& m, const std::function<void()>& refuse) {
   return lists;
 }
 
+TEST(watch_machine, F8_a_server_that_is_back_and_knows_no_version_of_before_is_listed_soon) {
+  for (const bool in_stream : {false, true}) {
+    machine m;
+    m.syncs("5", {{"a", "1"}});
+    m.closes();
+    for (int away = 0; away < 5; ++away) {
+      EXPECT_EQ(m.asks(), "watch 5");
+      m.fails(errc::connect);
+    }
+    EXPECT_EQ(m.asks(), "watch 5");
+    EXPECT_EQ(m.waited, 12800ms);
+    for (const auto wait : {800ms, 1600ms, 3200ms}) {
+      in_stream ? m.stream_error(410, "Expired") : m.fails(errc::gone);
+      EXPECT_EQ(m.asks(), "watch-list");
+      EXPECT_EQ(m.waited, wait) << "only what follows the absence is soon";
+      m.bookmark("9", true);
+      EXPECT_EQ(m.asks(), "watch 9");
+    }
+  }
+}
+
 TEST(watch_machine, F9_lists_at_most_ten_times_in_a_two_minute_storm_of_410) {
   for (const bool streaming : {false, true}) {
     machine in_stream(machine::with_watch_list(streaming)), answered(machine::with_watch_list(streaming));

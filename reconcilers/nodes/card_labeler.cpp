@@ -71,7 +71,9 @@ kube::task<void> write_card_labels(kube::client& client, kube::node node, label_
   auto options = as_owner(card_labels_owner);
   for (;;) {
     auto body = body_of(node, step.labels, step.record);
-    if (options.force) body["metadata"]["resourceVersion"] = std::to_string(node.resource_version);
+    // Of a node that has changed since, someone may have removed a label: this would bring it back.
+    if (options.force || !step.labels.empty())
+      body["metadata"]["resourceVersion"] = std::to_string(node.resource_version);
     auto answer = co_await client.apply(kube::resources::nodes, key, body, options);
     if (answer) co_return kube::result<void>();
     if (is_overtaken(answer.error())) co_return kube::result<void>();

@@ -20,6 +20,7 @@ inline constexpr std::string_view card_labels_owner = "quartermaster-card-labels
 inline constexpr std::string_view handed_over_labels_owner = "quartermaster-handed-over-labels";
 
 /// Brings our labels of the node to `wanted`; no others are touched. Nothing is sent where that is so already.
+/// @return errc::conflict where the node has changed since and a label was to be written
 kube::task<void> write_card_labels(kube::client& client, kube::node node, label_values wanted);
 
 class card_labeler final : public controller::reconciler {

@@ -172,15 +172,21 @@ TEST_F(labeling, a_label_with_another_owner_is_theirs_and_stays) {
   EXPECT_THAT(server.annotations, IsEmpty());
 }
 
-TEST_F(labeling, a_conflict_costs_one_label_and_is_not_tried_again) {
+TEST_F(labeling, what_someone_did_just_now_is_not_undone) {
+  turn();
   show();
-  server.set(product, "just now");  // the store does not have it yet
-  EXPECT_TRUE(run(subject.reconcile(key)));
-  EXPECT_THAT(transport.sent, SizeIs(2));
-  EXPECT_EQ(server.labels[product], "just now");
-  EXPECT_EQ(server.labels[count], "2");
+  report(3);
+  server.remove(memory);  // the store does not have either yet
+  server.set(product, "just now");
+  const auto done = run(subject.reconcile(key));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, kube::errc::conflict) << "so that it is tried again";
+  EXPECT_THAT(server.labels, ElementsAre(Pair(count, "2"), Pair(product, "just now")));
+  turn();
+  const auto sent = transport.sent.size();
   for (int i = 0; i < 10; ++i) turn();
-  EXPECT_THAT(transport.sent, SizeIs(2));
+  EXPECT_THAT(server.labels, ElementsAre(Pair(count, "3"), Pair(product, "just now")));
+  EXPECT_THAT(transport.sent, SizeIs(sent));
 }
 
 TEST_F(labeling, another_applier_of_the_same_value_keeps_it) {

@@ -73,7 +73,7 @@ extender::extender(dependencies dependencies, const controller_options& options)
              dependencies.metrics),
       waiting_({dependencies.client, dependencies.stores.pods, dependencies.stores.nodes, book_, dependencies.events},
                dependencies.metrics),
-      front_({book_, dependencies.stores.pods, binds_, [this] { return leading_; },
+      front_({book_, dependencies.client, dependencies.stores.pods, binds_, [this] { return leading_; },
               [this](const kube::pod& pod) { waiting_.note(pod); }},
              dependencies.metrics),
       predicates_({dependencies.client, dependencies.stores.pods, book_, earlier_, [this] { return leading_; },

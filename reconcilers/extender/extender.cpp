@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "controller/sleep.hpp"
+#include "kube/json_text.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/reasons.hpp"
 
@@ -50,6 +52,8 @@ scratch& kept() {
 constexpr std::string_view kept_for_another = "what is left is kept for a pod that is nominated to this node";
 
 constexpr std::size_t most_offers = 64;
+constexpr std::size_t most_departures = 16;  // asked about in one call
+constexpr controller::milliseconds departure_patience{1'000};
 
 constexpr std::size_t large = 4u << 20;
 /// One large request must not leave its memory behind.
@@ -128,6 +132,7 @@ const kube::pod* request_handler::pod_of(const kube::object_key& key, const kube
 }
 
 http_response request_handler::filter(const std::string& body) {
+  in_the_way_.clear();
   if (!answering()) return not_now;
   contacted_ = true;
   auto& position = kept();
@@ -160,12 +165,67 @@ http_response request_handler::filter(const std::string& body) {
     fits_.add(static_cast<double>(fitting));
     fails_.add(static_cast<double>(position.found.size() - fitting));
     if (fitting == 0 && dependencies_.on_waiting) dependencies_.on_waiting(*pod);
+    if (fitting == 0) in_the_way_ = in_the_way(*pod, position.args);
   }
   std::string out;
   out.reserve(256 + position.args.nodes.size() * 96);
   append_filter_result(out, position.verdicts, position.args.whole_nodes);
   give_back(position, body.size());
   return json(std::move(out));
+}
+
+std::vector<kube::object> request_handler::in_the_way(const kube::pod& pod, const filter_args& args) const {
+  std::vector<kube::object> out;
+  if (!args.pod_json.contains("nominatedNodeName")) return out;
+  const auto as_sent = extender::pod_of(args.pod_json);
+  if (!as_sent || as_sent->nominated_node.empty()) return out;
+  const auto& node = as_sent->nominated_node.front();
+  if (std::ranges::find(args.nodes, node) == args.nodes.end()) return out;
+  const auto offered = std::ranges::find(offers_, pod.id, &offer::pod);
+  const auto was_to_leave = [&](const std::string& uid) {
+    if (offered == offers_.end()) return false;
+    const auto match = offered->leaving.find(node);
+    return match != offered->leaving.end() && std::ranges::find(match->second, uid) != match->second.end();
+  };
+  std::vector<std::string> leaving;
+  for (const auto& other : dependencies_.pods.all()) {
+    if (other.node_name != node) continue;
+    auto uid = other.id.to_string();
+    if (!dependencies_.book.book().find(uid) || (!other.deleting && !was_to_leave(uid))) continue;
+    out.push_back(other);
+    leaving.push_back(std::move(uid));
+  }
+  const bool helps =
+      out.size() <= most_departures &&
+      dependencies_.book.try_on(pod, pod_request(pod, dependencies_.book.keys()), node, leaving).held.has_value();
+  if (!helps) out.clear();
+  return out;
+}
+
+boost::asio::awaitable<void> request_handler::see_departures(std::vector<kube::object> leaving) const {
+  for (const auto& pod : leaving) {
+    const auto found = co_await dependencies_.api.get(kube::resources::pods, pod.key);
+    const bool is_gone = found ? kube::text_at(*found, "/metadata/uid") != pod.id.to_string()
+                               : found.error().code == kube::errc::not_found;
+    if (!is_gone) co_return;
+  }
+  const auto is_here = [&](const kube::object& pod) {
+    return dependencies_.book.book().find(pod.id.to_string()) != nullptr;
+  };
+  const auto until = controller::boot_now() + departure_patience;
+  while (answering() && std::ranges::any_of(leaving, is_here) && controller::boot_now() < until) {
+    const bool slept = co_await controller::sleep_for(controller::milliseconds(5));
+    if (!slept) co_return;
+  }
+}
+
+// kube-scheduler may see a deletion before this program does, and asks at once. To refuse the pod then makes it forget
+// the nomination, and a rival would take the card that was emptied.
+boost::asio::awaitable<http_response> request_handler::filter_nominated(std::string body) {
+  auto out = filter(body);
+  if (in_the_way_.empty()) co_return out;
+  co_await see_departures(std::exchange(in_the_way_, {}));
+  co_return filter(body);
 }
 
 http_response request_handler::prioritize(const std::string& body) {
@@ -267,7 +327,16 @@ void request_handler::add_routes(controller::http_server& server) {
           co_return out;
         };
   };
-  server.route_async("POST", std::string(filter_path), timed("filter", &request_handler::filter), max_filter_body);
+  server.route_async(
+      "POST", std::string(filter_path),
+      [this, &seconds = seconds_.with({"filter"})](http_request request) -> boost::asio::awaitable<http_response> {
+        co_await settled();
+        const auto began = std::chrono::steady_clock::now();
+        auto out = co_await filter_nominated(std::move(request.body));
+        seconds.observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+        co_return out;
+      },
+      max_filter_body);
   server.route_async("POST", std::string(prioritize_path), timed("prioritize", &request_handler::prioritize),
                      max_filter_body);
   server.route_async("POST", std::string(preempt_path), timed("preempt", &request_handler::preempt), max_filter_body);

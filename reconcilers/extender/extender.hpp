@@ -25,6 +25,7 @@ class request_handler {
  public:
   struct dependencies {
     account& book;
+    kube::client& api;
     const controller::store<kube::pod>& pods;
     binder& binds;
     std::function<bool()> leading;
@@ -37,7 +38,10 @@ class request_handler {
   /// Has a scheduler asked since this program started?
   bool was_asked() const { return contacted_; }
 
+  /// With what is known now.
   controller::http_response filter(const std::string& body);
+  /// The same, for a pod for which others had to leave: with their deletion, if it has happened.
+  boost::asio::awaitable<controller::http_response> filter_nominated(std::string body);
   controller::http_response prioritize(const std::string& body);
   controller::http_response preempt(const std::string& body);
   boost::asio::awaitable<controller::http_response> bind(std::string body);
@@ -46,6 +50,10 @@ class request_handler {
   /// The store's copy, or the body's where the store has none yet.
   const kube::pod* pod_of(const kube::object_key& key, const kube::uid& uid, std::string_view json, kube::pod& read);
   bool answering() const { return dependencies_.leading() && dependencies_.book.synced(); }
+  /// Pods that still hold, on the node to which this one is nominated, what it needs there, and that were to leave.
+  std::vector<kube::object> in_the_way(const kube::pod& pod, const filter_args& args) const;
+  /// Where the API server says that all of them are gone, until that is seen here too.
+  boost::asio::awaitable<void> see_departures(std::vector<kube::object> leaving) const;
   /// The room that others left for the pod is there, or will be when their deletion is seen here too.
   bool emptied_already(const kube::pod& pod, const preempt_args& args);
   /// Until the pods of earlier leaders are sealed, or the scheduler would not wait any longer: to be sent away costs it
@@ -61,6 +69,7 @@ class request_handler {
   dependencies dependencies_;
   bool contacted_ = false;
   std::deque<offer> offers_;
+  std::vector<kube::object> in_the_way_;  ///< found by the last filter
   controller::family<controller::histogram>& seconds_;
   controller::family<controller::counter>& nodes_;
   controller::counter& fits_;

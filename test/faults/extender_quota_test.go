@@ -196,46 +196,66 @@ func TestS14_preemption_for_CPU_ports_and_cards_ends_with_the_pod_running(t *tes
 // sums would take the card, and the first would be without one although someone was evicted for it. kube-scheduler tries the rival while the first
 // pod is in its back-off; where it did not, the scene is played again.
 func TestS14_a_card_that_was_emptied_for_a_pod_goes_to_no_rival(t *testing.T) {
-	const hold, kept = "quartermaster.io/test-hold", "kept for a pod that is nominated"
 	h := holdHall(t, map[string]int{"vgpu/2": 1})
+	seen := false
+	for scene := 0; scene < 10 && !seen; scene++ {
+		seen = h.emptyForOne(scene)
+	}
+	if !seen {
+		t.Error("kube-scheduler asked about no rival between the victim's end and the first pod's Binding: nothing was shown")
+	}
+}
+
+// S14: the same where the operator sees late what happens to pods. kube-scheduler knows first that the victim has gone, asks about the pod, and
+// would forget the nomination if it were refused.
+func TestS14_a_card_that_was_emptied_goes_to_no_rival_while_the_operator_sees_late(t *testing.T) {
+	h := emptyHall(t, map[string]int{"vgpu/2": 1})
+	p := h.proxy("late")
+	p.Use(kit.Rule{Match: podWatches, Lag: 300 * time.Millisecond})
+	h.open(p)
+	for scene := range 3 {
+		h.emptyForOne(scene)
+	}
+}
+
+// emptyForOne plays a scene: a pod leaves, slowly, for one of higher priority, and rivals come meanwhile. Whether a rival was refused because of
+// the nomination.
+func (h *hall) emptyForOne(scene int) bool {
+	h.t.Helper()
+	const hold, kept = "quartermaster.io/test-hold", "kept for a pod that is nominated"
 	share := func(name, cores, priority string) *corev1.Pod {
 		p := pod(name, map[string]string{"tencent.com/vcuda-core": cores, "tencent.com/vcuda-memory": "8"})
 		p.Spec.PriorityClassName = priority
 		return p
 	}
 	high := h.highPriority()
-	seen := false
-	for scene := 0; scene < 10 && !seen; scene++ {
-		low := share(fmt.Sprint("low-", scene), "80", "")
-		low.Finalizers = []string{hold}
-		h.create(low)
-		h.awaitBound(low.Name, 20*time.Second)
-		beside, first := fmt.Sprint("beside-", scene), fmt.Sprint("first-", scene)
-		h.create(share(beside, "50", high))
-		h.awaitBound(beside, 20*time.Second)
-		h.create(share(first, "80", high))
-		h.eventually(20*time.Second, first+" is nominated to no node", func() bool { return h.get(first).Status.NominatedNodeName != "" })
-		rivals := []string{fmt.Sprint("rival-early-", scene), fmt.Sprint("rival-late-", scene)}
-		h.create(share(rivals[0], "60", ""))
-		_, err := h.Client.CoreV1().Pods(podsIn).Patch(h.ctx, low.Name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/finalizers"}]`), metav1.PatchOptions{})
-		h.must(err)
-		emptied := time.Now()
-		h.create(share(rivals[1], "60", ""))
-		h.awaitBound(first, 30*time.Second)
-		for _, name := range rivals {
-			if at := h.get(name).Spec.NodeName; at != "" {
-				t.Errorf("pod %s has a card on %s: pod %s had to leave for %s", name, at, low.Name, first)
-			}
+	low := share(fmt.Sprint("low-", scene), "80", "")
+	low.Finalizers = []string{hold}
+	h.create(low)
+	h.awaitBound(low.Name, 20*time.Second)
+	beside, first := fmt.Sprint("beside-", scene), fmt.Sprint("first-", scene)
+	h.create(share(beside, "50", high))
+	h.awaitBound(beside, 20*time.Second)
+	h.create(share(first, "80", high))
+	h.eventually(20*time.Second, first+" is nominated to no node", func() bool { return h.get(first).Status.NominatedNodeName != "" })
+	rivals := []string{fmt.Sprint("rival-early-", scene), fmt.Sprint("rival-late-", scene)}
+	h.create(share(rivals[0], "60", ""))
+	_, err := h.Client.CoreV1().Pods(podsIn).Patch(h.ctx, low.Name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/finalizers"}]`), metav1.PatchOptions{})
+	h.must(err)
+	emptied := time.Now()
+	h.create(share(rivals[1], "60", ""))
+	h.awaitBound(first, 30*time.Second)
+	for _, name := range rivals {
+		if at := h.get(name).Spec.NodeName; at != "" {
+			h.t.Errorf("pod %s has a card on %s: pod %s had to leave for %s", name, at, low.Name, first)
 		}
-		seen = slices.ContainsFunc(h.tap.Calls(emptied), func(c kit.Call) bool {
-			return c.Verb == "filter" && slices.Contains(rivals, c.Name) && strings.Contains(c.Reason, kept)
-		})
-		for _, name := range append(rivals, beside, first) {
-			h.remove(name)
-		}
-		h.eventually(20*time.Second, "the pods of a scene are still there", func() bool { bound, waiting := h.boundOf(""); return len(bound)+waiting == 0 })
 	}
-	if !seen {
-		t.Error("kube-scheduler asked about no rival between the victim's end and the first pod's Binding: nothing was shown")
+	seen := slices.ContainsFunc(h.tap.Calls(emptied), func(c kit.Call) bool {
+		return c.Verb == "filter" && slices.Contains(rivals, c.Name) && strings.Contains(c.Reason, kept)
+	})
+	for _, name := range append(rivals, beside, first) {
+		h.remove(name)
 	}
+	h.eventually(20*time.Second, "the pods of a scene are still there", func() bool { bound, waiting := h.boundOf(""); return len(bound)+waiting == 0 })
+	return seen
 }

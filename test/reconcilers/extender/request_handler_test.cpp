@@ -4,7 +4,10 @@
 #include <sanitizer/allocator_interface.h>
 #endif
 
+#include <boost/asio/steady_timer.hpp>
+
 #include "reconcilers/extender/extender.hpp"
+#include "test/kube/loop.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 
 namespace extender_test {
@@ -22,7 +25,7 @@ struct request_handler_test : rig {
   waiting waiters{{api, known.pods, known.nodes, book, recorder}, metrics};
   bool leading = true;
   request_handler subject{
-      {book, known.pods, binds, [this] { return leading; }, [this](const kube::pod& pod) { waiters.note(pod); }},
+      {book, api, known.pods, binds, [this] { return leading; }, [this](const kube::pod& pod) { waiters.note(pod); }},
       metrics};
 
   request_handler_test() {
@@ -141,6 +144,71 @@ TEST_F(request_handler_test, S14_nobody_leaves_on_a_second_node_while_the_first_
 
   EXPECT_EQ(preempt(urgent, {{"a", {neighbour}}, {"b", {second}}}).size(), 2u);
   EXPECT_EQ(preempt(urgent, {{"a", {neighbour}}, {"b", {second}}}).size(), 2u) << "the same node, for what it lacks";
+}
+
+// kube-scheduler saw the deletion of its victim first, and a refusal makes it forget the nomination.
+TEST_F(request_handler_test, S14_a_card_that_is_empty_already_is_given_to_the_pod_that_it_was_emptied_for) {
+  for (const bool graceful : {true, false}) {
+    auto low = share("low", 80, 8, "b"), urgent = share("urgent", 80, 8);
+    urgent.priority = 100;
+    known.pods.put(low);
+    known.pods.put(urgent);
+    if (graceful) {
+      low.deleting = true;
+      known.pods.put(low);
+    } else {
+      EXPECT_EQ(preempt(urgent, {{"b", {low}}}).size(), 1u);  // it goes without a moment in which it is being deleted
+    }
+    auto as_sent = document(urgent);
+    as_sent["status"]["nominatedNodeName"] = "b";
+    const auto body = json{{"Pod", as_sent}, {"Nodes", nullptr}, {"NodeNames", {"a", "b"}}}.dump();
+    const auto fits = [&] {
+      const auto asked = transport.sent.size();
+      const auto got = json::parse(kube_test::run(loop.context(), subject.filter_nominated(body)).body);
+      EXPECT_EQ(transport.sent.size(), asked + 1);
+      EXPECT_EQ(transport.sent.back().target, "/api/v1/namespaces/lab/pods/low");
+      return got["NodeNames"] == json({"b"});
+    };
+    known.pods.put(share("first", 90, 8, "a"));
+    known.pods.put(share("second", 90, 8, "a"));
+    using reconcilers::recording_transport;
+    transport.answer = [&](const kube::request&) { return recording_transport::answered(200, document(low)); };
+    EXPECT_FALSE(fits()) << "it is still there";
+    transport.answer = [&](const kube::request&) { return recording_transport::refused(500, "InternalError"); };
+    EXPECT_FALSE(fits()) << "nobody knows";
+    transport.answer = [&](const kube::request&) { return recording_transport::refused(404, "NotFound"); };
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_FALSE(fits()) << "it is not seen here";
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(4)) << "kube-scheduler waits for 5 s";
+    boost::asio::steady_timer seen(loop.context(), std::chrono::milliseconds(30));
+    transport.answer = [&](const kube::request&) {
+      seen.async_wait([&](auto) { known.pods.erase(low); });
+      auto another = low;
+      another.id = kube::uid::parse("anew");
+      return recording_transport::answered(200, document(another));
+    };
+    EXPECT_TRUE(fits()) << "its deletion is seen a moment later";
+    transport.answer = nullptr;
+    for (const auto* name : {"first", "second"}) known.pods.erase(share(name, 90, 8, "a"));
+  }
+}
+
+TEST_F(request_handler_test, S14_the_API_server_is_asked_only_where_a_departure_would_help) {
+  auto low = share("low", 20, 8, "b"), staying = share("staying", 70, 8, "b"), urgent = share("urgent", 80, 8);
+  low.deleting = true;
+  for (const auto& entry : {low, staying}) known.pods.put(entry);
+  auto as_sent = document(urgent);
+  const auto ask = [&](const json& names) {
+    const auto body = json{{"Pod", as_sent}, {"Nodes", nullptr}, {"NodeNames", names}}.dump();
+    EXPECT_EQ(json::parse(kube_test::run(loop.context(), subject.filter_nominated(body)).body)["NodeNames"],
+              json::array());
+  };
+  ask({"b"});
+  as_sent["status"]["nominatedNodeName"] = "b";
+  ask({"b"});
+  known.pods.erase(staying);
+  ask({"plain"});
+  EXPECT_TRUE(transport.sent.empty());
 }
 
 TEST_F(request_handler_test, S14_nobody_has_to_leave_for_a_pod_that_its_quota_forbids) {

@@ -120,7 +120,7 @@ func (c *content) expectations(names []string, indexes []int) (out []expectation
 		}
 		return
 	}
-	mode := func(i int) string { return modes[i%len(modes)].name }
+	mode := func(i int) string { return modes[i%len(modes)].Name }
 	for _, wanted := range []int{cards, cards / 2} {
 		out = append(out, expectation{requestOf(filterBody(question(map[string]string{"tencent.com/vcuda-core": fmt.Sprint(100 * wanted)}), names, nil)),
 			count(func(i int) bool { return mode(i) == "vgpu" && free(i) >= wanted })})

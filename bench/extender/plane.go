@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"quartermaster.io/bench/kit"
@@ -62,26 +61,16 @@ func (c *plane) freeLeases(ctx context.Context) error {
 	return c.Client.CoordinationV1().Leases(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
-// modes of the nodes, in turn; what they advertise, what a pod there asks for, and how that lies on a card.
-var modes = []struct {
-	name   string
-	offer  map[string]int64 // for a card
-	limits map[string]string
-	share  map[string]any
-}{
-	{"vgpu", map[string]int64{"tencent.com/vcuda-core": 100, "tencent.com/vcuda-memory": cardMiB / 256}, map[string]string{"tencent.com/vcuda-core": "9", "tencent.com/vcuda-memory": "16"},
-		map[string]any{"cores": 9, "memoryMiB": 4096}},
-	{"hami", map[string]int64{"nvidia.com/gpualloc": 10}, map[string]string{"nvidia.com/gpualloc": "1", "nvidia.com/gpucores": "9", "nvidia.com/gpumem": "4096"}, map[string]any{"cores": 9, "memoryMiB": 4096}},
-	{"pgpu", map[string]int64{"nvidia.com/gpu": 1}, map[string]string{"nvidia.com/gpu": "1"}, map[string]any{"whole": true, "cores": 100, "memoryMiB": cardMiB}},
-	{"gpushare", map[string]int64{"aliyun.com/gpu-mem": cardMiB / 1024, "aliyun.com/gpu-count": 1}, map[string]string{"aliyun.com/gpu-mem": "4"}, map[string]any{"memoryMiB": 4096}},
-}
-
-func amounts(of map[string]int64, cards int64) corev1.ResourceList {
-	out := corev1.ResourceList{}
-	for key, amount := range of {
-		out[corev1.ResourceName(key)] = *resource.NewQuantity(amount*cards, resource.DecimalSI)
-	}
-	return out
+// modes of the nodes, in turn.
+var modes = []load.Mode{
+	{Name: "vgpu", Offer: map[string]int64{"tencent.com/vcuda-core": 100, "tencent.com/vcuda-memory": cardMiB / 256}, Limits: map[string]string{"tencent.com/vcuda-core": "9", "tencent.com/vcuda-memory": "16"},
+		Share: map[string]any{"cores": 9, "memoryMiB": 4096}},
+	{Name: "hami", Offer: map[string]int64{"nvidia.com/gpualloc": 10}, Limits: map[string]string{"nvidia.com/gpualloc": "1", "nvidia.com/gpucores": "9", "nvidia.com/gpumem": "4096"},
+		Share: map[string]any{"cores": 9, "memoryMiB": 4096}},
+	{Name: "pgpu", Offer: map[string]int64{"nvidia.com/gpu": 1}, Limits: map[string]string{"nvidia.com/gpu": "1"},
+		Share: map[string]any{"whole": true, "cores": 100, "memoryMiB": cardMiB}},
+	{Name: "gpushare", Offer: map[string]int64{"aliyun.com/gpu-mem": cardMiB / 1024, "aliyun.com/gpu-count": 1}, Limits: map[string]string{"aliyun.com/gpu-mem": "4"},
+		Share: map[string]any{"memoryMiB": 4096}},
 }
 
 // nodeOf is a node as GPU feature discovery leaves it (21 KB), with so many cards, which no one has enrolled: the operator leaves it alone.
@@ -89,8 +78,9 @@ func nodeOf(name string, i, cards int) *corev1.Node {
 	n := load.Node(1, i)
 	n.Name = name
 	delete(n.Labels, "nvidia-device-enable")
-	n.Labels["kubernetes.io/hostname"], n.Labels["nvidia.com/gpu.count"], n.Labels["nvidia.com/mig.strategy"] = name, fmt.Sprint(cards), "none"
-	if modes[i%len(modes)].name == "hami" { // its plugin's own list
+	n.Labels["kubernetes.io/hostname"] = name
+	mode := modes[i%len(modes)]
+	if mode.Name == "hami" { // its plugin's own list
 		var list []map[string]any
 		for k := range cards {
 			list = append(list, map[string]any{"id": fmt.Sprintf("%s/%d", name, k), "index": k, "count": 10, "devmem": cardMiB, "devcore": 100, "type": "NVIDIA-A100", "mode": "hami-core", "health": true})
@@ -98,34 +88,18 @@ func nodeOf(name string, i, cards int) *corev1.Node {
 		text, _ := json.Marshal(list)
 		n.Annotations["hami.io/node-nvidia-register"] = string(text)
 	}
-	for _, list := range []corev1.ResourceList{n.Status.Capacity, n.Status.Allocatable} {
-		delete(list, "nvidia.com/gpu")
-		for key, amount := range amounts(modes[i%len(modes)].offer, int64(cards)) {
-			list[key] = amount
-		}
-	}
+	mode.Advertise(n, cards)
 	return n
 }
 
 // podOn is the k-th pod of node i, with its placement; nil where it has no room. On nodes with whole cards four of eight are given out.
 func podOn(number, i, k int) *corev1.Pod {
 	mode := modes[i%len(modes)]
-	if (mode.name == "pgpu" && k >= cards/2) || k/cards >= 10 {
+	if (mode.Name == "pgpu" && k >= cards/2) || k/cards >= 10 {
 		return nil
 	}
 	p := load.Pod(1, number, 1, 5)
-	p.Spec.NodeName = load.NodeName(i)
-	limits := corev1.ResourceList{"cpu": resource.MustParse("1")}
-	for key, amount := range mode.limits {
-		limits[corev1.ResourceName(key)] = resource.MustParse(amount)
-	}
-	p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: limits, Requests: limits}
-	share := map[string]any{"card": fmt.Sprintf("%s/%d", p.Spec.NodeName, k%cards)}
-	for key, value := range mode.share {
-		share[key] = value
-	}
-	text, _ := json.Marshal(map[string]any{"v": 1, "node": p.Spec.NodeName, "source": "planned", "containers": map[string]any{"main": []any{share}}})
-	p.Annotations["quartermaster.io/placement"] = string(text)
+	mode.Place(p, load.NodeName(i), k%cards)
 	return p
 }
 

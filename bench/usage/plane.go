@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,18 +26,14 @@ const (
 	moduleLabel  = "quartermaster.io/module"
 )
 
-// modes of the nodes, in turn: what they advertise per card, what a pod asks for, and how that lies on a card.
-var modes = []struct {
-	name   string
-	offer  map[string]int64
-	limits map[string]string
-	share  map[string]any
-}{
-	{"vgpu", map[string]int64{"tencent.com/vcuda-core": 100, "tencent.com/vcuda-memory": cardGiB * 4}, map[string]string{"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "16"},
-		map[string]any{"cores": 20, "memoryMiB": 4096}},
-	{"pgpu", map[string]int64{"nvidia.com/gpu": 1}, map[string]string{"nvidia.com/gpu": "1"}, map[string]any{"whole": true, "cores": 100, "memoryMiB": cardGiB * 1024}},
-	{"mps", map[string]int64{"nvidia.com/mps-core": 100, "nvidia.com/mps-memory": cardGiB}, map[string]string{"nvidia.com/mps-core": "20", "nvidia.com/mps-memory": "4"},
-		map[string]any{"cores": 20, "memoryMiB": 4096}},
+// modes of the nodes, in turn.
+var modes = []load.Mode{
+	{Name: "vgpu", Offer: map[string]int64{"tencent.com/vcuda-core": 100, "tencent.com/vcuda-memory": cardGiB * 4}, Limits: map[string]string{"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "16"},
+		Share: map[string]any{"cores": 20, "memoryMiB": 4096}},
+	{Name: "pgpu", Offer: map[string]int64{"nvidia.com/gpu": 1}, Limits: map[string]string{"nvidia.com/gpu": "1"},
+		Share: map[string]any{"whole": true, "cores": 100, "memoryMiB": cardGiB * 1024}},
+	{Name: "mps", Offer: map[string]int64{"nvidia.com/mps-core": 100, "nvidia.com/mps-memory": cardGiB}, Limits: map[string]string{"nvidia.com/mps-core": "20", "nvidia.com/mps-memory": "4"},
+		Share: map[string]any{"cores": 20, "memoryMiB": 4096}},
 }
 
 // plane is etcd and an API server with our CRDs, a policy with three modules, and the namespaces.
@@ -94,35 +89,17 @@ func namespaceName(i int) string { return fmt.Sprintf("team-%03d", i%namespaces)
 func enrolled(i int) *corev1.Node {
 	mode := modes[i%len(modes)]
 	n := load.Node(1, i)
-	n.Labels[productLabel], n.Labels[moduleLabel] = mode.name, mode.name
-	n.Labels["nvidia.com/gpu.count"], n.Labels["nvidia.com/mig.strategy"] = fmt.Sprint(cards), "none"
-	for _, list := range []corev1.ResourceList{n.Status.Capacity, n.Status.Allocatable} {
-		delete(list, "nvidia.com/gpu")
-		for key, amount := range mode.offer {
-			list[corev1.ResourceName(key)] = *resource.NewQuantity(amount*cards, resource.DecimalSI)
-		}
-	}
+	n.Labels[productLabel], n.Labels[moduleLabel] = mode.Name, mode.Name
+	mode.Advertise(n, cards)
 	return n
 }
 
 // placed is a pod with a placement on its node: the k-th there.
 func placed(number, node, k int, owner string) *corev1.Pod {
-	mode := modes[node%len(modes)]
 	p := load.Pod(1, number, 1, 5)
 	p.Name, p.Namespace = fmt.Sprintf("train-%06d", number), namespaceName(number)
 	p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "ReplicaSet", owner
-	p.Spec.NodeName = load.NodeName(node)
-	limits := corev1.ResourceList{"cpu": resource.MustParse("1")}
-	for key, amount := range mode.limits {
-		limits[corev1.ResourceName(key)] = resource.MustParse(amount)
-	}
-	p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: limits, Requests: limits}
-	share := map[string]any{"card": fmt.Sprintf("%s/%d", p.Spec.NodeName, k%cards)}
-	for key, value := range mode.share {
-		share[key] = value
-	}
-	text, _ := json.Marshal(map[string]any{"v": 1, "node": p.Spec.NodeName, "source": "planned", "containers": map[string]any{p.Spec.Containers[0].Name: []any{share}}})
-	p.Annotations["quartermaster.io/placement"] = string(text)
+	modes[node%len(modes)].Place(p, load.NodeName(node), k%cards)
 	return p
 }
 
@@ -155,7 +132,7 @@ func (p *plane) addPlugins(ctx context.Context, count int) error {
 			return err
 		}
 	}
-	return kit.Each(count, writers, func(i int) error { return p.etcd.Put(ctx, pluginPod(sets[modes[i%len(modes)].name], i)) })
+	return kit.Each(count, writers, func(i int) error { return p.etcd.Put(ctx, pluginPod(sets[modes[i%len(modes)].Name], i)) })
 }
 
 func pluginPod(set *appsv1.DaemonSet, node int) *corev1.Pod {

@@ -398,8 +398,9 @@ void run_schedule(unsigned long seed) {
 TEST(usage, random_schedules_agree_with_a_model_that_counts_every_second) {
   const auto seed = number_from("QM_SEED", 0);
   if (seed > 0) return run_schedule(static_cast<unsigned long>(seed));
-  const auto schedules = static_cast<unsigned long>(number_from("QM_USAGE_SCHEDULES", 400));
-  for (unsigned long i = 1; i <= schedules && !testing::Test::HasFailure(); ++i) run_schedule(i);
+  const auto schedules = number_from("QM_USAGE_SCHEDULES", 400);
+  ASSERT_GT(schedules, 0) << "QM_USAGE_SCHEDULES is no number from 1 on";
+  for (long i = 1; i <= schedules && !testing::Test::HasFailure(); ++i) run_schedule(static_cast<unsigned long>(i));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <random>
 #include <set>
@@ -24,6 +25,12 @@ card_time sum(const usage_rows& rows) {
   card_time out;
   for (const auto& [key, time] : rows) out += time;
   return out;
+}
+
+TEST(usage, sums_of_edited_numbers_stay_at_the_largest) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ((card_time{most, least} + card_time{1, -1}), (card_time{most, least}));
+  EXPECT_EQ((card_time{most, least} + card_time{-1, 1}), (card_time{most - 1, least + 1}));
 }
 
 TEST(usage, a_share_and_the_rest_of_its_card) {

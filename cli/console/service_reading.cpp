@@ -165,8 +165,8 @@ struct service::stream_state {
   void show(const placements& known, const viewer& viewer) {
     sees_fleet = viewer.nodes;
     json names = json::array();
-    const auto shown = me_view(known, viewer, false)["views"];
-    for (const auto& [name, is_shown] : shown.items())
+    const auto all = me_view(known, viewer, false)["views"];
+    for (const auto& [name, is_shown] : all.items())
       if (is_shown == true && name != "history") names.push_back(name);
     views = json{{"views", std::move(names)}}.dump();
   }

@@ -114,7 +114,7 @@ kube::task<void> keeper::resume() {
   auto all = read(*clusters);
   std::erase_if(all, [](const api::accelerator_usage& usage) { return !usage.name_space.empty(); });
   // What lies in the future stops the count until a person has seen it. What lies in the past would make its month
-  // the current one, and what is written of the current one would begin anew.
+  // the current one, and the current one would begin again from nothing.
   const auto now = recorder_.now();
   std::erase_if(all, [&](const api::accelerator_usage& usage) {
     const bool is_edited = now && usage.until <= *now + 60 && !ends_in_its_month(usage);

@@ -24,13 +24,21 @@ struct card_time {
   std::int64_t core_seconds = 0;
   std::int64_t memory_mib_seconds = 0;
 
+  /// Stays at the largest number: someone may have edited what is read back.
   card_time& operator+=(const card_time& more) {
-    core_seconds += more.core_seconds;
-    memory_mib_seconds += more.memory_mib_seconds;
+    core_seconds = sum_of(core_seconds, more.core_seconds);
+    memory_mib_seconds = sum_of(memory_mib_seconds, more.memory_mib_seconds);
     return *this;
   }
   bool zero() const { return core_seconds == 0 && memory_mib_seconds == 0; }
   friend bool operator==(const card_time&, const card_time&) = default;
+
+ private:
+  static std::int64_t sum_of(std::int64_t a, std::int64_t b) {
+    std::int64_t out = 0;
+    if (!__builtin_add_overflow(a, b, &out)) return out;
+    return a < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+  }
 };
 inline card_time operator+(card_time a, const card_time& b) { return a += b; }
 inline card_time operator-(const card_time& a, const card_time& b) {

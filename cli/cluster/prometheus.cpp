@@ -25,10 +25,17 @@ void add_prometheus_options(CLI::App& verb, prometheus_options& options, const s
 }
 
 std::string problem_of(const prometheus_options& options) {
+  const auto address = kube::address_of(options.url);
+  // It is not repeated: there may be a password in it.
+  if (address.substr(0, address.find('/')).contains('@'))
+    return "--prometheus-url: there is a user in it, and lists of processes would show the password; leave out what is "
+           "before @, and give --prometheus-username-file and --prometheus-password-file";
   const bool is_http = options.url.starts_with("http://");
   if (!options.url.empty() && !is_http && !options.url.starts_with("https://"))
     return "--prometheus-url " + text::shown(options.url, 300) + ": it begins with http:// or https://";
-  const auto address = kube::address_of(options.url);
+  if (address.find_first_of("?#") != std::string_view::npos)
+    return "--prometheus-url " + text::shown(options.url, 300) +
+           ": path and query of questions follow it; leave out ? and #";
   const bool has_host = !address.empty() && address.front() != '/' && address.front() != ':';
   const bool is_plain = std::ranges::all_of(address, [](unsigned char c) { return c > ' ' && c != 0x7f; });
   if (!options.url.empty() && !(has_host && is_plain))
@@ -43,8 +50,8 @@ std::string problem_of(const prometheus_options& options) {
   return {};
 }
 
-std::unique_ptr<kube::transport> connection_to(boost::asio::any_io_executor executor,
-                                               const prometheus_options& options) {
+std::unique_ptr<kube::transport> connection_to(boost::asio::any_io_executor executor, const prometheus_options& options,
+                                               std::size_t most_bytes) {
   kube::cluster_config config;
   config.server = options.url;
   while (config.server.ends_with("/")) config.server.pop_back();
@@ -56,7 +63,7 @@ std::unique_ptr<kube::transport> connection_to(boost::asio::any_io_executor exec
   config.source = "--prometheus-url";
   kube::transport_options limits;
   limits.unary_deadline = std::chrono::seconds(15);
-  limits.body_limit = 16u << 20;
+  limits.body_limit = most_bytes;
   return std::make_unique<kube::curl_transport>(std::move(executor), std::move(config), limits);
 }
 
@@ -93,8 +100,23 @@ std::string instant_target(std::string_view query) {
   return out;
 }
 
+nlohmann::json answer_in(std::string_view body) {
+  static constexpr int deepest = 16;  // its own are 6
+  int depth = 0;
+  bool is_text = false;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const char c = body[i];
+    if (is_text && c == '\\') ++i;
+    if (c == '"') is_text = !is_text;
+    if (!is_text && (c == '[' || c == '{') && ++depth > deepest) return nlohmann::json::value_t::discarded;
+    if (!is_text && (c == ']' || c == '}')) --depth;
+  }
+  return nlohmann::json::parse(body, nullptr, false);
+}
+
 const nlohmann::json* series_in(const nlohmann::json& answer) {
-  if (!answer.is_object() || answer.value("status", "") != "success") return nullptr;
+  const auto status = answer.is_object() ? answer.find("status") : answer.end();
+  if (!answer.is_object() || status == answer.end() || *status != "success") return nullptr;
   const auto data = answer.find("data");
   if (data == answer.end() || !data->is_object()) return nullptr;
   const auto result = data->find("result");

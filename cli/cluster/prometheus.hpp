@@ -3,6 +3,7 @@
 // none, and who asks for its numbers says so.
 
 #include <boost/asio/any_io_executor.hpp>
+#include <cstddef>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -26,9 +27,9 @@ void add_prometheus_options(CLI::App& verb, prometheus_options& options, const s
 
 /// What is wrong with the options, in one line; empty: nothing.
 std::string problem_of(const prometheus_options& options);
-/// A connection to it. An answer has 15 seconds and 16 MiB.
-std::unique_ptr<kube::transport> connection_to(boost::asio::any_io_executor executor,
-                                               const prometheus_options& options);
+/// A connection to it. An answer has 15 seconds and `most_bytes`.
+std::unique_ptr<kube::transport> connection_to(boost::asio::any_io_executor executor, const prometheus_options& options,
+                                               std::size_t most_bytes = std::size_t{16} << 20);
 
 /// The body of a good answer; `target` is path and query. Any other status is errc::server.
 kube::task<std::string> ask_prometheus(kube::transport& prometheus, std::string target);
@@ -38,6 +39,9 @@ kube::result<std::string> answer_of(const prometheus_options& options, const std
 /// Path and query for the value of `query` now.
 std::string instant_target(std::string_view query);
 
+/// An answer of Prometheus as JSON; discarded: it is none. An answer that is nested deeper than Prometheus's own is
+/// none, because it would take a hundred times its size.
+nlohmann::json answer_in(std::string_view body);
 /// The list of series in an answer of Prometheus; null: it is no such answer.
 const nlohmann::json* series_in(const nlohmann::json& answer);
 

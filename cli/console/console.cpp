@@ -30,6 +30,8 @@ namespace {
 namespace log = controller::log;
 
 constexpr std::chrono::seconds contact_period{10};
+/// Bytes of an answer. One of 20 series has 200 KiB.
+constexpr std::size_t most_of_prometheus = 2u << 20;
 constexpr std::string_view verb_example = R"(Examples:
   $ quartermaster console
   The console: http://127.0.0.1:8888/console/#token=...
@@ -76,21 +78,30 @@ kube::watch_settings old_quota_watch() {
   return out;
 }
 
+/// Without the port.
+std::string listening_address(const console_options& options) {
+  const auto endpoint = controller::parse_address(options.listen);
+  return endpoint ? endpoint->address().to_string() : std::string();
+}
+
 /// Everything that lives as long as the console, in the order it is made.
 class console_program {
  public:
   console_program(const console_options& options, kube::cluster_config cluster)
-      : link_token_(signs_in_by_link(options) ? random_token() : std::string()),
+      : options_(options),
+        link_token_(signs_in_by_link(options) ? random_token() : std::string()),
         wire_(loop_.executor(), std::move(cluster), short_answers()),
         server_(loop_, serving_, front(options)),
         metrics_server_(loop_, serving_, {"metrics", options.metrics_address}) {
     known_.finish();
-    if (!options.prometheus.url.empty()) prometheus_ = connection_to(loop_.executor(), options.prometheus);
+    if (!options.prometheus.url.empty())
+      prometheus_ = connection_to(loop_.executor(), options.prometheus, most_of_prometheus);
     access_settings access_settings;
     access_settings.link_token = link_token_;
     access_ = std::make_unique<access>(client_, access_settings, [this] { return namespaces_of(known_); });
     service_settings service_settings;
     service_settings.hosts = options.hosts;
+    if (signs_in_by_link(options)) service_settings.hosts.push_back(listening_address(options));
     service_ = std::make_unique<service>(
         service::dependencies{
             .known = known_,
@@ -176,9 +187,10 @@ class console_program {
     bool slept = true;
     while (slept && !is_read()) slept = co_await controller::sleep_for(std::chrono::milliseconds(50));
     if (!slept || link_token_.empty()) co_return;
-    std::cout << "The console: http://127.0.0.1:" << server_.port() << "/console/#token=" << link_token_ << std::endl;
+    std::cout << "The console: " << page_url(options_, server_.port()) << "#token=" << link_token_ << std::endl;
   }
 
+  const console_options options_;
   const std::string link_token_;  ///< empty: people sign in with their own tokens
   int rc_ = 0;
   bool managing_ = false;
@@ -204,9 +216,19 @@ bool signs_in_by_link(const console_options& options) {
   return endpoint && endpoint->address().is_loopback();
 }
 
+std::string page_url(const console_options& options, unsigned short port) {
+  const auto address = listening_address(options);
+  const auto host = address.contains(':') ? "[" + address + "]" : address;
+  return (options.tls_certificate_file.empty() ? "http://" : "https://") + host + ":" + std::to_string(port) +
+         "/console/";
+}
+
 std::string problem_of(const console_options& options) {
   if (const auto endpoint = controller::parse_address(options.listen); !endpoint)
-    return "--listen " + options.listen + ": " + endpoint.error().message;
+    return "--listen: " + endpoint.error().message;
+  if (const auto endpoint = controller::parse_address(options.metrics_address);
+      !endpoint && !options.metrics_address.empty())
+    return "--metrics-address: " + endpoint.error().message;
   if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
     return "--tls-cert-file and --tls-key-file come together";
   if (auto problem = problem_of(options.prometheus); !problem.empty()) return problem;
@@ -217,8 +239,8 @@ std::string problem_of(const console_options& options) {
 
 int run_console(console_options options) {
   if (const auto problem = problem_of(options); !problem.empty()) return failed(problem, std::cerr, 2);
-  log::level level = log::level::info;
-  log::parse_level(signs_in_by_link(options) ? "warn" : options.log_level, level);
+  log::level level = signs_in_by_link(options) ? log::level::warn : log::level::info;
+  log::parse_level(options.log_level, level);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
   kube::config_options config_options;
   config_options.kubeconfig = options.cluster.kubeconfig;
@@ -248,7 +270,9 @@ void add_console(CLI::App& app, int& rc) {
   verb->add_option("--log-format", options->log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  verb->add_option("--log-level", options->log_level, "debug, info, warn or error")->capture_default_str();
+  verb->add_option("--log-level", options->log_level,
+                   "debug, info, warn or error; without it warn on a loopback address, else info")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(console::verb_example));
   verb->callback([options, &rc] { rc = console::run_console(*options); });

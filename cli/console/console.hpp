@@ -16,7 +16,8 @@ struct console_options {
   std::vector<std::string> hosts;  ///< names by which people reach it, besides localhost
   std::string tls_certificate_file, tls_key_file;
   prometheus_options prometheus;
-  std::string log_format = "text", log_level = "info";
+  std::string log_format = "text";
+  std::string log_level;  ///< empty: warn where a link signs in, else info
   cluster_options cluster;
 };
 
@@ -24,6 +25,8 @@ struct console_options {
 std::string problem_of(const console_options& options);
 /// Only this machine can reach it: then a link with a random token signs in.
 bool signs_in_by_link(const console_options& options);
+/// Where a browser on this machine opens the page; `port` is the one that is served.
+std::string page_url(const console_options& options, unsigned short port);
 
 /// Until a signal. 0: stopped, 1: failed, 2: wrong usage.
 int run_console(console_options options);

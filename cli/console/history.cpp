@@ -208,7 +208,7 @@ std::string refused_right(const chart_request& chart, const viewer& viewer) {
 }
 
 json history_view(const chart_request& chart, std::string_view body) {
-  const auto answer = nlohmann::json::parse(body, nullptr, false);
+  const auto answer = answer_in(body);
   const auto* result = series_in(answer);
   if (!result) return no_history(chart, "Prometheus gave an answer that cannot be read.");
   auto out = frame_of(chart, true, "");
@@ -244,7 +244,7 @@ std::string trend_target(std::int64_t now) { return range_target(trend_query, no
 
 trends trends_in(std::string_view body) {
   trends out;
-  const auto answer = nlohmann::json::parse(body, nullptr, false);
+  const auto answer = answer_in(body);
   const auto* result = series_in(answer);
   if (!result) return out;
   for (const auto& series : *result) {

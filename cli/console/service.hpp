@@ -65,6 +65,7 @@ class service {
   boost::asio::awaitable<outcome> namespaces(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> capacity(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> history(const controller::http_request& request, const viewer& viewer);
+  kube::task<std::string> ask(std::string target);
   outcome stream(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<std::optional<std::string>> next_piece(std::shared_ptr<stream_state> state);
   outcome made(const controller::http_request& request, const viewer& viewer,
@@ -78,7 +79,7 @@ class service {
   std::uint64_t revision_ = 1;
   std::shared_ptr<stream_counts> open_ = std::make_shared<stream_counts>();
   trends trends_;
-  std::string trend_message_;
+  std::string trend_message_, prometheus_problem_;
   std::optional<controller::milliseconds> trends_read_;
   std::string usage_month_, usage_problem_ = "The time of cards has not been read yet.";
   std::vector<api::accelerator_usage> usage_;  ///< of that month

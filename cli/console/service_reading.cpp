@@ -6,6 +6,7 @@
 #include "cli/cluster/prometheus.hpp"
 #include "cli/cluster/usage.hpp"
 #include "cli/console/service.hpp"
+#include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "kube/request.hpp"
 #include "kube/status.hpp"
@@ -94,11 +95,22 @@ boost::asio::awaitable<service::outcome> service::namespaces(const http_request&
   });
 }
 
+/// People hear that it does not answer. The reason names files and addresses, so it is for who runs the console: one
+/// line whenever it is another one.
+kube::task<std::string> service::ask(std::string target) {
+  auto body = co_await ask_prometheus(*dependencies_.prometheus, std::move(target));
+  auto problem = body ? std::string() : body.error().message;
+  if (!problem.empty() && problem != prometheus_problem_)
+    controller::log::warn("Prometheus does not answer: there is no history", {{"error", problem}});
+  prometheus_problem_ = std::move(problem);
+  co_return body;
+}
+
 boost::asio::awaitable<service::outcome> service::capacity(const http_request& request, const viewer& viewer) {
   const auto now = dependencies_.now();
   if (dependencies_.prometheus && (!trends_read_ || now - *trends_read_ > trends_hold)) {
     trends_read_ = now;  // also where it fails: it is not asked at every request
-    const auto body = co_await ask_prometheus(*dependencies_.prometheus, trend_target(dependencies_.wall()));
+    const auto body = co_await ask(trend_target(dependencies_.wall()));
     trends_ = body ? trends_in(*body) : trends();
     trend_message_ = !body             ? "Prometheus does not answer."
                      : trends_.empty() ? "Prometheus has no series of shares: is the agent's exporter scraped?"
@@ -118,7 +130,7 @@ boost::asio::awaitable<service::outcome> service::history(const http_request& re
   if (!dependencies_.prometheus) {
     view = no_history(*chart, "No Prometheus is set. Start the console with --prometheus-url.");
   } else {
-    const auto body = co_await ask_prometheus(*dependencies_.prometheus, chart->target());
+    const auto body = co_await ask(chart->target());
     view = body ? history_view(*chart, *body) : no_history(*chart, "Prometheus does not answer.");
   }
   co_return made(request, viewer, [&] { return body_of(view); });
@@ -128,7 +140,7 @@ boost::asio::awaitable<service::outcome> service::history(const http_request& re
 struct service::stream_state {
   std::shared_ptr<stream_counts> counts;
   std::string user, views, authorization, address;
-  bool sees_fleet;
+  bool sees_fleet = false;
   std::uint64_t seen = 0;
   milliseconds began, last_event{-1}, last_word, last_check;
 
@@ -137,7 +149,6 @@ struct service::stream_state {
         user(viewer.user),
         authorization(request.fields.authorization),
         address(request.caller_address),
-        sees_fleet(viewer.nodes),
         began(now),
         last_word(now),
         last_check(now) {
@@ -150,6 +161,15 @@ struct service::stream_state {
     --counts->all;
     if (--counts->by_user[user] == 0) counts->by_user.erase(user);
   }
+  /// From now on it says what this viewer may see.
+  void show(const placements& known, const viewer& viewer) {
+    sees_fleet = viewer.nodes;
+    json names = json::array();
+    const auto all = me_view(known, viewer, false)["views"];
+    for (const auto& [name, is_shown] : all.items())
+      if (is_shown == true && name != "history") names.push_back(name);
+    views = json{{"views", std::move(names)}}.dump();
+  }
 };
 
 service::outcome service::stream(const http_request& request, const viewer& viewer) {
@@ -160,12 +180,8 @@ service::outcome service::stream(const http_request& request, const viewer& view
   http_response out;
   out.content_type = "text/event-stream";
   if (request.method == "HEAD") return out;
-  const auto views = me_view(dependencies_.known, viewer, false)["views"];
-  json names = json::array();
-  for (const auto& [name, is_shown] : views.items())
-    if (is_shown == true && name != "history") names.push_back(name);
   const auto state = std::make_shared<stream_state>(open_, viewer, request, dependencies_.now());
-  state->views = json{{"views", std::move(names)}}.dump();
+  state->show(dependencies_.known, viewer);
   out.pieces = [this, state] { return next_piece(state); };
   return out;
 }
@@ -181,6 +197,7 @@ boost::asio::awaitable<std::optional<std::string>> service::next_piece(std::shar
   if (now - state->last_check >= settings_.stream_check) {
     const auto rights = co_await dependencies_.doorkeeper.admit(state->authorization, state->address);
     if (!rights && rights.error().status == 401) co_return std::nullopt;
+    if (rights) state->show(dependencies_.known, *rights);
     now = dependencies_.now();
     state->last_check = now;
   }

@@ -18,12 +18,17 @@
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
 #include "text/list.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
 
 namespace ext = reconcilers::extender;
 using json = nlohmann::ordered_json;
+using text::shown;
+
+/// Bytes of a line that names cards, as an agent reports them.
+constexpr std::size_t most_shown = 2000;
 
 json as_json(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
              const ext::pod_request& request) {
@@ -66,10 +71,10 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
     out << say("Nearest: node ", "最接近的节点：") << nodes[*explanation.nearest].inventory->name << "\n";
   if (explanation.of_pod)
     out << say("Smallest change of the pod: ", "对 Pod 的最小改动：")
-        << ext::by_name(quota::text_of(*explanation.of_pod, nodes), request) << "\n";
+        << shown(ext::by_name(quota::text_of(*explanation.of_pod, nodes), request), most_shown) << "\n";
   if (explanation.of_node)
-    out << say("Smallest change of a node: ", "对节点的最小改动：") << quota::text_of(*explanation.of_node, nodes)
-        << "\n";
+    out << say("Smallest change of a node: ", "对节点的最小改动：")
+        << shown(quota::text_of(*explanation.of_node, nodes), most_shown) << "\n";
   if (!explanation.of_pod && !explanation.of_node)
     out << say("No single change of the pod or of a node is enough.\n", "仅改动 Pod 或某个节点的一处不够。\n");
 }
@@ -194,10 +199,11 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
     out << ". " << scheduler << " placed it and recorded no card; probably:\n";
   table rows(say.zh ? std::vector<std::string>{"容器", "卡", "数量"}
                     : std::vector<std::string>{"CONTAINER", "CARD", "AMOUNT"});
-  for (const auto& entry : rows_of(held->held, request)) rows.add({entry.container, entry.card, entry.amount});
+  for (const auto& entry : rows_of(held->held, request))
+    rows.add({entry.container, shown(entry.card, most_shown), entry.amount});
   rows.print(out);
-  for (const auto& text : reasons) out << say("Why these: ", "为何是这些卡：") << text << "\n";
-  for (const auto& text : too_full) out << say("More than there is: ", "超出实际：") << text << "\n";
+  for (const auto& text : reasons) out << say("Why these: ", "为何是这些卡：") << shown(text, most_shown) << "\n";
+  for (const auto& text : too_full) out << say("More than there is: ", "超出实际：") << shown(text, most_shown) << "\n";
   say_old(old, say, out);
   return 0;
 }

@@ -16,6 +16,7 @@
 #include "quota/filter.hpp"
 #include "reconcilers/extender/protocol.hpp"
 #include "reconcilers/extender/reasons.hpp"
+#include "text/text.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -232,7 +233,7 @@ int simulate(placements& placements, std::span<const tried_pod> pods, const repo
     else
       entry["why"] = seat.reason;
     doc["pods"].push_back(std::move(entry));
-    add({name, fits ? seat.node : "-", cards, seat.reason}, amounts);
+    add({name, fits ? seat.node : "-", text::shown(cards, 2000), seat.reason}, amounts);
   }
   doc["fitting"] = fitting;
   doc["of"] = pods.size();

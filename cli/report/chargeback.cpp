@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "text/text.hpp"
+
 namespace cli {
 namespace {
 
@@ -28,7 +30,8 @@ quota::card_time total(const times_by_model& times) {
 /// then the totals have to agree.
 std::string difference(const times_by_model& held, const times_by_model& counted) {
   const auto line = [](const std::string& models, const quota::card_time& rows, const quota::card_time& parts) {
-    return "the namespaces hold " + amount_of(rows) + " of " + models + ", the cluster counts " + amount_of(parts);
+    return "the namespaces hold " + amount_of(rows) + " of " + text::shown(models, 316) + ", the cluster counts " +
+           amount_of(parts);
   };
   if (held.contains(other) || counted.contains(other)) {
     const auto rows = total(held), parts = total(counted);
@@ -52,7 +55,8 @@ std::string discrepancy_of(const accelerator_usage& cluster, const times_by_mode
   for (const auto& [model, row] : cluster.models) {
     counted[model] = row.parts;
     if (!row.adds_up())
-      return "of " + model + ", parts, idle, unhealthy and unattributed are not capacity and beyond: " +
+      return "of " + text::shown(model, 316) +
+             ", parts, idle, unhealthy and unattributed are not capacity and beyond: " +
              amount_of(row.parts + row.idle + row.unhealthy + row.unattributed) + " against " +
              amount_of(row.capacity + row.beyond);
   }

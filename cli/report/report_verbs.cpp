@@ -121,7 +121,7 @@ int run_right_size(const report_options& options, std::ostream& out, std::ostrea
   if (rows->empty()) {
     const auto measured = asked(options, measured_query(), err);
     if (!measured) return 1;
-    const auto answer = nlohmann::json::parse(*measured, nullptr, false);
+    const auto answer = answer_in(*measured);
     const auto* series = series_in(answer);
     if (!series || series->empty())
       return failed("Prometheus " + options.prometheus.url +

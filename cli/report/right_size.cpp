@@ -23,6 +23,7 @@ using text::shown;
 constexpr std::string_view ratio = "share:quartermaster_share_memory_used:ratio";
 constexpr double mib = 1024.0 * 1024.0;
 constexpr std::int64_t step_mib = 256;
+constexpr double most_value = 1e18;  // bytes of no card
 
 /// The value now: "value": [1795600000, "0.5"].
 std::optional<double> value_of(const nlohmann::json& series) {
@@ -32,7 +33,7 @@ std::optional<double> value_of(const nlohmann::json& series) {
   const auto& text = point->at(1).get_ref<const std::string&>();
   double out = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
-  const bool is_number = failed == std::errc() && end == text.data() + text.size() && std::isfinite(out) && out >= 0;
+  const bool is_number = failed == std::errc() && end == text.data() + text.size() && out >= 0 && out < most_value;
   return is_number ? std::optional(out) : std::nullopt;
 }
 
@@ -70,8 +71,8 @@ std::int64_t right_size_row::advised_mib() const {
 
 std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_view unused_body,
                                                                     std::string_view given_body, std::string_view ns) {
-  const auto unused = nlohmann::json::parse(unused_body, nullptr, false);
-  const auto allocated = nlohmann::json::parse(given_body, nullptr, false);
+  const auto unused = answer_in(unused_body);
+  const auto allocated = answer_in(given_body);
   const auto* parts = series_in(unused);
   const auto* sizes = series_in(allocated);
   if (!parts || !sizes) return std::unexpected("Prometheus gave an answer that cannot be read");
@@ -83,7 +84,8 @@ std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_
     const auto part = value_of(series);
     const auto key = key_of(series);
     const auto size = bytes.find(key);
-    if (!part || size == bytes.end() || (!ns.empty() && key[0] != ns)) continue;  // it ended between two answers
+    if (!part || *part > 1 || size == bytes.end() || (!ns.empty() && key[0] != ns))
+      continue;  // it ended between two answers
     right_size_row row{key[0], key[1], key[2], key[5], key[6], key[4], key[3], 0, 0, *part};
     row.given_mib = std::llround(size->second / mib);
     row.peak_mib = std::llround(std::ceil(*part * size->second / mib - 1e-6));

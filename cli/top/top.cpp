@@ -14,12 +14,14 @@
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
 
 using json = nlohmann::ordered_json;
 using console::card_shares, console::node_shares;
+using text::shown;
 
 /// What is given out, of what there is.
 struct given_out {
@@ -106,7 +108,7 @@ void top_nodes(const placements& placements, const report_style& style, std::ost
     json entry{{"node", node->node->key.name}, {"mode", node->mode()}};
     entry.update(sums.as_json());
     all.push_back(std::move(entry));
-    lines.add({node->node->key.name, std::string(node->mode()), std::to_string(sums.cards), std::to_string(sums.sick),
+    lines.add({node->node->key.name, shown(node->mode()), std::to_string(sums.cards), std::to_string(sums.sick),
                part_of(sums.used_cores, sums.cores), part_of(sums.used_mib, sums.memory_mib),
                std::to_string(sums.pods.size())});
   }
@@ -148,12 +150,12 @@ void top_cards(const placements& placements, const report_style& style, std::ost
                    {"healthy", card.healthy}});
     std::vector<std::string> line{row.node->node->key.name,
                                   std::to_string(index),
-                                  card.model,
+                                  shown(card.model),
                                   part_of(entry.cores(), quota::whole_card),
                                   part_of(entry.memory_mib(), card.lendable_mib()),
                                   std::to_string(entry.shares.size()),
                                   std::string(card.healthy ? say("Healthy", "正常") : say("Unhealthy", "异常"))};
-    if (is_wide) line.push_back(card.uuid);
+    if (is_wide) line.push_back(shown(card.uuid, 128));
     lines.add(std::move(line));
   }
   if (!printed_as_data({{"cards", std::move(all)}}, style.output, out)) lines.print(out);

@@ -26,6 +26,12 @@ bool is_named_by_us(const api::accelerator_usage& usage) {
   return usage.key.name == api::usage_name(usage.month, usage.name_space);
 }
 
+/// No checkpoint goes beyond the end of its month.
+bool ends_in_its_month(const api::accelerator_usage& usage) {
+  const auto month = api::bounds_of(usage.month);
+  return month && usage.until <= month->end;
+}
+
 /// Objects that cannot be read, and copies under another name, are someone else's: the operator writes its own whole.
 std::vector<api::accelerator_usage> read(const std::vector<nlohmann::json>& objects) {
   std::vector<api::accelerator_usage> out;
@@ -92,7 +98,7 @@ kube::task<void> keeper::watch(const controller::store<api::accelerator_usage>& 
       const auto now = recorder_.now().value_or(0);
       quota::seconds until = 0;
       for (const auto& usage : usages.all())
-        if (usage.name_space.empty() && is_named_by_us(usage) && usage.until <= now)
+        if (usage.name_space.empty() && is_named_by_us(usage) && ends_in_its_month(usage) && usage.until <= now)
           until = std::max(until, usage.until);
       recorder_.book().resume(until);
     }
@@ -107,10 +113,20 @@ kube::task<void> keeper::resume() {
   if (!clusters) co_return std::unexpected(clusters.error());
   auto all = read(*clusters);
   std::erase_if(all, [](const api::accelerator_usage& usage) { return !usage.name_space.empty(); });
+  // What lies in the future stops the count until a person has seen it. What lies in the past would make its month
+  // the current one, and the current one would begin again from nothing.
+  const auto now = recorder_.now();
+  std::erase_if(all, [&](const api::accelerator_usage& usage) {
+    const bool is_edited = now && usage.until <= *now + 60 && !ends_in_its_month(usage);
+    if (is_edited)
+      log::error("`through` of an AcceleratorUsage is after its month: someone has edited it, and it does not count",
+                 {{"object", usage.key.name}});
+    return is_edited;
+  });
   const auto last = std::ranges::max_element(all, {}, &api::accelerator_usage::until);
   const bool is_first = last == all.end();
   quota::seconds committed = is_first ? 0 : last->until;
-  if (const auto now = recorder_.now(); now && committed > *now + 60)
+  if (now && committed > *now + 60)
     log::warn(
         "the last checkpoint of the time of cards lies in the future: nothing is counted until then. If someone has "
         "edited usage.through, set it back and restart this replica (alert QuartermasterUsageAhead)",

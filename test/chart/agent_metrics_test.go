@@ -104,3 +104,14 @@ func TestS5_the_agent_as_root_gets_no_folder_with_sockets(t *testing.T) {
 		t.Errorf("the whole node as the kubelet's folder: %v", err)
 	}
 }
+
+// No series of containers is what 0 asks for. An older chart's values say nothing.
+func Test_the_agent_has_as_many_series_as_values_say(t *testing.T) {
+	const flag = "--metrics-max-series="
+	for values, want := range map[string]string{"maxSeries: 0": flag + "0\n", "maxSeries: 1000000": flag + "1000000\n", "maxSeries: null": ""} {
+		text := agent(t, "port: 9402, "+values)
+		if strings.Contains(text, flag) != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", values, want, text)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // The console may read, and may ask who someone is and what they may do. Nothing else, whatever the values say.
@@ -61,6 +63,43 @@ func Test_the_console_signs_in_to_prometheus(t *testing.T) {
 		}
 		if slices.Sort(found); !slices.Equal(found, files) {
 			t.Errorf("%s: the files are %v, not %v", authentication, found, files)
+		}
+	}
+}
+
+// A Secret that the console would not send is refused before anything is installed: the console would end as often as it starts.
+func Test_a_secret_for_prometheus_needs_https(t *testing.T) {
+	for _, values := range []string{
+		"console: {enabled: true, prometheusSecret: p, prometheusUrl: \"http://mine\"}",
+		"console: {enabled: true, prometheusSecret: p, prometheusUrl: \"http://mine\", prometheusAuthentication: basic}",
+		"console: {enabled: true, prometheusSecret: p}\nmonitoring: {prometheus: {install: true}}",
+		"console: {enabled: true, prometheusSecret: p}",
+	} {
+		if _, err := Template(values); err == nil || !strings.Contains(err.Error(), "console.prometheusSecret is p, but the console asks ") ||
+			!strings.Contains(err.Error(), "set console.prometheusUrl, or leave out console.prometheusSecret") {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// Names and addresses that YAML could take for something else stay texts, in what the API server gets.
+func Test_names_that_look_like_numbers_stay_texts(t *testing.T) {
+	objects, err := Template("console: {enabled: true, tlsSecret: \"123\", prometheusSecret: \"1e3\", prometheusUrl: \"https://[::1]:9090/x\"}\n" +
+		"monitoring: {prometheus: {install: true, storage: 1Gi, storageClass: \"0\"}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, object := range objects {
+		content, err := yaml.Marshal(object.Content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(content)
+	}
+	for _, part := range []string{"secretName: \"123\"\n", "secretName: \"1e3\"\n", "storageClassName: \"0\"\n", "- --prometheus-url=https://[::1]:9090/x\n"} {
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("no %q", part)
 		}
 	}
 }

@@ -207,6 +207,16 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"monitoring: {prometheus: {install: true, storage: 0Gi}}":                 "at '/monitoring/prometheus/storage': '0Gi' does not match pattern",
 		"monitoring: {prometheus: {install: true, retention: 0d}}":                "at '/monitoring/prometheus/retention': '0d' does not match pattern",
 		"monitoring: {prometheus: {install: true, retention: 300y}}":              "at '/monitoring/prometheus/retention': '300y' does not match pattern",
+		"monitoring: {rules: {labels: {app.kubernetes.io/name: x}}}":              "at '/monitoring/rules/labels/app.kubernetes.io~1name': false schema",
+		"monitoring: {dashboards: {labels: {\"bad key!\": x}}}":                   "at '/monitoring/dashboards/labels': additional properties 'bad key!' not allowed",
+		"metrics: {podMonitor: {labels: {a: \"b c\"}}}":                           "at '/metrics/podMonitor/labels/a': 'b c' does not match pattern",
+		"console: {enabled: true, tlsSecret: \"a: b\"}":                           "at '/console/tlsSecret': 'a: b' does not match pattern",
+		"console: {enabled: true, prometheusSecret: Mine}":                        "at '/console/prometheusSecret': 'Mine' does not match pattern",
+		"console: {enabled: true, prometheusUrl: \"https://a b\"}":                "at '/console/prometheusUrl': 'https://a b' does not match pattern",
+		"console: {enabled: true, prometheusUrl: \"https://a:9090:\"}":            "at '/console/prometheusUrl': 'https://a:9090:' does not match pattern",
+		"console: {enabled: true, prometheusUrl: \"https://u:p@a\"}":              "at '/console/prometheusUrl'",
+		"console: {enabled: true, prometheusUrl: \"https://a/?x=1\"}":             "at '/console/prometheusUrl'",
+		"console: {enabled: true, prometheusUrl: \"https://a #x\"}":               "at '/console/prometheusUrl'",
 	})
 }
 

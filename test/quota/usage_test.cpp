@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <random>
 #include <set>
@@ -24,6 +25,12 @@ card_time sum(const usage_rows& rows) {
   card_time out;
   for (const auto& [key, time] : rows) out += time;
   return out;
+}
+
+TEST(usage, sums_of_edited_numbers_stay_at_the_largest) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ((card_time{most, least} + card_time{1, -1}), (card_time{most, least}));
+  EXPECT_EQ((card_time{most, least} + card_time{-1, 1}), (card_time{most - 1, least + 1}));
 }
 
 TEST(usage, a_share_and_the_rest_of_its_card) {
@@ -398,8 +405,9 @@ void run_schedule(unsigned long seed) {
 TEST(usage, random_schedules_agree_with_a_model_that_counts_every_second) {
   const auto seed = number_from("QM_SEED", 0);
   if (seed > 0) return run_schedule(static_cast<unsigned long>(seed));
-  const auto schedules = static_cast<unsigned long>(number_from("QM_USAGE_SCHEDULES", 400));
-  for (unsigned long i = 1; i <= schedules && !testing::Test::HasFailure(); ++i) run_schedule(i);
+  const auto schedules = number_from("QM_USAGE_SCHEDULES", 400);
+  ASSERT_GT(schedules, 0) << "QM_USAGE_SCHEDULES is no number from 1 on";
+  for (long i = 1; i <= schedules && !testing::Test::HasFailure(); ++i) run_schedule(static_cast<unsigned long>(i));
 }
 
 }  // namespace

@@ -47,8 +47,9 @@ TEST(history, series_share_their_times_and_gaps_are_null) {
 }
 
 TEST(history, what_is_no_answer_of_prometheus_is_said) {
-  for (const auto* body : {"", "<html>", "{}", R"({"status":"error"})", R"({"status":"success","data":[]})",
-                           R"({"status":"success","data":{"result":{}}})"}) {
+  for (const auto* body :
+       {"", "<html>", "{}", R"({"status":"error"})", R"({"status":"success","data":[]})",
+        R"({"status":"success","data":{"result":{}}})", R"({"status":5})", R"({"status":null,"data":1})"}) {
     const auto view = history_view(chart("chart=memory"), body);
     EXPECT_EQ(view["available"], false) << body;
     EXPECT_EQ(view["message"], "Prometheus gave an answer that cannot be read.");

@@ -38,6 +38,7 @@ struct console_service : two_teams {
   service_settings serving;
   controller::milliseconds now{1'000'000};
   std::string not_ready;
+  kube::transport* prometheus = nullptr;
   std::unique_ptr<access> doorkeeper;
   std::unique_ptr<service> console;
 
@@ -59,6 +60,7 @@ struct console_service : two_teams {
     console = std::make_unique<service>(service::dependencies{.known = cluster,
                                                               .doorkeeper = *doorkeeper,
                                                               .reading = api,
+                                                              .prometheus = prometheus,
                                                               .not_ready = [this] { return not_ready; },
                                                               .now = [this] { return now; },
                                                               .wall = [] { return 1'800'000'000; }},
@@ -325,6 +327,35 @@ TEST_F(console_service, without_prometheus_history_says_so) {
   EXPECT_EQ(view["to"].get<int>() - view["from"].get<int>(), 7 * 24 * 3600);
 }
 
+/// Says no to everything.
+struct refusing_prometheus final : kube::transport {
+  int status = 302;
+  kube::task<kube::response> send(kube::request) override {
+    kube::response out;
+    out.status = status;
+    co_return out;
+  }
+  kube::task<kube::response> stream(kube::request, kube::chunk_sink) override { co_return kube::response(); }
+};
+
+TEST_F(console_service, why_prometheus_does_not_answer_is_in_the_log_once) {
+  refusing_prometheus source;
+  prometheus = &source;
+  const auto count = [&](std::string_view text) {
+    return std::ranges::count_if(log.lines(), [&](const std::string& line) { return line.contains(text); });
+  };
+  for (const auto* chart : {"utilization", "memory", "cards"}) {
+    const auto answer = get("history?chart=" + std::string(chart), "token-of-admin");
+    EXPECT_THAT(answer.body, HasSubstr("Prometheus does not answer."));
+    EXPECT_THAT(answer.body, Not(HasSubstr("302")));
+  }
+  get("capacity", "token-of-admin");
+  EXPECT_EQ(count("status 302"), 1);
+  source.status = 401;
+  get("history?chart=memory&range=7d", "token-of-admin");
+  EXPECT_EQ(count("status 401"), 1);
+}
+
 TEST_F(console_service, a_stream_says_that_something_changed) {
   auto answer = get("stream", "token-of-admin");
   EXPECT_EQ(answer.content_type, "text/event-stream");
@@ -360,6 +391,18 @@ TEST_F(console_service, a_stream_ends_with_its_token) {
   api.persons.erase("token-of-a");
   now += 31s;
   EXPECT_EQ(next(), "the end");
+}
+
+TEST_F(console_service, a_stream_follows_the_rights_that_are_left) {
+  auto answer = get("stream", "token-of-admin");
+  const auto next = [&] { return kube_test::run(loop, answer.pieces()).value_or("the end"); };
+  EXPECT_THAT(next(), HasSubstr("fleet"));
+  api.rights["admin"] = {{"pods", "team-a"}};
+  now += 31s;
+  EXPECT_THAT(next(), Not(HasSubstr("fleet")));
+  cluster.pods.put(console_test::pod_of("team-b", "secret-new", 10, 4, "gpu-1"));
+  now += 2s;
+  EXPECT_EQ(next(), "") << "what others do is not to be seen any more";
 }
 
 TEST_F(console_service, streams_are_bounded) {

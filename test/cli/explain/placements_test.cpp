@@ -127,6 +127,20 @@ TEST_F(placements_test, a_bound_pod_says_what_it_holds) {
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("More than there is")));
 }
 
+TEST_F(placements_test, cards_that_an_agent_reports_move_no_cursor) {
+  for (const auto* node : {"a", "b"})
+    cluster.cards.put(extender_test::reported(
+        node, {{{"uuid", "GPU-\x1b[2J"}, {"index", 0}, {"memoryMiB", 16384}, {"health", "Healthy"}}}));
+  cluster.pods.put(share("there", 90, 60, "a"));
+  cluster.pods.put(share("p", 90, 80));
+  EXPECT_EQ(explain("lab/there"), 0);
+  EXPECT_EQ(explain("lab/p"), 3);
+  const std::vector<tried_pod> more{tried(share("q", 10, 1))};
+  EXPECT_EQ(simulate(cluster, more, {"text", "en"}, out), 0);
+  EXPECT_THAT(out.str(), testing::Not(HasSubstr("\x1b")));
+  EXPECT_THAT(out.str(), HasSubstr("GPU-\\u{1b}[2J"));
+}
+
 TEST_F(placements_test, says_why_a_pod_has_these_cards) {
   const auto planned = [](const kube::pod& pod, const std::string& node, const json& cards) {
     return extender_test::annotated(

@@ -182,6 +182,14 @@ TEST_F(month_of_two_teams, a_model_whose_columns_do_not_add_up_is_said) {
   EXPECT_THAT(report().discrepancy, HasSubstr("of Tesla-T4, parts, idle, unhealthy and unattributed are not capacity"));
 }
 
+/// What differs is a line on stderr, too.
+TEST_F(month_of_two_teams, a_model_moves_no_cursor_in_what_differs) {
+  object("team-b").rows[{"T4\x1b[2J", "vGPU", "", 0}] = cards(1, 1);
+  EXPECT_THAT(report().discrepancy, HasSubstr("of T4\\u{1b}[2J, the cluster counts"));
+  object("").models["T5\x1b[2J"].idle = cards(1, 1);
+  EXPECT_THAT(report().discrepancy, HasSubstr("of T5\\u{1b}[2J, parts, idle"));
+}
+
 /// Who may write the objects can write any number, and gets a report that says so.
 TEST_F(month_of_two_teams, numbers_that_no_one_measured_are_said) {
   const auto most = std::numeric_limits<std::int64_t>::max();

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/cluster/prometheus.hpp"
 #include "cli/program.hpp"
 
 namespace cli {
@@ -105,6 +106,24 @@ TEST(right_size, is_a_table_and_json) {
   EXPECT_THAT(none.str(), HasSubstr("No container used less than 30 %"));
 }
 
+TEST(right_size, numbers_of_no_card_are_left_out) {
+  for (const auto* size : {"1e308", "+Inf", "NaN", "-1"})
+    EXPECT_TRUE(
+        right_sizes(body_of({series_of("a", "p", "GPU-1", "0.1")}), body_of({series_of("a", "p", "GPU-1", size)}), "")
+            ->empty())
+        << size;
+  EXPECT_TRUE(
+      right_sizes(body_of({series_of("a", "p", "GPU-1", "1e17")}), body_of({series_of("a", "p", "GPU-1", "1e17")}), "")
+          ->empty());
+}
+
+TEST(right_size, an_answer_that_is_nested_without_end_is_none) {
+  EXPECT_TRUE(answer_in(std::string(1 << 20, '[')).is_discarded());
+  EXPECT_TRUE(answer_in("{\"a\":" + std::string(1 << 20, '[') + std::string(1 << 20, ']') + "}").is_discarded());
+  EXPECT_EQ(answer_in(R"({"text":"[[[[[[[[[[[[[[[[[[[[\\\"{{{"})")["text"], "[[[[[[[[[[[[[[[[[[[[\\\"{{{");
+  EXPECT_TRUE(answer_in("]]]]").is_discarded());
+}
+
 std::pair<int, std::string> run(std::vector<std::string> words) {
   testing::internal::CaptureStdout(), testing::internal::CaptureStderr();
   const int rc = run_program("quartermaster", std::move(words));
@@ -113,7 +132,7 @@ std::pair<int, std::string> run(std::vector<std::string> words) {
 }
 
 TEST(report_verbs, wrong_words_are_one_line) {
-  using testing::AllOf, testing::ContainsRegex, testing::Pair, testing::EndsWith;
+  using testing::AllOf, testing::ContainsRegex, testing::Not, testing::Pair, testing::EndsWith;
   EXPECT_THAT(run({"report", "right-size"}),
               Pair(2, "quartermaster: right-size is measured by Prometheus: say which with --prometheus-url URL\n"));
   EXPECT_THAT(run({"report", "right-size", "--prometheus-url", "prometheus:9090"}),
@@ -122,6 +141,13 @@ TEST(report_verbs, wrong_words_are_one_line) {
     EXPECT_THAT(run({"report", "right-size", "--prometheus-url", url}),
                 Pair(2, AllOf(HasSubstr(": there is no host such as "), ContainsRegex("^[^\n]+\n$"))))
         << url;
+  for (const auto* url : {"http://admin:secret@prometheus:9090", "https://admin:secret@p/x", "admin:secret@prometheus"})
+    EXPECT_THAT(
+        run({"report", "right-size", "--prometheus-url", url}),
+        Pair(2, AllOf(HasSubstr("leave out what is before @"), Not(HasSubstr("secret")), ContainsRegex("^[^\n]+\n$"))))
+        << url;
+  for (const auto* url : {"http://p:9090/?x=1", "http://p:9090#x"})
+    EXPECT_THAT(run({"report", "capacity", "--prometheus-url", url}), Pair(2, HasSubstr("leave out ? and #"))) << url;
   EXPECT_THAT(run({"report", "capacity", "--snapshot", "test"}), Pair(1, "quartermaster: test: it is a folder\n"));
   EXPECT_THAT(run({"report", "chargeback", "--month", "2026\n11"}),
               Pair(2, HasSubstr("--month: 2026 11 is no month such as 2026-11 (see")));

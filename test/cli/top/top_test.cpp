@@ -82,6 +82,22 @@ TEST_F(top, a_namespace_shows_its_own_pods_alone) {
   EXPECT_THAT(out.str(), testing::Not(testing::HasSubstr("secret")));
 }
 
+TEST_F(top, what_an_agent_reports_moves_no_cursor) {
+  cluster.cards.put(extender_test::reported("gpu-4", {{{"uuid", "GPU-\x1b[2J"},
+                                                       {"index", 0},
+                                                       {"model", "T4\x1b]0;owned\a\xe2\x80\xae"},
+                                                       {"memoryMiB", 15360},
+                                                       {"health", "Healthy"}}}));
+  for (const auto& [name, print] : subjects()) {
+    std::ostringstream out;
+    print({"wide", "en"}, out);
+    EXPECT_THAT(out.str(), testing::Not(testing::ContainsRegex("[\x01-\x09\x0b-\x1f]"))) << name;
+    if (name != "cards") continue;
+    EXPECT_THAT(out.str(), testing::HasSubstr("T4\\u{1b}]0;owned\\u{7}\\u{202e}"));
+    EXPECT_THAT(out.str(), testing::HasSubstr("GPU-\\u{1b}[2J"));
+  }
+}
+
 /// A card by its node and place, as [cores, MiB, shares].
 using card_numbers = std::map<std::pair<std::string, std::size_t>, json>;
 

@@ -282,6 +282,48 @@ TEST_F(usage_keeper, an_object_of_the_cluster_that_is_deleted_or_set_back_takes_
   }
 }
 
+TEST_F(usage_keeper, an_old_month_that_is_set_to_today_takes_no_bill_with_it) {
+  const auto pod = bound("p", 30, around.now);
+  const auto begin = around.now;
+  {
+    replica first(around, {pod}, nodes);
+    ASSERT_TRUE(first.resume());
+    around.now += 60;
+    ASSERT_TRUE(first.checkpoint());
+  }
+  auto old = around.server.objects.at(std::string(collection) + "/2026-11");
+  old["metadata"]["name"] = old["usage"]["month"] = old["metadata"]["labels"]["quartermaster.io/usage-month"] =
+      "2025-01";
+  old["usage"]["through"] = "2026-11-01T00:17:45Z";  // 5 s after the last checkpoint
+  around.server.objects[std::string(collection) + "/2025-01"] = old;
+  around.now += 30;
+  replica second(around, {pod}, nodes);
+  ASSERT_TRUE(second.resume());
+  around.now += 30;
+  ASSERT_TRUE(second.checkpoint());
+  EXPECT_EQ(around.object("2026-11").since, begin);
+  EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 30 * 120);
+  EXPECT_EQ(around.server.objects.at(std::string(collection) + "/2025-01"), old) << "it is left alone";
+  around.server.objects.erase(std::string(collection) + "/2025-01");
+  expect_sound(around);
+}
+
+/// What a replica takes for settled it never counts again.
+TEST_F(usage_keeper, a_replica_that_waits_does_not_believe_an_old_month_that_is_set_to_today) {
+  replica waiting(around, {bound("p", 30, around.now)}, nodes);
+  controller::store<api::accelerator_usage> usages;
+  api::accelerator_usage usage;
+  usage.month = usage.key.name = "2025-01";
+  usage.until = around.now;
+  usage.id = kube::uid::parse("usage");
+  usages.put(usage);
+  around.now += 10;
+  boost::asio::io_context loop;
+  boost::asio::co_spawn(loop, waiting.usage.watch(usages), boost::asio::detached);
+  loop.run_for(std::chrono::milliseconds(100));
+  EXPECT_LT(waiting.book.book().settled(), around.now - 10);
+}
+
 TEST_F(usage_keeper, the_object_of_a_month_that_just_began_may_be_deleted) {
   around.now = december - 60;
   const auto pod = bound("p", 30, around.now);

@@ -53,7 +53,7 @@ constexpr std::string_view kept_for_another = "what is left is kept for a pod th
 
 constexpr std::size_t most_offers = 64;
 constexpr std::size_t most_departures = 16;  // asked about in one call
-constexpr controller::milliseconds departure_patience{1'000};
+constexpr controller::milliseconds departure_patience{2'000};
 
 constexpr std::size_t large = 4u << 20;
 /// One large request must not leave its memory behind.
@@ -189,9 +189,10 @@ std::vector<kube::object> request_handler::in_the_way(const kube::pod& pod, cons
   };
   std::vector<std::string> leaving;
   for (const auto& other : dependencies_.pods.all()) {
-    if (other.node_name != node) continue;
+    if (!other.node_name.empty() && other.node_name != node) continue;
     auto uid = other.id.to_string();
-    if (!dependencies_.book.book().find(uid) || (!other.deleting && !was_to_leave(uid))) continue;
+    const auto* entry = dependencies_.book.book().find(uid);
+    if (!entry || entry->held.node != node || (!other.deleting && !was_to_leave(uid))) continue;
     out.push_back(other);
     leaving.push_back(std::move(uid));
   }

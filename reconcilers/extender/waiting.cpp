@@ -20,6 +20,7 @@ constexpr std::size_t said_at_once = 4;       // an explanation takes millisecon
 constexpr controller::milliseconds after_saying{30'000}, after_nothing_to_say{2'000};
 constexpr std::size_t most_explained = 1'000;  // nodes; beyond that reasons are counted and no change is looked for
 constexpr std::size_t touched_at_once = 16;
+constexpr controller::milliseconds unseen_limit{60'000};  // then the pod has gone again
 constexpr auto at_a_time = 5ms;   // of the loop
 constexpr auto touch_pause = 2s;  // the scheduler's shortest back-off after one failure is 1 s
 
@@ -54,11 +55,26 @@ void waiting::note(const kube::pod& pod) {
   if (pods_.size() < most_waiting) pods_[pod.id] = {.key = pod.key, .reason = {}, .limit = {}, .looked = rooms_};
 }
 
-void waiting::forget_the_placed() {
+const kube::pod* waiting::known(const kube::uid& uid, const waiter& waiter) const {
+  const auto* pod = dependencies_.pods.find(waiter.key);
+  return pod && pod->id == uid ? pod : nullptr;
+}
+
+// The scheduler may know a pod before our store does, and asks only once.
+void waiting::forget_the_placed(controller::milliseconds now) {
+  constexpr controller::milliseconds not_yet{0}, had{-1};
+  for (auto& [uid, waiter] : pods_) {
+    if (known(uid, waiter))
+      waiter.awaited = had;
+    else if (waiter.awaited == not_yet)
+      waiter.awaited = now;
+  }
   std::int64_t oldest = 0;
   std::erase_if(pods_, [&](const auto& entry) {
-    const auto* pod = dependencies_.pods.find(entry.second.key);
-    if (!pod || pod->id != entry.first || !pod->node_name.empty() || pod->deleting || pod->finished()) return true;
+    const auto awaited = entry.second.awaited;
+    const auto* pod = known(entry.first, entry.second);
+    if (!pod) return awaited == had || now - awaited > unseen_limit;
+    if (!pod->node_name.empty() || pod->deleting || pod->finished()) return true;
     oldest = oldest == 0 ? pod->created : std::min(oldest, pod->created);
     return false;
   });
@@ -104,8 +120,10 @@ void waiting::say_some(controller::milliseconds now) {
   std::size_t index = 0;
   for (auto& [uid, waiter] : pods_) {
     if (!waiter.to_say || now < waiter.not_before) continue;
+    const auto* pod = known(uid, waiter);
+    if (!pod) continue;
     if (++index > said_at_once) return;
-    if (const auto* pod = dependencies_.pods.find(waiter.key)) say(waiter, *pod);
+    say(waiter, *pod);
     waiter.not_before = now + (waiter.reason.empty() ? after_nothing_to_say : after_saying);
   }
 }
@@ -131,13 +149,13 @@ bool waiting::fits_somewhere(const kube::pod& pod) {
 }
 
 kube::task<void> waiting::turn(controller::milliseconds now) {
-  forget_the_placed();
+  forget_the_placed(now);
   say_some(now);
   std::vector<std::pair<const kube::pod*, waiter*>> due;
   for (auto& [uid, waiter] : pods_) {
     const bool pausing = waiter.touched != controller::milliseconds(0) && waiter.touched + touch_pause > now;
     if (waiter.looked == rooms_ || pausing) continue;
-    if (const auto* pod = dependencies_.pods.find(waiter.key)) due.emplace_back(pod, &waiter);
+    if (const auto* pod = known(uid, waiter)) due.emplace_back(pod, &waiter);
   }
   std::ranges::sort(due, {}, [](const auto& entry) {
     return std::tuple(-std::int64_t{entry.first->priority}, entry.first->created, entry.first->key);

@@ -412,6 +412,38 @@ TEST_F(request_handler_test, who_waits_is_told_once_a_reason_and_touched_when_th
   EXPECT_THAT(transport.sent[0].body, HasSubstr(pod.id.to_string()));
 }
 
+/// It asks once, and then not for minutes.
+TEST_F(request_handler_test, a_pod_that_the_scheduler_knew_first_is_shown_to_it_again_when_there_is_room) {
+  const auto turn = [&](int s) { EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(s)))); };
+  const auto low = share("low", 90, 60, "b"), pod = share("p", 20, 60);
+  auto earlier_of_the_name = pod;
+  earlier_of_the_name.id = kube::uid::parse("00000000-0000-4000-8000-0000000000ee");
+  known.pods.put(low);
+  known.pods.put(earlier_of_the_name);
+  filter(pod, {"b"});
+  turn(10);
+  known.pods.erase(earlier_of_the_name);
+  known.pods.erase(low);
+  waiters.room();
+  turn(11);
+  EXPECT_THAT(transport.sent, testing::IsEmpty());
+  known.pods.put(pod);
+  turn(12);
+  ASSERT_EQ(transport.sent.size(), 1u);
+  EXPECT_THAT(transport.sent[0].target, HasSubstr("/api/v1/namespaces/lab/pods/p/status"));
+
+  known.pods.erase(pod);
+  turn(13);
+  EXPECT_EQ(waiters.size(), 0u) << "it was there, and has gone";
+  known.pods.put(low);
+  filter(pod, {"b"});
+  turn(14);
+  turn(74);
+  EXPECT_EQ(waiters.size(), 1u);
+  turn(75);
+  EXPECT_EQ(waiters.size(), 0u) << "it never came";
+}
+
 TEST_F(request_handler_test, how_long_the_oldest_has_waited_is_on_the_page) {
   const auto oldest = [&] {
     EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(1))));

@@ -21,8 +21,8 @@ constexpr controller::milliseconds after_saying{30'000}, after_nothing_to_say{2'
 constexpr std::size_t most_explained = 1'000;  // nodes; beyond that reasons are counted and no change is looked for
 constexpr std::size_t touched_at_once = 16;
 constexpr controller::milliseconds unseen_limit{60'000};  // then the pod has gone again
-constexpr auto at_a_time = 5ms;   // of the loop
-constexpr auto touch_pause = 2s;  // the scheduler's shortest back-off after one failure is 1 s
+constexpr auto at_a_time = 5ms;                           // of the loop
+constexpr auto touch_pause = 2s;                          // the scheduler's shortest back-off after one failure is 1 s
 
 /// Which reasons there are, without numbers: what a change of is news.
 std::string reasons_of(const quota::explanation& explanation) {

@@ -54,8 +54,8 @@ class waiting {
     bool to_say = true;                      ///< asked about since
     controller::milliseconds not_before{0};  ///< the next explanation
     controller::milliseconds touched{0};
-    std::uint64_t looked = 0;                ///< at which room it was looked at last
-    controller::milliseconds awaited{0};     ///< since when its store does not have it yet; below 0: it has had it
+    std::uint64_t looked = 0;             ///< at which room it was looked at last
+    controller::milliseconds awaited{0};  ///< since when its store does not have it yet; below 0: it has had it
   };
   /// The store's copy; null: it has none, or an earlier pod of the name.
   const kube::pod* known(const kube::uid& uid, const waiter& waiter) const;

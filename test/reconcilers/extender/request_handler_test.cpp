@@ -163,9 +163,9 @@ TEST_F(request_handler_test, S14_a_card_that_is_empty_already_is_given_to_the_po
     as_sent["status"]["nominatedNodeName"] = "b";
     const auto body = json{{"Pod", as_sent}, {"Nodes", nullptr}, {"NodeNames", {"a", "b"}}}.dump();
     const auto fits = [&] {
-      const auto asked = transport.sent.size();
+      const auto requests = transport.sent.size();
       const auto got = json::parse(kube_test::run(loop.context(), subject.filter_nominated(body)).body);
-      EXPECT_EQ(transport.sent.size(), asked + 1);
+      EXPECT_EQ(transport.sent.size(), requests + 1);
       EXPECT_EQ(transport.sent.back().target, "/api/v1/namespaces/lab/pods/low");
       return got["NodeNames"] == json({"b"});
     };
@@ -175,7 +175,7 @@ TEST_F(request_handler_test, S14_a_card_that_is_empty_already_is_given_to_the_po
     transport.answer = [&](const kube::request&) { return recording_transport::answered(200, document(low)); };
     EXPECT_FALSE(fits()) << "it is still there";
     transport.answer = [&](const kube::request&) { return recording_transport::refused(500, "InternalError"); };
-    EXPECT_FALSE(fits()) << "nobody knows";
+    EXPECT_FALSE(fits()) << "no one knows";
     transport.answer = [&](const kube::request&) { return recording_transport::refused(404, "NotFound"); };
     const auto began = std::chrono::steady_clock::now();
     EXPECT_FALSE(fits()) << "it is not seen here";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -213,8 +214,7 @@ boost::asio::awaitable<void> request_handler::see_departures(std::vector<kube::o
   const auto is_here = [&](const kube::object& pod) {
     return dependencies_.book.book().find(pod.id.to_string()) != nullptr;
   };
-  const auto until = controller::boot_now() + departure_patience;
-  while (answering() && std::ranges::any_of(leaving, is_here) && controller::boot_now() < until) {
+  while (answering() && std::ranges::any_of(leaving, is_here)) {
     const bool slept = co_await controller::sleep_for(controller::milliseconds(5));
     if (!slept) co_return;
   }
@@ -225,7 +225,8 @@ boost::asio::awaitable<void> request_handler::see_departures(std::vector<kube::o
 boost::asio::awaitable<http_response> request_handler::filter_nominated(std::string body) {
   auto out = filter(body);
   if (in_the_way_.empty()) co_return out;
-  co_await see_departures(std::exchange(in_the_way_, {}));
+  using namespace boost::asio::experimental::awaitable_operators;
+  co_await (see_departures(std::exchange(in_the_way_, {})) || controller::sleep_for(departure_patience));
   co_return filter(body);
 }
 

@@ -52,7 +52,8 @@ class request_handler {
   bool answering() const { return dependencies_.leading() && dependencies_.book.synced(); }
   /// Pods that still hold, on the node to which this one is nominated, what it needs there, and that were to leave.
   std::vector<kube::object> in_the_way(const kube::pod& pod, const filter_args& args) const;
-  /// Where the API server says that all of them are gone, until that is seen here too.
+  /// Where the API server says that all of them are gone, until that is seen here too. To be cancelled after a while:
+  /// it may not answer, and this program may not see it.
   boost::asio::awaitable<void> see_departures(std::vector<kube::object> leaving) const;
   /// The room that others left for the pod is there, or will be when their deletion is seen here too.
   bool emptied_already(const kube::pod& pod, const preempt_args& args);

@@ -6,6 +6,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include "controller/sleep.hpp"
 #include "reconcilers/extender/extender.hpp"
 #include "test/kube/loop.hpp"
 #include "test/reconcilers/extender/rig.hpp"
@@ -191,6 +192,34 @@ TEST_F(request_handler_test, S14_a_card_that_is_empty_already_is_given_to_the_po
     transport.answer = nullptr;
     for (const auto* name : {"first", "second"}) known.pods.erase(share(name, 90, 8, "a"));
   }
+}
+
+/// An API server that hangs.
+struct silent_transport final : kube::transport {
+  kube::task<kube::response> send(kube::request) override {
+    co_await controller::sleep_for(std::chrono::seconds(20));
+    co_return std::unexpected(kube::error{kube::errc::timeout, 0, "no answer", {}});
+  }
+  kube::task<kube::response> stream(kube::request request, kube::chunk_sink) override {
+    co_return co_await send(std::move(request));
+  }
+};
+
+TEST_F(request_handler_test, F5_the_scheduler_gets_its_answer_while_the_API_server_hangs) {
+  silent_transport silence;
+  kube::client no_answer(silence);
+  controller::registry page;
+  request_handler cut_off{{book, no_answer, known.pods, binds, [] { return true; }, {}}, page};
+  auto low = share("low", 80, 8, "b"), urgent = share("urgent", 80, 8);
+  low.deleting = true;
+  known.pods.put(low);
+  auto as_sent = document(urgent);
+  as_sent["status"]["nominatedNodeName"] = "b";
+  const auto body = json{{"Pod", as_sent}, {"Nodes", nullptr}, {"NodeNames", {"b"}}}.dump();
+  const auto began = std::chrono::steady_clock::now();
+  const auto got = kube_test::run(loop.context(), cut_off.filter_nominated(body));
+  EXPECT_EQ(json::parse(got.body)["FailedNodes"]["b"], "no card with enough cores left");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(4)) << "kube-scheduler waits for 5 s";
 }
 
 TEST_F(request_handler_test, S14_the_API_server_is_asked_only_where_a_departure_would_help) {

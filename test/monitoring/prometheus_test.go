@@ -105,7 +105,7 @@ func TestS38_S66_it_has_the_rules_that_are_switched_on(t *testing.T) {
 
 func TestS38_series_outlive_the_pod_where_there_is_a_volume(t *testing.T) {
 	text := prometheusObjects(t, "monitoring: {prometheus: {install: true, storage: 20Gi, storageClass: fast}}")["StatefulSet"].Text
-	for _, part := range []string{"--storage.tsdb.retention.time=7d\n", "requests: {storage: 20Gi}", "storageClassName: fast", "whenDeleted: Delete"} {
+	for _, part := range []string{"--storage.tsdb.retention.time=7d\n", "requests: {storage: 20Gi}", "storageClassName: \"fast\"", "whenDeleted: Delete"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the StatefulSet has no %q:\n%s", part, text)
 		}

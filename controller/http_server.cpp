@@ -45,6 +45,7 @@ constexpr std::chrono::minutes note_period{1};
 enum class phase {
   idle,       ///< for the first byte of a request, or for the end
   busy,       ///< for the rest of a request, or for its answer to be taken
+  streaming,  ///< for the next piece of its answer
   answering,  ///< for us: never closed
 };
 
@@ -131,7 +132,7 @@ struct http_server::core : std::enable_shared_from_this<core> {
                                                           body_room& room);
   asio::awaitable<bool> one_request(http_stream& stream, http_reader& reader, connection& self);
   asio::awaitable<http_response> answer(const served_path& route, http_request request);
-  asio::awaitable<bool> write(http_stream& stream, http_response out, bool keep, unsigned version, bool head);
+  asio::awaitable<bool> write(http_stream& stream, const http_response& out, bool keep, unsigned version, bool head);
   asio::awaitable<void> write_pieces(http_stream& stream, const http_pieces& pieces);
   std::map<std::string, served_path, std::less<>>::const_iterator route_of(std::string_view path) const;
   void waits(connection& connection, phase phase) {
@@ -207,12 +208,12 @@ asio::awaitable<void> http_server::core::accept() {
 }
 
 /// Closes the connection that has waited longest: one that is idle between requests if there is one, which HTTP/1.1
-/// lets a server close at any time. The newest connection, a probe of the kubelet's for one, is the last to go. False:
-/// all are being answered.
+/// lets a server close at any time, and one that gets a stream only where there is no other. The newest connection, a
+/// probe of the kubelet's for one, is the last to go. False: all are being answered.
 bool http_server::core::make_room() {
   const auto order = [](const connection& c) {
-    const bool answering = c.is == phase::answering, is_idle = c.is == phase::idle && c.served;
-    return std::tuple(c.leaving, answering, !is_idle, c.since);
+    const bool is_idle = c.is == phase::idle && c.served;
+    return std::tuple(c.leaving, c.is == phase::answering, c.is == phase::streaming, !is_idle, c.since);
   };
   const auto first = std::ranges::min_element(open_connections, {}, order);
   if (first == open_connections.end() || first->leaving || first->is == phase::answering) return false;
@@ -430,7 +431,13 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
   metrics.requests.with({options.name, label, std::to_string(out.status)}).add();
   stream.expires_after(options.body_deadline);
   const bool keep = head.keep_alive && !stopping && !self.unread && !out.pieces;
-  co_return co_await write(stream, std::move(out), keep, head.version, head.method == "HEAD");
+  const bool is_head = head.method == "HEAD";
+  const bool is_taken = co_await write(stream, out, keep, head.version, is_head);
+  if (is_taken && out.pieces && !is_head) {
+    waits(self, phase::streaming);
+    co_await write_pieces(stream, out.pieces);
+  }
+  co_return is_taken&& keep;
 }
 
 asio::awaitable<http_response> http_server::core::answer(const served_path& route, http_request request) {
@@ -445,16 +452,16 @@ asio::awaitable<http_response> http_server::core::answer(const served_path& rout
   co_return http_response{500, "internal error\n"};
 }
 
-asio::awaitable<bool> http_server::core::write(http_stream& stream, http_response out, bool keep, unsigned version,
-                                               bool head) {
+/// All but the pieces. False: the caller does not take it.
+asio::awaitable<bool> http_server::core::write(http_stream& stream, const http_response& out, bool keep,
+                                               unsigned version, bool head) {
   auto first = head_of(out, keep, version);
-  if (head) out.body.clear();
-  const auto size = std::min(out.body.size(), one_piece - std::min(one_piece, first.size()));
-  first.append(out.body, 0, size);
+  const std::string_view body = head ? std::string_view() : out.body;
+  const auto size = std::min(body.size(), one_piece - std::min(one_piece, first.size()));
+  first.append(body.substr(0, size));
   auto failed = co_await stream.write(first);
-  if (!failed && size < out.body.size()) failed = co_await stream.write(std::string_view(out.body).substr(size));
-  if (!failed && out.pieces && !head) co_await write_pieces(stream, out.pieces);
-  co_return !failed && keep;
+  if (!failed && size < body.size()) failed = co_await stream.write(body.substr(size));
+  co_return !failed;
 }
 
 asio::awaitable<void> http_server::core::write_pieces(http_stream& stream, const http_pieces& pieces) {

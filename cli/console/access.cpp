@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <nlohmann/json.hpp>
 
 #include "controller/sleep.hpp"
@@ -109,41 +110,55 @@ kube::task<bool> access::may_list(const person& person, std::string group, std::
   co_return status.is_object() && status.value("allowed", nlohmann::json(false)) == nlohmann::json(true);
 }
 
+kube::task<void> access::ask_all(const person& person, std::vector<right>& rights) {
+  std::size_t next = 0;
+  const auto worker = [&]() -> kube::task<void> {
+    while (next < rights.size()) {
+      auto& right = rights[next++];
+      const auto answer = co_await may_list(person, right.group, right.resource, right.ns);
+      if (!answer) co_return std::unexpected(answer.error());
+      right.is_there = *answer;
+    }
+    co_return kube::result<void>();
+  };
+  using namespace boost::asio::experimental::awaitable_operators;
+  const auto [first, second, third, fourth] = co_await (worker() && worker() && worker() && worker());
+  for (const auto* ended : {&first, &second, &third, &fourth})
+    if (!*ended) co_return std::unexpected(ended->error());
+  co_return kube::result<void>();
+}
+
 kube::task<viewer> access::rights_of(person person) {
   viewer out;
   out.user = person.name;
   const std::string own_group = "quartermaster.io";
-  const auto nodes = co_await may_list(person, "", "nodes", "");
-  if (!nodes) co_return std::unexpected(nodes.error());
-  if (*nodes) {
-    const auto reports = co_await may_list(person, own_group, "acceleratornodes", "");
-    if (!reports) co_return std::unexpected(reports.error());
-    out.nodes = *reports;
-  }
-  const auto pods = co_await may_list(person, "", "pods", "");
-  if (!pods) co_return std::unexpected(pods.error());
-  out.all_pods = *pods;
-  const auto quotas = co_await may_list(person, own_group, "acceleratorquotas", "");
-  if (!quotas) co_return std::unexpected(quotas.error());
-  out.all_quotas = *quotas;
-  const auto declared = co_await may_list(person, "", "configmaps", settings_.declarations);
-  if (!declared) co_return std::unexpected(declared.error());
-  out.declarations = *declared;
+  std::vector<right> everywhere{{"", "nodes", ""},
+                                {own_group, "acceleratornodes", ""},
+                                {"", "pods", ""},
+                                {own_group, "acceleratorquotas", ""},
+                                {"", "configmaps", settings_.declarations}};
+  if (auto answered = co_await ask_all(person, everywhere); !answered) co_return std::unexpected(answered.error());
+  out.nodes = everywhere[0].is_there && everywhere[1].is_there;
+  out.all_pods = everywhere[2].is_there;
+  out.all_quotas = everywhere[3].is_there;
+  out.declarations = everywhere[4].is_there;
   if (out.all_pods && out.all_quotas) co_return out;
   auto names = namespaces_();
+  out.lacks_namespaces = names.size() > settings_.most_namespaces && !out.all_pods;
   if (names.size() > settings_.most_namespaces) names.resize(settings_.most_namespaces);
-  for (const auto& name : names) {
-    if (!out.all_pods) {
-      const auto here = co_await may_list(person, "", "pods", name);
-      if (!here) co_return std::unexpected(here.error());
-      if (!*here) continue;
-      out.namespaces.insert(name);
-    }
-    if (out.all_quotas) continue;
-    const auto quotas_here = co_await may_list(person, own_group, "acceleratorquotas", name);
-    if (!quotas_here) co_return std::unexpected(quotas_here.error());
-    if (*quotas_here) out.quota_namespaces.insert(name);
+  std::vector<right> pods, quotas;
+  if (!out.all_pods) {
+    for (const auto& name : names) pods.push_back({"", "pods", name});
+    if (auto answered = co_await ask_all(person, pods); !answered) co_return std::unexpected(answered.error());
+    for (const auto& right : pods)
+      if (right.is_there) out.namespaces.insert(right.ns);
+    names.assign(out.namespaces.begin(), out.namespaces.end());
   }
+  if (out.all_quotas) co_return out;
+  for (const auto& name : names) quotas.push_back({own_group, "acceleratorquotas", name});
+  if (auto answered = co_await ask_all(person, quotas); !answered) co_return std::unexpected(answered.error());
+  for (const auto& right : quotas)
+    if (right.is_there) out.quota_namespaces.insert(right.ns);
   co_return out;
 }
 
@@ -189,7 +204,7 @@ boost::asio::awaitable<access::admission> access::admit(std::string authorizatio
   if (!settings_.link_token.empty()) {
     const bool is_equal = token.size() == settings_.link_token.size() &&
                           CRYPTO_memcmp(token.data(), settings_.link_token.data(), token.size()) == 0;
-    if (is_equal) co_return viewer{"kubeconfig", true, true, true, true, true, {}, {}};
+    if (is_equal) co_return viewer{"kubeconfig", true, true, true, true, true, false, {}, {}};
     if (const auto wait = strangers_.ask(address, now_())) co_return std::unexpected(too_often(*wait));
     co_return std::unexpected(refusal{401, "unauthenticated", "this is not the token of the printed link", 0});
   }
@@ -204,16 +219,7 @@ boost::asio::awaitable<access::admission> access::admit(std::string authorizatio
     co_return std::unexpected(unauthenticated());
   if (const auto wait = strangers_.ask(address, now_())) co_return std::unexpected(too_often(*wait));
   if (const auto wait = everyone_.ask("", now_())) co_return std::unexpected(too_often(*wait));
-  struct mark {
-    std::unordered_map<std::string, int>& asking;
-    const std::string& key;
-    mark(std::unordered_map<std::string, int>& all, const std::string& name) : asking(all), key(name) { ++asking[key]; }
-    mark(const mark&) = delete;
-    mark& operator=(const mark&) = delete;
-    ~mark() {
-      if (--asking[key] == 0) asking.erase(key);
-    }
-  } mark(asking_, digest);
+  const counted here(asking_, digest);
   co_return co_await learn(token, digest);
 }
 

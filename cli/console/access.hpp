@@ -65,6 +65,12 @@ class access {
   using digest = std::string;
   kube::task<std::optional<person>> review_token(std::string token);
   kube::task<bool> may_list(const person& person, std::string group, std::string resource, std::string ns);
+  struct right {
+    std::string group, resource, ns;
+    bool is_there = false;
+  };
+  /// Some at a time.
+  kube::task<void> ask_all(const person& person, std::vector<right>& rights);
   kube::task<viewer> rights_of(person person);
   boost::asio::awaitable<admission> learn(std::string token, digest digest);
   template <class Value>
@@ -76,7 +82,7 @@ class access {
   std::function<controller::milliseconds()> now_;
   std::unordered_map<digest, session> sessions_;
   std::unordered_map<digest, session> refused_;
-  std::unordered_map<digest, int> asking_;  ///< the API server is being asked; others wait
+  counted::counts asking_;  ///< by digest: the API server is being asked; others wait
   rate strangers_, everyone_;
 };
 

@@ -9,18 +9,30 @@
 
 namespace cli::console {
 
+const answers::answer* answers::find(const std::string& key, std::uint64_t revision,
+                                     controller::milliseconds now) const {
+  const auto match = known_.find(key);
+  if (match == known_.end()) return nullptr;
+  const auto age = now - match->second.made;
+  const bool is_same = match->second.revision == revision && age < settings_.most_age;
+  return is_same || age < settings_.least_age ? &match->second : nullptr;
+}
+
 const answers::answer& answers::find_or_make(const std::string& key, std::uint64_t revision,
                                              controller::milliseconds now,
                                              const std::function<std::string()>& compute) {
+  const auto* kept = find(key, revision, now);
+  return kept ? *kept : keep(key, revision, now, compute());
+}
+
+const answers::answer& answers::keep(const std::string& key, std::uint64_t revision, controller::milliseconds now,
+                                     std::string body) {
   const auto size_of = [](const answer& entry) { return entry.body.size() + entry.packed.size(); };
   if (const auto match = known_.find(key); match != known_.end()) {
-    const auto age = now - match->second.made;
-    const bool is_same = match->second.revision == revision && age < settings_.most_age;
-    if (is_same || age < settings_.least_age) return match->second;
     bytes_ -= size_of(match->second);
     known_.erase(match);
   }
-  answer made{compute(), {}, {}, revision, now};
+  answer made{std::move(body), {}, {}, revision, now};
   made.etag = etag_of(made.body);
   if (made.body.size() >= settings_.least_packed) made.packed = controller::gzip(made.body);
   make_room(size_of(made));

@@ -30,9 +30,13 @@ class answers {
     std::uint64_t revision = 0;
     controller::milliseconds made{0};
   };
+  /// What was made at this revision and still holds; null: there is none.
+  const answer* find(const std::string& key, std::uint64_t revision, controller::milliseconds now) const;
   /// The body that `compute` makes, or the one it made before at this revision.
   const answer& find_or_make(const std::string& key, std::uint64_t revision, controller::milliseconds now,
                              const std::function<std::string()>& compute);
+  /// In place of what was made before.
+  const answer& keep(const std::string& key, std::uint64_t revision, controller::milliseconds now, std::string body);
   std::size_t size() const { return known_.size(); }
 
  private:

@@ -1,4 +1,4 @@
-// Pods that wait, namespaces, declarations, and who is asking.
+// Namespaces, declarations, and who is asking.
 
 #include <algorithm>
 #include <map>
@@ -9,101 +9,21 @@
 #include "api/names.hpp"
 #include "cli/console/shares.hpp"
 #include "cli/console/views.hpp"
-#include "cli/explain/explain_pod.hpp"
+#include "cli/console/waiting.hpp"
 #include "cli/inspect/inspect.hpp"
 #include "reconcilers/declarations/compiled.hpp"
 #include "reconcilers/declarations/verdict.hpp"
-#include "reconcilers/extender/reasons.hpp"
-#include "reconcilers/verify/verify.hpp"
 #include "text/list.hpp"
 
 namespace cli::console {
 namespace {
 
 namespace declarations = reconcilers::declarations;
-namespace ext = reconcilers::extender;
 using text::language;
 
 constexpr std::size_t most_violations = 200;
 
 json both(std::string_view en, std::string_view zh) { return {{"en", en}, {"zh", zh}}; }
-
-/// It has no node yet and asks for something that we place, or that no one knows.
-bool waits(const placements& placements, const known_resources& known, const kube::pod& pod) {
-  if (!pod.node_name.empty() || pod.finished() || pod.deleting || pod.containers.empty()) return false;
-  return ext::asks(pod, placements.book->keys()) || !unknown_keys(pod, known).empty();
-}
-
-json asks_json(const kube::pod& pod) {
-  auto out = json::object();
-  for (const auto& [key, amount] : reconcilers::verify::asked_by(pod)) out[key] = amount;
-  return out;
-}
-
-/// Without the node on which it fits: node names are for those who may list nodes.
-std::string without_place(std::string text) { return text.substr(0, text.rfind(" (fits on ")); }
-
-json causes_json(const waiting_answer& answer) {
-  auto out = json::array();
-  for (const auto& cause : answer.reason.causes) {
-    json entry{
-        {"reason", quota::text_of(cause.code)}, {"nodes", cause.nodes}, {"container", nullptr}, {"key", nullptr}};
-    const auto& names = answer.request.names();
-    if (cause.container >= 0 && static_cast<std::size_t>(cause.container) < names.size())
-      entry["container"] = names[static_cast<std::size_t>(cause.container)]->name;
-    if (!cause.key.empty()) entry["key"] = cause.key;
-    out.push_back(std::move(entry));
-  }
-  return out;
-}
-
-std::string_view kind_of(const waiting_answer& answer) {
-  if (!answer.unknown.empty()) return "unknown_resource";
-  if (answer.limit) return "quota";
-  if (answer.is_kept_everywhere) return "kept_for_others";
-  return answer.reason.fitting > 0 ? "other" : "fits_nowhere";
-}
-
-std::string reason_of(const waiting_answer& answer) {
-  if (!answer.unknown.empty()) return answer.unknown;
-  if (answer.limit) return "Its namespace's quota refuses it: " + quota::text_of(*answer.limit);
-  if (answer.is_kept_everywhere) return "kube-scheduler keeps each node where it fits for another pod.";
-  const auto text = ext::text_of(answer.reason, answer.nodes, answer.request);
-  return answer.reason.fitting > 0 ? text + "; cards are not what it waits for" : text.substr(0, text.find("; "));
-}
-
-/// All but the pod's name: the same for pods that ask for the same.
-json reason_json(const placements& placements, const viewer& viewer, const kube::pod& pod) {
-  const auto answer = why_waiting(placements, pod);
-  const auto change = [&](const std::optional<quota::change>& entry) -> json {
-    if (!entry || answer.fits()) return nullptr;
-    const auto text = ext::by_name(quota::text_of(*entry, answer.nodes), answer.request);
-    return viewer.nodes ? text : without_place(text);
-  };
-  const bool names_node = viewer.nodes && answer.reason.nearest;
-  return {{"asks", asks_json(pod)},
-          {"kind", kind_of(answer)},
-          {"reason", reason_of(answer)},
-          {"nodes", answer.reason.nodes},
-          {"fitting", answer.reason.fitting},
-          {"causes", causes_json(answer)},
-          {"changeOfPod", change(answer.reason.of_pod)},
-          {"changeOfNode", viewer.nodes ? change(answer.reason.of_node) : json()},
-          {"nearestNode", names_node ? json(answer.nodes[*answer.reason.nearest].inventory->name) : json()},
-          {"quota", answer.limit ? json(quota::text_of(*answer.limit)) : json()}};
-}
-
-/// What the answer of a waiting pod follows from. Pods of one workload share it.
-std::string signature_of(const kube::pod& pod) {
-  auto out = pod.key.ns + "\n" + std::to_string(pod.priority) + "\n";
-  for (const auto& container : pod.containers) {
-    out += container.name + "\n" + std::to_string(static_cast<int>(container.kind));
-    for (const auto& [key, amount] : container.limits) out += "\n" + std::string(key) + "=" + std::to_string(amount);
-  }
-  for (const auto& map : {&pod.annotations, &pod.labels})
-    for (const auto& [key, value] : *map) out.append("\n").append(key).append("=").append(value);
-  return out;
-}
 
 std::string scope_text(const quota::scope& scope) {
   std::string out;
@@ -187,30 +107,9 @@ json me_view(const placements& placements, const viewer& viewer, bool prometheus
             {"history", viewer.nodes || some_pods}}},
           {"allNamespaces", viewer.all_pods},
           {"namespaces", std::move(namespaces)},
+          {"lacksNamespaces", viewer.lacks_namespaces},
           {"prometheus", prometheus},
           {"version", QUARTERMASTER_VERSION}};
-}
-
-json waiting_view(const placements& placements, const viewer& viewer, std::string_view ns, page_range page) {
-  const auto known = resources_of(placements);
-  std::vector<const kube::pod*> pods;
-  for (const auto& pod : placements.pods.all()) {
-    const bool is_asked_for = viewer.sees(pod.key.ns) && (ns.empty() || pod.key.ns == ns);
-    if (is_asked_for && waits(placements, known, pod)) pods.push_back(&pod);
-  }
-  std::ranges::sort(pods, {}, [](const kube::pod* pod) { return pod->key; });
-  std::map<std::string, json> answers;
-  auto rows = json::array();
-  const auto begin = std::min(page.offset, pods.size()), end = begin + std::min(page.limit, pods.size() - begin);
-  for (auto i = begin; i < end; ++i) {
-    const auto& pod = *pods[i];
-    auto& answer = answers[signature_of(pod)];
-    if (answer.is_null()) answer = reason_json(placements, viewer, pod);
-    json row{{"namespace", pod.key.ns}, {"name", pod.key.name}};
-    row.update(answer);
-    rows.push_back(std::move(row));
-  }
-  return {{"total", pods.size()}, {"offset", begin}, {"pods", std::move(rows)}};
 }
 
 json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs) {

@@ -1,6 +1,6 @@
 #pragma once
-// How often someone may ask: a bucket of tokens per name. Time is an argument. Bounded: where too many names are known,
-// those that have not asked for longest are forgotten.
+// How often someone may ask: a bucket of tokens per name; and how much is under way. Time is an argument. Bounded:
+// where too many names are known, those that have not asked for longest are forgotten.
 
 #include <chrono>
 #include <cstddef>
@@ -34,6 +34,22 @@ class rate {
 
   rate_settings settings_;
   std::unordered_map<std::string, bucket> buckets_;
+};
+
+/// One of the things that are under way under a name. It counts while it is there.
+class counted {
+ public:
+  using counts = std::unordered_map<std::string, std::size_t>;
+  counted(counts& all, std::string name) : all_(all), name_(std::move(name)) { ++all_[name_]; }
+  ~counted() {
+    if (--all_[name_] == 0) all_.erase(name_);
+  }
+  counted(const counted&) = delete;
+  counted& operator=(const counted&) = delete;
+
+ private:
+  counts& all_;
+  std::string name_;
 };
 
 }  // namespace cli::console

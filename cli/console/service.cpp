@@ -24,6 +24,8 @@ constexpr std::string_view content_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 constexpr std::size_t most_nodes = 5000, most_waiting = 200, usual_waiting = 50;
+/// How long someone waits before looking whether it is their turn.
+constexpr controller::milliseconds one_turn{5};
 constexpr std::string_view no_prometheus = "No Prometheus is set. Start the console with --prometheus-url.";
 
 std::int64_t wall_seconds() {
@@ -66,6 +68,11 @@ std::optional<refusal> unknown_word(const parameters& parameters, std::initializ
       return bad_request(list.empty() ? "this path takes no parameters" : "this path takes only " + list);
     }
   return std::nullopt;
+}
+
+/// Of the answers that are kept.
+std::string key_of(const http_request& request, const viewer& viewer) {
+  return request.path + "?" + request.query + "\n" + viewer.rights();
 }
 
 http_response page_file(const http_request& request) {
@@ -176,8 +183,49 @@ boost::asio::awaitable<http_response> service::answer(http_request request) {
 
 service::outcome service::made(const http_request& request, const viewer& viewer,
                                const std::function<std::string()>& compute) {
-  const auto key = request.path + "?" + request.query + "\n" + viewer.rights();
-  return response_of(answers_.find_or_make(key, revision_, dependencies_.now(), compute), request.fields);
+  return response_of(answers_.find_or_make(key_of(request, viewer), revision_, dependencies_.now(), compute),
+                     request.fields);
+}
+
+boost::asio::awaitable<service::outcome> service::waiting(const http_request& request, const viewer& viewer,
+                                                          std::string ns, page_range range) {
+  const auto key = key_of(request, viewer);
+  const auto began = dependencies_.now();
+  auto revision = revision_;
+  if (const auto* kept = answers_.find(key, revision, began)) co_return response_of(*kept, request.fields);
+  if (const auto own = working_.find(viewer.user); own != working_.end() && own->second >= settings_.most_waiting_each)
+    co_return std::unexpected(refusal{429, "too_many_requests", "other answers about waiting pods are worked out", 2});
+  const counted here(working_, viewer.user);
+  const auto& known = dependencies_.known;
+  const auto resources = resources_of(known);
+  const auto page = waiting_pods(known, resources, viewer, ns, range);
+  const auto since = began - settings_.reason_holds;
+  std::map<kube::object_key, json> reasons;
+  for (const auto& name : page.pods) {
+    const auto* pod = known.pods.find(name);
+    if (!pod || !waits(known, resources, *pod)) continue;
+    const auto* reason = reasons_.find(question_of(viewer, *pod), since);
+    if (!reason) {
+      const turns::place place(turns_);
+      while (!place.is_first()) {
+        const bool slept = co_await controller::sleep_for(one_turn);
+        if (!slept) co_return std::unexpected(refusal{503, "not_ready", "the console stops", 5});
+      }
+      co_await controller::yield_to_others();
+      pod = known.pods.find(name);  // much may have changed meanwhile
+      if (!pod || !waits(known, resources, *pod)) continue;
+      auto question = question_of(viewer, *pod);
+      reason = reasons_.find(question, since);
+      if (!reason)
+        reason = &reasons_.keep(std::move(question),
+                                {waiting_reason(known, resources, viewer, *pod), revision_, dependencies_.now()});
+    }
+    // The answer is as old as the oldest reason in it.
+    revision = std::min(revision, reason->revision);
+    reasons.emplace(name, reason->reason);
+  }
+  auto body = body_of(waiting_view(page, std::move(reasons)));
+  co_return response_of(answers_.keep(key, revision, dependencies_.now(), std::move(body)), request.fields);
 }
 
 boost::asio::awaitable<service::outcome> service::view(const http_request& request, const viewer& viewer) {
@@ -211,10 +259,10 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
       co_return std::unexpected(std::move(*unknown));
     const auto range = range_in(*words, usual_waiting, most_waiting);
     if (!range) co_return std::unexpected(bad_request(range.error()));
-    const auto ns = words->contains("namespace") ? words->find("namespace")->second : std::string();
+    auto ns = words->contains("namespace") ? words->find("namespace")->second : std::string();
     if (!ns.empty() && !viewer.sees(ns))
       co_return std::unexpected(forbidden("this view needs the right to list the pods of the namespace"));
-    co_return made(request, viewer, [&] { return body_of(waiting_view(known, viewer, ns, *range)); });
+    co_return co_await waiting(request, viewer, std::move(ns), *range);
   }
   if (path == "namespaces") {
     if (!some_pods) co_return std::unexpected(forbidden(pods_right));

@@ -13,6 +13,7 @@
 #include "cli/console/answers.hpp"
 #include "cli/console/history.hpp"
 #include "cli/console/views.hpp"
+#include "cli/console/waiting.hpp"
 #include "controller/http_server.hpp"
 
 namespace cli::console {
@@ -21,6 +22,8 @@ struct service_settings {
   std::vector<std::string> hosts;  ///< names of the console besides localhost; without port
   rate_settings people{10, 40, 4096};
   std::size_t most_streams = 64, most_streams_each = 4;
+  std::size_t most_waiting_each = 4;             ///< views of waiting pods that are worked out for a person at a time
+  controller::milliseconds reason_holds{5'000};  ///< why a pod waits, whatever changes
   controller::milliseconds stream_life{600'000};
   controller::milliseconds stream_pace{1'000};  ///< between two events
   controller::milliseconds blind_pace{10'000};  ///< of those who may not see the fleet
@@ -63,6 +66,8 @@ class service {
   boost::asio::awaitable<outcome> node(const controller::http_request& request, const viewer& viewer, std::string name);
   boost::asio::awaitable<outcome> declarations(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> namespaces(const controller::http_request& request, const viewer& viewer);
+  boost::asio::awaitable<outcome> waiting(const controller::http_request& request, const viewer& viewer, std::string ns,
+                                          page_range range);
   boost::asio::awaitable<outcome> capacity(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> history(const controller::http_request& request, const viewer& viewer);
   kube::task<std::string> ask(std::string target);
@@ -76,6 +81,9 @@ class service {
   service_settings settings_;
   answers answers_;
   rate people_;
+  waiting_reasons reasons_;
+  turns turns_;
+  counted::counts working_;  ///< views of waiting pods that are worked out, by user
   std::uint64_t revision_ = 1;
   std::shared_ptr<stream_counts> open_ = std::make_shared<stream_counts>();
   trends trends_;

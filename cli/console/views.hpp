@@ -36,8 +36,6 @@ struct node_details {
   std::optional<listed_accelerator> report;
 };
 json node_view(const placements& placements, const viewer& viewer, const node_details& details);
-/// `ns` empty: all that the viewer may see.
-json waiting_view(const placements& placements, const viewer& viewer, std::string_view ns, page_range page);
 json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs);
 json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared);
 

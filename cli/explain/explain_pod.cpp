@@ -229,9 +229,8 @@ std::string where_limits_are(const placements& placements, const std::string& ns
 
 }  // namespace
 
-waiting_answer why_waiting(const placements& placements, const kube::pod& pod) {
-  waiting_answer out{
-      unknown_keys(pod, resources_of(placements)), {pod, placements.book->keys()}, {}, {}, {}, {}, false};
+waiting_answer why_waiting(const placements& placements, const known_resources& known, const kube::pod& pod) {
+  waiting_answer out{unknown_keys(pod, known), {pod, placements.book->keys()}, {}, {}, {}, {}, false};
   if (!out.unknown.empty() || out.request.nothing()) return out;
   out.nodes = ext::candidates(placements.book->book(), placements.nodes);
   out.reason = quota::explain(out.request.containers(), out.nodes, out.request.only());
@@ -291,7 +290,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
   }
   if (!pod->node_name.empty()) return explain_bound(*pod, placements, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
-  const auto answer = why_waiting(placements, *pod);
+  const auto answer = why_waiting(placements, resources_of(placements), *pod);
   if (!answer.unknown.empty()) {
     if (style.as_data())
       printed_as_data({{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}, {"unknown", answer.unknown}},

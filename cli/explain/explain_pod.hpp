@@ -32,7 +32,8 @@ struct waiting_answer {
   /// Cards are not what it waits for.
   bool fits() const { return unknown.empty() && reason.fitting > 0 && !limit && !is_kept_everywhere; }
 };
-waiting_answer why_waiting(const placements& placements, const kube::pod& pod);
+/// `known` is what `resources_of` says of the same placements.
+waiting_answer why_waiting(const placements& placements, const known_resources& known, const kube::pod& pod);
 
 /// Names limits of these namespaces on which the answer and the operator may differ.
 void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err);

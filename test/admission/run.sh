@@ -16,4 +16,4 @@ H
 cluster_variable=QM_ADMISSION_CLUSTER
 read_options "--k8s -run --cluster" "$@"
 build_cluster etcd,kwok,helm
-go_test -timeout 20m ./server
+go_test ./server

@@ -19,4 +19,4 @@ cluster_variable=QM_ADMISSION_CLUSTER
 read_options "--k8s -run --operator --cluster" "$@"
 [[ -n ${QM_OPERATOR:-} || -x $root/build/release/quartermaster ]] || wrong "no operator: ./dev build release"
 build_cluster etcd,kwok,helm
-go_test -timeout 20m .
+go_test .

@@ -14,4 +14,4 @@ H
 read_options "--k8s -run" "$@"
 build_cluster etcd,helm
 # kube-apiserver 1.36 sometimes takes minutes to delete a type that was just made.
-go_test -timeout 25m ./server
+go_test ./server

@@ -39,11 +39,12 @@ find_operator() {
 
 build_cluster() { "$root/test/cluster/build.sh" --k8s "$k8s" --tools "$@"; }
 
-# go_test ARGUMENT...: `go test` in the lane's folder, in place of this script.
+# go_test ARGUMENT...: `go test` in the lane's folder, in place of this script. Each wait has its own deadline; the one for all is for what hangs,
+# and a busy machine must not reach it.
 go_test() {
   . "$root/test/cluster/go.sh"
   cd "$here" || exit
-  QM_K8S=$k8s GOWORK=off CGO_ENABLED=0 exec "$go" test -buildvcs=false -count=1 -v "$@" ${run:+-run "$run"}
+  QM_K8S=$k8s GOWORK=off CGO_ENABLED=0 exec "$go" test -buildvcs=false -count=1 -v -timeout 45m "$@" ${run:+-run "$run"}
 }
 
 # compile NAME sets $binary: the tests of the lane's folder, as build/test/NAME.test.

@@ -13,4 +13,4 @@ H
 
 read_options "--k8s -run" "$@"
 build_cluster etcd,helm,sim
-go_test -timeout 10m ./server
+go_test ./server

@@ -289,6 +289,42 @@ TEST_F(http_server, F39_when_all_places_are_taken_the_longest_idle_goes) {
   EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="full"})"), -1);
 }
 
+/// Callers without a request can take all places, but not those of people who read a stream.
+TEST_F(http_server, F39_a_stream_is_not_closed_for_those_who_ask_for_nothing) {
+  options.max_connections = 4;
+  start();
+  server->route("GET", "/stream", [](const controller::http_request&) {
+    controller::http_response out;
+    out.pieces = []() -> asio::awaitable<std::optional<std::string>> {
+      co_await controller::sleep_for(5ms);
+      co_return "piece\n";
+    };
+    return out;
+  });
+  client reader(*this);
+  reader.send("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(reader.until("piece\n").find("200"), std::string::npos);
+  std::vector<std::unique_ptr<client>> bare;
+  for (int i = 0; i < 20; ++i) {
+    bare.push_back(std::make_unique<client>(*this));
+    settle();
+  }
+  EXPECT_NE(reader.until("piece\npiece\n"), "");
+  EXPECT_FALSE(reader.ended);
+  EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="evicted"})"), 17);
+
+  // Where all read streams, the oldest goes.
+  std::vector<std::unique_ptr<client>> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.push_back(std::make_unique<client>(*this));
+    readers.back()->send("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_NE(readers.back()->until("piece\n").find("200"), std::string::npos) << i;
+  }
+  reader.all();
+  EXPECT_TRUE(reader.ended);
+  for (auto& each : readers) EXPECT_FALSE(each->ended);
+}
+
 /// A probe's connection is there before its request is: those who have been at their own for longer go first.
 TEST_F(http_server, F39_who_has_just_come_is_not_the_one_to_go) {
   options.max_connections = 4;

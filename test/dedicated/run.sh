@@ -15,4 +15,4 @@ H
 cluster_variable=QM_DEDICATED_CLUSTER
 read_options "--k8s -run --cluster" "$@"
 build_cluster etcd,kwok,helm
-go_test -timeout 20m .
+go_test .

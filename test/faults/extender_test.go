@@ -65,7 +65,7 @@ func (h *hall) proxy(name string) *kit.Proxy {
 
 func emptyHall(t *testing.T, nodes map[string]int) *hall {
 	t.Helper()
-	h := emptyHallIn(t, "extender", form(5*time.Minute, time.Hour), nodes)
+	h := emptyHallIn(t, "extender", form(10*time.Minute, time.Hour), nodes)
 	h.must(h.book.Follow(h.ctx, h.Cluster))
 	return h
 }
@@ -187,7 +187,7 @@ func (h *hall) enrolled(o *kit.Operator) {
 		return
 	}
 	var last string
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		list, err := h.Dynamic.Resource(kit.AccelNodes).List(h.ctx, metav1.ListOptions{})
 		h.must(err)
 		ready, wanted := 0, len(h.nodeNames(""))

@@ -107,7 +107,7 @@ func take(t *testing.T, name string) *bench {
 	l := lanes[name]
 	l.mu.Lock()
 	t.Cleanup(l.mu.Unlock)
-	ctx, cancel := context.WithTimeout(context.Background(), form(4*time.Minute, time.Hour))
+	ctx, cancel := context.WithTimeout(context.Background(), form(8*time.Minute, time.Hour))
 	t.Cleanup(cancel)
 	b := &bench{t: t, ctx: ctx, dir: folder(t), began: time.Now()}
 	if l.scenario == nil {

@@ -61,7 +61,7 @@ else
   trap 'down "$QM_FAULTS_PREFIX"' EXIT
   trap 'exit 130' INT TERM
 fi
-limit=$([[ -n ${QM_NIGHTLY:-}${QM_USAGE_SCHEDULES:-} ]] && echo 10h || echo 20m)  # 200 schedules of TestUsage_random take 6 hours
+limit=$([[ -n ${QM_NIGHTLY:-}${QM_USAGE_SCHEDULES:-} ]] && echo 10h || echo 45m)  # 200 schedules of TestUsage_random take 6 hours
 log=$(mktemp)
 rc=0
 "$binary" -test.v -test.parallel 64 -test.timeout "$limit" ${run:+-test.run "$run"} | tee "$log" || rc=$?

@@ -22,4 +22,4 @@ read_options "--k8s -run --cluster" "$@"
 "$root/image/build.sh" --check || exit 77
 [[ -x $root/build/release/quartermaster ]] || die "no program build/release/quartermaster: ./dev build release quartermaster"
 build_cluster etcd,kwok,helm,prometheus --real-node
-go_test -timeout 15m .
+go_test .

@@ -16,4 +16,4 @@ H
 cluster_variable=QM_PLACEMENTS_CLUSTER
 read_options "--k8s -run --operator --cluster" "$@"
 build_cluster etcd,kwok,helm
-go_test -timeout 15m .
+go_test .

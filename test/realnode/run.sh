@@ -21,4 +21,4 @@ build_cluster etcd,kwok,helm --real-node
 . "$root/test/cluster/go.sh"
 go=$(command -v "$go")
 export PATH=${go%/*}:$PATH # the tests call it too
-go_test -timeout 20m -parallel 3 .
+go_test -parallel 3 .

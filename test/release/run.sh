@@ -25,4 +25,4 @@ export QM_RELEASE
 build_cluster etcd,helm
 . "$root/test/cluster/go.sh"
 export QM_GO=$go # krew is built with it
-go_test -timeout 15m .
+go_test .

@@ -17,4 +17,4 @@ H
 cluster_variable=QM_SCHEDULER_CLUSTER
 read_options "--k8s -run --operator --cluster" "$@"
 build_cluster etcd,kwok
-go_test -timeout 30m -parallel 4 .
+go_test -parallel 4 .

@@ -15,4 +15,4 @@ H
 
 read_options "--k8s -run --operator" "$@"
 build_cluster etcd,helm
-go_test -timeout 30m .
+go_test .

@@ -147,6 +147,7 @@ export function App() {
       <Header me={me} route={route} live={live} seen={seen} redraw={redraw} sign_out={() => leave(null)} />
       <main id="main">
         {!me && <SignIn problem={problem} on_token={(token) => { session.token = token; sign_in(); }} />}
+        {me?.lacksNamespaces && <p class="quiet" role="status">{text('lacks_namespaces')}</p>}
         {me && View && (
           <Boundary key={`${route.view}/${route.argument}`}>
             <View me={me} name={route.argument} on_refused={on_refused} drawing={`${language()} ${current_theme()}`} />

@@ -12,6 +12,7 @@ namespace {
 
 using console_test::reviewing_server;
 using console_test::two_teams;
+using console_test::vgpu_node;
 using controller::http_request;
 using controller::http_response;
 using testing::HasSubstr;
@@ -226,7 +227,7 @@ TEST_F(console_service, what_changes_elsewhere_does_not_change_the_etag) {
 }
 
 TEST_F(console_service, large_answers_are_packed_where_the_caller_unpacks) {
-  for (int i = 0; i < 100; ++i) cluster.nodes.put(extender_test::vgpu_node("n-" + std::to_string(i), 8));
+  for (int i = 0; i < 100; ++i) cluster.nodes.put(vgpu_node("n-" + std::to_string(i), 8));
   auto request = request_of("/console/api/v1/fleet", "token-of-admin");
   const auto plain = get(request);
   request.fields.accept_encoding = "gzip, deflate, br";
@@ -262,6 +263,22 @@ TEST_F(console_service, forged_tokens_do_not_flood_the_api_server) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(get("me", "forged-a").status, 401);
   EXPECT_EQ(api.token_reviews, reviews + 1) << "what was refused is known for some seconds";
   EXPECT_LE(doorkeeper->known(), 2 * asking.most_tokens);
+}
+
+TEST_F(console_service, rights_are_asked_about_in_so_many_namespaces_and_it_is_said) {
+  asking.most_namespaces = 20;
+  for (int i = 0; i < 18; ++i) cluster.pods.put(console_test::pod_of("ns-" + std::to_string(i), "pod", 1, 1));
+  api.rights["a"] = {{"pods", "ns-3"}, {"pods", "ns-7"}, {"acceleratorquotas", "ns-7"}, {"pods", "team-b"}};
+  const auto all = json::parse(get("me", "token-of-a").body);
+  EXPECT_EQ(all["namespaces"], json({"ns-3", "ns-7", "team-b"}));
+  EXPECT_EQ(all["lacksNamespaces"], false);
+  EXPECT_EQ(api.access_reviews, 5 + 20 + 3) << "of quotas only where pods may be listed";
+  cluster.pods.put(console_test::pod_of("a-first-one", "pod", 1, 1));
+  now += 31s;
+  const auto some = json::parse(get("me", "token-of-a").body);
+  EXPECT_EQ(some["namespaces"], json({"ns-3", "ns-7"}));
+  EXPECT_EQ(some["lacksNamespaces"], true);
+  EXPECT_EQ(json::parse(get("me", "token-of-admin").body)["lacksNamespaces"], false);
 }
 
 TEST_F(console_service, known_tokens_are_bounded) {
@@ -414,6 +431,112 @@ TEST_F(console_service, streams_are_bounded) {
   open.clear();
   EXPECT_EQ(console->streams(), 0u);
   EXPECT_EQ(get("stream", "token-of-a").status, 200);
+}
+
+/// What comes of answers that are worked out at the same time, in the order in which they come.
+struct side_by_side {
+  boost::asio::io_context& loop;
+  service& console;
+  std::vector<std::pair<std::string, http_response>> done = {};
+
+  void ask(std::string name, http_request request) {
+    boost::asio::co_spawn(loop, console.answer(std::move(request)),
+                          [this, name](const std::exception_ptr& failed, http_response answer) {
+                            if (failed) std::rethrow_exception(failed);
+                            done.emplace_back(name, std::move(answer));
+                          });
+  }
+  bool await(std::size_t count) {
+    return kube_test::turn(loop, [this, count] { return done.size() >= count; });
+  }
+};
+
+struct many_waiting : console_service {
+  many_waiting() {
+    for (int i = 0; i < 100; ++i)
+      for (const auto* team : {"team-a", "team-b"})
+        cluster.pods.put(console_test::pod_of(team, "waits-" + std::to_string(i), 90, 100 + i));
+    start();
+  }
+  static http_request waiting(const std::string& token, int offset = 0) {
+    return request_of("/console/api/v1/waiting?limit=100&offset=" + std::to_string(offset), token);
+  }
+};
+
+TEST_F(many_waiting, others_are_answered_while_reasons_are_worked_out) {
+  get("me", "token-of-admin");
+  get("me", "token-of-b");  // they are known
+  side_by_side answers{loop, *console};
+  answers.ask("waiting", waiting("token-of-admin"));
+  loop.restart();
+  for (int i = 0; i < 20; ++i) loop.run_one();
+  for (int i = 0; i < 5; ++i) answers.ask("me", request_of("/console/api/v1/me", "token-of-b"));
+  ASSERT_TRUE(answers.await(6));
+  EXPECT_EQ(answers.done.back().first, "waiting");
+  for (const auto& [name, answer] : answers.done) EXPECT_EQ(answer.status, 200) << name;
+  EXPECT_EQ(json::parse(answers.done.back().second.body)["pods"].size(), 100u);
+}
+
+TEST_F(many_waiting, two_people_take_turns) {
+  get("me", "token-of-a");
+  get("me", "token-of-b");
+  side_by_side answers{loop, *console};
+  answers.ask("a", waiting("token-of-a"));
+  answers.ask("b", request_of("/console/api/v1/waiting?limit=5", "token-of-b"));
+  ASSERT_TRUE(answers.await(2));
+  EXPECT_EQ(answers.done.front().first, "b") << "it asks for less";
+}
+
+TEST_F(many_waiting, one_person_has_some_answers_worked_out_at_a_time) {
+  get("me", "token-of-a");
+  get("me", "token-of-b");
+  side_by_side answers{loop, *console};
+  for (int i = 0; i < 5; ++i) answers.ask("a", waiting("token-of-a", i));
+  answers.ask("b", waiting("token-of-b"));
+  ASSERT_TRUE(answers.await(6));
+  EXPECT_EQ(answers.done.front().second.status, 429);
+  EXPECT_EQ(field_of(answers.done.front().second, "Retry-After"), "2");
+  for (std::size_t i = 1; i < answers.done.size(); ++i) EXPECT_EQ(answers.done[i].second.status, 200);
+  now += 11s;
+  EXPECT_EQ(get(waiting("token-of-a", 9)).status, 200);
+}
+
+TEST_F(many_waiting, who_is_placed_meanwhile_is_not_shown_as_waiting) {
+  get("me", "token-of-a");
+  side_by_side answers{loop, *console};
+  answers.ask("waiting", waiting("token-of-a"));
+  loop.restart();
+  for (int i = 0; i < 20; ++i) loop.run_one();
+  cluster.pods.put(console_test::pod_of("team-a", "waits-98", 90, 4, "gpu-2"));
+  cluster.pods.erase(kube::object_key{"team-a", "waits-99"});
+  ASSERT_TRUE(answers.await(1));
+  const auto& body = answers.done.front().second.body;
+  EXPECT_THAT(body, HasSubstr("waits-97"));
+  EXPECT_THAT(body, Not(HasSubstr("waits-98")));
+  EXPECT_THAT(body, Not(HasSubstr("waits-99")));
+  now += 1s;
+  EXPECT_EQ(json::parse(get(waiting("token-of-a")).body)["total"], 99) << "and the answer is not kept as of now";
+}
+
+TEST_F(console_service, reasons_hold_for_some_seconds_and_no_longer) {
+  const auto fitting = [&] {
+    return json::parse(get("waiting?namespace=team-a", "token-of-admin").body)["pods"][0]["fitting"].get<int>();
+  };
+  EXPECT_EQ(fitting(), 0);
+  cluster.pods.erase(kube::object_key{"team-b", "secret-2"});
+  now += 2s;
+  EXPECT_EQ(fitting(), 0);
+  now += 4s;
+  EXPECT_EQ(fitting(), 1);
+}
+
+TEST(console_reasons, are_bounded) {
+  waiting_reasons reasons(3);
+  for (int i = 0; i < 10; ++i) reasons.keep(std::to_string(i), {i, 1, controller::milliseconds(i)});
+  EXPECT_EQ(reasons.size(), 3u);
+  EXPECT_EQ(reasons.find("6", 0ms), nullptr) << "the oldest has gone";
+  ASSERT_NE(reasons.find("7", 0ms), nullptr);
+  EXPECT_EQ(reasons.find("7", 8ms), nullptr) << "too old";
 }
 
 TEST_F(console_service, the_link_of_a_laptop_signs_in) {

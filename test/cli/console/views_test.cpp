@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "cli/console/shares.hpp"
+#include "cli/console/waiting.hpp"
 #include "test/cli/console/two_teams.hpp"
 
 namespace cli::console {
@@ -25,11 +26,18 @@ struct views : two_teams {
     }
     return out;
   }
+  json waiting(const viewer& viewer, std::string_view ns, page_range range) const {
+    const auto known = resources_of(cluster);
+    const auto page = waiting_pods(cluster, known, viewer, ns, range);
+    std::map<kube::object_key, json> reasons;
+    for (const auto& pod : page.pods) reasons[pod] = waiting_reason(cluster, known, viewer, *cluster.pods.find(pod));
+    return waiting_view(page, std::move(reasons));
+  }
   /// Every view, as one text.
   std::string all(const viewer& viewer) {
     read();
     json out = json::array({me_view(cluster, viewer, false), fleet_view(cluster, viewer, {0, 5000}),
-                            waiting_view(cluster, viewer, "", {0, 200}), namespaces_view(cluster, viewer, {}),
+                            waiting(viewer, "", {0, 200}), namespaces_view(cluster, viewer, {}),
                             declarations_view(cluster, viewer, {}), capacity_view(cluster, viewer, {}, "")});
     for (const auto* node : {"gpu-1", "gpu-2", "gpu-3"}) out.push_back(node_view(cluster, viewer, details_of(node)));
     return out.dump();
@@ -81,10 +89,10 @@ TEST_F(views, who_may_not_list_nodes_reads_no_node_name) {
   auto viewer = team_a();
   viewer.nodes = false;
   read();
-  for (const auto& view : {me_view(cluster, viewer, false), waiting_view(cluster, viewer, "", {0, 200}),
+  for (const auto& view : {me_view(cluster, viewer, false), waiting(viewer, "", {0, 200}),
                            namespaces_view(cluster, viewer, {}), declarations_view(cluster, viewer, {})})
     EXPECT_THAT(view.dump(), Not(HasSubstr("gpu-1")));
-  EXPECT_THAT(waiting_view(cluster, team_a(), "", {0, 200}).dump(), HasSubstr("gpu-"));
+  EXPECT_THAT(waiting(team_a(), "", {0, 200}).dump(), HasSubstr("gpu-"));
 }
 
 TEST_F(views, a_change_of_mode_has_its_steps_and_what_blocks_it) {
@@ -114,7 +122,7 @@ TEST_F(views, a_change_that_is_stuck_says_at_which_step) {
 
 TEST_F(views, a_waiting_pod_has_reason_and_smallest_change) {
   read();
-  const auto view = waiting_view(cluster, everyone(), "team-a", {0, 200});
+  const auto view = waiting(everyone(), "team-a", {0, 200});
   ASSERT_EQ(view["total"], 1);
   const auto& pod = view["pods"][0];
   EXPECT_EQ(pod["name"], hostile_name) << "a text, for the page to put there as text";
@@ -129,7 +137,7 @@ TEST_F(views, a_resource_that_no_one_knows_is_the_reason) {
   pod.containers = {extender_test::container("main", {{"tencent.com/vcuda-cores", 1}})};
   cluster.pods.put(pod);
   read();
-  const auto rows = waiting_view(cluster, team_a(), "", {0, 200})["pods"];
+  const auto rows = waiting(team_a(), "", {0, 200})["pods"];
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1]["kind"], "unknown_resource");
   EXPECT_THAT(rows[1]["reason"].get<std::string>(), HasSubstr("Did you mean"));
@@ -140,7 +148,7 @@ TEST_F(views, a_limit_that_refuses_is_the_reason) {
   cluster.quotas.put(limit_of("team-b", "secret-limits", 190));
   cluster.pods.put(console_test::pod_of("team-a", "small", 10, 1));
   read();
-  const auto rows = waiting_view(cluster, team_a(), "", {0, 200})["pods"];
+  const auto rows = waiting(team_a(), "", {0, 200})["pods"];
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1]["name"], "small");
   EXPECT_EQ(rows[1]["kind"], "quota");
@@ -263,7 +271,7 @@ TEST_F(views, the_examples_have_the_fields_of_the_views) {
   details.report->reported = {{"driver", "550", "ok", ""}};
   EXPECT_EQ(fields_of(me_view(cluster, viewer, false)), fields_of(example("me")));
   EXPECT_EQ(fields_of(fleet_view(cluster, viewer, {0, 5000})), fields_of(example("fleet")));
-  EXPECT_EQ(fields_of(waiting_view(cluster, viewer, "", {0, 50})), fields_of(example("waiting")));
+  EXPECT_EQ(fields_of(waiting(viewer, "", {0, 50})), fields_of(example("waiting")));
   EXPECT_EQ(fields_of(namespaces_view(cluster, viewer, {})), fields_of(example("namespaces")));
   EXPECT_EQ(fields_of(capacity_view(cluster, viewer, {}, "")), fields_of(example("capacity")));
   const auto node = fields_of(node_view(cluster, viewer, details));

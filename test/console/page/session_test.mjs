@@ -42,12 +42,13 @@ page_test('a forged token is refused with a sentence, and an expired one leads b
 });
 
 page_test('a caller sees links only to the views that are open to them, and a sentence on the others', async () => {
-  const narrow = { ...me, allNamespaces: false, namespaces: ['team-a'], views: { ...me.views, fleet: false, node: false, capacity: false } };
+  const narrow = { ...me, allNamespaces: false, lacksNamespaces: true, namespaces: ['team-a'], views: { ...me.views, fleet: false, node: false, capacity: false } };
   session.console.answer = (path, query) => (path === 'me' ? narrow : cluster_of(10)(path, query));
   session.console.failure = (path) => (path === 'fleet' ? [403, 'forbidden', 'This needs the right to list nodes.'] : null);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
   assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Waiting pods', 'Namespaces', 'Declarations', 'History']);
+  assert.match(await text_of(page), /some of yours may be missing/);
   assert.match(await text_of(page), /You may not see this\. This needs the right to list nodes\./);
   await show(page, '/history');
   const charts = await page.$$eval('main select', ([chart]) => [...chart.options].map((option) => option.value));

@@ -174,7 +174,7 @@ function history_of({ chart, range, from, to }, count) {
 }
 
 export const me = {
-  user: 'system:serviceaccount:team-a:viewer', signedInBy: 'token', allNamespaces: true, namespaces: teams, prometheus: true, version: '0.1.0',
+  user: 'system:serviceaccount:team-a:viewer', signedInBy: 'token', allNamespaces: true, namespaces: teams, lacksNamespaces: false, prometheus: true, version: '0.1.0',
   views: { fleet: true, node: true, waiting: true, namespaces: true, declarations: true, capacity: true, history: true },
 };
 

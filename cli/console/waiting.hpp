@@ -1,0 +1,82 @@
+#pragma once
+// Pods that wait, and why. A reason takes some microseconds per node, so it is worked out once for all pods that ask
+// for the same, and kept for a while; who needs many takes them one at a time, with the loop's other work in between.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/console/viewer.hpp"
+#include "cli/console/views.hpp"
+#include "controller/clock.hpp"
+
+namespace cli::console {
+
+/// It has no node yet and asks for something that we place, or that no one knows.
+bool waits(const placements& placements, const known_resources& known, const kube::pod& pod);
+
+/// Some of the pods that wait and that a viewer may see, in the order of their names.
+struct waiting_page {
+  std::size_t total = 0, offset = 0;
+  std::vector<kube::object_key> pods;
+};
+/// `ns` empty: all that the viewer may see.
+waiting_page waiting_pods(const placements& placements, const known_resources& known, const viewer& viewer,
+                          std::string_view ns, page_range range);
+
+/// A row without the pod's name: the same for all pods of the same `question_of`.
+json waiting_reason(const placements& placements, const known_resources& known, const viewer& viewer,
+                    const kube::pod& pod);
+/// What a reason follows from, and how much of it this viewer may read.
+std::string question_of(const viewer& viewer, const kube::pod& pod);
+
+/// Pods of the page that have no reason are gone by now.
+json waiting_view(const waiting_page& page, std::map<kube::object_key, json> reasons);
+
+/// Reasons by question. Bounded: the oldest goes.
+class waiting_reasons {
+ public:
+  struct entry {
+    json reason;
+    std::uint64_t revision = 0;  ///< of what it follows from
+    controller::milliseconds made{0};
+  };
+  explicit waiting_reasons(std::size_t most = 1000) : most_(most) {}
+  /// Null: it is not known, or was made before `since`.
+  const entry* find(const std::string& question, controller::milliseconds since) const;
+  const entry& keep(std::string question, entry entry);
+  std::size_t size() const { return known_.size(); }
+
+ private:
+  std::size_t most_;
+  std::map<std::string, entry> known_;
+};
+
+/// Those who wait for their turn to work something out, first come, first served. One place each.
+class turns {
+ public:
+  class place {
+   public:
+    explicit place(turns& all) : all_(all), number_(all.next_++) { all_.waiting_.insert(number_); }
+    ~place() { all_.waiting_.erase(number_); }
+    place(const place&) = delete;
+    place& operator=(const place&) = delete;
+    bool is_first() const { return *all_.waiting_.begin() == number_; }
+
+   private:
+    turns& all_;
+    std::uint64_t number_;
+  };
+
+ private:
+  std::uint64_t next_ = 0;
+  std::set<std::uint64_t> waiting_;
+};
+
+}  // namespace cli::console

@@ -194,9 +194,19 @@ class amounts {
                      .size = millionths(std::abs(current_ - target), current_)};
     if (best_ && order(*best_) <= order(candidate)) return;
     if (fits_with(target) && place(demand_, nodes_[node_], {.only = only_}, placement_).fits())
-      for (const placed& part : placement_.all())
-        if (part.container == container_ && !candidate.card) candidate.card = part.card;
+      candidate.card = only_card();
     best_ = candidate;
+  }
+
+  /// Of the placement, where the container has one card alone.
+  std::optional<std::uint16_t> only_card() const {
+    std::optional<std::uint16_t> out;
+    for (const placed& part : placement_.all()) {
+      if (part.container != container_) continue;
+      if (out && *out != part.card) return std::nullopt;
+      out = part.card;
+    }
+    return out;
   }
 
   std::vector<std::vector<amount>> values_;

@@ -308,7 +308,9 @@ class removal {
       const json none = {{"spec", {{"replicas", 0}}}};
       const auto done = co_await api_.patch(deployments, key, kube::patch_kind::merge, none);
       if (!done) co_return std::unexpected(done.error());
-      out_ << "operator stopped: Deployment " << key.to_string() << " has no replicas any more" << std::endl;
+      const bool is_console = key.name.ends_with("-console");
+      out_ << (is_console ? "console" : "operator") << " stopped: Deployment " << key.to_string()
+           << " has no replicas any more" << std::endl;
     }
     bool announced = false;
     const auto began = clock::now();

@@ -167,7 +167,10 @@ void print(const chargeback& report, const report_style& style, std::ostream& ou
   if (printed_as_data(as_json(report), style.output, out)) return;
   const bilingual say(style.language);
   if (report.rows.empty()) {
-    out << say("No part of a card was held in ", "没有占用过卡的月份：") << report.month << "\n";
+    out << say("No part of a card was held in ", "没有占用过卡的月份：") << report.month
+        << say(", as far as it is counted: the operator writes every 5 minutes",
+               "（截至最近一次统计，每 5 分钟写入一次）")
+        << "\n";
   } else {
     print_rows(report, say, style.output == "wide", out);
     print_prices(report, say, out);

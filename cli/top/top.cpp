@@ -65,12 +65,20 @@ int card_index(const node_shares& node, std::size_t place) {
   return static_cast<int>(place);
 }
 
+/// The larger of the two parts that are given out.
+double fullness(std::int64_t used_cores, std::int64_t cores, std::int64_t used_mib, std::int64_t mib) {
+  const auto part = [](std::int64_t used, std::int64_t all) {
+    return all > 0 ? static_cast<double>(used) / static_cast<double>(all) : 0.0;
+  };
+  return std::max(part(used_cores, cores), part(used_mib, mib));
+}
+
 constexpr std::string_view nodes_example = R"(Example:
   $ quartermaster top nodes
   NODE   MODE  CARDS  SICK  CORES          MEMORY-MIB          PODS
   gpu-1  vgpu  4      0     130/400 (33%)  20480/61440 (33%)   3
 
-What is given out of the cards, the fullest first. A whole card is 100 cores and all of its memory.
+What is given out of the cards, the fullest first: the larger of cores and memory counts. A whole card is 100 cores and all of its memory.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 constexpr std::string_view pods_example = R"(Example:
@@ -86,7 +94,7 @@ constexpr std::string_view cards_example = R"(Example:
   NODE   CARD  MODEL     CORES         MEMORY-MIB         SHARES  HEALTH
   gpu-1  0     Tesla-T4  80/100 (80%)  8192/15360 (53%)   2       Healthy
 
-What is given out of each card, the fullest first. -o wide adds the UUID.
+What is given out of each card, the fullest first: the larger of cores and memory counts. -o wide adds the UUID.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 }  // namespace
@@ -100,7 +108,10 @@ void top_nodes(const placements& placements, const report_style& style, std::ost
     for (const auto& card : node.cards) sums.add(card);
     rows.emplace_back(std::move(sums), &node);
   }
-  std::ranges::sort(rows, {}, [](const auto& row) { return std::pair(-row.first.used_cores, row.second); });
+  std::ranges::sort(rows, {}, [](const auto& row) {
+    const auto& [sums, node] = row;
+    return std::pair(-fullness(sums.used_cores, sums.cores, sums.used_mib, sums.memory_mib), node);
+  });
   auto all = json::array();
   table lines(say.zh ? std::vector<std::string>{"节点", "模式", "卡", "异常", "核心", "显存(MIB)", "POD"}
                      : std::vector<std::string>{"NODE", "MODE", "CARDS", "SICK", "CORES", "MEMORY-MIB", "PODS"});
@@ -126,8 +137,11 @@ void top_cards(const placements& placements, const report_style& style, std::ost
   std::vector<card_place> rows;
   for (const auto& node : nodes)
     for (std::size_t i = 0; i < node.cards.size(); ++i) rows.push_back({&node, i});
-  std::ranges::sort(rows, {},
-                    [](const card_place& row) { return std::tuple(-row.entry().cores(), row.node, row.place); });
+  std::ranges::sort(rows, {}, [](const card_place& row) {
+    const auto& entry = row.entry();
+    const auto full = fullness(entry.cores(), quota::whole_card, entry.memory_mib(), entry.card->lendable_mib());
+    return std::tuple(-full, row.node, row.place);
+  });
   const bool is_wide = style.output == "wide";
   auto header = say.zh ? std::vector<std::string>{"节点", "卡", "型号", "核心", "显存(MIB)", "份数", "健康"}
                        : std::vector<std::string>{"NODE", "CARD", "MODEL", "CORES", "MEMORY-MIB", "SHARES", "HEALTH"};

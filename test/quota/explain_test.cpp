@@ -121,7 +121,7 @@ TEST_F(why, amounts_go_down_by_the_steps_of_their_vocabulary) {
 TEST_F(why, an_amount_that_is_refused_goes_to_the_next_on_either_side) {
   put(with("a", mode::vgpu, {8192, 8192}));
   ask({share(170, 1)});
-  EXPECT_EQ(pod_text(), "raise tencent.com/vcuda-core of container 0 from 170 to 200 (fits on card a-0 of node a)");
+  EXPECT_EQ(pod_text(), "raise tencent.com/vcuda-core of container 0 from 170 to 200 (fits on node a)");
   ask({share(130, 1)});
   EXPECT_EQ(explanation_.of_pod->amount, 100);
   ask({share(150, 1)});

@@ -105,6 +105,7 @@ type AuditLedger struct {
 	Organization string     // label of Namespaces that names it; empty: there are none
 	SickNode     string     // whose cards are withdrawn at times, and on which nothing runs
 	Sick         []Sickness // in the order in which it happened
+	absences     []absence  // in the order in which they began
 	stock        map[string]CardStock
 	declared     map[string]bool
 	pods         map[types.UID]*Stay
@@ -112,6 +113,12 @@ type AuditLedger struct {
 	labels       map[string]map[string]string
 	file         string
 	read         int64
+}
+
+// absence of a node: the time in which it was not Ready. A server that is away for too long takes all nodes for lost when it comes back.
+type absence struct {
+	node        string
+	since, till time.Time // till zero: it still is
 }
 
 // NewAuditLedger of a log that may grow; nothing is read yet.
@@ -177,7 +184,8 @@ func (e *bodyEvent) dry() bool {
 }
 
 func (l *AuditLedger) see(line []byte) error {
-	if !bytes.Contains(line, []byte(`"resource":"pods"`)) && !bytes.Contains(line, []byte(`"resource":"namespaces"`)) {
+	isOurs := func(resource string) bool { return bytes.Contains(line, []byte(`"resource":"`+resource+`"`)) }
+	if !slices.ContainsFunc([]string{"pods", "namespaces", "nodes"}, isOurs) {
 		return nil
 	}
 	var e bodyEvent
@@ -197,6 +205,13 @@ func (l *AuditLedger) see(line []byte) error {
 		}
 		return nil
 	}
+	if e.ObjectRef.Resource == "nodes" {
+		var node corev1.Node
+		if e.object("Node", &node) {
+			l.node(&node, e.StageTimestamp)
+		}
+		return nil
+	}
 	if e.ObjectRef.Resource != "pods" {
 		return nil
 	}
@@ -205,6 +220,19 @@ func (l *AuditLedger) see(line []byte) error {
 	}
 	l.pod(&e)
 	return nil
+}
+
+func (l *AuditLedger) node(node *corev1.Node, when time.Time) {
+	isReady := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+	open := slices.IndexFunc(l.absences, func(a absence) bool { return a.node == node.Name && a.till.IsZero() })
+	switch {
+	case isReady && open >= 0:
+		l.absences[open].till = when
+	case !isReady && open < 0:
+		l.absences = append(l.absences, absence{node: node.Name, since: when})
+	}
 }
 
 // named is the pod that has that name now.

@@ -108,6 +108,7 @@ func (l *AuditLedger) judgeMonth(before, after MonthUsage, begin, end int64, bli
 			say("%v of %s is beyond its cards, clocks explain %v", got.Beyond, model, slack[model])
 		}
 		fewest, sickest := l.sickness(model, begin, end, blind)
+		sickest = sickest.Plus(l.absent(model, begin, end, blind))
 		if !got.Unhealthy.Within(sickest) || !fewest.Within(got.Unhealthy) {
 			say("%v of %s is unhealthy, and its cards were withdrawn for %v to %v", got.Unhealthy, model, fewest, sickest)
 		}
@@ -184,6 +185,24 @@ func (l *AuditLedger) darkness(model string, capacity CardTime, begin, end int64
 			}
 		}
 		least = least.Plus(dark)
+	}
+	return
+}
+
+// absent: how much of a model was on nodes that were not Ready, at most. A change is seen within a second where someone watches.
+func (l *AuditLedger) absent(model string, begin, end int64, blind []Blindness) (most CardTime) {
+	for _, a := range l.absences {
+		since, till := a.since.Unix()-1, end
+		if !a.till.IsZero() {
+			till = a.till.Unix() + 1
+		}
+		for _, b := range blind {
+			if till >= b.Begin.Unix()-1 {
+				till = max(till, min(b.End.Unix()+1, end))
+			}
+		}
+		stock := map[string]CardStock{a.node: l.stock[a.node]}
+		most = most.Plus(Capacity(stock)[model].Times(max(0, min(end, till)-max(begin, since))))
 	}
 	return
 }

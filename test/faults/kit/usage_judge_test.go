@@ -204,3 +204,28 @@ func TestJudgeComparesSickCards(t *testing.T) {
 	sick([]Blindness{{Kind: Broken, Begin: moment(34, 53), End: moment(34, 57)}}, 14)
 	sick([]Blindness{{Kind: Broken, Begin: moment(34, 47), End: moment(34, 51)}}, 6, "withdrawn for")
 }
+
+// The API server was away for longer than the node's lease: the controller manager took the node for lost, and it was back 0.6 s later.
+func TestJudgeKnowsOfNodesThatWereNotReady(t *testing.T) {
+	l := NewAuditLedger("testdata/node_lost.log", map[string]CardStock{
+		"pgpu-0": {Module: "pgpu", Model: "Tesla-T4", Cards: 8, MemoryMiB: 15360, Counts: map[string]int64{"example.com/fpga": 2}}})
+	Must(t, l.Follow())
+	lost := time.Date(2026, 11, 26, 5, 54, 12, 0, time.UTC).Unix()
+	for _, c := range []struct {
+		begin, end int64
+		want       CardTime
+	}{
+		{lost - 60, lost + 60, CardTime{400, 0}}, // and a second before
+		{lost, lost + 60, CardTime{200, 0}},
+		{lost + 1, lost + 60, CardTime{}},
+		{lost - 60, lost - 1, CardTime{}},
+	} {
+		if got := l.absent("example.com/fpga", c.begin, c.end, nil); got != c.want {
+			t.Errorf("from %d s to %d s of it: %v, not %v", c.begin-lost, c.end-lost, got, c.want)
+		}
+	}
+	late := []Blindness{{Kind: Late, Begin: time.Unix(lost-2, 0), End: time.Unix(lost+5, 0)}}
+	if got, want := l.absent("example.com/fpga", lost-60, lost+60, late), (CardTime{1400, 0}); got != want {
+		t.Errorf("seen late: %v, not %v", got, want)
+	}
+}

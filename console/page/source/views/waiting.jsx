@@ -8,6 +8,7 @@ import { Answer, Empty } from '../parts/state.jsx';
 const page_size = 50;
 
 function Pod({ pod, has_fleet }) {
+  const is_known = pod.kind !== 'unknown_resource'; // else no node was looked at, and the reason says what was meant
   return (
     <article class="panel">
       <h2><code>{pod.namespace}/{pod.name}</code></h2>
@@ -24,9 +25,9 @@ function Pod({ pod, has_fleet }) {
             <dd>{has_fleet ? <a href={`#/node/${encodeURIComponent(pod.nearestNode)}`}>{pod.nearestNode}</a> : pod.nearestNode}</dd></div>
         )}
         {pod.quota && <div><dt>{text('waiting.quota')}</dt><dd>{pod.quota}</dd></div>}
-        <div><dt>{text('waiting.nodes')}</dt><dd>{text('waiting.nodes_of', { fitting: pod.fitting, nodes: pod.nodes })}</dd></div>
+        {is_known && <div><dt>{text('waiting.nodes')}</dt><dd>{text('waiting.nodes_of', { fitting: pod.fitting, nodes: pod.nodes })}</dd></div>}
       </dl>
-      {!pod.changeOfPod && !pod.changeOfNode && <p class="quiet">{text('waiting.no_change')}</p>}
+      {is_known && !pod.changeOfPod && !pod.changeOfNode && <p class="quiet">{text('waiting.no_change')}</p>}
       {pod.causes.length > 0 && (
         <ul>
           {pod.causes.map((cause, index) => (

@@ -20,6 +20,7 @@
 #include "controller/loop.hpp"
 #include "controller/manager.hpp"
 #include "controller/sleep.hpp"
+#include "controller/teardown.hpp"
 #include "kube/client.hpp"
 #include "kube/config.hpp"
 #include "kube/curl_transport.hpp"
@@ -132,6 +133,7 @@ class console_program {
     loop_.stop_on_signals([this] { managing_ ? manager_.stop() : loop_.quit(); });
     loop_.spawn_essential("main", main());
     loop_.run();
+    controller::destroy_waiting(loop_.context());
     log::flush();
     return rc_;
   }

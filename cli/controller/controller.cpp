@@ -39,6 +39,7 @@
 #include "controller/runner.hpp"
 #include "controller/server_clock.hpp"
 #include "controller/sleep.hpp"
+#include "controller/teardown.hpp"
 #include "kube/client.hpp"
 #include "kube/config.hpp"
 #include "kube/curl_transport.hpp"
@@ -171,6 +172,7 @@ class operator_program {
     loop_.stop_on_signals([this] { managing_ ? manager_.stop() : loop_.quit(); });
     loop_.spawn_essential("main", main());
     loop_.run();
+    controller::destroy_waiting(loop_.context());
     log::flush();
     return rc_;
   }

@@ -83,7 +83,7 @@ func (p *product) freezeTheLeader() {
 // have waits until there are so many pods of the operator, those that are ending among them.
 func (p *product) have(count int) {
 	p.t.Helper()
-	p.await(60*time.Second, fmt.Sprintf("there are %d pods of the operator", count), func() (bool, error) {
+	p.await(3*time.Minute, fmt.Sprintf("there are %d pods of the operator", count), func() (bool, error) {
 		list, err := p.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=quartermaster"})
 		return err == nil && len(list.Items) == count, err
 	})
@@ -127,7 +127,7 @@ func (p *product) lagBehind(scheduler string) {
 	p.t.Cleanup(func() { signal(syscall.SIGCONT) })
 	signal(syscall.SIGSTOP)
 	p.run("kubectl", "rollout", "restart", "deployment/quartermaster", "--namespace", kit.Namespace)
-	p.run("kubectl", "rollout", "status", "deployment/quartermaster", "--namespace", kit.Namespace, "--timeout=90s")
+	p.run("kubectl", "rollout", "status", "deployment/quartermaster", "--namespace", kit.Namespace, "--timeout=180s")
 	p.have(2)
 	p.placesAPod(scheduler, func() {
 		time.Sleep(6 * time.Second)

@@ -78,7 +78,7 @@ func (n *newcomer) haveCards() {
 	must(n.t, os.WriteFile(file, []byte(used), 0o644))
 	must(n.t, n.GiveDriver(worker, folder))
 	must(n.t, n.GiveRuntime(ctx, worker))
-	n.run("kubectl", "wait", "node/"+worker, "--for=condition=Ready", "--timeout=60s")
+	n.run("kubectl", "wait", "node/"+worker, "--for=condition=Ready", "--timeout=180s")
 }
 
 // haveImages: the registry's, at the places where the chart looks. That of Prometheus has its program and nothing else.
@@ -137,7 +137,7 @@ func (n *newcomer) firstLook() {
 	n.run("kubectl", "create", "clusterrolebinding", "newcomer", "--clusterrole=quartermaster-user", "--serviceaccount=default:newcomer")
 	n.run("kubectl", "create", "rolebinding", "newcomer", "--namespace=kube-public", "--role=quartermaster-user", "--serviceaccount=default:newcomer")
 	n.run("kubectl", "create", "serviceaccount", "newcomer")
-	n.run("kubectl", "rollout", "status", "deployment/"+console, "--namespace", kit.Namespace, "--timeout=90s")
+	n.run("kubectl", "rollout", "status", "deployment/"+console, "--namespace", kit.Namespace, "--timeout=180s")
 	n.environment = []string{"QM_CONSOLE_URL=" + n.forward(), "QM_CONSOLE_TOKEN=" + n.token("default", "newcomer")}
 	said := n.browse("^first look")
 	words := regexp.MustCompile(`a chart with data at (\d+): (.*)`).FindStringSubmatch(said)
@@ -184,7 +184,7 @@ func (n *newcomer) scrapeWithFewRights() {
 		}
 		return len(healthy) == 2 && healthy["quartermaster up"] == 2 && healthy["quartermaster-agent up"] == 1, fmt.Errorf("%v", healthy)
 	})
-	n.await(60*time.Second, "every rule is evaluated", func() (bool, error) {
+	n.await(3*time.Minute, "every rule is evaluated", func() (bool, error) {
 		var rules struct {
 			Groups []struct {
 				Rules []struct{ Name, Health, LastError string }
@@ -214,7 +214,7 @@ func (n *newcomer) scrapeWithFewRights() {
 func (n *newcomer) work() {
 	amounts := map[string]any{gpu: "2"} // in the place of a plugin
 	n.patchNode(worker, map[string]any{"status": map[string]any{"capacity": amounts, "allocatable": amounts}}, "status")
-	n.run("kubectl", "wait", "anode/"+worker, "--for=jsonpath={.status.phase}=Ready", "--timeout=60s")
+	n.run("kubectl", "wait", "anode/"+worker, "--for=jsonpath={.status.phase}=Ready", "--timeout=180s")
 	n.dedicate()
 	pod := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q, "namespace": %q}, "spec": {"terminationGracePeriodSeconds": 0,
 		"containers": [{"name": "main", "image": %q, "resources": {"limits": {%q: "%d"}}}]}}`
@@ -230,12 +230,12 @@ func (n *newcomer) work() {
 				must(n.t, err)
 			}
 			if cards == 1 {
-				n.run("kubectl", "wait", "pod/holder", "--namespace", team, "--for=condition=Ready", "--timeout=60s")
+				n.run("kubectl", "wait", "pod/holder", "--namespace", team, "--for=condition=Ready", "--timeout=180s")
 			}
 		}
 	}
 	n.environment = append(n.environment, "QM_CONSOLE_NARROW_TOKEN="+n.token("team-a", "person"))
-	n.await(60*time.Second, "both teams have series", func() (bool, error) {
+	n.await(3*time.Minute, "both teams have series", func() (bool, error) {
 		var found struct{ Result []any }
 		err := n.ask("query", map[string]string{"query": "count by (namespace) (quartermaster_share_utilization_ratio)"}, &found)
 		return len(found.Result) == 2, err
@@ -306,7 +306,7 @@ func (n *newcomer) keepSeries() {
 	known(120 * time.Second)
 	moment = time.Now().Unix() + 1 // Prometheus counts milliseconds
 	n.run("kubectl", "delete", "pod", history+"-0", "--namespace", kit.Namespace)
-	n.run("kubectl", "rollout", "status", "statefulset/"+history, "--namespace", kit.Namespace, "--timeout=60s")
+	n.run("kubectl", "rollout", "status", "statefulset/"+history, "--namespace", kit.Namespace, "--timeout=180s")
 	known(20 * time.Second)
 }
 
@@ -316,8 +316,8 @@ func (n *newcomer) uninstall() {
 	n.run("kubectl", "label", "node", worker, kit.AskLabel+"-")
 	n.await(90*time.Second, "the plugin is gone", func() (bool, error) { pods, err := n.plugins(); return err == nil && len(pods) == 0, err })
 	n.patchNode(worker, map[string]any{"status": map[string]any{"capacity": map[string]any{gpu: "0"}, "allocatable": map[string]any{gpu: "0"}}}, "status")
-	n.run("helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--wait", "--timeout", "120s")
-	n.await(60*time.Second, "nothing is left", func() (bool, error) {
+	n.run("helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--wait", "--timeout", "180s")
+	n.await(3*time.Minute, "nothing is left", func() (bool, error) {
 		left := n.run("kubectl", "get", "pods,persistentvolumeclaims,configmaps", "--namespace", kit.Namespace, "-o", "name")
 		return !strings.Contains(left, "quartermaster"), fmt.Errorf("%s", left)
 	})
@@ -335,7 +335,7 @@ func (n *newcomer) leave() {
 			n.t.Log(said, err)
 		}
 		n.Run("", "helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--no-hooks", "--ignore-not-found")
-		n.Run("", "kubectl", "delete", "namespace", "team-a", "team-b", kit.Namespace, "--ignore-not-found", "--timeout=90s")
+		n.Run("", "kubectl", "delete", "namespace", "team-a", "team-b", kit.Namespace, "--ignore-not-found", "--timeout=180s")
 	}
 	for _, args := range [][]string{{"delete", "clusterrolebinding/newcomer", "pv/series", "--ignore-not-found"},
 		{"delete", "rolebinding/newcomer", "-n", "kube-public", "--ignore-not-found"}, {"delete", "serviceaccount/newcomer", "--ignore-not-found"},

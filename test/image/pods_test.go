@@ -177,7 +177,7 @@ func install(p *product) {
 	image := theImage(p.t)
 	p.script("node-image", registry+"/quartermaster:"+image.tag, "--archive", first.file)
 	p.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace",
-		"--set", "image.registry="+registry+",image.pullPolicy=Never,pgpu_enable=true,policy.modules.pgpu.image="+pause, "--wait", "--timeout", "90s")
+		"--set", "image.registry="+registry+",image.pullPolicy=Never,pgpu_enable=true,policy.modules.pgpu.image="+pause, "--wait", "--timeout", "180s")
 	p.ready() // helm waits for one of the two
 	pods := p.operators()
 	if len(pods) != 2 || pods[0].Spec.NodeName == pods[1].Spec.NodeName {
@@ -276,7 +276,7 @@ func (p *product) enrolTheNode() {
 	p.patch(map[string]any{"spec": map[string]any{"taints": []any{}}}) // of the control plane, which a plugin does not tolerate
 	p.patch(map[string]any{"metadata": map[string]any{"labels": map[string]any{kit.AskLabel: "pgpu", "nvidia.com/gpu.product": "Tesla-T4",
 		"nvidia.com/gpu.count": "8", "nvidia.com/gpu.memory": "15360"}}})
-	p.await(60*time.Second, "the plugin runs", func() (bool, error) {
+	p.await(3*time.Minute, "the plugin runs", func() (bool, error) {
 		pods, err := p.plugins()
 		return err == nil && len(pods) == 1 && pods[0].Status.Phase == corev1.PodRunning, err
 	})
@@ -309,7 +309,7 @@ func (p *product) answerTheWebhook() {
 
 // passHelmTest: `quartermaster verify` runs as a pod with rights of its own.
 func (p *product) passHelmTest() {
-	said := p.run("helm", "test", "quartermaster", "--namespace", kit.Namespace, "--timeout", "60s")
+	said := p.run("helm", "test", "quartermaster", "--namespace", kit.Namespace, "--timeout", "180s")
 	if strings.Contains(said, "Phase:          Failed") || !strings.Contains(said, "Phase:          Succeeded") {
 		p.t.Error(said)
 	}
@@ -318,8 +318,8 @@ func (p *product) passHelmTest() {
 // reportTheNode: the agent for cards runs as a pod on the node that asks for a mode. It finds no driver here, and says what it found else.
 func (p *product) reportTheNode() {
 	p.run("helm", "upgrade", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--reset-then-reuse-values",
-		"--set", "agent.enabled=true", "--wait", "--timeout", "90s")
-	p.await(60*time.Second, "the agent reports the node", func() (bool, error) {
+		"--set", "agent.enabled=true", "--wait", "--timeout", "180s")
+	p.await(3*time.Minute, "the agent reports the node", func() (bool, error) {
 		node, err := p.Dynamic.Resource(kit.AccelNodes).Get(ctx, nodeName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -329,7 +329,7 @@ func (p *product) reportTheNode() {
 		said := fmt.Sprint(conditions)
 		return len(rows) >= 8 && strings.Contains(said, "reason:NoDriver") && strings.Contains(said, "type:PreflightPassed"), fmt.Errorf("%v", node.Object["status"])
 	})
-	p.await(60*time.Second, "the agent's pod is ready", func() (bool, error) {
+	p.await(3*time.Minute, "the agent's pod is ready", func() (bool, error) {
 		set, err := p.Client.AppsV1().DaemonSets(kit.Namespace).Get(ctx, "quartermaster-agent", metav1.GetOptions{})
 		return err == nil && set.Status.NumberReady == 1 && set.Status.DesiredNumberScheduled == 1, err
 	})
@@ -350,7 +350,7 @@ func (p *product) successor(patience time.Duration, before string) (took time.Du
 // ready waits until both pods of the operator are.
 func (p *product) ready() {
 	p.t.Helper()
-	p.await(60*time.Second, "two are ready", func() (bool, error) {
+	p.await(3*time.Minute, "two are ready", func() (bool, error) {
 		deployment, err := p.Client.AppsV1().Deployments(kit.Namespace).Get(ctx, "quartermaster", metav1.GetOptions{})
 		return err == nil && deployment.Status.ReadyReplicas == 2, err
 	})
@@ -416,7 +416,7 @@ func (p *product) upgradeAndRollBack() {
 				longest = max(longest, time.Since(since))
 			}
 		}()
-		p.run("helm", append(args, "--namespace", kit.Namespace, "--wait", "--timeout", "90s")...)
+		p.run("helm", append(args, "--namespace", kit.Namespace, "--wait", "--timeout", "180s")...)
 		p.successor(10*time.Second, before)
 		close(ended)
 		longest := <-gap
@@ -430,23 +430,23 @@ func (p *product) upgradeAndRollBack() {
 // goWithoutATrace: helm alone takes everything away. Its Job runs as a pod with rights of its own, while the operator still works.
 func (p *product) goWithoutATrace() {
 	p.run("helm", "upgrade", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--reset-then-reuse-values",
-		"--set", "crds.keep=false", "--wait", "--timeout", "90s")
+		"--set", "crds.keep=false", "--wait", "--timeout", "180s")
 	type answer struct {
 		said string
 		err  error
 	}
 	began, ended := time.Now(), make(chan answer)
 	go func() {
-		said, err := p.Run("", "helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--wait", "--timeout", "120s")
+		said, err := p.Run("", "helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--wait", "--timeout", "180s")
 		ended <- answer{said, err}
 	}()
-	p.await(60*time.Second, "the plugin is gone", func() (bool, error) { pods, err := p.plugins(); return err == nil && len(pods) == 0, err })
+	p.await(3*time.Minute, "the plugin is gone", func() (bool, error) { pods, err := p.plugins(); return err == nil && len(pods) == 0, err })
 	p.offers("0")
 	if is := <-ended; is.err != nil {
 		p.t.Fatalf("helm uninstall: %v\n%s", is.err, is.said)
 	}
 	p.t.Logf("helm uninstall: %.1f s", time.Since(began).Seconds())
-	p.await(60*time.Second, "no pod is left", func() (bool, error) {
+	p.await(3*time.Minute, "no pod is left", func() (bool, error) {
 		pods, err := p.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{})
 		return err == nil && len(pods.Items) == 0, err
 	})

@@ -43,7 +43,7 @@ func (p *product) dedicate() {
 func (p *product) dedicateNone() {
 	p.t.Helper()
 	p.schedulerMode(`{"mode": "None", "image": null, "replicas": null}`)
-	p.await(60*time.Second, "the scheduler is gone", func() (bool, error) {
+	p.await(3*time.Minute, "the scheduler is gone", func() (bool, error) {
 		_, err := p.Client.AppsV1().Deployments(kit.Namespace).Get(ctx, "quartermaster-scheduler", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), err
 	})
@@ -72,7 +72,7 @@ func (p *product) placesAPod(scheduler string, interlude func()) {
 		p.t.Errorf("the pod goes to the scheduler %s", pod.Spec.SchedulerName)
 	}
 	interlude()
-	p.await(60*time.Second, "a pod with a card runs", func() (bool, error) {
+	p.await(3*time.Minute, "a pod with a card runs", func() (bool, error) {
 		if pod, err = pods.Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
 			return false, err
 		}
@@ -101,7 +101,7 @@ func (p *product) runTheStaticPod() {
 		p.script("start", "scheduler")
 	})
 	must(p.t, os.WriteFile(file, manifest, 0o600))
-	p.await(60*time.Second, "kubeadm's kube-scheduler leads", func() (bool, error) {
+	p.await(3*time.Minute, "kubeadm's kube-scheduler leads", func() (bool, error) {
 		lease, err := p.Client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler", metav1.GetOptions{})
 		return err == nil && lease.Spec.HolderIdentity != nil && strings.HasPrefix(*lease.Spec.HolderIdentity, nodeName+"_"), err
 	})

@@ -58,13 +58,13 @@ func TestThePackageInstallsWithoutInternet(t *testing.T) {
 	}
 	p.patch(map[string]any{"spec": map[string]any{"taints": []any{}}}) // of the control plane
 	p.run("helm", "install", "quartermaster", archives[0], "--namespace", kit.Namespace, "--create-namespace", "-f",
-		filepath.Join(kit.Root(), "test/golden/chart/switches/100.values.yaml"), "--wait", "--timeout", "90s")
+		filepath.Join(kit.Root(), "test/golden/chart/switches/100.values.yaml"), "--wait", "--timeout", "180s")
 	p.ready()
 
 	p.offers("0")
 	p.patch(map[string]any{"metadata": map[string]any{"labels": map[string]any{kit.AskLabel: "pgpu"}}})
 	plugin := p.plugin()
-	p.await(60*time.Second, "the node has no image of the plugin", func() (bool, error) {
+	p.await(3*time.Minute, "the node has no image of the plugin", func() (bool, error) {
 		pods, err := p.plugins()
 		if err != nil || len(pods) != 1 || len(pods[0].Status.ContainerStatuses) == 0 {
 			return false, err
@@ -109,7 +109,7 @@ func (p *withoutInternet) noWayOut() {
 // plugin is the image that the DaemonSet of the module names. The list has to have it.
 func (p *withoutInternet) plugin() (image string) {
 	p.t.Helper()
-	p.await(60*time.Second, "the DaemonSet of the module is there", func() (bool, error) {
+	p.await(3*time.Minute, "the DaemonSet of the module is there", func() (bool, error) {
 		sets, err := p.Client.AppsV1().DaemonSets(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=quartermaster"})
 		if err != nil || len(sets.Items) != 1 {
 			return false, err

@@ -81,7 +81,7 @@ func computes(t *testing.T, c *kit.Cluster, pod *corev1.Pod) {
 func outcome(t *testing.T, c *kit.Cluster, pod *corev1.Pod) (ended *corev1.ContainerStateTerminated, log string) {
 	t.Helper()
 	pods := c.Client.CoreV1().Pods(pod.Namespace)
-	await(t, 30*time.Second, pod.Name+" ends", func() (bool, error) {
+	await(t, 2*time.Minute, pod.Name+" ends", func() (bool, error) {
 		is, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil || len(is.Status.ContainerStatuses) == 0 {
 			return false, err

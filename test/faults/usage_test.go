@@ -47,6 +47,7 @@ type span struct {
 	spaces   []string
 	chance   *rand.Rand
 	blind    []kit.Blindness
+	young    map[*kit.Operator]kit.Blindness // what its watches sent at first may be older
 	wallFile string       // empty: it cannot be moved here
 	quiet    sync.RWMutex // writers have it for reading
 	log      []string
@@ -123,7 +124,7 @@ func usageSchedules(t *testing.T, lane string, seed int64, schedules int, passed
 	decks := map[bool]*deck{false: newDeck(alone(), seed), true: newDeck(paired(), seed+1)}
 	var failed []int
 	for number := range schedules {
-		s := &span{pairOf: p, number: number, ledger: ledger, chance: rand.New(rand.NewSource(seed + int64(number))), wallFile: wall}
+		s := &span{pairOf: p, number: number, ledger: ledger, young: map[*kit.Operator]kit.Blindness{}, chance: rand.New(rand.NewSource(seed + int64(number))), wallFile: wall}
 		if s.whole(seed, number%2 == 1, decks[number%2 == 1]) {
 			failed = append(failed, number)
 		} else {
@@ -181,8 +182,10 @@ func (s *span) beginAnew() {
 func (s *span) ready() *kit.Operator {
 	s.t.Helper()
 	for tries := 1; ; tries++ {
+		started := time.Now()
 		o := s.start()
 		err := o.WaitReady(60 * time.Second)
+		s.young[o] = kit.Blindness{Kind: kit.Broken, Begin: started, End: time.Now().Add(backlog)}
 		if _, gone := o.Exited(0); err == nil || !gone || tries == 3 {
 			s.must(err)
 			return o
@@ -630,6 +633,15 @@ func (s *span) succeed(goes func(*kit.Operator)) {
 	if s.awaitLeader(heir, follower) == follower {
 		s.say("%s, which came later, leads", follower.Name)
 		s.unwatched(begin, gone, gone, ready)
+	} else {
+		s.inherit(heir, begin)
+	}
+}
+
+// inherit: it counts on from this checkpoint, and may have seen the time after it only just.
+func (s *span) inherit(heir *kit.Operator, begin time.Time) {
+	if young := s.young[heir]; begin.Before(young.End) {
+		s.blind = append(s.blind, young)
 	}
 }
 
@@ -671,6 +683,8 @@ func (s *span) mend() bool {
 	if len(s.lives) == 0 {
 		s.rise(s.committed(), time.Now()) // when it ended is not known
 		ended = ended[1:]
+	} else {
+		s.inherit(s.lives[0], s.committed())
 	}
 	for range ended {
 		s.ready()

@@ -87,6 +87,13 @@ type Stay struct {
 	Gone     time.Time // when it was deleted, also after it had finished
 	retold   int64     // the scheduler has taken back that it is bound: a later moment, and the only one that the pod tells from then on
 	doubtful time.Time // a deletion began, and the server gave up waiting for its own store: it may have happened
+	tried    tryout    // a binding of which the same is true
+}
+
+// tryout of a node.
+type tryout struct {
+	node string
+	when time.Time
 }
 
 // Name with its namespace.
@@ -192,8 +199,8 @@ func (l *AuditLedger) see(line []byte) error {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return fmt.Errorf("the audit log has a line that is no event: %w: %.200s", err, line)
 	}
-	if s := l.named(&e); s != nil && e.Verb == "delete" && e.ObjectRef.Resource == "pods" && e.ResponseStatus.Code/100 == 5 && s.doubtful.IsZero() {
-		s.doubtful = e.Received
+	if s := l.named(&e); s != nil && e.ObjectRef.Resource == "pods" && e.ResponseStatus.Code/100 == 5 {
+		l.doubt(s, &e)
 	}
 	if e.Stage != "ResponseComplete" || e.ResponseStatus.Code/100 != 2 || e.ObjectRef.APIGroup != "" || e.dry() {
 		return nil
@@ -238,6 +245,30 @@ func (l *AuditLedger) node(node *corev1.Node, when time.Time) {
 // named is the pod that has that name now.
 func (l *AuditLedger) named(e *bodyEvent) *Stay {
 	return l.pods[l.names[e.ObjectRef.Namespace+"/"+e.ObjectRef.Name]]
+}
+
+// doubt what the server gave up on: it may have happened.
+func (l *AuditLedger) doubt(s *Stay, e *bodyEvent) {
+	var binding corev1.Binding
+	switch {
+	case e.Verb == "delete" && s.doubtful.IsZero():
+		s.doubtful = e.Received
+	case e.ObjectRef.Subresource == "binding" && s.tried.node == "" && json.Unmarshal(e.RequestObject, &binding) == nil:
+		s.tried = tryout{binding.Target.Name, e.Received}
+	}
+}
+
+// Tried are pods that may have held what their node lends, from a binding in doubt until they went: no later answer says whether they did.
+func (l *AuditLedger) Tried() (out []*Stay) {
+	for _, s := range l.pods {
+		if s.Since != 0 || s.tried.node == "" || s.Gone.IsZero() {
+			continue
+		}
+		perhaps := *s
+		perhaps.Node, perhaps.Since, perhaps.Until, perhaps.Reported, perhaps.Removed = s.tried.node, s.tried.when.Unix(), s.Gone.Unix(), s.Gone, true
+		out = append(out, &perhaps)
+	}
+	return
 }
 
 // Resolve deletions of which the log does not say whether they happened, from the pods that are there. Returns the names of those whose end

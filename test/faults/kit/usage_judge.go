@@ -82,6 +82,15 @@ func (l *AuditLedger) judgeMonth(before, after MonthUsage, begin, end int64, bli
 			slack[key.Model] = slack[key.Model].Plus(part.Times(more + less + dark))
 		}
 	}
+	for _, stay := range l.Tried() {
+		more, _, _, dark := stay.doubt(begin, end, blind)
+		more += stay.Seconds(begin, end)
+		for key, part := range l.Parts(stay) {
+			over[key] = over[key].Plus(part.Times(more))
+			vanished[key.Model] = vanished[key.Model].Plus(part.Times(dark))
+			slack[key.Model] = slack[key.Model].Plus(part.Times(more + dark))
+		}
+	}
 	keys := maps.Clone(truth)
 	maps.Copy(keys, after.Held)
 	var nothing CardTime

@@ -1,6 +1,10 @@
 package kit
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -228,4 +232,34 @@ func TestJudgeKnowsOfNodesThatWereNotReady(t *testing.T) {
 	if got, want := l.absent("example.com/fpga", lost-60, lost+60, late), (CardTime{1400, 0}); got != want {
 		t.Errorf("seen late: %v, not %v", got, want)
 	}
+}
+
+// The server gave up waiting for its own store, and the pod was deleted before anyone asked for it again.
+func TestJudgeKnowsThatAFailedBindingMayHaveHappened(t *testing.T) {
+	whole, err := os.ReadFile("testdata/audit.log")
+	Must(t, err)
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	binding := `{"stage":"ResponseComplete","requestURI":"/api/v1/namespaces/team-b/pods/waits/binding","verb":"create","objectRef":{"resource":"pods",` +
+		`"namespace":"team-b","name":"waits","subresource":"binding"},"responseStatus":{"code":504},"requestObject":{"kind":"Binding","target":{"kind":"Node",` +
+		`"name":"pgpu-0"}},"responseObject":{"kind":"Status"},"requestReceivedTimestamp":"2026-11-25T16:34:49.1Z","stageTimestamp":"2026-11-25T16:34:49.2Z"}` + "\n"
+	file := filepath.Join(t.TempDir(), "audit.log")
+	Must(t, os.WriteFile(file, slices.Concat(slices.Concat(lines[:45]...), []byte(binding), slices.Concat(lines[45:]...)), 0o600))
+	l := readRecorded(t, file)
+	before, after := correct(l, clock(34, 40), clock(35, 0))
+	wrong, _ := l.Judge(before, after, nil)
+	expect(t, wrong) // it did not happen
+	eight := CardTime{800, 8 * 15360}
+	waits := UsageKey{"team-b", "Tesla-T4", "pGPU", "red", 0}
+	give := func(seconds int64) {
+		after.add(waits, eight.Times(seconds))
+		after.set("Tesla-T4", func(m *ModelTime) {
+			m.Parts, m.Idle = m.Parts.Plus(eight.Times(seconds)), m.Idle.Minus(eight.Times(seconds))
+		})
+	}
+	give(2)
+	wrong, _ = l.Judge(before, after, nil)
+	expect(t, wrong)
+	give(3)
+	wrong, _ = l.Judge(before, after, nil)
+	expect(t, wrong, "the audit log says {800 122880}; it may be {3300 506880} more")
 }

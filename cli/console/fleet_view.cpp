@@ -38,7 +38,7 @@ struct dictionaries {
 };
 
 enum card_flag : int { sick = 1, cordoned_card = 2, cut = 4, given_whole = 8, over_given = 16 };
-enum node_flag : int { not_ready = 1, cordoned = 2, changing = 4, report_old = 8, has_sick_card = 16 };
+enum node_flag : int { not_ready = 1, cordoned = 2, changing = 4, report_old = 8, has_sick_card = 16, is_refused = 32, has_over_given = 64 };
 
 json card_list(const card_shares& entry, const viewer& viewer, dictionaries& names) {
   const auto& card = *entry.card;
@@ -59,12 +59,15 @@ json card_list(const card_shares& entry, const viewer& viewer, dictionaries& nam
 
 json node_list(const node_shares& row, const viewer& viewer, dictionaries& names) {
   const bool is_sick = std::ranges::any_of(row.cards, [](const card_shares& entry) { return !entry.card->healthy; });
+  const bool is_over = std::ranges::any_of(
+      row.cards, [](const card_shares& entry) { return quota::beyond(*entry.card, entry.used); });
+  const auto phase = row.report ? std::string_view(row.report->mode.phase) : std::string_view();
   const int flags = (row.node->ready == kube::condition_status::yes ? 0 : not_ready) |
                     (row.node->unschedulable ? cordoned : 0) | (row.is_changing() ? changing : 0) |
-                    (row.report && row.report->is_report_old() ? report_old : 0) | (is_sick ? has_sick_card : 0);
+                    (row.report && row.report->is_report_old() ? report_old : 0) | (is_sick ? has_sick_card : 0) |
+                    (phase == phases::refused ? is_refused : 0) | (is_over ? has_over_given : 0);
   auto cards = json::array();
   for (const auto& card : row.cards) cards.push_back(card_list(card, viewer, names));
-  const auto phase = row.report ? std::string_view(row.report->mode.phase) : std::string_view();
   return json::array(
       {row.node->key.name, names.modes.index_of(row.mode()), names.phases.index_of(phase), flags, std::move(cards)});
 }
@@ -79,6 +82,7 @@ json shares_json(const placements& placements, const viewer& viewer, const card_
                {"pod", share.pod->key.name},
                {"container", container_name(placements, *share.pod, share.container)}};
     entry["whole"] = share.whole;
+    entry["guessed"] = share.guessed;
     entry["cores"] = share.cores;
     entry["memoryMiB"] = share.memory_mib;
     out.push_back(std::move(entry));
@@ -199,9 +203,9 @@ struct capacity_row {
     if (!takes_pods || !card.usable()) return;
     ++usable;
     cores += quota::whole_card;
-    used_cores += std::min<std::int64_t>(entry.cores(), quota::whole_card);
+    used_cores += entry.cores();
     memory_mib += card.lendable_mib();
-    used_mib += std::min(entry.memory_mib(), card.lendable_mib());
+    used_mib += entry.memory_mib();
     if (used.untouched()) {
       ++free;
       return;
@@ -235,7 +239,8 @@ json fleet_view(const placements& placements, const viewer& viewer, page_range p
 
 json node_view(const placements& placements, const viewer& viewer, const node_details& details) {
   const auto inspected_row = inspected(placements, details);
-  const auto rows = shares_of(placements, details.node.key.name);
+  auto rows = shares_of(placements, details.node.key.name);
+  mark_guesses(placements, rows);
   json out{{"name", inspected_row.name},
            {"address", inspected_row.address},
            {"ready", inspected_row.ready},

@@ -6,6 +6,7 @@
 
 #include "api/names.hpp"
 #include "cli/console/viewer.hpp"
+#include "reconcilers/extender/placement.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
 
 namespace cli::console {
@@ -88,6 +89,20 @@ std::vector<node_shares> shares_of(const placements& placements, std::string_vie
   }
   std::ranges::sort(out, {}, [](const node_shares& row) -> const std::string& { return row.node->key.name; });
   return out;
+}
+
+void mark_guesses(const placements& placements, std::vector<node_shares>& nodes) {
+  namespace ext = reconcilers::extender;
+  for (auto& node : nodes) {
+    const auto view = placements.book->book().view(node.node->key.name);
+    if (!view) continue;
+    for (auto& card : node.cards)
+      for (auto& share : card.shares) {
+        if (!share.pod) continue;
+        const ext::pod_request request(*share.pod, placements.book->keys());
+        share.guessed = ext::held_by(*share.pod, *view, request).origin == ext::source::guessed;
+      }
+  }
 }
 
 std::string container_name(const placements& placements, const kube::pod& pod, std::uint16_t number) {

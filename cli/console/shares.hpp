@@ -16,6 +16,7 @@ struct held_share {
   std::uint16_t container = 0;     ///< as in the ledger
   bool whole = false;
   std::int64_t cores = 0, memory_mib = 0;
+  bool guessed = false;  ///< someone else placed the pod, and no one wrote which cards it has: see mark_guesses
 };
 
 struct card_shares {
@@ -39,6 +40,9 @@ struct node_shares {
 
 /// Nodes with cards, a mode, or an AcceleratorNode; in the order of their names. `only`: that one; empty: all.
 std::vector<node_shares> shares_of(const placements& placements, std::string_view only = {});
+
+/// Of each pod, whether its cards are a guess; reads each pod again, so it is left out where no one shows it.
+void mark_guesses(const placements& placements, std::vector<node_shares>& nodes);
 
 /// The name of a container by its number in the ledger; empty: not known.
 std::string container_name(const placements& placements, const kube::pod& pod, std::uint16_t number);

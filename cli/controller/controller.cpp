@@ -162,6 +162,7 @@ class operator_program {
     manager_.add_server(server_);
     if (!options_.webhook_address.empty()) add_webhook();
     if (!options_.extender_address.empty()) add_extender();
+    manager_.on_leading([this] { loop_.spawn_essential("ledger", audit_ledger()); });
     add_quotas();
     add_usage();
     manager_.add_always("events", [this] { return events_.run(); }, [this] { return events_.flush(); });
@@ -338,6 +339,15 @@ class operator_program {
     webhook_->join(manager_, health_);
   }
 
+  /// Also without the extender: what people and other schedulers place can give a card out twice.
+  kube::task<void> audit_ledger() {
+    for (;;) {
+      const bool slept = co_await controller::sleep_for(std::chrono::seconds(60));
+      if (!slept) co_return kube::result<void>();
+      if (const auto found = account_.audit(); found > 0)
+        log::warn("the ledger differed from the API and was repaired", {{"entries", std::to_string(found)}});
+    }
+  }
   /// Also where no one counts: a quota says so then.
   void add_quotas() {
     quota_status_ = std::make_unique<reconcilers::quota_status>(reconcilers::quota_status::dependencies{

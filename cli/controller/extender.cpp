@@ -10,8 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto audit_period = 60s;
-
 controller::http_server_options listening(const controller_options& options,
                                           std::function<void(const controller::x509::info&)> on_caller) {
   controller::http_server_options out;
@@ -157,7 +155,6 @@ controller::condition extender::withdrawals() const {
 
 kube::task<void> extender::lead() {
   co_await earlier_.close();
-  auto audited = controller::boot_now();
   for (;;) {
     const bool slept = co_await controller::sleep_for(5s);
     if (!slept) co_return kube::result<void>();
@@ -165,10 +162,6 @@ kube::task<void> extender::lead() {
     const auto now = controller::boot_now();
     binds_.look_after(now);
     co_await predicates_.look_after(now);
-    if (now - audited < audit_period) continue;
-    audited = now;
-    if (const auto found = book_.audit(); found > 0)
-      controller::log::warn("the ledger differed from the API and was repaired", {{"entries", std::to_string(found)}});
   }
 }
 

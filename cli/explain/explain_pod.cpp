@@ -10,6 +10,7 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "cli/output/answer.hpp"
+#include "cli/explain/unserved.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "controller/conditions.hpp"
@@ -51,7 +52,8 @@ json as_json(const quota::explanation& explanation, std::span<const quota::node_
 }
 
 void print(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
-           const ext::pod_request& request, const placements& placements, const bilingual& say, std::ostream& out) {
+           const ext::pod_request& request, const placements& placements, const std::vector<std::string>& unserved,
+           const bilingual& say, std::ostream& out) {
   table rows(say.zh ? std::vector<std::string>{"节点数", "原因", "对象"}
                     : std::vector<std::string>{"NODES", "REASON", "OF"});
   std::map<std::string, std::size_t> refusals;
@@ -75,7 +77,8 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
   if (explanation.of_node)
     out << say("Smallest change of a node: ", "对节点的最小改动：")
         << shown(quota::text_of(*explanation.of_node, nodes), most_shown) << "\n";
-  if (!explanation.of_pod && !explanation.of_node)
+  for (const auto& text : unserved) out << text << "\n";
+  if (!explanation.of_pod && !explanation.of_node && unserved.empty())
     out << say("No single change of the pod or of a node is enough.\n", "仅改动 Pod 或某个节点的一处不够。\n");
 }
 
@@ -170,10 +173,12 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
   if (held && view) source = ext::to_string(ext::held_by(pod, *view, request).origin);
   const auto reasons =
       held && view && source != "guessed" ? ext::why_these(held->held, *view, request) : std::vector<std::string>();
+  const auto unread = held || !view ? std::string() : refusal_of(*view, request, placements);
   const auto too_full = held && view ? overfull(held->held, *view) : std::vector<std::string>();
   const auto old = held ? old_reports({pod.node_name}, placements) : std::vector<std::string>();
   if (style.as_data()) {
     json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", source}};
+    if (!unread.empty()) doc["unread"] = unread;
     doc["holds"] = held ? json_of(held->held, request) : json::array();
     doc["why"] = reasons;
     doc["overGiven"] = too_full;
@@ -188,6 +193,7 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
     out << "Pod " << name << " is on node " << pod.node_name;
   if (!held) {
     out << say(" and holds nothing that is managed here.\n", "，没有占用这里管理的资源。\n");
+    if (!unread.empty()) out << say("Its limits do not count: ", "其限额不计入：") << unread << "\n";
     return 0;
   }
   const auto scheduler = pod.scheduler_name.empty() ? std::string("default-scheduler") : pod.scheduler_name;
@@ -230,12 +236,13 @@ std::string where_limits_are(const placements& placements, const std::string& ns
 }  // namespace
 
 waiting_answer why_waiting(const placements& placements, const known_resources& known, const kube::pod& pod) {
-  waiting_answer out{unknown_keys(pod, known), {pod, placements.book->keys()}, {}, {}, {}, {}, false};
+  waiting_answer out{unknown_keys(pod, known), {pod, placements.book->keys()}, {}, {}, {}, {}, {}, false};
   if (!out.unknown.empty() || out.request.nothing()) return out;
   out.nodes = ext::candidates(placements.book->book(), placements.nodes);
   out.reason = quota::explain(out.request.containers(), out.nodes, out.request.only());
   out.limit = ext::limit_of(*placements.book, pod, out.request, out.nodes);
   add_kept_nodes(pod, placements, out);
+  if (out.reason.fitting == 0) out.unserved = unserved_resources(placements, known, pod);
   return out;
 }
 
@@ -310,7 +317,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
           << describe << "\n";
     return 0;
   }
-  const auto& [unknown, pod_limits, nodes, reason, limit, kept, is_kept_everywhere] = answer;
+  const auto& [unknown, pod_limits, nodes, reason, limit, kept, unserved, is_kept_everywhere] = answer;
   const int rc = answer.fits() ? 0 : 3;
   std::vector<std::string> names;
   for (const auto& node : nodes) names.push_back(node.inventory->name);
@@ -320,6 +327,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
     doc["explanation"] = as_json(reason, nodes, request);
     doc["quota"] = limit ? json(quota::text_of(*limit)) : json();
     doc["kept"] = kept;
+    doc["unserved"] = unserved;
     doc["oldReports"] = old;
     printed_as_data(doc, style.output, out);
     return rc;
@@ -346,7 +354,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
     out << say("Cards are not what it waits for: ", "它等待的不是卡：") << describe << "\n";
     return rc;
   }
-  print(reason, nodes, request, placements, say, out);
+  print(reason, nodes, request, placements, unserved, say, out);
   return rc;
 }
 

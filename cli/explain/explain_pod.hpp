@@ -27,6 +27,7 @@ struct waiting_answer {
   quota::explanation reason;
   std::optional<quota::exceeded_limit> limit;  ///< of its namespace
   std::vector<std::string> kept;               ///< nodes where it fits and another pod goes first
+  std::vector<std::string> unserved;           ///< sentences about resources that no node has and a module offers
   bool is_kept_everywhere = false;             ///< all nodes where it fits are
 
   /// Cards are not what it waits for.

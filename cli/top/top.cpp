@@ -95,6 +95,7 @@ constexpr std::string_view cards_example = R"(Example:
   gpu-1  0     Tesla-T4  80/100 (80%)  8192/15360 (53%)   2       Healthy
 
 What is given out of each card, the fullest first: the larger of cores and memory counts. -o wide adds the UUID.
+"2?" shares: some are pods that another scheduler placed, and which card they have is a guess.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 }  // namespace
@@ -128,7 +129,8 @@ void top_nodes(const placements& placements, const report_style& style, std::ost
 
 void top_cards(const placements& placements, const report_style& style, std::ostream& out) {
   const bilingual say(style.language);
-  const auto nodes = console::shares_of(placements);
+  auto nodes = console::shares_of(placements);
+  console::mark_guesses(placements, nodes);
   struct card_place {
     const node_shares* node;
     std::size_t place;
@@ -148,9 +150,12 @@ void top_cards(const placements& placements, const report_style& style, std::ost
   if (is_wide) header.emplace_back("UUID");
   table lines(std::move(header));
   auto all = json::array();
+  bool has_guess = false;
   for (const auto& row : rows) {
     const auto& entry = row.entry();
     const auto& card = *entry.card;
+    const auto guesses = std::ranges::count_if(entry.shares, &console::held_share::guessed);
+    has_guess |= guesses > 0;
     const auto index = card_index(*row.node, row.place);
     all.push_back({{"node", row.node->node->key.name},
                    {"index", index},
@@ -161,18 +166,23 @@ void top_cards(const placements& placements, const report_style& style, std::ost
                    {"memoryMiB", card.lendable_mib()},
                    {"usedMiB", entry.memory_mib()},
                    {"shares", entry.shares.size()},
+                   {"guessedShares", guesses},
                    {"healthy", card.healthy}});
     std::vector<std::string> line{row.node->node->key.name,
                                   std::to_string(index),
                                   shown(card.model),
                                   part_of(entry.cores(), quota::whole_card),
                                   part_of(entry.memory_mib(), card.lendable_mib()),
-                                  std::to_string(entry.shares.size()),
+                                  std::to_string(entry.shares.size()) + (guesses > 0 ? "?" : ""),
                                   std::string(card.healthy ? say("Healthy", "正常") : say("Unhealthy", "异常"))};
     if (is_wide) line.push_back(shown(card.uuid, 128));
     lines.add(std::move(line));
   }
-  if (!printed_as_data({{"cards", std::move(all)}}, style.output, out)) lines.print(out);
+  if (printed_as_data({{"cards", std::move(all)}}, style.output, out)) return;
+  lines.print(out);
+  if (has_guess)
+    out << say("? some are pods that another scheduler placed without a record of the card: which card is a guess.\n",
+               "? 其中有 Pod 由其他调度器放置且未记录所用的卡：在哪张卡上是推测。\n");
 }
 
 void top_pods(const placements& placements, const std::string& ns, const report_style& style, std::ostream& out) {

@@ -132,6 +132,37 @@ TEST_F(views, a_waiting_pod_has_reason_and_smallest_change) {
   EXPECT_GT(pod["causes"].size(), 0u);
 }
 
+TEST_F(views, a_module_that_is_off_is_what_a_pod_waits_for) {
+  auto pod = console_test::pod_of("team-a", "whole", 1, 1);
+  pod.containers = {extender_test::container("main", {{"nvidia.com/gpu", 1}})};
+  cluster.pods.put(pod);
+  read();
+  const auto rows = waiting(team_a(), "", {0, 200})["pods"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["unserved"], json::array());
+  EXPECT_THAT(rows[1]["unserved"][0].get<std::string>(), HasSubstr("Module pgpu offers it and is off"));
+}
+
+TEST_F(views, a_node_that_is_refused_or_whose_card_is_given_out_twice_has_a_flag) {
+  auto report = *cluster.cards.find({{}, "gpu-3"});
+  report.mode.phase = "Refused";
+  cluster.cards.put(report);
+  cluster.pods.put(console_test::pod_of("team-a", "forced", 90, 8, "gpu-1"));
+  read();
+  const auto nodes = fleet_view(cluster, everyone(), {0, 5000})["nodes"];
+  EXPECT_EQ(nodes[0][3].get<int>() & (32 | 64), 64);
+  EXPECT_EQ(nodes[1][3].get<int>() & (32 | 64), 0);
+  EXPECT_EQ(nodes[2][3].get<int>() & (32 | 64), 32);
+  const auto capacity = capacity_view(cluster, everyone(), {}, "")["models"];
+  EXPECT_EQ(capacity[0]["usedCores"], 280 + 90) << "as top and the metrics count";
+}
+
+TEST_F(views, cards_of_a_pod_that_someone_else_placed_are_a_guess) {
+  read();
+  const auto shares = node_view(cluster, everyone(), details_of("gpu-1"))["cards"][0]["shares"];
+  for (const auto& share : shares) EXPECT_EQ(share["guessed"], true);
+}
+
 TEST_F(views, a_resource_that_no_one_knows_is_the_reason) {
   auto pod = console_test::pod_of("team-a", "typo", 1, 1);
   pod.containers = {extender_test::container("main", {{"tencent.com/vcuda-cores", 1}})};

@@ -18,6 +18,7 @@ using extender_test::share;
 using extender_test::vgpu_node;
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 struct placements_test : testing::Test {
   placements cluster;
@@ -414,6 +415,34 @@ TEST_F(placements_test, a_node_of_another_mode_is_said_to_be_one_and_no_node_is_
   EXPECT_EQ(explain("lab/p", "wide"), 3);
   EXPECT_THAT(out.str(), HasSubstr("mode vgpu, which does not offer nvidia.com/gpu"));
   EXPECT_THAT(out.str(), HasSubstr("1 other node is left out: cordoned, or without cards that anyone serves (plain)."));
+}
+
+TEST_F(placements_test, a_resource_that_no_node_has_is_said_with_the_module_that_offers_it) {
+  cluster.pods.put(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}));
+  EXPECT_EQ(explain("lab/p"), 3);
+  EXPECT_THAT(out.str(), HasSubstr("No node has nvidia.com/gpu. Module pgpu offers it and is off: set "
+                                   "spec.modules.pgpu.enabled: true in AcceleratorPolicy default, and label a node "
+                                   "nvidia-device-enable=pgpu.\n"));
+  EXPECT_THAT(out.str(), Not(HasSubstr("No single change")));
+}
+
+TEST_F(placements_test, a_module_that_is_on_and_on_no_node_needs_a_label) {
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  policy.modules["pgpu"].enabled = true;
+  cluster.policies.put(policy);
+  cluster.pods.put(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}));
+  EXPECT_EQ(explain("lab/p", "json"), 3);
+  EXPECT_EQ(json::parse(out.str())["unserved"],
+            json({"No node has nvidia.com/gpu. Module pgpu offers it and no node is in its mode: label a node "
+                  "nvidia-device-enable=pgpu."}));
+}
+
+TEST_F(placements_test, a_bound_pod_whose_limits_do_not_count_says_why) {
+  cluster.pods.put(pod("p", {container("main", {{"tencent.com/vcuda-core", 20}})}, "a"));
+  EXPECT_EQ(explain("lab/p"), 0);
+  EXPECT_THAT(out.str(), HasSubstr("holds nothing that is managed here.\nIts limits do not count: "));
+  EXPECT_THAT(out.str(), HasSubstr("tencent.com/vcuda-memory"));
 }
 
 TEST_F(placements_test, every_form_of_output_and_both_languages_are_there) {

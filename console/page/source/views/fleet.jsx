@@ -11,7 +11,7 @@ import { route_of } from '../router.js';
 
 const row_height = 46; // pixels, as in style.css
 const colorings = ['use', 'health', 'mode'];
-const problems = node_flags.not_ready | node_flags.changing | node_flags.old | node_flags.sick;
+const problems = Object.keys(node_flags).filter((name) => name !== 'cordoned').reduce((sum, name) => sum | node_flags[name], 0);
 
 export function select_nodes({ nodes, modes }, { name, mode, only_problems }) {
   const part = name.trim().toLowerCase();

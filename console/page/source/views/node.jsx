@@ -89,6 +89,7 @@ function Cards({ cards }) {
                     {share.pod === null ? <em>{text('hidden_share')}</em>
                       : <code>{share.namespace}/{share.pod}{share.container ? ` · ${share.container}` : ''}</code>}
                     {' '}{share.whole ? text('card.whole') : text('card.amount', { cores: cores(share.cores), memory: memory(share.memoryMiB) })}
+                    {share.guessed && <span class="quiet"> {text('card.guessed')}</span>}
                   </li>
                 ))}
               </ul>

@@ -17,6 +17,7 @@ function Pod({ pod, has_fleet }) {
         {' '}{Object.entries(pod.asks).map(([key, amount]) => <code key={key} class="asks">{key}: {number(amount)}</code>)}
       </p>
       <p>{pod.reason}</p>
+      {pod.unserved.map((sentence) => <p key={sentence}><strong>{sentence}</strong></p>)}
       <dl class="facts">
         {pod.changeOfPod && <div><dt>{text('waiting.change_of_pod')}</dt><dd><strong>{pod.changeOfPod}</strong></dd></div>}
         {pod.changeOfNode && <div><dt>{text('waiting.change_of_node')}</dt><dd><strong>{pod.changeOfNode}</strong></dd></div>}
@@ -27,7 +28,7 @@ function Pod({ pod, has_fleet }) {
         {pod.quota && <div><dt>{text('waiting.quota')}</dt><dd>{pod.quota}</dd></div>}
         {is_known && <div><dt>{text('waiting.nodes')}</dt><dd>{text('waiting.nodes_of', { fitting: pod.fitting, nodes: pod.nodes })}</dd></div>}
       </dl>
-      {is_known && !pod.changeOfPod && !pod.changeOfNode && <p class="quiet">{text('waiting.no_change')}</p>}
+      {is_known && !pod.changeOfPod && !pod.changeOfNode && pod.unserved.length === 0 && <p class="quiet">{text('waiting.no_change')}</p>}
       {pod.causes.length > 0 && (
         <ul>
           {pod.causes.map((cause, index) => (

@@ -1,0 +1,17 @@
+#pragma once
+// What an administrator can do for a pod whose resource no node has, although a module offers it: the module is off, or
+// no node is in its mode. No change of the pod or of one node's cards says that.
+
+#include <string>
+#include <vector>
+
+#include "cli/explain/placements.hpp"
+
+namespace cli {
+
+/// One sentence a module: "No node has tencent.com/vcuda-core. Module vgpu offers it and is off: ...". Empty where some
+/// node has each of the pod's resources, or no module offers what is lacking.
+std::vector<std::string> unserved_resources(const placements& placements, const known_resources& known,
+                                            const kube::pod& pod);
+
+}  // namespace cli

@@ -38,7 +38,15 @@ struct dictionaries {
 };
 
 enum card_flag : int { sick = 1, cordoned_card = 2, cut = 4, given_whole = 8, over_given = 16 };
-enum node_flag : int { not_ready = 1, cordoned = 2, changing = 4, report_old = 8, has_sick_card = 16, is_refused = 32, has_over_given = 64 };
+enum node_flag : int {
+  not_ready = 1,
+  cordoned = 2,
+  changing = 4,
+  report_old = 8,
+  has_sick_card = 16,
+  is_refused = 32,
+  has_over_given = 64
+};
 
 json card_list(const card_shares& entry, const viewer& viewer, dictionaries& names) {
   const auto& card = *entry.card;
@@ -59,8 +67,8 @@ json card_list(const card_shares& entry, const viewer& viewer, dictionaries& nam
 
 json node_list(const node_shares& row, const viewer& viewer, dictionaries& names) {
   const bool is_sick = std::ranges::any_of(row.cards, [](const card_shares& entry) { return !entry.card->healthy; });
-  const bool is_over = std::ranges::any_of(
-      row.cards, [](const card_shares& entry) { return quota::beyond(*entry.card, entry.used); });
+  const bool is_over =
+      std::ranges::any_of(row.cards, [](const card_shares& entry) { return quota::beyond(*entry.card, entry.used); });
   const auto phase = row.report ? std::string_view(row.report->mode.phase) : std::string_view();
   const int flags = (row.node->ready == kube::condition_status::yes ? 0 : not_ready) |
                     (row.node->unschedulable ? cordoned : 0) | (row.is_changing() ? changing : 0) |

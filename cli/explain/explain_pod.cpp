@@ -9,8 +9,8 @@
 
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
-#include "cli/output/answer.hpp"
 #include "cli/explain/unserved.hpp"
+#include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "controller/conditions.hpp"

@@ -1,5 +1,6 @@
 #include "cli/explain/unserved.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "api/names.hpp"
@@ -23,6 +24,22 @@ const modules::module_type* offering(const reconcilers::accelerator_policy* poli
   return out;
 }
 
+std::string remedy_of(const modules::module_type& module, const reconcilers::accelerator_policy* policy,
+                      const placements& placements) {
+  const std::string name(module.name);
+  const auto label = module.label_values.empty()
+                         ? "label a node for it"
+                         : "label a node nvidia-device-enable=" + std::string(module.label_values.front());
+  if (!policy || !policy->enabled(module.name))
+    return " and is off: set spec.modules." + name + ".enabled: true in AcceleratorPolicy default, and " + label + ".";
+  const auto nodes = static_cast<std::size_t>(std::ranges::count_if(placements.nodes.all(), [&](const auto& node) {
+    return node.labels.value_or(api::names::module_label, "") == module.name;
+  }));
+  if (nodes == 0) return " and no node is in its mode: " + label + ".";
+  return ", and " + plural(nodes, "node is", "nodes are") +
+         " in its mode without any yet: quartermaster inspect nodes says why.";
+}
+
 }  // namespace
 
 std::vector<std::string> unserved_resources(const placements& placements, const known_resources& known,
@@ -34,18 +51,9 @@ std::vector<std::string> unserved_resources(const placements& placements, const 
     if (const auto* module = offering(policy, key)) lacking[module].emplace_back(key);
   }
   std::vector<std::string> out;
-  for (const auto& [module, keys] : lacking) {
-    const std::string name(module->name), them = keys.size() == 1 ? "it" : "them";
-    auto text = "No node has " + text::joined(keys, " or ") + ". Module " + name + " offers " + them;
-    if (!policy || !policy->enabled(module->name))
-      text += " and is off: set spec.modules." + name + ".enabled: true in AcceleratorPolicy default";
-    else
-      text += " and no node is in its mode";
-    if (!module->label_values.empty())
-      text += std::string(policy && policy->enabled(module->name) ? ": " : ", and ") + "label a node nvidia-device-enable=" +
-              std::string(module->label_values.front());
-    out.push_back(text + ".");
-  }
+  for (const auto& [module, keys] : lacking)
+    out.push_back("No node has " + text::joined(keys, " or ") + ". Module " + std::string(module->name) + " offers " +
+                  (keys.size() == 1 ? "it" : "them") + remedy_of(*module, policy, placements));
   return out;
 }
 

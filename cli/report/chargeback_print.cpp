@@ -81,12 +81,15 @@ json as_json(const chargeback& report) {
 
 /// Text that a name cannot be is quoted and marked; numbers are ours and stay as they are.
 void print_csv(const chargeback& report, std::ostream& out) {
-  out << "month,namespace,model,mode,organization,priority,coreSeconds,memoryMiBSeconds,cost,currency\r\n";
+  out << "month,namespace,model,mode,organization,priority,coreSeconds,memoryMiBSeconds,cost,currency,roundedCost,"
+         "cardHours,memoryGiBHours\r\n";
   for (const auto& row : report.rows)
     out << csv_text(report.month) << ',' << csv_text(row.name_space) << ',' << csv_text(row.key.model) << ','
         << csv_text(row.key.mode) << ',' << csv_text(row.key.organization) << ',' << row.key.priority << ','
         << row.time.core_seconds << ',' << row.time.memory_mib_seconds << ','
-        << (row.price ? decimal(row.price->hundredths, rounded) : "") << ',' << csv_text(report.currency) << "\r\n";
+        << (row.price ? decimal(row.price->millionths, exact) : "") << ',' << csv_text(report.currency) << ','
+        << (row.price ? decimal(row.price->hundredths, rounded) : "") << ',' << card_hours(row.time) << ','
+        << memory_gib_hours(row.time) << "\r\n";
 }
 
 void print_rows(const chargeback& report, const bilingual& say, bool is_wide, std::ostream& out) {

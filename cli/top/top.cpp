@@ -100,10 +100,10 @@ Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 }  // namespace
 
-void top_nodes(const placements& placements, const report_style& style, std::ostream& out) {
+void top_nodes(const placements& placements, const report_style& style, std::ostream& out, std::string_view only) {
   const bilingual say(style.language);
   std::vector<std::pair<given_out, const node_shares*>> rows;
-  const auto nodes = console::shares_of(placements);
+  const auto nodes = console::shares_of(placements, only);
   for (const auto& node : nodes) {
     given_out sums;
     for (const auto& card : node.cards) sums.add(card);
@@ -127,9 +127,9 @@ void top_nodes(const placements& placements, const report_style& style, std::ost
   if (!printed_as_data({{"nodes", std::move(all)}}, style.output, out)) lines.print(out);
 }
 
-void top_cards(const placements& placements, const report_style& style, std::ostream& out) {
+void top_cards(const placements& placements, const report_style& style, std::ostream& out, std::string_view only) {
   const bilingual say(style.language);
-  auto nodes = console::shares_of(placements);
+  auto nodes = console::shares_of(placements, only);
   console::mark_guesses(placements, nodes);
   struct card_place {
     const node_shares* node;
@@ -185,13 +185,15 @@ void top_cards(const placements& placements, const report_style& style, std::ost
                "? 其中有 Pod 由其他调度器放置且未记录所用的卡：在哪张卡上是推测。\n");
 }
 
-void top_pods(const placements& placements, const std::string& ns, const report_style& style, std::ostream& out) {
+void top_pods(const placements& placements, const std::string& ns, const report_style& style, std::ostream& out,
+              std::string_view name) {
   const bilingual say(style.language);
   std::map<kube::object_key, pod_row> pods;
   for (const auto& node : console::shares_of(placements))
     for (const auto& card : node.cards)
       for (const auto& share : card.shares) {
         if (!share.pod || (!ns.empty() && share.pod->key.ns != ns)) continue;
+        if (!name.empty() && share.pod->key.name != name) continue;
         auto& row = pods[share.pod->key];
         row.node = node.node->key.name;
         row.cards.insert(card.card->uuid);
@@ -225,10 +227,12 @@ namespace {
 CLI::App* add_subject(CLI::App& verb, const char* name, const char* description, std::string_view example,
                       const std::function<void(const placements&, const top_options&)>& print, int& rc) {
   auto options = std::make_shared<top_options>();
+  const bool is_of_pods = std::string_view(name) == "pods";
   auto* subject = verb.add_subcommand(name, description);
   subject->alias(std::string(name).substr(0, std::string_view(name).size() - 1));  // kubectl takes the singular too
+  subject->add_option("name", options->name, is_of_pods ? "Only pods of this name" : "Only this node");
   add_answer_options(*subject, options->style.language, options->style.output);
-  if (std::string_view(name) == "pods")
+  if (is_of_pods)
     subject->add_option("-n,--namespace", options->ns, "Only pods of this namespace");
   else
     add_unused_namespace(*subject);
@@ -236,11 +240,15 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
       ->type_name("FILE");
   add_cluster_options(*subject, options->cluster);
   subject->footer(std::string(example));
-  subject->callback([options, print, &rc] {
+  subject->callback([options, print, is_of_pods, &rc] {
     placements all;
     const auto read = gather(options->cluster, options->snapshot, all);
     if (!read) {
       rc = failed(read.error().message, std::cerr);
+      return;
+    }
+    if (!options->name.empty() && !is_of_pods && !all.nodes.find({{}, options->name})) {
+      rc = failed("there is no node \"" + options->name + "\"", std::cerr);
       return;
     }
     print(all, *options);
@@ -255,13 +263,13 @@ void add_top(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("top", "Show what is given out of the cards: of nodes, pods or cards");
   verb->require_subcommand(1);
   const auto nodes = [](const placements& all, const top_options& options) {
-    top_nodes(all, options.style, std::cout);
+    top_nodes(all, options.style, std::cout, options.name);
   };
   const auto pods = [](const placements& all, const top_options& options) {
-    top_pods(all, options.ns, options.style, std::cout);
+    top_pods(all, options.ns, options.style, std::cout, options.name);
   };
   const auto cards = [](const placements& all, const top_options& options) {
-    top_cards(all, options.style, std::cout);
+    top_cards(all, options.style, std::cout, options.name);
   };
   add_subject(*verb, "nodes", "Nodes: cards, cores and memory that are given out", nodes_example, nodes, rc);
   add_subject(*verb, "pods", "Pods: what they hold of cards", pods_example, pods, rc);

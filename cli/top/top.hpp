@@ -11,14 +11,18 @@
 namespace cli {
 
 struct top_options {
-  std::string ns;  ///< of pods; empty: all
+  std::string name;  ///< of one node, or of pods; empty: all
+  std::string ns;    ///< of pods; empty: all
   report_style style{"table", "en"};
   std::string snapshot;
   cluster_options cluster;
 };
 
-void top_nodes(const placements& placements, const report_style& style, std::ostream& out);
-void top_cards(const placements& placements, const report_style& style, std::ostream& out);
-void top_pods(const placements& placements, const std::string& ns, const report_style& style, std::ostream& out);
+/// `only`: that node; empty: all.
+void top_nodes(const placements& placements, const report_style& style, std::ostream& out, std::string_view only = {});
+void top_cards(const placements& placements, const report_style& style, std::ostream& out, std::string_view only = {});
+/// Those of this namespace and this name; empty: all.
+void top_pods(const placements& placements, const std::string& ns, const report_style& style, std::ostream& out,
+              std::string_view name = {});
 
 }  // namespace cli

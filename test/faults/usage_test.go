@@ -48,8 +48,8 @@ type span struct {
 	chance   *rand.Rand
 	blind    []kit.Blindness
 	young    map[*kit.Operator]kit.Blindness // what its watches sent at first may be older
-	wallFile string       // empty: it cannot be moved here
-	quiet    sync.RWMutex // writers have it for reading
+	wallFile string                          // empty: it cannot be moved here
+	quiet    sync.RWMutex                    // writers have it for reading
 	log      []string
 	monthEnd time.Time // on the server's clock
 }

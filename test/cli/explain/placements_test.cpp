@@ -438,6 +438,17 @@ TEST_F(placements_test, a_module_that_is_on_and_on_no_node_needs_a_label) {
                   "nvidia-device-enable=pgpu."}));
 }
 
+TEST_F(placements_test, a_node_in_the_mode_that_offers_nothing_yet_is_where_to_look) {
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  policy.modules["pgpu"].enabled = true;
+  cluster.policies.put(policy);
+  cluster.nodes.put(extender_test::node("c", {{"quartermaster.io/module", "pgpu"}}, {}));
+  cluster.pods.put(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}));
+  EXPECT_EQ(explain("lab/p"), 3);
+  EXPECT_THAT(out.str(), HasSubstr("Module pgpu offers it, and 1 node is in its mode without any yet: "));
+}
+
 TEST_F(placements_test, a_bound_pod_whose_limits_do_not_count_says_why) {
   cluster.pods.put(pod("p", {container("main", {{"tencent.com/vcuda-core", 20}})}, "a"));
   EXPECT_EQ(explain("lab/p"), 0);

@@ -74,6 +74,18 @@ TEST_F(top, golden_tables_in_both_languages_and_json) {
   }
 }
 
+TEST_F(top, one_node_or_one_pod_is_shown_alone) {
+  read();
+  std::ostringstream nodes, cards, pods;
+  top_nodes(cluster, {"json", "en"}, nodes, "gpu-4");
+  top_cards(cluster, {"json", "en"}, cards, "gpu-4");
+  top_pods(cluster, "", {"json", "en"}, pods, "train");
+  ASSERT_EQ(json::parse(nodes.str())["nodes"].size(), 1u);
+  EXPECT_EQ(json::parse(nodes.str())["nodes"][0]["node"], "gpu-4");
+  EXPECT_EQ(json::parse(cards.str())["cards"].size(), 2u);
+  EXPECT_EQ(json::parse(pods.str())["pods"].size(), 1u);
+}
+
 TEST_F(top, a_namespace_shows_its_own_pods_alone) {
   read();
   std::ostringstream out;

@@ -62,8 +62,8 @@ func TestChargebackOfAMonth(t *testing.T) {
 			t.Fatalf("%d %s %s: no %q", code, out, err, line)
 		}
 	}
-	if _, out, _ := ended(append(report, "-o", "csv")...); !strings.Contains(out, "\r\n2025-11,red,Tesla-T4,vGPU,'=1+1,0,360000,1000,2.50,EUR\r\n") ||
-		!strings.Contains(out, "\r\n2025-11,blue,Tesla-T4,pGPU,,-10,360000,55296000,2.50,EUR\r\n") {
+	if _, out, _ := ended(append(report, "-o", "csv")...); !strings.Contains(out, "\r\n2025-11,red,Tesla-T4,vGPU,'=1+1,0,360000,1000,2.500000,EUR,2.50,1.00,") ||
+		!strings.Contains(out, "\r\n2025-11,blue,Tesla-T4,pGPU,,-10,360000,55296000,2.500000,EUR,2.50,1.00,15.00\r\n") {
 		t.Error(out)
 	}
 	if code, out, _ := ended(append(report, "-n", "red")...); code != 0 || strings.Contains(out, "blue") || !strings.Contains(out, "Sum: 2.50 EUR\n") {

@@ -92,7 +92,7 @@ page_test('the fleet is filtered by name, mode and need of attention, and colour
   await page.select('main select', '');
   await page.click('input[type=checkbox]');
   await settle(page);
-  assert.equal(await rows(), fleet.nodes.filter(([, , , flags]) => flags & (1 | 4 | 8 | 16)).length);
+  assert.equal(await rows(), fleet.nodes.filter(([, , , flags]) => flags & (1 | 4 | 8 | 16 | 32 | 64)).length);
 
   const captions = () => page.$$eval('.row .cards .card', (all) => all.map((card) => card.textContent));
   await page.click('input[value=health]');
@@ -109,6 +109,7 @@ page_test('the worst of a node comes first, and a change that is stuck does not 
   const stuck = fleet.phases.indexOf('Stuck');
   [fleet.nodes[2][2], fleet.nodes[2][3]] = [stuck, 4];
   [fleet.nodes[3][2], fleet.nodes[3][3]] = [stuck, 1 | 2 | 4 | 8 | 16];
+  fleet.nodes[4][3] = 32 | 64;
   session.console.answer = (path, query) => (path === 'fleet' ? fleet : cluster(path, query));
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
@@ -116,8 +117,19 @@ page_test('the worst of a node comes first, and a change that is stuck does not 
   assert.equal(states[1], 'Sick card, Changes its mode');
   assert.equal(states[2], 'Change of mode is stuck');
   assert.equal(states[3], 'Not ready, Sick card, Old report, Change of mode is stuck, Cordoned');
+  assert.equal(states[4], 'More given out than there is, Mode refused');
   const is_cut = await page.$$eval('.scroll .state', (all) => all.slice(0, 3).some((state) => state.scrollWidth > state.clientWidth + 1));
   assert.equal(is_cut, false, 'a state is cut off');
+});
+
+page_test('a guess is said to be one, and a module that no node is in is named', async () => {
+  session.console.answer = cluster_of(500);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console, '/node/gpu-00002');
+  assert.equal((await text_of(page)).split('(which card is a guess)').length, 2);
+  await show(page, '/waiting');
+  const sentences = await page.$$eval('article', (all) => all.map((pod) => [pod.innerText.includes('Module pgpu'), pod.innerText.includes('No small change')]));
+  assert.deepEqual(sentences.slice(0, 4), [[false, true], [false, false], [false, false], [true, false]]);
 });
 
 page_test('the number of waiting pods of a namespace leads to them', async () => {

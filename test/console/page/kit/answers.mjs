@@ -72,8 +72,8 @@ function node_of(name) {
     health: index === 5 ? 'XID 79' : 'Healthy', healthy: index !== 5, cordoned: index === 6, mig: false, cores: index < 4 ? 80 : 0,
     usedMiB: index < 4 ? 40960 : 0, sharers: index < 4 ? 2 : 0, maxSharers: 16, warnings: index === 5 ? ['ECC errors are pending'] : [],
     shares: index < 4 ? [
-      { namespace: 'team-a', pod: `infer-${index}`, container: 'main', whole: false, cores: 50, memoryMiB: 20480 },
-      { namespace: null, pod: null, container: null, whole: false, cores: 30, memoryMiB: 20480 }] : [],
+      { namespace: 'team-a', pod: `infer-${index}`, container: 'main', whole: false, cores: 50, memoryMiB: 20480, guessed: index === 1 },
+      { namespace: null, pod: null, container: null, whole: false, cores: 30, memoryMiB: 20480, guessed: false }] : [],
   });
   const steps = ['Waiting', 'Draining', 'Removing', 'Enrolling', 'Verifying', 'Ready'];
   return {
@@ -99,6 +99,7 @@ function waiting_of(count, { namespace, offset, limit }) {
     pods.push({
       namespace: namespace || teams[index % 2], name: `train-${index}`, asks: { 'nvidia.com/gpu': 4 }, kind,
       reason: `0 of ${count} nodes fit: ${count - 1} need more whole cards.`, nodes: count, fitting: 0,
+      unserved: index === 3 ? ['No node has nvidia.com/gpu. Module pgpu offers it and no node is in its mode: label a node nvidia-device-enable=pgpu.'] : [],
       causes: [{ reason: 'not enough whole cards', nodes: count - 1, container: 'main', key: null },
         { reason: 'the node does not offer it', nodes: 1, container: null, key: 'nvidia.com/gpu' }],
       changeOfPod: index % 3 ? 'container main: nvidia.com/gpu from 4 to 1' : null, changeOfNode: index % 3 === 1 ? 'gpu-00002: 1 card less in use' : null,

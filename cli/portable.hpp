@@ -1,6 +1,6 @@
 #pragma once
-// What the executable for people's own machines does first. It is linked statically (docs/decisions/011): code that the
-// machine's libraries bring belongs to another glibc and would crash.
+// The first step of the executable for people's own machines. It is linked statically (docs/decisions/011), and what it
+// would load from the machine is built for another glibc and would crash.
 
 #include <netdb.h>
 #include <nss.h>

@@ -11,7 +11,7 @@
 
 namespace kube {
 
-/// 2xx. A redirect is no success: it is never followed, and no one did what was asked (client-go rest/request.go).
+/// 2xx. A redirect is no success: it is never followed, so the request was not carried out (client-go rest/request.go).
 constexpr bool succeeded(int status) { return status >= 200 && status < 300; }
 
 /// The part of metav1.Status that decides anything.
@@ -30,9 +30,9 @@ result<api_status> read_status(std::string_view bytes, encoding format);
 error error_of(std::string_view operation, const api_status& status);
 
 /// The error an answer stands for; `operation` begins the line ("apply daemonsets.apps kube-system/x"). Only for a
-/// status that is no success; 1xx and 3xx, which no API server sends, are errc::server. The server's own message is
-/// kept, as one line of at most 1,000 bytes; a 409 AlreadyExists, 410 Expired and 504 ResourceVersionTooLarge are kept
-/// apart by reason.
+/// status that is no success; 1xx and 3xx, which no answer to us has, are errc::server. The server's own message is
+/// kept, as one line of at most 1,000 bytes; 409 AlreadyExists, 410 Expired and 504 ResourceVersionTooLarge have
+/// codes of their own, by their reason.
 error error_of(std::string_view operation, const response& answer);
 
 /// A metav1.Status object out of a watch ERROR event, in either encoding.

@@ -33,13 +33,13 @@ struct choice {
 std::expected<int, std::string> containerd_version(std::string_view main);
 /// Patterns, as they are written.
 std::expected<std::vector<std::string>, std::string> containerd_imports(std::string_view main);
-/// The main file as it has to be. Of version 3: it imports the folder of our drop-in.
+/// The main file as it has to be. From version 3 on only the import of our drop-in's folder is added.
 edited containerd_main(std::string_view main, choice choice);
-/// What other files, in the order in which they are read, already say. `sources` are without our own drop-in.
+/// What other files, in the order in which they are read, already say. `sources` must not have our own drop-in.
 struct known_runtimes {
   bool has_nvidia = false;
   std::string default_name;
-  std::string default_file;  ///< that says so; empty: none does
+  std::string default_file;  ///< that sets default_name; empty: none
 };
 std::expected<known_runtimes, std::string> containerd_known(const std::vector<runtime_file>& sources);
 std::expected<known_runtimes, std::string> crio_known(const std::vector<runtime_file>& sources);
@@ -50,7 +50,7 @@ std::string crio_drop_in_text(bool needs_nvidia, choice choice);
 bool is_own_drop_in(std::string_view text);
 bool drop_in_sets_default(std::string_view text);
 
-/// daemon.json as it has to be; nothing: there is none.
+/// daemon.json as it has to be. `main`: nullopt where there is none.
 edited docker_main(const std::optional<std::string>& main, choice choice);
 
 /// A list like that of diff: lines that go, lines that come.

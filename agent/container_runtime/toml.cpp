@@ -12,6 +12,10 @@ bool is_bare(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
+bool is_within(const toml_path& path, const toml_path& parent) {
+  return path.size() >= parent.size() && std::equal(parent.begin(), parent.end(), path.begin());
+}
+
 /// Reads a document once, from its beginning to its end.
 class toml_reader {
  public:
@@ -66,7 +70,14 @@ class toml_reader {
     if (!read_path(path)) return false;
     if (text_.substr(index_, close.size()) != close) return fail("a table without " + std::string(close));
     index_ += close.size();
-    if (!is_array && !heads_.insert(path).second) return fail("a table that is there twice");
+    if (names_.contains(path)) return fail(path.back() + " is a key already");
+    if (is_array) {  // one more element: its keys and tables begin anew
+      const auto is_of_element = [&](const toml_path& known) { return is_within(known, path); };
+      std::erase_if(heads_, is_of_element);
+      std::erase_if(names_, is_of_element);
+    } else if (!heads_.insert(path).second) {
+      return fail("a table that is there twice");
+    }
     if (!end_line()) return false;
     table_ = path;
     out_.tables.push_back({std::move(path), index_});
@@ -77,7 +88,9 @@ class toml_reader {
     toml_path path = table_, keys;
     if (!read_path(keys)) return false;
     path.insert(path.end(), keys.begin(), keys.end());
-    if (next() != '=') return fail("no table, no key with a value, no comment");
+    // An error of TOML too: runtimes would not start.
+    if (heads_.contains(path) || !names_.insert(path).second) return fail("it sets " + path.back() + " twice");
+    if (next() != '=') return fail("it is no table, no key with a value and no comment");
     ++index_;
     skip_blanks();
     toml_setting setting{
@@ -100,7 +113,7 @@ class toml_reader {
         key = unquoted(text_.substr(begin, index_ - begin));
       } else {
         while (is_bare(next())) key += text_[index_++];
-        if (key.empty()) return fail("no name where one has to be");
+        if (key.empty()) return fail("a name is missing");
       }
       path.push_back(std::move(key));
       skip_blanks();
@@ -113,7 +126,7 @@ class toml_reader {
     const char quote = next();
     if (text_.substr(index_, 3) == std::string(3, quote)) return fail("a text over several lines");
     for (++index_; has_more() && next() != '\n'; ++index_) {
-      if (next() == '\\' && quote == '"') {
+      if (next() == '\\' && quote == '"' && text_.substr(index_ + 1, 1) != "\n") {
         ++index_;
       } else if (next() == quote) {
         ++index_;
@@ -167,14 +180,10 @@ class toml_reader {
   std::string_view text_;
   std::size_t index_ = 0, line_ = 1;
   toml_path table_;
-  std::set<toml_path> heads_;
+  std::set<toml_path> heads_, names_;  ///< tables and keys so far, of arrays those of the last element
   std::string problem_;
   toml_document out_;
 };
-
-bool is_below(const toml_path& path, const toml_path& parent) {
-  return path.size() >= parent.size() && std::equal(parent.begin(), parent.end(), path.begin());
-}
 
 }  // namespace
 
@@ -189,22 +198,11 @@ const toml_table* toml_document::find_table(const toml_path& path) const {
 }
 
 bool toml_document::has(const toml_path& path) const {
-  return std::ranges::any_of(settings, [&](const auto& setting) { return is_below(setting.path, path); }) ||
-         std::ranges::any_of(tables, [&](const auto& table) { return is_below(table.path, path); });
+  return std::ranges::any_of(settings, [&](const auto& setting) { return is_within(setting.path, path); }) ||
+         std::ranges::any_of(tables, [&](const auto& table) { return is_within(table.path, path); });
 }
 
-std::expected<toml_document, std::string> read_toml(std::string_view text) {
-  auto document = toml_reader(text).read();
-  if (!document) return document;
-  // A key that is set twice is an error of TOML too; runtimes would not start.
-  std::set<toml_path> paths;
-  for (const auto& setting : document->settings)
-    if (!document->find_table(setting.path) && !paths.insert(setting.path).second &&
-        std::ranges::count(document->tables, toml_path(setting.path.begin(), setting.path.end() - 1),
-                           &toml_table::path) < 2)
-      return std::unexpected("it sets " + setting.path.back() + " twice");
-  return document;
-}
+std::expected<toml_document, std::string> read_toml(std::string_view text) { return toml_reader(text).read(); }
 
 std::string unquoted(std::string_view value) {
   if (value.size() < 2 || (value.front() != '"' && value.front() != '\'')) return std::string(value);

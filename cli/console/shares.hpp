@@ -34,14 +34,14 @@ struct node_shares {
   const quota::node_inventory* inventory = nullptr;
   std::vector<card_shares> cards;  ///< in the node's order
 
-  std::string_view mode() const;  ///< that it is in; empty: none
+  std::string_view mode() const;  ///< in which the node is; empty: none
   bool is_changing() const;       ///< a change of mode is in progress, or is stuck
 };
 
 /// Nodes with cards, a mode, or an AcceleratorNode; in the order of their names. `only`: that one; empty: all.
 std::vector<node_shares> shares_of(const placements& placements, std::string_view only = {});
 
-/// Of each pod, whether its cards are a guess; reads each pod again, so it is left out where no one shows it.
+/// Sets held_share::guessed. It reads each pod again, so call it only where guesses are shown.
 void mark_guesses(const placements& placements, std::vector<node_shares>& nodes);
 
 /// The name of a container by its number in the ledger; empty: not known.

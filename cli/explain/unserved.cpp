@@ -32,12 +32,15 @@ std::string remedy_of(const modules::module_type& module, const reconcilers::acc
                          : "label a node nvidia-device-enable=" + std::string(module.label_values.front());
   if (!policy || !policy->enabled(module.name))
     return " and is off: set spec.modules." + name + ".enabled: true in AcceleratorPolicy default, and " + label + ".";
+  const auto spec = policy->modules.find(module.name);
+  if (const auto reason = module.not_offered ? module.not_offered(spec->second) : std::string(); !reason.empty())
+    return ", and cannot be had: " + reason;
   const auto nodes = static_cast<std::size_t>(std::ranges::count_if(placements.nodes.all(), [&](const auto& node) {
     return node.labels.value_or(api::names::module_label, "") == module.name;
   }));
   if (nodes == 0) return " and no node is in its mode: " + label + ".";
-  return ", and " + plural(nodes, "node is", "nodes are") +
-         " in its mode without any yet: quartermaster inspect nodes says why.";
+  return ", but " + plural(nodes, "node in its mode has", "nodes in its mode have") +
+         " none yet: quartermaster inspect nodes says why.";
 }
 
 }  // namespace

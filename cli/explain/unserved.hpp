@@ -1,6 +1,6 @@
 #pragma once
-// What an administrator can do for a pod whose resource no node has, although a module offers it: the module is off, or
-// no node is in its mode. No change of the pod or of one node's cards says that.
+// What an administrator can do for a pod whose resource no node has, although a module offers it: the module is off or
+// cannot be offered, no node is in its mode, or its nodes have none yet. No change of the pod would help then.
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
-// How much of a fleet sick cards may take away at once. Agents report which cards are sick; of so many nodes as
-// spec.health.maxWithdrawn allows they are believed. The sick cards of the other nodes are held back: they still get
-// pods, and a condition names the nodes.
+// Limits on how many nodes cards may be withdrawn at once. Agents report which cards are sick, and are believed on as
+// many nodes as spec.health.maxWithdrawn allows. The sick cards of the other nodes are held back: they still get pods,
+// and a condition names the nodes.
 //
 // It counts nodes and not cards: the token of an agent speaks for one node, so a stolen one takes one place, however
 // many cards it invents. Nodes that have been sick for longest come first. So the answer follows from the objects
@@ -26,10 +26,10 @@ class brake {
   /// @param max_withdrawn a number of nodes, or "20%" of those whose agent reports cards (rounded up, at least 2)
   explicit brake(std::string_view max_withdrawn = "20%") : max_withdrawn_(max_withdrawn) {}
 
-  /// @return the nodes whose sick cards count otherwise from now on
+  /// @return the nodes whose sick cards are now held back or no longer are
   std::vector<std::string> allow(std::string_view max_withdrawn);
-  /// A change of a node's report, as a store's observer sees it. Cost: O(log n), whatever the size of the fleet.
-  /// @return the nodes whose sick cards count otherwise from now on, apart from this one
+  /// A change of a node's report, as a store's observer sees it. Cost: O(log n) of n nodes with sick cards.
+  /// @return the nodes whose sick cards are now held back or no longer are, apart from this one
   std::vector<std::string> take(const api::accelerator_node* before, const api::accelerator_node* after);
 
   /// The node has sick cards, and they still get pods.
@@ -59,7 +59,7 @@ class brake {
   std::set<entry> withdrawn_, held_;  ///< every node of `sick_` is in one of them
 };
 
-/// Of the policy; there while the extender runs.
+/// A condition of the policy, there while the extender runs.
 inline constexpr std::string_view withdrawals_held_back = "WithdrawalsHeldBack";
 controller::condition held_back_condition(const brake& brake, std::int64_t generation);
 

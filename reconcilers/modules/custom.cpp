@@ -94,7 +94,7 @@ std::vector<json> objects(const module_spec& spec, const facts& known) {
   for (const auto& other : catalogue()) {
     if (daemon_set_of(known.module, spec) == other.daemon_set)
       throw invalid_policy(module_path + ".device.daemonSet is " + std::string(other.daemon_set) +
-                           ", the name of module " + std::string(other.name) + "'s; choose another");
+                           ", which is the DaemonSet of module " + std::string(other.name) + "; choose another");
   }
   json plugin = {
       {"name", "device-plugin"},

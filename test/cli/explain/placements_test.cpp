@@ -446,7 +446,7 @@ TEST_F(placements_test, a_node_in_the_mode_that_offers_nothing_yet_is_where_to_l
   cluster.nodes.put(extender_test::node("c", {{"quartermaster.io/module", "pgpu"}}, {}));
   cluster.pods.put(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}));
   EXPECT_EQ(explain("lab/p"), 3);
-  EXPECT_THAT(out.str(), HasSubstr("Module pgpu offers it, and 1 node is in its mode without any yet: "));
+  EXPECT_THAT(out.str(), HasSubstr("Module pgpu offers it, but 1 node in its mode has none yet: "));
 }
 
 TEST_F(placements_test, a_bound_pod_whose_limits_do_not_count_says_why) {

@@ -29,7 +29,7 @@ type NodeSeen struct {
 	Tainted      bool
 }
 
-// PodSeen is a pod on a node; Module is empty for pods that are no plugin, Holds is the mode whose cards it has.
+// PodSeen is a pod on a node. Module: of a plugin, else empty. Holds: the mode whose cards the pod asks for.
 type PodSeen struct {
 	Name, Node, Module, Holds string
 	UID                       types.UID
@@ -88,15 +88,15 @@ func (h *ModeHistory) Moments() []ModeMoment {
 
 // ModeRules are the exceptions of one test. Both may be nil.
 type ModeRules struct {
-	// MayLeaveQuietly: this node had no mode before, so a plugin of it may be on its way out without a taint, because nothing else is there.
+	// MayLeaveQuietly: this node had no mode before, so a plugin may still be there without a label and a taint until it is taken away.
 	MayLeaveQuietly func(node string) bool
 	// MayEnd: someone has asked for the end of this pod, or of its node.
 	MayEnd func(pod string) bool
 }
 
-// ModeFaults replays a history and says what must never have been, at no version at all: plugins of two modules on a node; a plugin that is
-// to stay on a node that is neither labelled for it nor tainted; a node that leaves a mode while a pod has cards of it; a pod of someone's
-// that is taken away though no one asked.
+// ModeFaults replays a history and says what must never have been, at no version at all: plugins of two modules on a node; a plugin that no one
+// deletes on a node that is neither labelled for it nor tainted; a node that leaves a mode while a pod has cards of it; a pod that is deleted
+// though no one asked.
 func ModeFaults(moments []ModeMoment, rules ModeRules) (wrong []string) {
 	moments = slices.Clone(moments)
 	slices.SortStableFunc(moments, func(a, b ModeMoment) int { return cmp.Compare(a.Version, b.Version) })

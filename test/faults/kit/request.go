@@ -92,7 +92,7 @@ func verb(method string, r *Request) string {
 // Match picks requests.
 type Match func(*Request) bool
 
-// Any matches every request that all of the given ones match.
+// All matches every request that all of the given ones match.
 func All(of ...Match) Match {
 	return func(r *Request) bool {
 		for _, m := range of {
@@ -117,8 +117,8 @@ func Resource(plurals ...string) Match {
 // Writes matches what Request.Write says.
 func Writes(r *Request) bool { return r.Write() }
 
-// CountsUp is the count of an Event brought up to date: it comes ten seconds and more after the last of what it counts, and is
-// news only when that lies after `since`.
+// CountsUp says whether this is the count of an Event brought up to date, and none of what it counts came after `since`. Such a write comes ten
+// seconds and more after the last of it.
 func (r *Request) CountsUp(since time.Time) bool {
 	var event struct {
 		Series struct{ LastObservedTime time.Time }

@@ -386,6 +386,28 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 		t.Errorf("the installed Prometheus does not have the rules of dcgm: %v", err)
 	}
 
+	if folder := os.Getenv("QM_PROMETHEUS_OPERATOR"); folder != "" {
+		theirs := theOperatorsPrometheus(t, folder, map[string][]string{"quartermaster": {port}, "quartermaster-agent": agents})
+		until(t, 30*time.Second, "the Prometheus of the Prometheus operator", func() error {
+			healthy, err := query(theirs, `sum by (job) (up)`)
+			if found := (series{`job="quartermaster/quartermaster"`: 1, `job="quartermaster/quartermaster-agent"`: 2}).differences(healthy); err == nil && len(found) > 0 {
+				err = fmt.Errorf("up: %v", found)
+			}
+			for record, values := range wanted {
+				if err != nil {
+					break
+				}
+				is, fails := query(theirs, record)
+				if err = fails; err == nil {
+					if found := values.differences(is); len(found) > 0 {
+						err = fmt.Errorf("%s: %v", record, found)
+					}
+				}
+			}
+			return err
+		})
+	}
+
 	// The reports read it. No share has been measured for a day.
 	if out := call(t, "", program, "report", "capacity", "--kubeconfig", kubeconfig, "--prometheus-url", address); !strings.Contains(out, "Tesla-T4") {
 		t.Error(out)

@@ -2,11 +2,13 @@
 // container as a process, shows a mirror pod in the API, and starts again what has ended. Several may run on one machine, each with a folder
 // that stands for the /etc/kubernetes of its control-plane node.
 //
-// As of a kubelet: names that begin with a dot are skipped, every other regular file is a pod; any change of a file replaces its pod, which
-// is stopped first; a hostPath file is mounted, so that a running container keeps the one it was started with; type File has to be there.
+// Like a kubelet it skips names that begin with a dot, and takes every other regular file for a pod. Any change of a file replaces its pod, which
+// is stopped first. A hostPath file is mounted, so that a running container keeps seeing the file it was started with; one of type File must exist.
+// Unlike a kubelet it makes a mirror that someone deletes again only when the pod's status changes, and the delay after a crash is never reset.
 package staticpods
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -34,7 +36,7 @@ type Kubelet struct {
 	Node     string
 	Root     string            // stands for /etc/kubernetes
 	Work     string            // its own folder: logs, root folders of containers
-	Programs map[string]string // what an image has: command[0] -> file, statically linked
+	Programs map[string]string // in place of images: command[0] -> file, statically linked
 	Client   kubernetes.Interface
 	// Fails says whether a container with this command ends at once; nil: none does.
 	Fails func(command []string) bool
@@ -64,7 +66,9 @@ type pod struct {
 
 // Run until the context ends; then every container is ended. Mirrors stay, as those of a kubelet that is gone.
 func (k *Kubelet) Run(ctx context.Context) {
+	k.mu.Lock()
 	k.pods = map[string]*pod{}
+	k.mu.Unlock()
 	for ctx.Err() == nil {
 		k.sync(ctx)
 		select {
@@ -72,6 +76,8 @@ func (k *Kubelet) Run(ctx context.Context) {
 		case <-time.After(scan):
 		}
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for _, p := range k.pods {
 		p.stop()
 	}
@@ -120,7 +126,7 @@ func (k *Kubelet) sync(ctx context.Context) {
 		if is := wanted[file]; is == nil || is.hash != p.hash {
 			p.stop()
 			delete(k.pods, file)
-			if is == nil {
+			if is == nil || is.spec.Name != p.spec.Name || is.spec.Namespace != p.spec.Namespace {
 				k.unmirror(ctx, p.spec)
 			}
 		}
@@ -188,7 +194,8 @@ func (p *pod) ready() bool {
 			port = fmt.Sprint(one.ContainerPort)
 		}
 	}
-	reply, err := probe.Get(fmt.Sprintf("%s://%s:%s%s", strings.ToLower(string(with.HTTPGet.Scheme)), with.HTTPGet.Host, port, with.HTTPGet.Path))
+	scheme := cmp.Or(strings.ToLower(string(with.HTTPGet.Scheme)), "http")
+	reply, err := probe.Get(fmt.Sprintf("%s://%s:%s%s", scheme, with.HTTPGet.Host, port, with.HTTPGet.Path))
 	if err != nil {
 		return false
 	}

@@ -71,7 +71,7 @@ class toml_reader {
     if (text_.substr(index_, close.size()) != close) return fail("a table without " + std::string(close));
     index_ += close.size();
     if (names_.contains(path)) return fail(path.back() + " is a key already");
-    if (is_array) {  // one more element: its keys and tables begin anew
+    if (is_array) {  // one more element: none of its keys and tables are there yet
       const auto is_of_element = [&](const toml_path& known) { return is_within(known, path); };
       std::erase_if(heads_, is_of_element);
       std::erase_if(names_, is_of_element);

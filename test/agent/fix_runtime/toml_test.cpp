@@ -10,7 +10,7 @@ std::string problem_of(std::string_view text) {
   return document ? "" : document.error();
 }
 
-TEST(toml, an_element_of_an_array_of_tables_begins_anew) {
+TEST(toml, each_element_of_an_array_of_tables_has_its_own_keys) {
   EXPECT_EQ(problem_of("[[a]]\nx = 1\n[a.b]\ny = 1\n[[a]]\nx = 2\n[a.b]\ny = 2\n"), "");
   EXPECT_EQ(problem_of("[[a]]\nb.x = 1\n[[a]]\nb.x = 2\n"), "");
   EXPECT_EQ(problem_of("[[a]]\nx = 1\nx = 2\n"), "line 3 is not understood: it sets x twice");

@@ -112,7 +112,9 @@ func writtenRules(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	until(t, time.Minute, "the Prometheus operator has taken three objects of rules", func() error {
-		var list struct{ Items []struct{ Data map[string]string } }
+		var list struct {
+			Items []struct{ Data map[string]string }
+		}
 		if err := json.Unmarshal([]byte(kubectl(t, "", "get", "configmap", "-n", namespace, "-l", "prometheus-name=all", "-o", "json")), &list); err != nil {
 			return err
 		}

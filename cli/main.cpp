@@ -4,12 +4,12 @@
 
 #include "cli/program.hpp"
 #ifdef QM_PORTABLE
-#include "cli/portable.hpp"
+#include "cli/cluster/portable.hpp"
 #endif
 
 int main(int argc, char** argv) {
 #ifdef QM_PORTABLE
-  cli::use_nothing_of_the_machine();
+  cli::load_no_modules();
 #endif
   return cli::run_program(argc > 0 ? argv[0] : "", {argv + std::min(argc, 1), argv + argc});
 }

@@ -10,7 +10,7 @@ namespace cli {
 
 /// Call it before any other thread runs. Names are then looked up in /etc/hosts and by DNS, whatever other modules
 /// /etc/nsswitch.conf names, and OpenSSL reads no configuration, which can name modules as well.
-inline void use_nothing_of_the_machine() {
+inline void load_no_modules() {
   __nss_configure_lookup("hosts", "files dns");
   OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
 }

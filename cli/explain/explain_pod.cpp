@@ -59,6 +59,11 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
   std::map<std::string, std::size_t> refusals;
   for (const auto& node : nodes)
     if (auto text = refusal_of(node, request, placements); !text.empty()) ++refusals[std::move(text)];
+  quota::demand needs;
+  const bool has_advice = std::ranges::any_of(nodes, [&](const auto& node) {  // "add ... to the same container"
+    const auto no = quota::read(request.containers(), node.inventory->serves, needs);
+    return no && no->kind != quota::wrong::not_served;
+  });
   for (const auto& [text, count] : refusals) rows.add({std::to_string(count), text, ""});
   for (const auto& cause : explanation.causes) {
     const bool is_refused = cause.code == quota::reason::refused || cause.code == quota::reason::not_offered;
@@ -78,7 +83,7 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
     out << say("Smallest change of a node: ", "对节点的最小改动：")
         << shown(quota::text_of(*explanation.of_node, nodes), most_shown) << "\n";
   for (const auto& text : unserved) out << text << "\n";
-  if (!explanation.of_pod && !explanation.of_node && unserved.empty())
+  if (!explanation.of_pod && !explanation.of_node && unserved.empty() && !has_advice)
     out << say("No single change of the pod or of a node is enough.\n", "仅改动 Pod 或某个节点的一处不够。\n");
 }
 
@@ -328,6 +333,10 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
     doc["quota"] = limit ? json(quota::text_of(*limit)) : json();
     doc["kept"] = kept;
     doc["unserved"] = unserved;
+    std::set<std::string> refusals;
+    for (const auto& node : nodes)
+      if (auto text = refusal_of(node, request, placements); !text.empty()) refusals.insert(std::move(text));
+    doc["refusals"] = refusals;
     doc["oldReports"] = old;
     printed_as_data(doc, style.output, out);
     return rc;

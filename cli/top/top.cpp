@@ -232,10 +232,12 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
   subject->alias(std::string(name).substr(0, std::string_view(name).size() - 1));  // kubectl takes the singular too
   subject->add_option("name", options->name, is_of_pods ? "Only pods of this name" : "Only this node");
   add_answer_options(*subject, options->style.language, options->style.output);
-  if (is_of_pods)
+  if (is_of_pods) {
     subject->add_option("-n,--namespace", options->ns, "Only pods of this namespace");
-  else
+    subject->add_flag_callback("-A,--all-namespaces", [options] { options->ns.clear(); }, "Pods of all namespaces");
+  } else {
     add_unused_namespace(*subject);
+  }
   subject->add_option("--snapshot", options->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
   add_cluster_options(*subject, options->cluster);
@@ -249,6 +251,15 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
     }
     if (!options->name.empty() && !is_of_pods && !all.nodes.find({{}, options->name})) {
       rc = failed("there is no node \"" + options->name + "\"", std::cerr);
+      return;
+    }
+    const auto is_named = [&](const kube::pod& pod) {
+      return pod.key.name == options->name && (options->ns.empty() || pod.key.ns == options->ns);
+    };
+    if (is_of_pods && !options->name.empty() && std::ranges::none_of(all.pods.all(), is_named)) {
+      rc = failed("there is no pod \"" + options->name + "\"" +
+                      (options->ns.empty() ? "" : " in namespace \"" + options->ns + "\""),
+                  std::cerr);
       return;
     }
     print(all, *options);

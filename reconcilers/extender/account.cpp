@@ -320,14 +320,73 @@ void account::book(const kube::pod& pod) {
   if (found.origin == source::none) return wait_for(pod.node_name, pod.key);  // until the node serves what it asks for
   const auto* now = book_.find(uid);
   const bool known = now && now->confirmed && now->held.node == pod.node_name;
-  if (found.origin == source::guessed && known) return;  // one guess is as good as the next
-  const auto outcome = book_.record(uid, found.holding);
-  charge(pod, found.holding);
+  if (found.origin == source::guessed && known) return;
   open_.erase(uid);
-  if (outcome == quota::booked::over_given)
-    controller::log::warn("more is given out than the node has",
+  if (found.origin == source::guessed) {
+    guess(pod);
+  } else {
+    if (const auto guesses = guessed_.find(pod.node_name); guesses != guessed_.end()) guesses->second.erase(pod.key);
+    book_.record(uid, found.holding);
+    charge(pod, found.holding);
+    guess_again(pod.node_name);
+  }
+  if (const auto* entry = book_.find(uid); entry && is_over_given(entry->held))
+    controller::log::warn("more of a card is given out than it has",
                           {{"node", pod.node_name}, {"pod", pod.key.to_string()}, {"source", to_string(found.origin)}});
   publish();
+}
+
+void account::guess(const kube::pod& pod) {
+  book_.release(pod.id.to_string());
+  guessed_[pod.node_name][pod.key] = pod.id.to_string();
+  guess_again(pod.node_name, pod.key, &pod);
+}
+
+/// Guesses follow from what is recorded and from the names of pods alone, so that every replica and every start makes
+/// the same, and none is in the way of a record that came later. Those of pods from `first` on are made again.
+/// `newcomer` may be missing in the store.
+void account::guess_again(const std::string& node, const kube::object_key& first, const kube::pod* newcomer) {
+  const auto guesses = guessed_.find(node);
+  if (guesses == guessed_.end()) return;
+  std::vector<std::pair<const kube::pod*, std::string>> pods;
+  for (auto entry = guesses->second.lower_bound(first); entry != guesses->second.end(); ++entry) {
+    const auto* pod = newcomer && entry->first == newcomer->key ? newcomer : known_.pods.find(entry->first);
+    if (!pod) continue;  // asked for by itself, and not in the store yet
+    book_.release(entry->second);
+    pods.emplace_back(pod, entry->second);
+  }
+  for (const auto& [pod, uid] : pods) {
+    const auto view = book_.view(node);
+    if (!view) continue;
+    const auto found = held_by(*pod, *view, pod_request(*pod, keys()));
+    if (found.origin == source::none) continue;
+    book_.record(uid, found.holding);
+    charge(*pod, found.holding);
+  }
+}
+
+void account::forget_guess(const std::string& node, const std::string& uid) {
+  const auto guesses = guessed_.find(node);
+  if (guesses == guessed_.end()) return;
+  const auto guess = std::ranges::find(guesses->second, uid, [](const auto& entry) { return entry.second; });
+  const auto first = guess == guesses->second.end() ? kube::object_key() : guess->first;
+  if (guess != guesses->second.end()) guesses->second.erase(guess);
+  if (guesses->second.empty())
+    guessed_.erase(guesses);
+  else
+    guess_again(node, first);
+}
+
+/// Of the cards that this pod has.
+bool account::is_over_given(const quota::holding& held) const {
+  const auto view = book_.view(held.node);
+  if (!view) return false;
+  for (std::size_t i = 0; i < std::min(view->used.size(), view->inventory->cards.size()); ++i) {
+    const auto& card = view->inventory->cards[i];
+    const bool is_its = std::ranges::find(held.grants, card.uuid, &quota::grant::card) != held.grants.end();
+    if (is_its && quota::beyond(card, view->used[i])) return true;
+  }
+  return false;
 }
 
 /// A decision at filter that stands on a pod no one has bound yet: of an earlier leader, or our own of a moment ago.
@@ -368,7 +427,10 @@ void account::release(const kube::uid& pod) {
   const auto uid = pod.to_string();
   open_.erase(uid);
   limits_.release(uid);
+  const auto* entry = book_.find(uid);
+  const auto node = entry ? entry->held.node : std::string();
   if (!book_.release(uid)) return;
+  forget_guess(node, uid);
   publish();
   if (on_room_) on_room_();
 }

@@ -136,6 +136,10 @@ class account {
   void rename(const std::string& node, const std::unordered_map<std::string, std::string>& cards);
   void book(const kube::pod& pod);
   void book_decided(const kube::pod& pod);
+  void guess(const kube::pod& pod);
+  void guess_again(const std::string& node, const kube::object_key& first = {}, const kube::pod* newcomer = nullptr);
+  void forget_guess(const std::string& node, const std::string& uid);
+  bool is_over_given(const quota::holding& held) const;
   void all_anew();
   void learn_keys(const api::compiled_rules* now);
   void learn_limits(const std::string& ns);
@@ -158,6 +162,7 @@ class account {
   std::unordered_map<std::string, assumed> open_;
   std::unordered_map<std::string, std::set<kube::object_key>> waiting_;  ///< by node that is not there: pods to book
   std::map<std::string, std::set<kube::object_key>, std::less<>> nominated_;  ///< by node: pods that are not bound
+  std::unordered_map<std::string, std::map<kube::object_key, std::string>> guessed_;  ///< by node: UIDs of pods
   std::function<void()> on_room_;
   extender::brake brake_;
   std::function<void()> on_brake_;

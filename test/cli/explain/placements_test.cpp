@@ -449,6 +449,16 @@ TEST_F(placements_test, a_node_in_the_mode_that_offers_nothing_yet_is_where_to_l
   EXPECT_THAT(out.str(), HasSubstr("Module pgpu offers it, but 1 node in its mode has none yet: "));
 }
 
+TEST_F(placements_test, what_a_refusal_advises_is_all_that_is_said) {
+  cluster.pods.put(pod("p", {container("main", {{"tencent.com/vcuda-core", 20}})}));
+  EXPECT_EQ(explain("lab/p"), 3);
+  EXPECT_THAT(out.str(), HasSubstr("add tencent.com/vcuda-memory to the same container"));
+  EXPECT_THAT(out.str(), Not(HasSubstr("No single change")));
+  out.str("");
+  EXPECT_EQ(explain("lab/p", "json"), 3);
+  EXPECT_THAT(json::parse(out.str())["refusals"][0].get<std::string>(), HasSubstr("add tencent.com/vcuda-memory"));
+}
+
 TEST_F(placements_test, a_bound_pod_whose_limits_do_not_count_says_why) {
   cluster.pods.put(pod("p", {container("main", {{"tencent.com/vcuda-core", 20}})}, "a"));
   EXPECT_EQ(explain("lab/p"), 0);

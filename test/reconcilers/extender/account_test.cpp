@@ -1,5 +1,8 @@
 #include "reconcilers/extender/account.hpp"
 
+#include <algorithm>
+#include <random>
+
 #include "test/reconcilers/extender/rig.hpp"
 
 namespace extender_test {
@@ -198,6 +201,47 @@ TEST_F(account_test, the_audit_finds_nothing_where_all_is_well) {
   EXPECT_EQ(book.audit(), 0u);
   EXPECT_EQ(metric("quartermaster_ledger_confirmed_entries"), 1);
   EXPECT_EQ(metric("quartermaster_ledger_over_given"), 0);
+}
+
+TEST_F(account_test, a_guess_makes_way_for_what_is_recorded) {
+  known.nodes.put(vgpu_node("a", 2));
+  known.pods.put(share("guess", 20, 8, "a"));
+  EXPECT_EQ(used("a", 0).cores, 20);
+  known.pods.put(placed("p", 90));
+  EXPECT_EQ(used("a", 0).cores, 90);
+  EXPECT_EQ(used("a", 1).cores, 20);
+  EXPECT_EQ(book.audit(), 0u);
+  EXPECT_EQ(metric("quartermaster_ledger_over_given"), 0);
+}
+
+TEST_F(account_test, guesses_are_the_same_in_whatever_order_pods_come) {
+  known.nodes.put(vgpu_node("a", 4));
+  std::vector<kube::pod> pods{placed("m", 60), placed("n", 30)};
+  for (const auto* name : {"b", "d", "k", "o", "q"}) pods.push_back(share(name, 20 + 10 * (name[0] % 4), 12, "a"));
+  const auto cards = [&] {
+    std::map<std::string, std::string> out;
+    for (const auto& pod : pods) {
+      const auto* entry = book.book().find(pod.id.to_string());
+      out[pod.key.name] = entry ? entry->held.grants.at(0).card : "";
+    }
+    return out;
+  };
+  std::mt19937 chance(7);
+  std::map<std::string, std::string> first;
+  for (int round = 0; round < 40; ++round) {
+    std::ranges::shuffle(pods, chance);
+    const auto passing = share("e", 30, 16, "a");
+    known.pods.put(passing);
+    for (auto& pod : pods) {
+      pod.resource_version = next_version();
+      known.pods.put(pod);
+    }
+    known.pods.erase(passing);
+    if (first.empty()) first = cards();
+    EXPECT_EQ(cards(), first) << "round " << round;
+    for (const auto& pod : pods) known.pods.erase(pod);
+    EXPECT_EQ(used("a", 0), card_use{});
+  }
 }
 
 TEST_F(account_test, the_audit_says_how_many_cards_are_over_given) {

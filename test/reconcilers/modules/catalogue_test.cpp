@@ -515,7 +515,7 @@ TEST(custom, S27_what_is_missing_or_taken_is_said) {
   EXPECT_THAT(wrong_with(device({{"resources", {{{"name", "nvidia.com/gpu"}}}}})),
               HasSubstr("names nvidia.com/gpu, which module pgpu advertises"));
   EXPECT_THAT(wrong_with(device({{"daemonSet", "hami-device-plugin"}, {"resources", {{{"name", "a.com/b"}}}}})),
-              HasSubstr("is hami-device-plugin, the name of module hami's"));
+              HasSubstr("is hami-device-plugin, which is the DaemonSet of module hami"));
   module_spec unreadable;
   unreadable.image = "x";
   for (const auto* text : {"[]", "\"x\"", "{\"resources\":7}", "{\"resources\":[7]}", "{"}) {

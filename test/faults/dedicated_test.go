@@ -39,7 +39,7 @@ type den struct {
 
 func openDen(t *testing.T, nodes map[string]int) *den {
 	t.Helper()
-	d := &den{hall: emptyHall(t, nodes), fills: minor != "1.30"}
+	d := &den{hall: followedHall(t, "dedicated", nodes), fills: minor != "1.30"}
 	if peer() {
 		t.Skip("the peer has no scheduler of its own")
 	}

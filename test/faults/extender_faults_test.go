@@ -50,6 +50,7 @@ func (h *hall) boundOf(prefix string) (bound []string, waiting int) {
 
 func (h *hall) awaitOneBound(prefix string, patience time.Duration) string {
 	h.t.Helper()
+	patience = kit.Patient(patience)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if bound, _ := h.boundOf(prefix); len(bound) > 0 {
 			return bound[0]

@@ -37,6 +37,7 @@ type hall struct {
 	keys    kit.Keys
 	tap     *kit.Tap
 	sched   *kit.Scheduler
+	backoff int // of kube-scheduler, in seconds
 	book    *kit.PlacementBook
 	address string // of the extender of the operator that was started last
 	direct  *kit.Extender
@@ -65,7 +66,13 @@ func (h *hall) proxy(name string) *kit.Proxy {
 
 func emptyHall(t *testing.T, nodes map[string]int) *hall {
 	t.Helper()
-	h := emptyHallIn(t, "extender", form(10*time.Minute, time.Hour), nodes)
+	return followedHall(t, "extender", nodes)
+}
+
+// followedHall is empty, in that lane, and its book is fed.
+func followedHall(t *testing.T, name string, nodes map[string]int) *hall {
+	t.Helper()
+	h := emptyHallIn(t, name, form(15*time.Minute, time.Hour), nodes)
 	h.must(h.book.Follow(h.ctx, h.Cluster))
 	return h
 }
@@ -83,7 +90,7 @@ func emptyHallIn(t *testing.T, name string, patience time.Duration, nodes map[st
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	b := &bench{t: t, ctx: ctx, dir: folder(t), began: time.Now()}
-	h := &hall{bench: b}
+	h := &hall{bench: b, backoff: 1}
 	if l.scenario == nil {
 		cluster, err := kit.Up(ctx, prefix+"-"+name, minor, up...)
 		if err != nil {
@@ -136,7 +143,7 @@ func (h *hall) open(p *kit.Proxy, args ...string) *kit.Operator {
 
 func (h *hall) openScheduler() {
 	h.t.Helper()
-	s, err := kit.StartScheduler(h.ctx, h.Cluster, h.dir, h.tap.URL, h.keys)
+	s, err := kit.StartScheduler(h.ctx, h.Cluster, h.dir, h.tap.URL, h.keys, h.backoff)
 	h.must(err)
 	h.sched = s
 	h.t.Cleanup(func() {
@@ -381,6 +388,7 @@ func (h *hall) get(name string) *corev1.Pod {
 // awaitBound returns the pod when it is on a node.
 func (h *hall) awaitBound(name string, patience time.Duration) *corev1.Pod {
 	h.t.Helper()
+	patience = kit.Patient(patience)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		p := h.get(name)
 		if p.Spec.NodeName != "" {
@@ -509,6 +517,7 @@ func TestS14_a_pod_of_higher_priority_gets_the_card(t *testing.T) {
 // awaitReason waits until the pod's condition says that it cannot be scheduled, in words that contain this.
 func (h *hall) awaitReason(name, says string, patience time.Duration) {
 	h.t.Helper()
+	patience = kit.Patient(patience)
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		why := whyPending(h.get(name))
 		if strings.HasPrefix(why, corev1.PodReasonUnschedulable) && strings.Contains(why, says) {

@@ -19,7 +19,7 @@ import (
 // its patience, nothing is given out twice, and the operator is not worn out.
 func TestS70_a_thousand_waiting_pods_and_ten_events_a_second(t *testing.T) {
 	// The scheduler tries all of them after every event, and the API server has to keep up: a part of them where other tests run in parallel.
-	waiting, span := form(250, 1000), form(20*time.Second, 5*time.Minute)
+	waiting, span := form(120, 1000), form(20*time.Second, 5*time.Minute)
 	// The scheduler's own arithmetic has ten slots a card and lets all of them through: it asks us, again and again.
 	h := holdHall(t, map[string]int{"hami": 4})
 	o := h.ops[0]

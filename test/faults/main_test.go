@@ -44,8 +44,8 @@ func form[T any](short, long T) T {
 }
 
 // A lane is one cluster; its tests take turns, the lanes run side by side. In `storm` the control plane itself is hurt; `pair` has the
-// tests that mostly wait for a lease or for nothing, and a few more, so that all three take about the same time. `usage` has an audit log
-// with bodies.
+// tests that mostly wait for a lease or for nothing, and a few more, so that all take about the same time. `extender` has a kube-scheduler that
+// asks us, `dedicated` the scheduler of our own, and `usage` an audit log with bodies.
 type lane struct {
 	name     string
 	mu       sync.Mutex
@@ -54,7 +54,7 @@ type lane struct {
 }
 
 var lanes = map[string]*lane{"calm": {name: "calm"}, "storm": {name: "storm"}, "pair": {name: "pair"}, "extender": {name: "extender"},
-	"usage": {name: "usage"}}
+	"dedicated": {name: "dedicated"}, "usage": {name: "usage"}}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -107,7 +107,7 @@ func take(t *testing.T, name string) *bench {
 	l := lanes[name]
 	l.mu.Lock()
 	t.Cleanup(l.mu.Unlock)
-	ctx, cancel := context.WithTimeout(context.Background(), form(8*time.Minute, time.Hour))
+	ctx, cancel := context.WithTimeout(context.Background(), form(15*time.Minute, time.Hour))
 	t.Cleanup(cancel)
 	b := &bench{t: t, ctx: ctx, dir: folder(t), began: time.Now()}
 	if l.scenario == nil {
@@ -209,15 +209,16 @@ func (b *bench) converged(name string, args ...string) *kit.Operator {
 // awaitAlive is Await with a kubelet that restarts it: an operator that has ended, with a reason, is started again. Returns the one that runs.
 func (b *bench) awaitAlive(o *kit.Operator, patience time.Duration) *kit.Operator {
 	b.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	patience = kit.Patient(patience)
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		b.clean(kit.AliveOrExplained(o))
 		o = b.revive(o)
-		err := b.Await(b.ctx, time.Second)
-		if err == nil {
+		wrong := b.Differences(b.ctx)
+		if len(wrong) == 0 {
 			return o
 		}
 		if time.Now().After(deadline) {
-			b.must(wrap(err, "%s", patience))
+			b.must(fmt.Errorf("after %s still:\n  %s", patience, strings.Join(wrong, "\n  ")))
 		}
 	}
 }
@@ -225,7 +226,7 @@ func (b *bench) awaitAlive(o *kit.Operator, patience time.Duration) *kit.Operato
 // rest waits until the operator has written nothing for a while.
 func (b *bench) rest(o *kit.Operator, quiet time.Duration) {
 	b.t.Helper()
-	for deadline := time.Now().Add(20*time.Second + quiet); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(kit.Patient(20*time.Second) + quiet); ; time.Sleep(50 * time.Millisecond) {
 		if len(o.Proxy.Since(time.Now().Add(-quiet), kit.Writes)) == 0 {
 			return
 		}

@@ -130,6 +130,7 @@ func (v *view) waits(c *cell) bool {
 
 func (r *round) wait(what string, patience time.Duration, wrong func(*view) []string) {
 	r.t.Helper()
+	patience = kit.Patient(patience)
 	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
 		left := wrong(r.look())
 		if len(left) == 0 {

@@ -135,6 +135,7 @@ func (b *bench) status(node string) map[string]any {
 // until waits for a status of a node.
 func (b *bench) until(node string, patience time.Duration, is func(status map[string]any) bool) map[string]any {
 	b.t.Helper()
+	patience = kit.Patient(patience)
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		last := b.status(node)
 		if is(last) {

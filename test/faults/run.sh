@@ -14,7 +14,7 @@ Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2
   -run REGEX   only tests whose name matches: '^TestF1_'
   --operator   the program under test (default: build/release/quartermaster, else build/dev/quartermaster)
   --previous   the version from which upgrade_test.go upgrades, built from git (default: $QM_PREVIOUS, else the program under test)
-  --clusters   use the clusters NAME-calm, -storm, -pair, -extender and -usage, start them when they are not there, and leave them up
+  --clusters   use the clusters NAME-calm, -storm, -pair, -extender, -dedicated and -usage, start them when they are not there, and leave them up
   --down       end the clusters of that NAME
   --list       the names of the tests
 H
@@ -38,7 +38,7 @@ read_options "--k8s -run --operator" "$@"
 # There may be usage-1 and more, which QM_USAGE_CLUSTERS had.
 down() {
   local lane folder=${QUARTERMASTER_CLUSTERS:-${XDG_STATE_HOME:-$HOME/.local/state}/quartermaster/clusters}
-  for lane in calm storm pair extender usage; do "$root/test/cluster/cluster.sh" down --name "$1-$lane" 2>/dev/null || true; done
+  for lane in calm storm pair extender dedicated usage; do "$root/test/cluster/cluster.sh" down --name "$1-$lane" 2>/dev/null || true; done
   for lane in "$folder/$1"-usage-*; do [[ ! -d $lane ]] || "$root/test/cluster/cluster.sh" down --name "${lane##*/}" 2>/dev/null || true; done
 }
 if [[ $verb == down ]]; then down "$clusters"; exit 0; fi

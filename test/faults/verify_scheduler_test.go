@@ -96,7 +96,7 @@ func TestS54_verify_proves_from_the_outside_whether_a_scheduler_asks(t *testing.
 
 	with := func(extender string, keys kit.Keys, do func()) {
 		t.Helper()
-		s, err := kit.StartScheduler(h.ctx, h.Cluster, h.dir, extender, keys)
+		s, err := kit.StartScheduler(h.ctx, h.Cluster, h.dir, extender, keys, 1)
 		h.must(err)
 		defer s.Close()
 		do()

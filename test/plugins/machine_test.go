@@ -254,7 +254,7 @@ func (m *machine) placed(pod *corev1.Pod) kit.Share {
 // scheduler that asks the extender, for pods of probePod.
 func (m *machine) scheduler() {
 	m.t.Helper()
-	scheduler, err := kit.StartScheduler(ctx, m.Cluster, m.Work, "https://"+m.Address+"/scheduler", m.Keys)
+	scheduler, err := kit.StartScheduler(ctx, m.Cluster, m.Work, "https://"+m.Address+"/scheduler", m.Keys, 1)
 	must(m.t, err)
 	m.t.Cleanup(func() {
 		if m.t.Failed() {

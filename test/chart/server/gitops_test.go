@@ -214,7 +214,7 @@ func cleaned(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
 		helm(t, "uninstall", "quartermaster", "--ignore-not-found", "--no-hooks", "--wait")
-		kubectl(t, "", "delete", "crd", "--ignore-not-found", "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io", "acceleratorusages.quartermaster.io", "resourcerules.quartermaster.io")
+		emptied(t)
 		kubectl(t, "", "delete", "daemonset,deployment,service,configmap,secret,serviceaccount", "-n", namespace, "-l", "app.kubernetes.io/managed-by=quartermaster")
 		kubectl(t, "", "delete", "configmap", "-n", "kube-public", "-l", "app.kubernetes.io/managed-by=quartermaster")
 		kubectl(t, "", "delete", "lease", "quartermaster", "-n", namespace, "--ignore-not-found")

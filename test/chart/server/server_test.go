@@ -51,12 +51,24 @@ func installed(t *testing.T, values ...string) {
 	t.Helper()
 	t.Cleanup(func() {
 		helm(t, "uninstall", "quartermaster", "--ignore-not-found", "--no-hooks", "--wait")
-		kubectl(t, "", "delete", "crd", "--ignore-not-found", "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io", "acceleratorusages.quartermaster.io", "resourcerules.quartermaster.io")
+		emptied(t)
 		kubectl(t, "", "delete", "job,pod,serviceaccount,role,rolebinding", "-n", namespace, "--all", "--ignore-not-found", "--grace-period=0", "--force")
 		kubectl(t, "", "delete", "clusterrole,clusterrolebinding", "--ignore-not-found", "quartermaster-test", "quartermaster-uninstall")
 		kubectl(t, "", "delete", "role,rolebinding", "-n", "kube-public", "--ignore-not-found", "quartermaster-uninstall-declarations", "quartermaster-test-declarations")
 	})
 	helm(t, "install", "quartermaster", chart.Chart(), "--create-namespace", "--set", strings.Join(values, ","))
+}
+
+// emptied: no object of our types is left. The types stay: helm makes those that are missing, and kube-apiserver takes up to a minute to
+// delete one that was just made.
+func emptied(t *testing.T) {
+	t.Helper()
+	for _, name := range strings.Fields(kubectl(t, "", "get", "crd", "-o", "name")) {
+		kind := strings.TrimPrefix(name, "customresourcedefinition.apiextensions.k8s.io/")
+		if strings.HasSuffix(kind, ".quartermaster.io") {
+			kubectl(t, "", "delete", kind, "--all", "--all-namespaces", "--ignore-not-found")
+		}
+	}
 }
 
 func upgraded(t *testing.T, values ...string) string {

@@ -1,8 +1,2 @@
-// All tests in one process, one after the other: they share Chromium, and times count.
-import './messages_test.mjs';
-import './parts_test.mjs';
-import './views_test.mjs';
-import './keyboard_test.mjs';
-import './session_test.mjs';
+import './use.mjs';
 import './speed_test.mjs';
-import './pictures_test.mjs';

@@ -6,10 +6,11 @@ root=$(cd ../../.. && pwd)
 
 usage() {
   cat <<'H'
-usage: run.sh [--installed REGEX]
+usage: run.sh [--use | --speed | --installed REGEX]
 Builds the page where it is not built, opens it in Chromium with answers for 10, 500 and 5,000 nodes, and uses it: every view, by keyboard,
 in both themes and languages, with errors, live updates and names that carry HTML. Prints a line per test, with sizes and times. Exit code
 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when there is no Chromium (./dev setup installs it). About a minute.
+  --use, --speed           only those that use the page, or only those of sizes and times, which want a machine that does nothing else
   --installed REGEX        instead, the tests of installed.mjs with such names, on the console of QM_CONSOLE_URL (test/image starts one)
   QM_CHROMIUM=FILE         the browser (default /usr/bin/chromium)
   QM_SCREENSHOTS=write     also writes docs/images/console/*.png, which needs pngquant
@@ -19,6 +20,8 @@ H
 tests=(all.mjs)
 case ${1:-} in
   '') ;;
+  --use) tests=(use.mjs) ;;
+  --speed) tests=(speed_test.mjs) ;;
   -h|--help) usage; exit 0 ;;
   --installed)
     [[ $# == 2 ]] || { echo "run.sh: --installed needs one REGEX (see --help)" >&2; exit 2; }

@@ -95,8 +95,11 @@ page_test('5,000 nodes scroll at 60 frames a second', async (context) => {
   await page.evaluate(scroll_for_300_frames); // its code is compiled now, as after a second of use
   // Other work on the machine only adds to a time: the best of some rounds counts. An empty page and ours take turns.
   const rounds = [];
-  const p99_of = ({ ours }) => part_of(ours.frames, 0.99);
-  for (let round = 0; round < 10 && (round < 2 || Math.min(...rounds.map(p99_of)) > longest_frame_ms); round++) {
+  const best = () => Math.min(...rounds.map(({ ours }) => part_of(ours.frames, 0.99)));
+  const ratio = () => Math.max(...rounds.map(({ empty, ours }) => ours.rate / empty.rate));
+  // On a slow machine a frame takes longer and may still come when it is due; on one with other work it comes late whatever the page does.
+  const smooth = () => ratio() >= 0.98 || (!process.env.QM_NIGHTLY && best() <= longest_frame_ms);
+  for (let round = 0; round < 10 && (round < 2 || !smooth()); round++) {
     await ceiling.bringToFront();
     const empty = await scroll_run(ceiling);
     await page.bringToFront();
@@ -114,11 +117,7 @@ page_test('5,000 nodes scroll at 60 frames a second', async (context) => {
     assert.equal(ours.empty, 0, 'frames in which no row is where the reader looks');
     assert.ok(ours.frames.length >= 290 && part_of(ours.frames, 0.5) > 0, `the trace has ${ours.frames.length} frames`);
   }
-  const best = Math.min(...rounds.map(p99_of));
-  // On a slow machine a frame takes longer and may still come when it is due; on one with other work it comes late whatever the page does.
-  const ratio = Math.max(...rounds.map(({ empty, ours }) => ours.rate / empty.rate));
-  assert.ok(best <= longest_frame_ms || ratio >= 0.98, `the page's thread works ${best.toFixed(1)} ms in a frame`);
-  if (process.env.QM_NIGHTLY) assert.ok(ratio >= 0.98, `${ratio.toFixed(2)} of the frames that an empty page reaches`);
+  assert.ok(smooth(), `the page's thread works ${best().toFixed(1)} ms in a frame, and ${ratio().toFixed(2)} of an empty page's frames are reached`);
 });
 
 page_test('the rows are a layer that the browser moves without the page’s thread', async () => {

@@ -61,8 +61,13 @@ func Must(t *testing.T, err error) {
 	}
 }
 
+// Patient is how long to wait for what has to come: three times as long as it takes on a machine that does nothing else. A wait that ends
+// well is no longer for it.
+func Patient(patience time.Duration) time.Duration { return 3 * patience }
+
 // Until waits until `done` says so; its errors matter only when patience has ended.
 func Until(ctx context.Context, patience time.Duration, what string, done func() (bool, error)) error {
+	patience = Patient(patience)
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		ok, err := done()
 		if ok {

@@ -155,6 +155,7 @@ func (o *Operator) Alive() bool { s, _, err := o.Get("/healthz"); return err == 
 
 // WaitReady polls /readyz.
 func (o *Operator) WaitReady(patience time.Duration) error {
+	patience = Patient(patience)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if o.Ready() {
 			return nil

@@ -446,6 +446,7 @@ func (s *Scenario) Await(ctx context.Context, patience time.Duration) error {
 }
 
 func (s *Scenario) eventually(ctx context.Context, patience time.Duration, wrong func() []string) error {
+	patience = Patient(patience)
 	for deadline := time.Now().Add(patience); ; {
 		last := wrong()
 		if len(last) == 0 {

@@ -428,9 +428,10 @@ func RunDedicated(ctx context.Context, c *Cluster, program, dir, address string)
 	return runScheduler(ctx, c, program, dir, text, kubeconfig, "--authentication-tolerate-lookup-failure=false")
 }
 
-// StartScheduler next to the cluster's own. `extender` is a URL with path. Further ones of the same name may run: no lease is taken.
-func StartScheduler(ctx context.Context, c *Cluster, dir, extender string, k Keys) (*Scheduler, error) {
-	return startScheduler(ctx, c, dir, fmt.Sprintf(`- urlPrefix: %q
+// StartScheduler next to the cluster's own. `extender` is a URL with path. Further ones of the same name may run: no lease is taken. A pod that
+// was refused is tried again after `backoff` seconds at first.
+func StartScheduler(ctx context.Context, c *Cluster, dir, extender string, k Keys, backoff int) (*Scheduler, error) {
+	return startScheduler(ctx, c, dir, backoff, fmt.Sprintf(`- urlPrefix: %q
   filterVerb: filter
   prioritizeVerb: prioritize
   bindVerb: bind
@@ -447,7 +448,7 @@ func StartScheduler(ctx context.Context, c *Cluster, dir, extender string, k Key
 // the API server's service proxy, with whole nodes and an administrator's certificate; the scheduler binds by itself.
 func StartOldScheduler(ctx context.Context, c *Cluster, dir, service string) (*Scheduler, error) {
 	at := func(name string) string { return filepath.Join(c.Dir, "certs", name) }
-	return startScheduler(ctx, c, dir, fmt.Sprintf(`- urlPrefix: %q
+	return startScheduler(ctx, c, dir, 1, fmt.Sprintf(`- urlPrefix: %q
   filterVerb: predicates
   enableHTTPS: true
   nodeCacheCapable: false
@@ -457,7 +458,7 @@ func StartOldScheduler(ctx context.Context, c *Cluster, dir, service string) (*S
 }
 
 // startScheduler with one extender, which manages all resources of these tests.
-func startScheduler(ctx context.Context, c *Cluster, dir, extender string) (*Scheduler, error) {
+func startScheduler(ctx context.Context, c *Cluster, dir string, backoff int, extender string) (*Scheduler, error) {
 	var resources []string
 	for name, ignored := range managed {
 		resources = append(resources, fmt.Sprintf("  - {name: %q, ignoredByScheduler: %v}\n", name, ignored))
@@ -467,12 +468,12 @@ func startScheduler(ctx context.Context, c *Cluster, dir, extender string) (*Sch
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
 clientConnection: {kubeconfig: %q, qps: 500, burst: 1000}
-podInitialBackoffSeconds: 1
-podMaxBackoffSeconds: 2
+podInitialBackoffSeconds: %d
+podMaxBackoffSeconds: %d
 profiles: [{schedulerName: %s}]
 extenders:
 %s  managedResources:
-%s`, kubeconfig, SchedulerName, extender, strings.Join(resources, ""))
+%s`, kubeconfig, backoff, 2*backoff, SchedulerName, extender, strings.Join(resources, ""))
 	return runScheduler(ctx, c, "kube-scheduler", dir, text, kubeconfig)
 }
 

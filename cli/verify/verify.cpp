@@ -10,6 +10,7 @@
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
+#include "cli/verify/given_twice.hpp"
 #include "controller/sleep.hpp"
 #include "scheduler_config/managed.hpp"
 #include "text/resource_name.hpp"
@@ -187,6 +188,18 @@ std::string runtime_class_of(const std::optional<reconcilers::accelerator_policy
 constexpr std::chrono::seconds settling{5};
 constexpr std::chrono::milliseconds between_looks{500};
 
+/// Which cards are given out twice, from the ledger of all pods. Who may not read all that it is made from does
+/// without.
+kube::task<void> look_at_cards(kube::transport& transport, verify::cluster_view& view) {
+  placements all;
+  const auto read = co_await read_placements(transport, all);
+  if (!read && read.error().code != kube::errc::forbidden) co_return std::unexpected(read.error());
+  if (!read) view.ledger_unseen = read.error().message;
+  if (read)
+    for (auto& node : view.nodes) node.given_twice = given_twice(all, node.node.key.name);
+  co_return kube::result<void>();
+}
+
 kube::task<void> look(kube::transport& transport, const verify_options& options, verify::report& report) {
   fleet_options fleet_options;
   fleet_options.ns = options.ns;
@@ -201,6 +214,8 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
     const bool slept = co_await controller::sleep_for(between_looks);
     if (!slept) break;
   }
+  if (const auto looked = co_await look_at_cards(transport, view); !looked) co_return std::unexpected(looked.error());
+  report = walk(view);
   if (!options.allocate) co_return kube::result<void>();
   auto settings = options.allocation;
   if (settings.scheduler.empty()) settings.scheduler = scheduler_of(view.policy);

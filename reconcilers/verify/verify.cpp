@@ -383,7 +383,14 @@ class node_walker {
       }
       if (!excess.empty()) out.push_back(wrong(pod, stage_code::overbooked, excess));
     }
+    if (out.empty() && !is_.given_twice.empty()) {
+      std::string cards;
+      for (const auto& card : is_.given_twice) append(cards, card);
+      out.push_back(wrong(pod, stage_code::card_given_twice, cards));
+    }
     if (out.empty()) out.push_back(good(pod, std::to_string(count), count > most_named ? names + ", …" : names));
+    if (!cluster_.ledger_unseen.empty())
+      out.push_back({pod, outcome::unknown, stage_code::none, cluster_.ledger_unseen, {}, {}});
     return out;
   }
 

@@ -41,6 +41,7 @@ struct node_view {
   foreign_pods foreign;
   std::vector<api::reported_card> cards;  ///< the agent's; empty: none reports
   std::string old_report;                 ///< why the report is old; empty: it is not, or there is none
+  std::vector<std::string> given_twice;   ///< cards of which more is given out than they have, each with its pods
 };
 
 struct leader_view {
@@ -58,6 +59,7 @@ struct cluster_view {
   std::vector<kube::daemon_set> daemon_sets;  ///< ours
   std::optional<leader_view> leader;
   std::string leader_unseen;  ///< why the lease could not be read; empty: it was looked for
+  std::string ledger_unseen;  ///< why it is not known which cards are given out twice; empty: it is
   bool whole = true;          ///< `nodes` are all that have or ask for a mode
   std::vector<api::accelerator_quota> quotas;
   std::vector<node_view> nodes;
@@ -136,6 +138,7 @@ enum class stage_code : std::uint8_t {
   cards_unhealthy,
   cards_missing,
   overbooked,
+  card_given_twice,
   pod_of_other_mode,
   taint_left,
   allocation_failed,

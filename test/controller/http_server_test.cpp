@@ -661,7 +661,10 @@ TEST_F(certificate, F39_who_is_silent_over_tls_or_does_not_read_ends_at_the_dead
   });
   EXPECT_TRUE(turn([&] { return server->connections() == 0; }));
   EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="timeout"})"), 2);
-  EXPECT_EQ(shown(), "first");
+  // Where other work keeps the machine busy, a handshake of its own can take longer than the deadline.
+  std::string served;
+  for (int tries = 0; served != "first" && tries < 20; ++tries) served = shown();
+  EXPECT_EQ(served, "first");
 }
 
 TEST_F(certificate, what_is_no_tls_is_turned_away_and_what_is_cut_off_is_let_go) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
 )
 
 func kind(resource string) schema.GroupVersionResource {
@@ -38,20 +38,22 @@ func specOf(of schema.GroupVersionResource) (string, error) {
 	return out.String(), err
 }
 
+// hold the policy to this spec. kube-controller-manager writes its status meanwhile.
 func hold(of schema.GroupVersionResource, spec string) error {
 	objects := api.Dynamic.Resource(of)
-	is, err := objects.Get(ctx, policyName, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
 	var to map[string]any
 	if err := json.Unmarshal([]byte(spec), &to); err != nil {
 		return err
 	}
-	next := &unstructured.Unstructured{Object: is.Object}
-	next.Object["spec"] = to
-	_, err = objects.Update(ctx, next, metav1.UpdateOptions{})
-	return err
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		next, err := objects.Get(ctx, policyName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		next.Object["spec"] = to
+		_, err = objects.Update(ctx, next, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 type mutant struct {

@@ -418,6 +418,15 @@ const std::vector<defect> defects{
     {"pods hold more than there is",
      [](cluster& c) { c.first().claims = {{"team/a", {{"tencent.com/vcuda-core", 500}}}}; },
      {"overbooked"}},
+    {"a card is given out twice",
+     [](cluster& c) { c.first().given_twice = {"GPU-a (team/x, team/y)"}; },
+     {"card_given_twice"}},
+    {"pods hold more than there is, so a card is given out twice",
+     [](cluster& c) {
+       c.first().claims = {{"team/a", {{"tencent.com/vcuda-core", 500}}}};
+       c.first().given_twice = {"GPU-a (team/x, team/y)"};
+     },
+     {"overbooked"}},
     {"a pod of the old mode is still there",
      [](cluster& c) { c.first().claims = {{"team/a", {{"nvidia.com/gpu", 1}}}}; },
      {"pod_of_other_mode"}},

@@ -1,0 +1,24 @@
+#include "cli/verify/given_twice.hpp"
+
+#include "cli/console/shares.hpp"
+
+namespace cli {
+
+std::vector<std::string> given_twice(const placements& placements, std::string_view node) {
+  std::vector<std::string> out;
+  auto nodes = console::shares_of(placements, node);
+  console::mark_guesses(placements, nodes);
+  for (const auto& entry : nodes)
+    for (const auto& card : entry.cards) {
+      if (!quota::beyond(*card.card, card.used)) continue;
+      std::string pods;
+      for (const auto& share : card.shares)
+        if (share.pod)
+          pods +=
+              (pods.empty() ? "" : ", ") + share.pod->key.ns + "/" + share.pod->key.name + (share.guessed ? "?" : "");
+      out.push_back(card.card->uuid + " (" + pods + ")");
+    }
+  return out;
+}
+
+}  // namespace cli

@@ -1,5 +1,7 @@
 #include "cli/verify/given_twice.hpp"
 
+#include <algorithm>
+
 #include "cli/console/shares.hpp"
 
 namespace cli {
@@ -11,11 +13,10 @@ std::vector<std::string> given_twice(const placements& placements, std::string_v
   for (const auto& entry : nodes)
     for (const auto& card : entry.cards) {
       if (!quota::beyond(*card.card, card.used)) continue;
+      if (std::ranges::any_of(card.shares, &console::held_share::guessed)) continue;
       std::string pods;
       for (const auto& share : card.shares)
-        if (share.pod)
-          pods +=
-              (pods.empty() ? "" : ", ") + share.pod->key.ns + "/" + share.pod->key.name + (share.guessed ? "?" : "");
+        if (share.pod) pods += (pods.empty() ? "" : ", ") + share.pod->key.ns + "/" + share.pod->key.name;
       out.push_back(card.card->uuid + " (" + pods + ")");
     }
   return out;

@@ -1,5 +1,7 @@
 #pragma once
-// Cards of a node of which the ledger has more given out than they have: someone placed a pod past the extender.
+// Cards of a node of which more is given out than they have: someone placed a pod past the extender. Only what pods
+// have on record counts. Where the ledger guesses which card a pod has, another guess might fit; `top cards` shows
+// those.
 
 #include <string>
 #include <string_view>
@@ -9,7 +11,7 @@
 
 namespace cli {
 
-/// Each as "GPU-1 (team/a, team/b)"; a pod whose card is a guess has a question mark.
+/// Each as "GPU-1 (team/a, team/b)": its UUID, or node and number where no agent reports it, and its pods.
 std::vector<std::string> given_twice(const placements& placements, std::string_view node);
 
 }  // namespace cli

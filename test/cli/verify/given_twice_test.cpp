@@ -5,16 +5,25 @@
 namespace cli {
 namespace {
 
-using console_test::pod_of;
+using console_test::pod_of, console_test::vgpu_node;
 using testing::ElementsAre, testing::IsEmpty;
 
 using given_twice_test = console_test::two_teams;
 
 TEST_F(given_twice_test, a_card_with_more_than_it_has_is_named_with_its_pods) {
+  cluster.nodes.put(vgpu_node("gpu-5", 2));
+  for (const auto* name : {"first", "slipped-by"})
+    cluster.pods.put(
+        extender_test::annotated(pod_of("team-a", name, 60, 8, "gpu-5"),
+                                 {{"tencent.com/gpu-assigned", "true"}, {"tencent.com/predicate-gpu-idx-0", "0"}}));
+  read();
+  EXPECT_THAT(given_twice(cluster, "gpu-5"), ElementsAre("gpu-5/0 (team-a/first, team-a/slipped-by)"));
+}
+
+TEST_F(given_twice_test, where_the_card_of_a_pod_is_a_guess_nothing_is_claimed) {
   cluster.pods.put(pod_of("team-a", "slipped-by", 60, 8, "gpu-1"));
   read();
-  EXPECT_THAT(given_twice(cluster, "gpu-1"),
-              ElementsAre("gpu-1/0 (team-a/mine-1?, team-a/slipped-by?, team-b/secret-1?)"));
+  EXPECT_THAT(given_twice(cluster, "gpu-1"), IsEmpty());
 }
 
 TEST_F(given_twice_test, a_card_that_is_full_is_not) {

@@ -117,7 +117,8 @@ page_test('5,000 nodes scroll at 60 frames a second', async (context) => {
     assert.equal(ours.empty, 0, 'frames in which no row is where the reader looks');
     assert.ok(ours.frames.length >= 290 && part_of(ours.frames, 0.5) > 0, `the trace has ${ours.frames.length} frames`);
   }
-  assert.ok(smooth(), `the page's thread works ${best().toFixed(1)} ms in a frame, and ${ratio().toFixed(2)} of an empty page's frames are reached`);
+  assert.ok(smooth(), `the page's thread works ${best().toFixed(1)} ms in a frame, and it reaches ${ratio().toFixed(2)} of ` +
+    `the frames of an empty page`);
 });
 
 page_test('the rows are a layer that the browser moves without the page’s thread', async () => {

@@ -13,6 +13,7 @@
 #include "agent/facts/other_cards.hpp"
 #include "agent/facts/status.hpp"
 #include "agent/static_pod/driver.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/verbs.hpp"
 #include "controller/clock.hpp"
 #include "controller/log.hpp"
@@ -148,16 +149,16 @@ int run_agent(const agent_options& agent_options) {
 }
 
 void add_agent(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand(
-      "agent", "Run on a node: report its cards, or look after a control-plane node's kube-scheduler");
+  auto* verb =
+      add_verb(app, "agent", "Run on a node: report its cards, or look after a control-plane node's kube-scheduler");
   auto options = std::make_shared<agent_options>();
   constexpr auto for_cards = "Options for cards", with_static_pod = "Options with --static-pod";
-  verb->add_flag("--static-pod", options->static_pod,
-                 "Keep the extender in the configuration of this node's kube-scheduler, a static pod of kubeadm");
+  add_flag(*verb, "--static-pod", options->static_pod,
+           "Keep the extender in the configuration of this node's kube-scheduler, a static pod of kubeadm");
   const auto text = [verb](const char* flags, std::string& output, const char* variable, const char* help) {
-    return verb->add_option(flags, output, help)->envname(variable)->capture_default_str();
+    return add_option(*verb, flags, output, help)->envname(variable)->capture_default_str();
   };
-  verb->add_flag("--print", options->print, "Print cards and checks of this machine as JSON, and end")
+  add_flag(*verb, "--print", options->print, "Print cards and checks of this machine as JSON, and end")
       ->group(for_cards);
   text("--driver-root", options->cards.driver_root, "QUARTERMASTER_DRIVER_ROOT",
        "Where the node's file system is mounted; the driver's library is looked for below it")
@@ -175,7 +176,7 @@ void add_agent(CLI::App& app, int& rc) {
        "https://HOST:PORT where kube-scheduler reaches the extender; without it the clusterIP of its Service")
       ->group(with_static_pod);
   const auto seconds = [verb](const char* flag, int& output, int most, const char* help) {
-    return verb->add_option(flag, output, help)->check(CLI::Range(1, most))->capture_default_str();
+    return add_option(*verb, flag, output, help)->check(whole_number(1, most))->capture_default_str();
   };
   seconds("--patience", options->patience_seconds, 3600,
           "Seconds in which a new kube-scheduler has to work; otherwise both files are put back")
@@ -186,15 +187,14 @@ void add_agent(CLI::App& app, int& rc) {
       ->group(with_static_pod);
   seconds("--period", options->period_seconds, 10, "Seconds between two looks when nothing is under way")
       ->group(with_static_pod);
-  verb->add_option("--metrics-port", options->cards.metrics.port,
-                   "Serve /metrics of cards and of what each container uses of them on this port; 0: do not")
-      ->check(CLI::Range(0, 65535))
+  add_option(*verb, "--metrics-port", options->cards.metrics.port,
+             "Serve /metrics of cards and of what each container uses of them on this port; 0: do not")
+      ->check(whole_number(0, 65535))
       ->capture_default_str()
       ->group(for_cards);
-  verb->add_option(
-          "--metrics-max-series", options->cards.metrics.max_series,
-          "Series of containers at most, of which one has up to 6 for each of its cards; the page counts the rest")
-      ->check(CLI::Range(0, 1'000'000))
+  add_option(*verb, "--metrics-max-series", options->cards.metrics.max_series,
+             "Series of containers at most, of which one has up to 6 for each of its cards; the page counts the rest")
+      ->check(whole_number(0, 1'000'000))
       ->capture_default_str()
       ->group(for_cards);
   text("--pod-resources", options->cards.metrics.pod_resources, "QUARTERMASTER_POD_RESOURCES",
@@ -210,11 +210,11 @@ void add_agent(CLI::App& app, int& rc) {
       ->group(with_static_pod);
   seconds("--retry-period", options->retry_seconds, 3600, "Seconds between two tries to get or renew the lease")
       ->group(with_static_pod);
-  verb->add_option("--log-format", options->log_format, "text or json, on stderr")
-      ->check(CLI::IsMember({"text", "json"}))
+  add_option(*verb, "--log-format", options->log_format, "text or json, on stderr")
+      ->check(choice({"text", "json"}))
       ->capture_default_str();
-  verb->add_option("--log-level", options->log_level, "debug, info, warn or error")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+  add_option(*verb, "--log-level", options->log_level, "debug, info, warn or error")
+      ->check(choice({"debug", "info", "warn", "error"}))
       ->capture_default_str();
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));

@@ -8,6 +8,7 @@
 
 #include "agent/container_runtime/setup.hpp"
 #include "cli/agent/agent.hpp"
+#include "cli/flags/flags.hpp"
 
 namespace cli {
 namespace {
@@ -46,19 +47,18 @@ int run_fix_runtime(const agent::container_runtime::setup_options& options, bool
 }  // namespace
 
 void add_fix_runtime(CLI::App& agent, int& rc) {
-  auto* verb = agent.add_subcommand("fix-runtime", "Make this node's container runtime know NVIDIA's runtime");
+  auto* verb = add_verb(agent, "fix-runtime", "Make this node's container runtime know NVIDIA's runtime");
   auto options = std::make_shared<agent::container_runtime::setup_options>();
   auto restores = std::make_shared<bool>(false);
-  verb->add_option("--root", options->root, "Where the node's file system is")->capture_default_str();
-  auto* runtime = verb->add_option("--runtime", options->runtime, "Without it, the one that has a socket below /run")
-                      ->check(CLI::IsMember({"containerd", "crio", "docker"}));
-  auto* set_default = verb->add_flag("--set-default", options->set_default,
-                                     "Containers without a RuntimeClass use NVIDIA's runtime too");
-  verb->add_flag("--dry-run", options->dry_run, "Print what would change, and write nothing");
-  verb->add_flag("--restore", *restores, "Put back what was there before")->excludes(runtime)->excludes(set_default);
-  verb->add_flag(
-          "--in-pod", options->in_pod,
-          "As the operator calls it: only the runtime's own folder is mounted, and the pod's status gets the answer")
+  add_option(*verb, "--root", options->root, "Where the node's file system is")->capture_default_str();
+  auto* runtime = add_option(*verb, "--runtime", options->runtime, "Without it, the one that has a socket below /run")
+                      ->check(choice({"containerd", "crio", "docker"}));
+  auto* set_default = add_flag(*verb, "--set-default", options->set_default,
+                               "Containers without a RuntimeClass use NVIDIA's runtime too");
+  add_flag(*verb, "--dry-run", options->dry_run, "Print what would change, and write nothing");
+  add_flag(*verb, "--restore", *restores, "Put back what was there before")->excludes(runtime)->excludes(set_default);
+  add_flag(*verb, "--in-pod", options->in_pod,
+           "As the operator calls it: only the runtime's own folder is mounted, and the pod's status gets the answer")
       ->needs(runtime);
   verb->footer(std::string(example));
   verb->callback([options, restores, &rc] { rc = run_fix_runtime(*options, *restores); });

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cluster/role_hint.hpp"
+#include "cli/flags/flags.hpp"
 #include "controller/sleep.hpp"
 #include "kube/client.hpp"
 #include "kube/config.hpp"
@@ -20,10 +21,10 @@ constexpr int most_tries = 10;
 }  // namespace
 
 void add_cluster_options(CLI::App& verb, cluster_options& options) {
-  verb.add_option("--kubeconfig", options.kubeconfig,
-                  "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order")
+  add_option(verb, "--kubeconfig", options.kubeconfig,
+             "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order")
       ->type_name("FILE");
-  verb.add_option("--context", options.context, "Context of the kubeconfig; without it its current-context");
+  add_option(verb, "--context", options.context, "Context of the kubeconfig; without it its current-context");
 }
 
 kube::result<void> ask_cluster(const cluster_options& options,

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/flags/flags.hpp"
 #include "kube/curl_transport.hpp"
 #include "kube/percent.hpp"
 #include "kube/server_address.hpp"
@@ -15,12 +16,12 @@
 namespace cli {
 
 void add_prometheus_options(CLI::App& verb, prometheus_options& options, const std::string& purpose) {
-  verb.add_option("--prometheus-url", options.url, purpose)->type_name("URL");
-  verb.add_option("--prometheus-token-file", options.token_file, "Bearer token for Prometheus")->type_name("FILE");
-  verb.add_option("--prometheus-username-file", options.username_file, "User name for Prometheus, instead of a token")
+  add_option(verb, "--prometheus-url", options.url, purpose)->type_name("URL");
+  add_option(verb, "--prometheus-token-file", options.token_file, "Bearer token for Prometheus")->type_name("FILE");
+  add_option(verb, "--prometheus-username-file", options.username_file, "User name for Prometheus, instead of a token")
       ->type_name("FILE");
-  verb.add_option("--prometheus-password-file", options.password_file, "Password of that user")->type_name("FILE");
-  verb.add_option("--prometheus-ca-file", options.ca_file, "Authorities that Prometheus is trusted by")
+  add_option(verb, "--prometheus-password-file", options.password_file, "Password of that user")->type_name("FILE");
+  add_option(verb, "--prometheus-ca-file", options.ca_file, "Authorities that Prometheus is trusted by")
       ->type_name("FILE");
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "cli/flags/flags.hpp"
 #include "cli/verbs.hpp"
 
 namespace cli {
@@ -71,9 +72,9 @@ complete -c kubectl-quartermaster -f -a '(__quartermaster_complete)'
 }  // namespace
 
 void add_completion(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("completion", "Print the completion of commands for a shell: bash, zsh or fish");
+  auto* verb = add_verb(app, "completion", "Print the completion of commands for a shell: bash, zsh or fish");
   auto shell = std::make_shared<std::string>();
-  verb->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  add_option(*verb, "shell", *shell, "bash, zsh or fish")->required()->check(choice({"bash", "zsh", "fish"}));
   verb->footer(
       "Load it now, or for every shell to come:\n"
       "  $ source <(quartermaster completion bash)\n"

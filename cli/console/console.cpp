@@ -11,6 +11,7 @@
 #include "cli/console/access.hpp"
 #include "cli/console/service.hpp"
 #include "cli/console/shares.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "controller/address.hpp"
@@ -257,24 +258,24 @@ int run_console(console_options options) {
 namespace cli {
 
 void add_console(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("console", "Serve the console: a page that shows the cluster's cards, read only");
+  auto* verb = add_verb(app, "console", "Serve the console: a page that shows the cluster's cards, read only");
   auto options = std::make_shared<console::console_options>();
-  verb->add_option("--listen", options->listen, "Address of the page")->capture_default_str()->type_name("HOST:PORT");
-  verb->add_option("--host", options->hosts, "A name by which people reach the page, besides localhost; repeatable")
+  add_option(*verb, "--listen", options->listen, "Address of the page")->capture_default_str()->type_name("HOST:PORT");
+  add_option(*verb, "--host", options->hosts, "A name by which people reach the page, besides localhost; repeatable")
       ->type_name("NAME");
-  verb->add_option("--tls-cert-file", options->tls_certificate_file, "Serve HTTPS with this certificate (PEM)")
+  add_option(*verb, "--tls-cert-file", options->tls_certificate_file, "Serve HTTPS with this certificate (PEM)")
       ->type_name("FILE");
-  verb->add_option("--tls-key-file", options->tls_key_file, "Its key (PEM)")->type_name("FILE");
+  add_option(*verb, "--tls-key-file", options->tls_key_file, "Its key (PEM)")->type_name("FILE");
   add_prometheus_options(*verb, options->prometheus, "Where history comes from; without it there is none");
-  verb->add_option("--metrics-address", options->metrics_address,
-                   "Address of /metrics, /healthz and /readyz; none by default")
+  add_option(*verb, "--metrics-address", options->metrics_address,
+             "Address of /metrics, /healthz and /readyz; none by default")
       ->type_name("HOST:PORT");
-  verb->add_option("--log-format", options->log_format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+  add_option(*verb, "--log-format", options->log_format, "text or json")
+      ->check(choice({"text", "json"}))
       ->capture_default_str();
-  verb->add_option("--log-level", options->log_level,
-                   "debug, info, warn or error; without it warn on a loopback address, else info")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  add_option(*verb, "--log-level", options->log_level,
+             "debug, info, warn or error; without it warn on a loopback address, else info")
+      ->check(choice({"debug", "info", "warn", "error"}));
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(console::verb_example));
   verb->callback([options, &rc] { rc = console::run_console(*options); });

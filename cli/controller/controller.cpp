@@ -12,19 +12,16 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/static_pod/cluster.hpp"
-#include "api/accelerator_node.hpp"
-#include "api/accelerator_quota.hpp"
-#include "api/accelerator_usage.hpp"
-#include "api/gpu_quota.hpp"
 #include "api/names.hpp"
-#include "api/owned_object.hpp"
 #include "cli/controller/control_plane.hpp"
 #include "cli/controller/controller_options.hpp"
 #include "cli/controller/extender.hpp"
 #include "cli/controller/fleet_metrics.hpp"
 #include "cli/controller/policy_file.hpp"
 #include "cli/controller/preflight.hpp"
+#include "cli/controller/stores.hpp"
 #include "cli/controller/webhook.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/verbs.hpp"
 #include "controller/elector.hpp"
 #include "controller/event_recorder.hpp"
@@ -43,16 +40,9 @@
 #include "kube/client.hpp"
 #include "kube/config.hpp"
 #include "kube/curl_transport.hpp"
-#include "kube/projections/config_map.hpp"
-#include "kube/projections/daemon_set.hpp"
-#include "kube/projections/deployment.hpp"
-#include "kube/projections/name_space.hpp"
-#include "kube/projections/node.hpp"
-#include "kube/projections/pod.hpp"
 #include "reconcilers/container_runtime/runtime_fixer.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/resource_rules.hpp"
-#include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/nodes/card_labeler.hpp"
 #include "reconcilers/nodes/enrolment.hpp"
 #include "reconcilers/nodes/report_age.hpp"
@@ -101,15 +91,6 @@ controller::event_settings events_by(const controller::elector& elector) {
   return out;
 }
 
-kube::watch_settings in_namespace(std::string ns, std::string selector = {}) {
-  kube::watch_settings out;
-  out.ns = std::move(ns);
-  out.label_selector = std::move(selector);
-  return out;
-}
-
-kube::watch_settings everywhere(std::string selector) { return in_namespace({}, std::move(selector)); }
-
 reconcilers::declarations::parse_settings judged_in(std::string ns) {
   reconcilers::declarations::parse_settings out;
   out.ns = std::move(ns);
@@ -144,14 +125,16 @@ class operator_program {
         wire_(loop_.executor(), std::move(cluster), patience()) {
     seen_.on_date([this](std::int64_t date) { clock_.saw(date, controller::boot_now()); });
     add_process_metrics(metrics_);
-    add_fleet_metrics(metrics_, {accelerator_nodes_, daemon_sets_}, [this] { return manager_.leading(); });
+    add_fleet_metrics(metrics_, {stores_.accelerator_nodes, stores_.daemon_sets},
+                      [this] { return manager_.leading(); });
     metrics_.collect(
-        [this](controller::metric_text& text) { reconcilers::write_report_metrics(accelerator_nodes_, text); });
+        [this](controller::metric_text& text) { reconcilers::write_report_metrics(stores_.accelerator_nodes, text); });
     metrics_.collect([this](controller::metric_text& text) {
       reconcilers::usage::write_allocation_metrics(
-          manager_.leading(), account_, pods_, [this](std::string_view ns) { return recorder_.organization(ns); },
-          prices(), text);
-      reconcilers::write_quota_metrics(manager_.leading() && extender_ ? &extender_->limits() : nullptr, quotas_, text);
+          manager_.leading(), account_, stores_.pods,
+          [this](std::string_view ns) { return recorder_.organization(ns); }, prices(), text);
+      reconcilers::write_quota_metrics(manager_.leading() && extender_ ? &extender_->limits() : nullptr, stores_.quotas,
+                                       text);
     });
     health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
     add_metrics_route(server_, metrics_);
@@ -204,43 +187,15 @@ class operator_program {
   }
 
   void add_caches() {
-    namespace declared = reconcilers::declarations::names;
-    const auto selector = "app.kubernetes.io/managed-by=quartermaster";
-    cache({}, policies_);
-    cache({}, accelerator_nodes_);
-    cache({}, nodes_);
-    cache({}, pods_, [this](controller::milliseconds since) {
+    caches_.add(stores_, options_, [this](controller::milliseconds since) {
       recorder_.begin_gap(since);
       boost::asio::post(loop_.executor(), [this] { recorder_.end_gap(); });  // behind the news that come now
     });
-    cache({}, name_spaces_);
-    cache(everywhere(std::string(reconcilers::usage::cluster_label)), usages_);
-    cache(in_namespace(options_.ns), daemon_sets_);
-    cache(in_namespace(options_.ns, selector), deployments_);
-    if (serves_extender()) cache(webhook::only(api::names::extender_client_secret, options_.ns), client_secret_);
-    cache(webhook::only(agent::static_pod::static_pod_name, options_.ns), control_plane_rows_);
-    cache(in_namespace(options_.ns, selector), services_);
-    cache(in_namespace(options_.ns, selector), service_accounts_);
-    cache(in_namespace(options_.ns, selector), config_maps_);
-    cache({}, runtime_classes_);
-    cache({}, compiled_rules_);
-    cache({}, quotas_);
-    cache(in_namespace(options_.declarations, std::string(declared::alauda_selector)), declared_alauda_);
-    cache(in_namespace(options_.declarations, std::string(declared::cpaas_selector)), declared_cpaas_);
-    cache(in_namespace(options_.declarations, std::string(declared::device_selector)), device_configs_);
-  }
-  template <class T>
-  void cache(kube::watch_settings settings, controller::store<T>& store,
-             std::function<void(controller::milliseconds since)> on_gap = {}) {
-    controller::reflector_options options;
-    options.on_gap = std::move(on_gap);
-    options.on_trouble = [this](const kube::error& error) { say_trouble(error); };
-    manager_.add_cache(seen_, std::move(settings), store, std::move(options));
   }
   /// Rights that were taken away while we run, and watches that do not work: said where an administrator looks, on the
   /// policy. Before the first sync the log and /readyz say it.
   void say_trouble(const kube::error& error) {
-    const auto* about = policies_.find({{}, std::string(api::names::policy)});
+    const auto* about = stores_.policies.find({{}, std::string(api::names::policy)});
     if (!about || !manager_.leading()) return;
     const bool refused = error.code == kube::errc::forbidden;
     events_.record(
@@ -275,53 +230,53 @@ class operator_program {
     for (const auto& node : enrolment_.declare(std::move(labels))) enrolling_.add(node, priority());
   }
   void add_observers() {
-    wake(policies_, policy_, governing_);
-    wake(daemon_sets_, policy_, governing_);
-    wake(services_, policy_, governing_);
-    wake(service_accounts_, policy_, governing_);
-    wake(config_maps_, policy_, governing_);
-    wake_soon(nodes_, policy_, governing_);
-    wake(policies_, enrolment_, enrolling_);
-    wake(nodes_, enrolment_, enrolling_);
-    wake(pods_, enrolment_, enrolling_);
-    wake(accelerator_nodes_, enrolment_, enrolling_);
-    wake(nodes_, restore_, restoring_);
-    wake(accelerator_nodes_, restore_, restoring_);
-    wake(policies_, runtime_fixer_, fixing_);
-    wake_soon(nodes_, runtime_fixer_, fixing_);
-    wake(pods_, runtime_fixer_, fixing_);
-    wake_soon(accelerator_nodes_, runtime_fixer_, fixing_);
-    wake(pods_, report_age_, ageing_);
-    wake(accelerator_nodes_, report_age_, ageing_);
-    wake(policies_, labeler_, labeling_);
-    wake(nodes_, labeler_, labeling_);
-    wake(accelerator_nodes_, labeler_, labeling_);
-    wake(policies_, rollouts_, rolling_);
-    wake(daemon_sets_, rollouts_, rolling_);
-    wake(nodes_, rollouts_, rolling_);
-    wake(pods_, rollouts_, rolling_);
-    wake(accelerator_nodes_, rollouts_, rolling_);
-    for (auto* store : {&declared_alauda_, &declared_cpaas_, &device_configs_}) {
+    wake(stores_.policies, policy_, governing_);
+    wake(stores_.daemon_sets, policy_, governing_);
+    wake(stores_.services, policy_, governing_);
+    wake(stores_.service_accounts, policy_, governing_);
+    wake(stores_.config_maps, policy_, governing_);
+    wake_soon(stores_.nodes, policy_, governing_);
+    wake(stores_.policies, enrolment_, enrolling_);
+    wake(stores_.nodes, enrolment_, enrolling_);
+    wake(stores_.pods, enrolment_, enrolling_);
+    wake(stores_.accelerator_nodes, enrolment_, enrolling_);
+    wake(stores_.nodes, restore_, restoring_);
+    wake(stores_.accelerator_nodes, restore_, restoring_);
+    wake(stores_.policies, runtime_fixer_, fixing_);
+    wake_soon(stores_.nodes, runtime_fixer_, fixing_);
+    wake(stores_.pods, runtime_fixer_, fixing_);
+    wake_soon(stores_.accelerator_nodes, runtime_fixer_, fixing_);
+    wake(stores_.pods, report_age_, ageing_);
+    wake(stores_.accelerator_nodes, report_age_, ageing_);
+    wake(stores_.policies, labeler_, labeling_);
+    wake(stores_.nodes, labeler_, labeling_);
+    wake(stores_.accelerator_nodes, labeler_, labeling_);
+    wake(stores_.policies, rollouts_, rolling_);
+    wake(stores_.daemon_sets, rollouts_, rolling_);
+    wake(stores_.nodes, rollouts_, rolling_);
+    wake(stores_.pods, rollouts_, rolling_);
+    wake(stores_.accelerator_nodes, rollouts_, rolling_);
+    for (auto* store : {&stores_.declared_alauda, &stores_.declared_cpaas, &stores_.device_configs}) {
       wake(*store, policy_, governing_);
       wake(*store, custom_resource_, judging_);
       wake(*store, resource_rules_, compiling_);
     }
-    device_configs_.observe([this](const auto*, const auto*) { declare_labels(); });
-    wake(runtime_classes_, custom_resource_, judging_);
-    wake(runtime_classes_, resource_rules_, compiling_);
-    wake(policies_, resource_rules_, compiling_);
-    wake(nodes_, resource_rules_, compiling_);
-    wake(compiled_rules_, resource_rules_, compiling_);
-    wake(compiled_rules_, custom_resource_, judging_);
-    wake(policies_, dedicated_, scheduling_);
-    wake(compiled_rules_, dedicated_, scheduling_);
-    wake(deployments_, dedicated_, scheduling_);
-    wake(config_maps_, dedicated_, scheduling_);
-    wake(client_secret_, dedicated_, scheduling_);
-    wake_soon(nodes_, dedicated_, scheduling_);
-    wake_soon(pods_, dedicated_, scheduling_);
-    control_plane_rows_.observe([this](const kube::config_map*, const kube::config_map*) { report(); });
-    nodes_.observe([this](const kube::node* before, const kube::node* after) {
+    stores_.device_configs.observe([this](const auto*, const auto*) { declare_labels(); });
+    wake(stores_.runtime_classes, custom_resource_, judging_);
+    wake(stores_.runtime_classes, resource_rules_, compiling_);
+    wake(stores_.policies, resource_rules_, compiling_);
+    wake(stores_.nodes, resource_rules_, compiling_);
+    wake(stores_.compiled_rules, resource_rules_, compiling_);
+    wake(stores_.compiled_rules, custom_resource_, judging_);
+    wake(stores_.policies, dedicated_, scheduling_);
+    wake(stores_.compiled_rules, dedicated_, scheduling_);
+    wake(stores_.deployments, dedicated_, scheduling_);
+    wake(stores_.config_maps, dedicated_, scheduling_);
+    wake(stores_.client_secret, dedicated_, scheduling_);
+    wake_soon(stores_.nodes, dedicated_, scheduling_);
+    wake_soon(stores_.pods, dedicated_, scheduling_);
+    stores_.control_plane_rows.observe([this](const kube::config_map*, const kube::config_map*) { report(); });
+    stores_.nodes.observe([this](const kube::node* before, const kube::node* after) {
       if (is_control_plane_node(before) != is_control_plane_node(after)) report();
     });
     for (auto* runner : {&governing_, &enrolling_, &restoring_, &fixing_, &ageing_, &labeling_, &rolling_, &judging_,
@@ -330,13 +285,10 @@ class operator_program {
   }
 
   void add_webhook() {
-    webhook_ = std::make_unique<webhook>(
-        webhook::dependencies{loop_, metrics_, serving_, running_, client_, policies_, compiled_rules_, nodes_},
-        options_);
-    namespace known = reconcilers::names;
-    cache(webhook::only(known::webhook, options_.ns), webhook_->secrets);
-    cache(webhook::only(known::webhook_configuration), webhook_->mutating);
-    webhook_->join(manager_, health_);
+    webhook_ = std::make_unique<webhook>(webhook::dependencies{loop_, metrics_, serving_, running_, client_,
+                                                               stores_.policies, stores_.compiled_rules, stores_.nodes},
+                                         options_);
+    webhook_->join(manager_, health_, caches_, options_.ns);
   }
 
   /// Also without the extender: what people and other schedulers place can give a card out twice.
@@ -351,25 +303,25 @@ class operator_program {
   /// Also where no one counts: a quota says so then.
   void add_quotas() {
     quota_status_ = std::make_unique<reconcilers::quota_status>(reconcilers::quota_status::dependencies{
-        client_, quotas_, extender_ ? &extender_->limits() : nullptr,
+        client_, stores_.quotas, extender_ ? &extender_->limits() : nullptr,
         [this] { return extender_ ? extender_->held_back() : reconcilers::held_back_by_namespace(); },
         [this] { return enforcement(); }, [this] { return extender_ ? extender_->models() : std::set<std::string>(); },
         events_});
     manager_.on_leading([this] { loop_.spawn_essential("quota_status", keep_quotas()); });
     manager_.on_leading([this] {
-      if (!policies_.find({{}, std::string(api::names::policy)}))
+      if (!stores_.policies.find({{}, std::string(api::names::policy)}))
         controller::log::info("there is no AcceleratorPolicy named default: nothing is enrolled until one is created");
     });
   }
   /// Who held how much of which card, for how long. Replicas that do not lead watch, too.
   void add_usage() {
-    manager_.add_always("usage", [this] { return usage_.watch(usages_); });
+    manager_.add_always("usage", [this] { return usage_.watch(stores_.usages); });
     manager_.on_leading([this] { loop_.spawn_essential("usage", usage_.lead()); });
     manager_.before_release([this] { return usage_.flush(); });
   }
   /// Null: there is no policy.
   const reconcilers::chargeback_spec* prices() const {
-    const auto* policy = policies_.find({{}, std::string(api::names::policy)});
+    const auto* policy = stores_.policies.find({{}, std::string(api::names::policy)});
     return policy ? &policy->chargeback : nullptr;
   }
   kube::task<void> keep_quotas() {
@@ -398,21 +350,18 @@ class operator_program {
   }
 
   reconcilers::extender::account::stores stores_of_account() {
-    return {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_};
+    return {stores_.pods,   stores_.nodes,      stores_.policies,         stores_.compiled_rules,
+            stores_.quotas, stores_.old_quotas, stores_.accelerator_nodes};
   }
   void add_extender() {
-    cache(webhook::only(api::gpu_quota_name, std::string(api::gpu_quota_namespace)), old_quotas_);
     extender_ = std::make_unique<extender>(
         extender::dependencies{
             loop_, metrics_, serving_, running_, client_, stores_of_account(), account_,
-            [this] { return elector_.remaining(); }, elector_.identity(), events_, deployments_, control_plane_rows_,
-            client_secret_, [this] { report(); },
+            [this] { return elector_.remaining(); }, elector_.identity(), events_, stores_.deployments,
+            stores_.control_plane_rows, stores_.client_secret, [this] { report(); },
             [this] { governing_.add_after({{}, std::string(api::names::policy)}, soon, priority()); }},
         options_);
-    namespace known = reconcilers::names;
-    cache(webhook::only(known::extender_authority_secret, options_.ns), extender_->authority_secret);
-    cache(webhook::only(known::extender_server_secret, options_.ns), extender_->server_secret);
-    extender_->join(manager_);
+    extender_->join(manager_, caches_, options_.ns);
     if (webhook_)
       webhook_->set_advice(
           [this](std::string_view ns, const nlohmann::json& pod) { return extender_->advise(ns, pod); });
@@ -440,17 +389,17 @@ class operator_program {
   /// the policy's own says how it is.
   control_plane_status schedulers() {
     control_plane_facts known;
-    if (const auto* rules = policies_.find({{}, std::string(api::names::policy)})) {
+    if (const auto* rules = stores_.policies.find({{}, std::string(api::names::policy)})) {
       known.wanted = rules->scheduler.mode == "StaticPod" && !rules->removing && !rules->deleting;
       known.generation = rules->generation;
     }
-    known.config_map = control_plane_rows_.find({options_.ns, agent::static_pod::static_pod_name});
-    for (const auto& node : nodes_.all()) {
+    known.config_map = stores_.control_plane_rows.find({options_.ns, agent::static_pod::static_pod_name});
+    for (const auto& node : stores_.nodes.all()) {
       if (is_control_plane_node(&node)) known.control_plane_nodes.insert(node.key.name);
     }
     if (known.config_map) {
       for (const auto& [node, row] : known.config_map->data) {
-        if (nodes_.find({{}, std::string(node)})) known.nodes.emplace(node);
+        if (stores_.nodes.find({{}, std::string(node)})) known.nodes.emplace(node);
       }
     }
     auto out = status_of(known);
@@ -461,7 +410,7 @@ class operator_program {
     return out;
   }
   std::optional<std::vector<reconcilers::scheduler_row>> scheduler_rows() {
-    if (!dedicated_.rows() || !control_plane_rows_.synced() || !nodes_.synced()) return std::nullopt;
+    if (!dedicated_.rows() || !stores_.control_plane_rows.synced() || !stores_.nodes.synced()) return std::nullopt;
     return schedulers().rows;
   }
   bool serves_extender() const { return !options_.extender_address.empty(); }
@@ -497,41 +446,24 @@ class operator_program {
   controller::own_pod pod_{{options_.ns, options_.pod_name}};
 
   // What we know.
-  controller::store<kube::node> nodes_;
-  controller::store<kube::pod> pods_;
-  controller::store<kube::name_space> name_spaces_;
-  controller::store<kube::daemon_set> daemon_sets_;
-  controller::store<kube::deployment> deployments_;
-  controller::store<reconcilers::extender_secret> client_secret_;  ///< with the extender only
-  controller::store<kube::config_map> control_plane_rows_;         ///< that of the static-pod agents alone
-  controller::store<api::owned_service> services_;
-  controller::store<api::owned_service_account> service_accounts_;
-  controller::store<api::owned_config_map> config_maps_;
-  controller::store<reconcilers::accelerator_policy> policies_;
-  controller::store<api::accelerator_node> accelerator_nodes_;
-  controller::store<api::owned_runtime_class> runtime_classes_;
-  controller::store<api::compiled_rules> compiled_rules_;
-  controller::store<api::accelerator_quota> quotas_;
-  controller::store<api::accelerator_usage> usages_;  ///< of the whole cluster
-  controller::store<kube::config_map> old_quotas_;    ///< with the extender only
-  controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
+  stores stores_;
 
   // Who holds what, and since when.
   reconcilers::extender::account account_{stores_of_account(), metrics_};
-  reconcilers::usage::recorder recorder_{{pods_, nodes_, accelerator_nodes_, name_spaces_, policies_, account_,
-                                          [this] { return clock_.now(controller::boot_now()); },
-                                          [this] { return manager_.watching("pods"); }}};
+  reconcilers::usage::recorder recorder_{
+      {stores_.pods, stores_.nodes, stores_.accelerator_nodes, stores_.name_spaces, stores_.policies, account_,
+       [this] { return clock_.now(controller::boot_now()); }, [this] { return manager_.watching("pods"); }}};
 
   // What we do about it.
   controller::runner_metrics running_{metrics_};
   control_plane_metric control_plane_nodes_{metrics_};
-  reconcilers::policy policy_{{policies_,
-                               nodes_,
-                               {daemon_sets_,
-                                services_,
-                                service_accounts_,
-                                config_maps_,
-                                {&declared_alauda_, &declared_cpaas_, &device_configs_}}},
+  reconcilers::policy policy_{{stores_.policies,
+                               stores_.nodes,
+                               {stores_.daemon_sets,
+                                stores_.services,
+                                stores_.service_accounts,
+                                stores_.config_maps,
+                                {&stores_.declared_alauda, &stores_.declared_cpaas, &stores_.device_configs}}},
                               client_,
                               events_,
                               {.ns = options_.ns,
@@ -541,56 +473,62 @@ class operator_program {
                                .rollout = [this](const std::string& module) { return rollouts_.look(module); },
                                .schedulers = [this] { return scheduler_rows(); },
                                .image_registry = options_.image_registry}};
-  reconcilers::enrolment enrolment_{{policies_, nodes_, pods_, accelerator_nodes_},
+  reconcilers::enrolment enrolment_{{stores_.policies, stores_.nodes, stores_.pods, stores_.accelerator_nodes},
                                     client_,
                                     events_,
                                     {.ns = options_.ns,
                                      .wake = [this](const kube::object_key& node) { enrolling_.add(node); },
                                      .isolates = [this] { return dedicated_.isolates(); }}};
-  reconcilers::card_restore restore_{nodes_, accelerator_nodes_, client_, events_};
+  reconcilers::card_restore restore_{stores_.nodes, stores_.accelerator_nodes, client_, events_};
   reconcilers::container_runtime::runtime_fixer runtime_fixer_{
-      {policies_, nodes_, pods_, accelerator_nodes_},
+      {stores_.policies, stores_.nodes, stores_.pods, stores_.accelerator_nodes},
       client_,
       events_,
       {.ns = options_.ns, .own_image = options_.image, .on_state = [this] { report(); }}};
-  reconcilers::report_age report_age_{{nodes_, pods_, accelerator_nodes_},
+  reconcilers::report_age report_age_{{stores_.nodes, stores_.pods, stores_.accelerator_nodes},
                                       client_,
                                       events_,
                                       {.ns = options_.ns, .grace = std::chrono::seconds(options_.agent_grace_seconds)}};
-  reconcilers::card_labeler labeler_{nodes_, accelerator_nodes_, policies_, client_};
-  reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
+  reconcilers::card_labeler labeler_{stores_.nodes, stores_.accelerator_nodes, stores_.policies, client_};
+  reconcilers::rollouts rollouts_{{stores_.policies, stores_.daemon_sets, stores_.nodes, stores_.pods,
+                                   stores_.accelerator_nodes, enrolment_.pods()},
                                   client_,
                                   events_,
                                   {.ns = options_.ns, .on_news = [this] { report(); }}};
-  reconcilers::custom_resource custom_resource_{{&declared_alauda_, &declared_cpaas_, &device_configs_},
-                                                client_,
-                                                events_,
-                                                judged_in(options_.declarations),
-                                                &runtime_classes_,
-                                                &compiled_rules_};
-  reconcilers::resource_rules resource_rules_{{policies_, nodes_, compiled_rules_},
+  reconcilers::custom_resource custom_resource_{
+      {&stores_.declared_alauda, &stores_.declared_cpaas, &stores_.device_configs},
+      client_,
+      events_,
+      judged_in(options_.declarations),
+      &stores_.runtime_classes,
+      &stores_.compiled_rules};
+  reconcilers::resource_rules resource_rules_{{stores_.policies, stores_.nodes, stores_.compiled_rules},
                                               custom_resource_,
                                               client_,
                                               {.filled_by_policies = [this] { return server_fills_; },
                                                .on_state = [this] { report(); },
                                                .sends = [this] { return dedicated_.sends(); }}};
-  reconcilers::own_scheduler::scheduler dedicated_{
-      {policies_,
-       compiled_rules_,
-       nodes_,
-       pods_,
-       client_secret_,
-       deployments_,
-       {daemon_sets_, services_, service_accounts_, config_maps_, {}, &deployments_}},
-      client_,
-      events_,
-      metrics_,
-      {.ns = options_.ns,
-       .extender = serves_extender(),
-       .on_state = [this] { report(); },
-       .on_sends = [this] { compiling_.add(api::compiled_rules::only()); },
-       .on_isolates = [this] { isolate(); },
-       .image_registry = options_.image_registry}};
+  reconcilers::own_scheduler::scheduler dedicated_{{stores_.policies,
+                                                    stores_.compiled_rules,
+                                                    stores_.nodes,
+                                                    stores_.pods,
+                                                    stores_.client_secret,
+                                                    stores_.deployments,
+                                                    {stores_.daemon_sets,
+                                                     stores_.services,
+                                                     stores_.service_accounts,
+                                                     stores_.config_maps,
+                                                     {},
+                                                     &stores_.deployments}},
+                                                   client_,
+                                                   events_,
+                                                   metrics_,
+                                                   {.ns = options_.ns,
+                                                    .extender = serves_extender(),
+                                                    .on_state = [this] { report(); },
+                                                    .on_sends = [this] { compiling_.add(api::compiled_rules::only()); },
+                                                    .on_isolates = [this] { isolate(); },
+                                                    .image_registry = options_.image_registry}};
   reconcilers::usage::keeper usage_{
       client_, recorder_, metrics_, {.period = std::chrono::seconds(options_.usage_checkpoint_seconds)}};
   controller::runner governing_{loop_, policy_, running_};
@@ -611,6 +549,7 @@ class operator_program {
   std::unique_ptr<extender> extender_;  ///< null without --extender-address
   std::unique_ptr<reconcilers::quota_status> quota_status_;
   controller::manager manager_{loop_, health_, metrics_};
+  caches caches_{manager_, seen_, [this](const kube::error& error) { say_trouble(error); }};
 };
 
 /// glibc raises its threshold for returning memory with every large block that is freed; one declaration of a mebibyte
@@ -660,7 +599,7 @@ std::string metrics_page(controller_options options) {
 }
 
 void add_controller(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("controller", "Run the operator: reconcilers, metrics and health, leader by Lease");
+  auto* verb = add_verb(app, "controller", "Run the operator: reconcilers, metrics and health, leader by Lease");
   auto options = std::make_shared<controller_options>();
   add_controller_options(*verb, *options);
   verb->callback([options, &rc] { rc = run_controller(*options); });

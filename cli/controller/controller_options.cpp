@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/flags/flags.hpp"
 #include "controller/address.hpp"
 
 namespace cli {
@@ -32,11 +33,11 @@ std::string address_problem(std::string_view flag, const std::string& address) {
 
 void add_controller_options(CLI::App& verb, controller_options& options) {
   // Its flags are put next to the others before the command line is read (config_file.hpp); here it is only known.
-  verb.add_option("--config", options.config,
-                  "Read flags from this file: lines of flag=value, without the dashes; the command line wins")
+  add_option(verb, "--config", options.config,
+             "Read flags from this file: lines of flag=value, without the dashes; the command line wins")
       ->type_name("FILE");
   const auto text = [&verb](const char* flags, std::string& output, const char* variable, const char* help) {
-    return verb.add_option(flags, output, help)->envname(variable)->capture_default_str();
+    return add_option(verb, flags, output, help)->envname(variable)->capture_default_str();
   };
   text("--kubeconfig", options.kubeconfig, "QUARTERMASTER_KUBECONFIG",
        "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order")
@@ -81,11 +82,11 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
   text("--extender-client-ca", options.extender_client_ca, "QUARTERMASTER_EXTENDER_CLIENT_CA",
        "PEM file: schedulers must show a certificate signed by it");
   text("--log-format", options.log_format, "QUARTERMASTER_LOG_FORMAT", "text or json, on stderr")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(choice({"text", "json"}));
   text("--log-level", options.log_level, "QUARTERMASTER_LOG_LEVEL", "debug, info, warn or error")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+      ->check(choice({"debug", "info", "warn", "error"}));
   const auto seconds = [&verb](const char* flag, int& output, const char* help) {
-    verb.add_option(flag, output, help)->check(CLI::Range(1, 3600))->capture_default_str();
+    add_option(verb, flag, output, help)->check(whole_number(1, 3600))->capture_default_str();
   };
   seconds("--agent-grace", options.agent_grace_seconds,
           "Seconds without a Ready agent for cards on a node, after which the node's report is called old");

@@ -114,7 +114,9 @@ void extender::issue(const dependencies& dependencies, const std::string& ns) {
   dependencies.deployments.observe(rotate);
 }
 
-void extender::join(controller::manager& manager) {
+void extender::join(controller::manager& manager, caches& caches, const std::string& ns) {
+  caches.add(only(reconcilers::names::extender_authority_secret, ns), authority_secret);
+  caches.add(only(reconcilers::names::extender_server_secret, ns), server_secret);
   manager.add_server(server_);
   if (rotating_) manager.add_runner(*rotating_);
   if (plain_) manager.add_server(*plain_);

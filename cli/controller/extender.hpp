@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/controller/controller_options.hpp"
+#include "cli/controller/stores.hpp"
 #include "controller/http_server.hpp"
 #include "controller/manager.hpp"
 #include "controller/recorder.hpp"
@@ -64,8 +65,8 @@ class extender {
   std::optional<controller::condition> state() const { return callers_.state(); }
   /// The condition of the policy that says whether sick cards still get pods, because there are too many.
   controller::condition withdrawals() const;
-  /// Into the phases of the manager; its caches are the caller's to add.
-  void join(controller::manager& manager);
+  /// Into the phases of the manager. `ns` is the operator's.
+  void join(controller::manager& manager, caches& caches, const std::string& ns);
 
   controller::store<reconcilers::extender_secret> authority_secret, server_secret;
 

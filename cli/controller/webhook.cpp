@@ -39,13 +39,6 @@ std::string webhook_problem(const controller_options& options) {
   return {};
 }
 
-kube::watch_settings webhook::only(std::string_view name, std::string ns) {
-  kube::watch_settings out;
-  out.ns = std::move(ns);
-  out.field_selector = "metadata.name=" + std::string(name);
-  return out;
-}
-
 webhook::webhook(dependencies dependencies, const controller_options& options)
     : server_(dependencies.loop, dependencies.serving, listening(options)),
       answers_(dependencies.policies, dependencies.rules, options.ns, dependencies.metrics, &dependencies.nodes),
@@ -65,7 +58,9 @@ void webhook::watch(controller::store<T>& store) {
   });
 }
 
-void webhook::join(controller::manager& manager, controller::health& health) {
+void webhook::join(controller::manager& manager, controller::health& health, caches& caches, const std::string& ns) {
+  caches.add(only(reconcilers::names::webhook, ns), secrets);
+  caches.add(only(reconcilers::names::webhook_configuration), mutating);
   manager.add_server(server_);
   manager.add_runner(keeping_);
   manager.add_always("webhook-certificate", [this] { return certificate_.run(); });

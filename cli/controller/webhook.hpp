@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/controller/controller_options.hpp"
+#include "cli/controller/stores.hpp"
 #include "controller/http_server.hpp"
 #include "controller/manager.hpp"
 #include "controller/runner.hpp"
@@ -33,9 +34,8 @@ struct webhook {
 
   /// Of a part made later; it must outlive this.
   void set_advice(reconcilers::cuda::advice more) { answers_.set_advice(std::move(more)); }
-  /// Into the phases of the manager; its caches are the caller's to add.
-  void join(controller::manager& manager, controller::health& health);
-  static kube::watch_settings only(std::string_view name, std::string ns = {});
+  /// Into the phases of the manager. `ns` is the operator's.
+  void join(controller::manager& manager, controller::health& health, caches& caches, const std::string& ns);
 
   controller::store<reconcilers::webhook_secret> secrets;
   controller::store<reconcilers::mutating_webhooks> mutating;

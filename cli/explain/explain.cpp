@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
@@ -305,13 +306,12 @@ int run_explain_compat(const explain_compat_options& options, std::ostream& out,
 }
 
 void add_explain(CLI::App& app, int& rc) {
-  auto* verb =
-      app.add_subcommand("explain", "Say why a pod waits, what an error means, or whether an image runs on a node");
+  auto* verb = add_verb(app, "explain", "Say why a pod waits, what an error means, or whether an image runs on a node");
   verb->require_subcommand(1);
 
-  auto* error = verb->add_subcommand("error", "What an error of a program on an accelerator means, and what to do");
+  auto* error = add_verb(*verb, "error", "What an error of a program on an accelerator means, and what to do");
   auto about = std::make_shared<explain_error_options>();
-  error->add_option("text", about->words, "A code, a name or lines of a log; - reads them from standard input")
+  add_option(*error, "text", about->words, "A code, a name or lines of a log; - reads them from standard input")
       ->required();
   add_answer_options(*error, about->language, about->output);
   add_unused_namespace(*error);
@@ -319,18 +319,18 @@ void add_explain(CLI::App& app, int& rc) {
   error->callback([about, &rc] { rc = run_explain_error(*about, std::cin, std::cout, std::cerr); });
 
   add_explain_pod(*verb, rc);
-  auto* compat_verb = verb->add_subcommand("compat", "Does an image of a CUDA version run there, and by which rule");
+  auto* compat_verb = add_verb(*verb, "compat", "Does an image of a CUDA version run there, and by which rule");
   auto options = std::make_shared<explain_compat_options>();
-  compat_verb->add_option("--cuda", options->cuda, "CUDA version the image was built with, for example 12.4")
+  add_option(*compat_verb, "--cuda", options->cuda, "CUDA version the image was built with, for example 12.4")
       ->required();
-  auto* node = compat_verb->add_option("--node", options->node, "A node of the cluster; its labels are read");
+  auto* node = add_option(*compat_verb, "--node", options->node, "A node of the cluster; its labels are read");
   for (auto* other :
-       {compat_verb->add_option("--driver", options->driver, "Version of the NVIDIA driver, for example 550.54.14"),
-        compat_verb->add_option("--compute-capability", options->capability, "Of the card, for example 8.0"),
-        compat_verb->add_option("--card", options->card, "Name of the card, for example A100")})
+       {add_option(*compat_verb, "--driver", options->driver, "Version of the NVIDIA driver, for example 550.54.14"),
+        add_option(*compat_verb, "--compute-capability", options->capability, "Of the card, for example 8.0"),
+        add_option(*compat_verb, "--card", options->card, "Name of the card, for example A100")})
     other->excludes(node);
-  compat_verb->add_option("--mode", options->mode, "Mode of the node: pgpu, vgpu or mps; without it the node's own")
-      ->check(CLI::IsMember({"pgpu", "vgpu", "mps"}));
+  add_option(*compat_verb, "--mode", options->mode, "Mode of the node: pgpu, vgpu or mps; without it the node's own")
+      ->check(choice({"pgpu", "vgpu", "mps"}));
   add_answer_options(*compat_verb, options->language, options->output);
   add_unused_namespace(*compat_verb);
   add_cluster_options(*compat_verb, options->cluster);

@@ -10,6 +10,7 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "cli/explain/unserved.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
@@ -373,13 +374,13 @@ void add_explain_pod(CLI::App& explain, int& rc) {
     report_style style;
     cluster_options cluster;
   };
-  auto* verb = explain.add_subcommand(
-      "pod", "Why a pod waits for cards and what smallest change would help, or which cards it has");
+  auto* verb =
+      add_verb(explain, "pod", "Why a pod waits for cards and what smallest change would help, or which cards it has");
   auto flags = std::make_shared<options>();
-  verb->add_option("pod", flags->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
-  verb->add_option("-n,--namespace", flags->ns, "Namespace of the pod; without it: default");
+  add_option(*verb, "pod", flags->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
+  add_option(*verb, "-n,--namespace", flags->ns, "Namespace of the pod; without it: default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
-  verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+  add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(pod_example));

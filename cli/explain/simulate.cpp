@@ -9,6 +9,7 @@
 
 #include "api/names.hpp"
 #include "cli/explain/explain_pod.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
@@ -255,15 +256,15 @@ void add_simulate(CLI::App& app, int& rc) {
     report_style style;
     cluster_options cluster;
   };
-  auto* verb = app.add_subcommand(
-      "simulate", "Would these pods fit, and on which cards? From the cluster as it is; changes nothing");
+  auto* verb =
+      add_verb(app, "simulate", "Would these pods fit, and on which cards? From the cluster as it is; changes nothing");
   auto flags = std::make_shared<options>();
-  verb->add_option("-f,--file", flags->file, "Pods and workloads in YAML or JSON; - is standard input")
+  add_option(*verb, "-f,--file", flags->file, "Pods and workloads in YAML or JSON; - is standard input")
       ->required()
       ->type_name("FILE");
-  verb->add_option("-n,--namespace", flags->ns, "Namespace of objects that name none; without it: default");
+  add_option(*verb, "-n,--namespace", flags->ns, "Namespace of objects that name none; without it: default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
-  verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+  add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(simulate_example));

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "cli/cluster/snapshot.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
@@ -361,9 +362,9 @@ void add_save(CLI::App& verb, int& rc) {
     cluster_options cluster;
   };
   auto flags = std::make_shared<options>();
-  verb.add_option("--save", flags->file,
-                  "Write what placements are judged by to this file (no environment, no commands), for explain pod and "
-                  "simulate --snapshot; - is standard output")
+  add_option(verb, "--save", flags->file,
+             "Write what placements are judged by to this file (no environment, no commands), for explain pod and "
+             "simulate --snapshot; - is standard output")
       ->type_name("FILE");
   add_cluster_options(verb, flags->cluster);
   verb.callback([flags, &verb, &rc] {
@@ -397,15 +398,15 @@ void add_save(CLI::App& verb, int& rc) {
 }  // namespace
 
 void add_inspect(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("inspect", "Show what is in a cluster");
+  auto* verb = add_verb(app, "inspect", "Show what is in a cluster");
   verb->require_subcommand(0, 1);
   add_save(*verb, rc);
   add_inspect_fleet(*verb, rc);
-  auto* resources = verb->add_subcommand("resources", "Declared resources, and pods their rules would refuse");
+  auto* resources = add_verb(*verb, "resources", "Declared resources, and pods their rules would refuse");
   auto options = std::make_shared<inspect_options>();
   resources->alias("resource");
   add_answer_options(*resources, options->language, options->output);
-  resources->add_option("-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
+  add_option(*resources, "-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
   add_cluster_options(*resources, options->cluster);
   resources->footer(std::string(example));
   resources->callback([options, &rc] { rc = run_inspect_resources(*options, std::cout, std::cerr); });

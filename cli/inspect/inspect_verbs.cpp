@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "cli/completion/completion.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
 #include "cli/inspect/inspect_watch.hpp"
 #include "cli/output/answer.hpp"
@@ -75,7 +76,7 @@ void note_if_not_installed(const fleet& found, std::ostream& err) {
 
 CLI::App* add(CLI::App& inspect, const char* name, const char* description, std::string_view example,
               look_options& options) {
-  auto* verb = inspect.add_subcommand(name, description);
+  auto* verb = add_verb(inspect, name, description);
   verb->alias(std::string(name).substr(0, std::strlen(name) - 1));  // kubectl takes the singular too
   add_answer_options(*verb, options.language, options.output);
   add_cluster_options(*verb, options.cluster);
@@ -127,13 +128,13 @@ std::vector<std::string> command_of(const std::string& called, std::vector<std::
 void add_inspect_fleet(CLI::App& inspect, int& rc) {
   const auto of_nodes = std::make_shared<look_options>();
   auto* nodes = add(inspect, "nodes", "Nodes: mode, phase, cards, what is free, and why", nodes_example, *of_nodes);
-  nodes->add_option("node", of_nodes->only, "Only these nodes");
-  nodes->add_option("-n,--namespace", of_nodes->operator_ns, operator_namespace);
-  auto* compat = nodes->add_option("--compat", of_nodes->compat, "cgpu: the table of kubectl inspect cgpu")
-                     ->check(CLI::IsMember({"cgpu"}));
-  nodes->add_flag("-d", of_nodes->details, "With --compat cgpu: the pods that have the memory too")->needs(compat);
+  add_option(*nodes, "node", of_nodes->only, "Only these nodes");
+  add_option(*nodes, "-n,--namespace", of_nodes->operator_ns, operator_namespace);
+  auto* compat = add_option(*nodes, "--compat", of_nodes->compat, "cgpu: the table of kubectl inspect cgpu")
+                     ->check(choice({"cgpu"}));
+  add_flag(*nodes, "-d", of_nodes->details, "With --compat cgpu: the pods that have the memory too")->needs(compat);
   const auto watches = std::make_shared<bool>(false);
-  nodes->add_flag("-w,--watch", *watches, "Print the table again whenever it has changed, until Ctrl-C")
+  add_flag(*nodes, "-w,--watch", *watches, "Print the table again whenever it has changed, until Ctrl-C")
       ->excludes(compat);
   nodes->callback([of_nodes, watches, &rc] {
     if (!*watches)
@@ -146,12 +147,12 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
 
   const auto of_modules = std::make_shared<look_options>();
   auto* modules = add(inspect, "modules", "Modules: on or off, how far, what they offer", modules_example, *of_modules);
-  modules->add_option("-n,--namespace", of_modules->operator_ns, operator_namespace);
+  add_option(*modules, "-n,--namespace", of_modules->operator_ns, operator_namespace);
   modules->callback([of_modules, &rc] { rc = run_inspect_modules(*of_modules, std::cout, std::cerr); });
 
   const auto of_pods = std::make_shared<look_options>();
   auto* pods = add(inspect, "pods", "Pods that ask for cards, and which they got", pods_example, *of_pods);
-  auto* ns = pods->add_option("-n,--namespace", of_pods->ns, "Only pods of this namespace");
+  auto* ns = add_option(*pods, "-n,--namespace", of_pods->ns, "Only pods of this namespace");
   const auto everywhere = [] {};  // as without -n
   pods->add_flag_callback("-A,--all-namespaces", everywhere, "Pods of every namespace, as without -n")->excludes(ns);
   pods->callback([of_pods, &rc] { rc = run_inspect_pods(*of_pods, std::cout, std::cerr); });

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/flags/flags.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -317,16 +318,16 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
 }
 
 void add_lint(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("lint", "Judge declarations (ConfigMaps) and workloads in files, without a cluster");
+  auto* verb = add_verb(app, "lint", "Judge declarations (ConfigMaps) and workloads in files, without a cluster");
   auto options = std::make_shared<lint_options>();
-  verb->add_option("-f,--file,files", options->files, "Files of YAML or JSON, judged together; - is standard input")
+  add_option(*verb, "-f,--file,files", options->files, "Files of YAML or JSON, judged together; - is standard input")
       ->type_name("FILE");
   add_answer_options(*verb, options->language, options->output);
-  verb->add_flag("--strict", options->strict, "Warnings count as errors");
-  verb->add_option("-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
-  verb->add_flag("--cluster", options->from_cluster,
-                 "Add the declarations of the cluster, where those in files take the place of their namesakes, and "
-                 "what its nodes offer and which drivers they have");
+  add_flag(*verb, "--strict", options->strict, "Warnings count as errors");
+  add_option(*verb, "-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
+  add_flag(*verb, "--cluster", options->from_cluster,
+           "Add the declarations of the cluster, where those in files take the place of their namesakes, and "
+           "what its nodes offer and which drivers they have");
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
   add_lint_scheduler(*verb, rc);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/flags/flags.hpp"
 #include "cli/lint/lint_finding.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -222,22 +223,22 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& stre
 }
 
 void add_lint_scheduler(CLI::App& lint, int& rc) {
-  auto* verb = lint.add_subcommand("scheduler-config",
-                                   "Does kube-scheduler start with this file, and are pods with cards scheduled then?");
+  auto* verb = add_verb(lint, "scheduler-config",
+                        "Does kube-scheduler start with this file, and are pods with cards scheduled then?");
   auto options = std::make_shared<lint_scheduler_options>();
-  verb->add_option("files", options->files, "Configurations, and the manifest; - is standard input")
+  add_option(*verb, "files", options->files, "Configurations, and the manifest; - is standard input")
       ->required()
       ->type_name("FILE");
-  verb->add_option("--manifest", options->manifest, "kube-scheduler.yaml of the static pod");
-  verb->add_option("--kubernetes", options->kubernetes,
-                   "Version of the kube-scheduler (default: that of the manifest's image, else 1.36)");
-  verb->add_option("--plugin", options->plugins,
-                   "A plugin its image has in addition to Kubernetes' own; may be repeated");
-  verb->add_flag("--in-cluster", options->in_cluster,
-                 "It runs in a pod with a ServiceAccount, not on the host network");
+  add_option(*verb, "--manifest", options->manifest, "kube-scheduler.yaml of the static pod");
+  add_option(*verb, "--kubernetes", options->kubernetes,
+             "Version of the kube-scheduler (default: that of the manifest's image, else 1.36)");
+  add_option(*verb, "--plugin", options->plugins,
+             "A plugin its image has in addition to Kubernetes' own; may be repeated");
+  add_flag(*verb, "--in-cluster", options->in_cluster,
+           "It runs in a pod with a ServiceAccount, not on the host network");
   add_answer_options(*verb, options->language, options->output);
   add_unused_namespace(*verb);
-  verb->add_flag("--strict", options->strict, "Warnings count as errors");
+  add_flag(*verb, "--strict", options->strict, "Warnings count as errors");
   verb->footer(std::string(example));
   verb->callback([options, &rc] { rc = run_lint_scheduler(*options, std::cin, std::cout, std::cerr); });
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/completion/tree.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/verbs.hpp"
 #include "controller/clock.hpp"
 #include "kube/authorities.hpp"
@@ -161,9 +162,9 @@ void write_manual(CLI::App& app, const std::string& date, std::ostream& out) {
 }  // namespace
 
 void add_man(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("man", "Print the man page")->group("");
+  auto* verb = add_verb(app, "man", "Print the man page")->group("");
   auto date = std::make_shared<std::string>();
-  verb->add_option("--date", *date, "Of the page, as YYYY-MM-DD")->check(a_date);
+  add_option(*verb, "--date", *date, "Of the page, as YYYY-MM-DD")->check(a_date);
   verb->callback([&app, date, &rc] {
     write_manual(app, *date, std::cout);
     rc = 0;

@@ -5,22 +5,24 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/flags/flags.hpp"
+
 namespace cli {
 
 void add_answer_options(CLI::App& verb, std::string& language, std::string& output,
                         const std::vector<std::string>& more) {
-  verb.add_option("--lang", language, "en or zh")->check(CLI::IsMember({"en", "zh"}))->capture_default_str();
+  add_option(verb, "--lang", language, "en or zh")->check(choice({"en", "zh"}))->capture_default_str();
   const auto for_people = output;
   std::vector<std::string> forms{for_people == "table" ? "table" : "text", "wide"};
   forms.insert(forms.end(), more.begin(), more.end());
   forms.insert(forms.end(), {"json", "yaml"});
   std::string names;
   for (const auto& form : more) names += form + ", ";
-  verb.add_option("-o,--output", output,
-                  "text (or table), wide (says more where there is more), " + names + "json or yaml")
+  add_option(verb, "-o,--output", output,
+             "text (or table), wide (says more where there is more), " + names + "json or yaml")
       ->transform(
           [for_people](const std::string& value) { return value == "text" || value == "table" ? for_people : value; })
-      ->check(CLI::IsMember(forms))
+      ->check(choice(forms))
       ->capture_default_str();
 }
 

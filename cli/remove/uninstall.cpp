@@ -14,6 +14,7 @@
 #include "api/accelerator_node.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/operator_lease.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "controller/clock.hpp"
@@ -388,29 +389,27 @@ int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostr
 }
 
 void add_uninstall(CLI::App& app, int& rc) {
-  auto* verb =
-      app.add_subcommand("uninstall", "Take nodes out of their modes, then remove everything the operator made");
+  auto* verb = add_verb(app, "uninstall", "Take nodes out of their modes, then remove everything the operator made");
   auto options = std::make_shared<uninstall_options>();
-  auto* check = verb->add_flag("--check", options->check, "Change nothing; exit code 3 while a node is enrolled");
-  auto* cancel = verb->add_flag("--cancel", options->cancel, "Take back a removal that is under way");
+  auto* check = add_flag(*verb, "--check", options->check, "Change nothing; exit code 3 while a node is enrolled");
+  auto* cancel = add_flag(*verb, "--cancel", options->cancel, "Take back a removal that is under way");
   check->excludes(cancel);
-  verb->add_flag("-y,--yes", options->yes, "Do not ask");
-  verb->add_flag(
-          "--if-idle", options->if_idle,
-          "Change nothing while pods use cards (exit code 3), unless the policy says spec.removing already; with "
-          "--namespace also write the reason of a failure as an event of the Deployment")
+  add_flag(*verb, "-y,--yes", options->yes, "Do not ask");
+  add_flag(*verb, "--if-idle", options->if_idle,
+           "Change nothing while pods use cards (exit code 3), unless the policy says spec.removing already; with "
+           "--namespace also write the reason of a failure as an event of the Deployment")
       ->excludes(check)
       ->excludes(cancel);
-  verb->add_flag("--keep-crds", options->keep_crds,
-                 "Leave the CRDs, and with them the AcceleratorPolicy and AcceleratorQuotas");
-  verb->add_flag("--without-operator", options->without_operator,
-                 "Do not wait for nodes: labels and plugins go at once, under the pods that use them");
+  add_flag(*verb, "--keep-crds", options->keep_crds,
+           "Leave the CRDs, and with them the AcceleratorPolicy and AcceleratorQuotas");
+  add_flag(*verb, "--without-operator", options->without_operator,
+           "Do not wait for nodes: labels and plugins go at once, under the pods that use them");
   auto seconds = std::make_shared<int>(0);
-  verb->add_option("--timeout", *seconds, "Seconds for nodes to leave; 0: as long as it takes")
-      ->check(CLI::Range(0, 604800))
+  add_option(*verb, "--timeout", *seconds, "Seconds for nodes to leave; 0: as long as it takes")
+      ->check(whole_number(0, 604800))
       ->capture_default_str();
-  verb->add_option("-n,--namespace", options->ns, "The operator's; without it the one with the lease quartermaster");
-  verb->add_option("--declarations-namespace", options->declarations, "The namespace of declarations")
+  add_option(*verb, "-n,--namespace", options->ns, "The operator's; without it the one with the lease quartermaster");
+  add_option(*verb, "--declarations-namespace", options->declarations, "The namespace of declarations")
       ->capture_default_str();
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));

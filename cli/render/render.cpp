@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/flags/flags.hpp"
 #include "cli/lint/lint.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -118,24 +119,24 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
 }
 
 void add_render(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("render", "Write objects for kubectl apply, and the scheduler's configuration");
+  auto* verb = add_verb(app, "render", "Write objects for kubectl apply, and the scheduler's configuration");
   verb->require_subcommand(1);
   verb->footer("Documentation: docs/declarations.md, docs/scheduler-config.md");
-  auto* declaration = verb->add_subcommand("declaration", "A ConfigMap that declares a resource");
+  auto* declaration = add_verb(*verb, "declaration", "A ConfigMap that declares a resource");
   auto options = std::make_shared<declaration_options>();
   for (const auto& flag : flags) {
-    auto* option = declaration->add_option(flag.name, (*options).*flag.value, flag.help)->capture_default_str();
+    auto* option = add_option(*declaration, flag.name, (*options).*flag.value, flag.help)->capture_default_str();
     option->required(flag.field == "key" || flag.field == "group");
   }
-  declaration->add_flag("--ignore-node-check", options->ignore_node_check, "No node has to offer it");
-  declaration->add_flag("--disabled", options->disabled, "Declared, but not in force");
-  declaration->add_option("--dialect", options->dialect, "Labels of features.cpaas.io, or of features.alauda.io")
-      ->check(CLI::IsMember({"cpaas", "alauda"}))
+  add_flag(*declaration, "--ignore-node-check", options->ignore_node_check, "No node has to offer it");
+  add_flag(*declaration, "--disabled", options->disabled, "Declared, but not in force");
+  add_option(*declaration, "--dialect", options->dialect, "Labels of features.cpaas.io, or of features.alauda.io")
+      ->check(choice({"cpaas", "alauda"}))
       ->capture_default_str();
-  declaration->add_option("-n,--namespace", options->ns, "Of the declaration")->capture_default_str();
-  declaration->add_option("--lang", options->language, "en or zh: of a refusal")->check(CLI::IsMember({"en", "zh"}));
-  declaration->add_option("-o,--output", options->output, "yaml or json")
-      ->check(CLI::IsMember({"yaml", "json"}))
+  add_option(*declaration, "-n,--namespace", options->ns, "Of the declaration")->capture_default_str();
+  add_option(*declaration, "--lang", options->language, "en or zh: of a refusal")->check(choice({"en", "zh"}));
+  add_option(*declaration, "-o,--output", options->output, "yaml or json")
+      ->check(choice({"yaml", "json"}))
       ->capture_default_str();
   declaration->footer(std::string(example));
   declaration->callback([options, &rc] { rc = run_render_declaration(*options, std::cout, std::cerr); });

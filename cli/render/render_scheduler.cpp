@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/flags/flags.hpp"
 #include "cli/lint/lint_scheduler.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -196,29 +197,29 @@ int run_render_scheduler(const render_scheduler_options& options, std::istream& 
 }
 
 void add_render_scheduler(CLI::App& render, int& rc) {
-  auto* verb = render.add_subcommand("scheduler-config", "What a kube-scheduler must be told to ask the extender");
+  auto* verb = add_verb(render, "scheduler-config", "What a kube-scheduler must be told to ask the extender");
   auto options = std::make_shared<render_scheduler_options>();
-  verb->add_option("--address", options->address,
-                   "Of the extender: https://HOST:PORT, the clusterIP of quartermaster-extender");
-  verb->add_option("--server-name", options->server_name, "In the extender's certificate, where the address is not");
-  verb->add_option("--ca", options->ca, "PEM file: who signed the extender's certificate")->type_name("FILE");
-  verb->add_option("--cert", options->certificate, "PEM file: what kube-scheduler shows")->type_name("FILE");
-  verb->add_option("--key", options->key, "PEM file: its key")->type_name("FILE");
-  verb->add_option("--kubernetes", options->kubernetes, "Version of the kube-scheduler")->capture_default_str();
-  auto* merge_option = verb->add_option("--into", options->merge, "Merge into this file")->type_name("FILE");
-  verb->add_option("--unmerge", options->unmerge, "Take out of this file what --into put there")
+  add_option(*verb, "--address", options->address,
+             "Of the extender: https://HOST:PORT, the clusterIP of quartermaster-extender");
+  add_option(*verb, "--server-name", options->server_name, "In the extender's certificate, where the address is not");
+  add_option(*verb, "--ca", options->ca, "PEM file: who signed the extender's certificate")->type_name("FILE");
+  add_option(*verb, "--cert", options->certificate, "PEM file: what kube-scheduler shows")->type_name("FILE");
+  add_option(*verb, "--key", options->key, "PEM file: its key")->type_name("FILE");
+  add_option(*verb, "--kubernetes", options->kubernetes, "Version of the kube-scheduler")->capture_default_str();
+  auto* merge_option = add_option(*verb, "--into", options->merge, "Merge into this file")->type_name("FILE");
+  add_option(*verb, "--unmerge", options->unmerge, "Take out of this file what --into put there")
       ->type_name("FILE")
       ->excludes(merge_option);
-  verb->add_option("--resource", options->resources,
-                   "A resource pods ask cards by (default: all known); may be repeated");
-  verb->add_option("--not-offered", options->not_offered, "One that no node advertises; may be repeated");
-  verb->add_option("--scheduler-name", options->scheduler_name,
-                   "Name of its profile (default: quartermaster; with --into no profile is added)");
-  verb->add_option("--lease", options->lease, "Lease of a kube-scheduler of its own")->capture_default_str();
-  verb->add_option("--kubeconfig", options->kubeconfig, "In kube-scheduler's container")->capture_default_str();
-  verb->add_option("--plugin", options->plugins,
-                   "A plugin its image has in addition to Kubernetes' own; may be repeated");
-  verb->add_flag("--in-cluster", options->in_cluster, "It runs in a pod with a ServiceAccount");
+  add_option(*verb, "--resource", options->resources,
+             "A resource pods ask cards by (default: all known); may be repeated");
+  add_option(*verb, "--not-offered", options->not_offered, "One that no node advertises; may be repeated");
+  add_option(*verb, "--scheduler-name", options->scheduler_name,
+             "Name of its profile (default: quartermaster; with --into no profile is added)");
+  add_option(*verb, "--lease", options->lease, "Lease of a kube-scheduler of its own")->capture_default_str();
+  add_option(*verb, "--kubeconfig", options->kubeconfig, "In kube-scheduler's container")->capture_default_str();
+  add_option(*verb, "--plugin", options->plugins,
+             "A plugin its image has in addition to Kubernetes' own; may be repeated");
+  add_flag(*verb, "--in-cluster", options->in_cluster, "It runs in a pod with a ServiceAccount");
   verb->footer(std::string(example));
   verb->callback([options, &rc] { rc = run_render_scheduler(*options, std::cin, std::cout, std::cerr); });
 }

@@ -11,6 +11,7 @@
 #include "cli/cluster/prometheus.hpp"
 #include "cli/cluster/usage.hpp"
 #include "cli/console/history.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/report/capacity_report.hpp"
 #include "cli/report/chargeback.hpp"
@@ -152,7 +153,7 @@ int run_capacity(const report_options& options, std::ostream& out, std::ostream&
 
 CLI::App* add(CLI::App& report, const char* name, const char* description, std::string_view example,
               const std::shared_ptr<report_options>& options, std::vector<std::string> more_forms = {}) {
-  auto* verb = report.add_subcommand(name, description);
+  auto* verb = add_verb(report, name, description);
   add_answer_options(*verb, options->style.language, options->style.output, std::move(more_forms));
   verb->footer(std::string(example));
   return verb;
@@ -169,7 +170,7 @@ std::string problem_of_namespace(const std::string& name) {
 }
 
 void add_namespace(CLI::App& verb, std::string& ns, const char* description) {
-  verb.add_option("-n,--namespace", ns, description)
+  add_option(verb, "-n,--namespace", ns, description)
       ->check(CLI::Validator(problem_of_namespace, ""))
       ->type_name("NAMESPACE");
 }
@@ -177,13 +178,13 @@ void add_namespace(CLI::App& verb, std::string& ns, const char* description) {
 }  // namespace
 
 void add_report(CLI::App& app, int& rc) {
-  auto* report = app.add_subcommand("report", "Report what cards cost, what is too large, and what is left");
+  auto* report = add_verb(app, "report", "Report what cards cost, what is too large, and what is left");
   report->require_subcommand(1);
 
   const auto bill = std::make_shared<report_options>();
   auto* chargeback = add(*report, "chargeback", "Who held how much of which card in a month, and what it costs",
                          chargeback_example, bill, {"csv"});
-  chargeback->add_option("--month", bill->month, "Month of UTC; without it the current one")
+  add_option(*chargeback, "--month", bill->month, "Month of UTC; without it the current one")
       ->check(CLI::Validator(problem_of_month, ""))
       ->type_name("YYYY-MM");
   add_namespace(*chargeback, bill->ns, "Only rows of this namespace, without the table of the cluster");
@@ -194,7 +195,7 @@ void add_report(CLI::App& app, int& rc) {
   auto* capacity = add(*report, "capacity", "What cards of each model can still take, and for how many days",
                        capacity_example, left);
   add_unused_namespace(*capacity);
-  capacity->add_option("--snapshot", left->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+  add_option(*capacity, "--snapshot", left->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
   add_prometheus_options(*capacity, left->prometheus, "Where days until full come from; without it there are none");
   add_cluster_options(*capacity, left->cluster);

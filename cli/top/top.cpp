@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "cli/console/shares.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
@@ -228,17 +229,17 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
                       const std::function<void(const placements&, const top_options&)>& print, int& rc) {
   auto options = std::make_shared<top_options>();
   const bool is_of_pods = std::string_view(name) == "pods";
-  auto* subject = verb.add_subcommand(name, description);
+  auto* subject = add_verb(verb, name, description);
   subject->alias(std::string(name).substr(0, std::string_view(name).size() - 1));  // kubectl takes the singular too
-  subject->add_option("name", options->name, is_of_pods ? "Only pods of this name" : "Only this node");
+  add_option(*subject, "name", options->name, is_of_pods ? "Only pods of this name" : "Only this node");
   add_answer_options(*subject, options->style.language, options->style.output);
   if (is_of_pods) {
-    subject->add_option("-n,--namespace", options->ns, "Only pods of this namespace");
+    add_option(*subject, "-n,--namespace", options->ns, "Only pods of this namespace");
     subject->add_flag_callback("-A,--all-namespaces", [options] { options->ns.clear(); }, "Pods of all namespaces");
   } else {
     add_unused_namespace(*subject);
   }
-  subject->add_option("--snapshot", options->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+  add_option(*subject, "--snapshot", options->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
   add_cluster_options(*subject, options->cluster);
   subject->footer(std::string(example));
@@ -271,7 +272,7 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
 }  // namespace
 
 void add_top(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("top", "Show what is given out of the cards: of nodes, pods or cards");
+  auto* verb = add_verb(app, "top", "Show what is given out of the cards: of nodes, pods or cards");
   verb->require_subcommand(1);
   const auto nodes = [](const placements& all, const top_options& options) {
     top_nodes(all, options.style, std::cout, options.name);

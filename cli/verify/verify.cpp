@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cluster/fleet.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
@@ -299,40 +300,39 @@ int run_verify(const verify_options& options, std::ostream& out, std::ostream& e
 }
 
 void add_verify(CLI::App& app, int& rc) {
-  auto* verb =
-      app.add_subcommand("verify", "Walk nodes from label to allocatable and say what is wrong, with remedies");
+  auto* verb = add_verb(app, "verify", "Walk nodes from label to allocatable and say what is wrong, with remedies");
   auto options = std::make_shared<verify_options>();
-  auto* node = verb->add_option("node", options->node, "Only this node");
-  verb->add_option("--lang", options->language, "en or zh")->check(CLI::IsMember({"en", "zh"}))->capture_default_str();
-  verb->add_option("-o,--output", options->output, "table (what is wrong), wide (every step), json or yaml")
-      ->check(CLI::IsMember({"table", "wide", "json", "yaml"}))
+  auto* node = add_option(*verb, "node", options->node, "Only this node");
+  add_option(*verb, "--lang", options->language, "en or zh")->check(choice({"en", "zh"}))->capture_default_str();
+  add_option(*verb, "-o,--output", options->output, "table (what is wrong), wide (every step), json or yaml")
+      ->check(choice({"table", "wide", "json", "yaml"}))
       ->capture_default_str();
-  verb->add_option("-n,--namespace", options->ns, "The operator's; without it where the lease quartermaster is");
+  add_option(*verb, "-n,--namespace", options->ns, "The operator's; without it where the lease quartermaster is");
   auto* allocate =
-      verb->add_flag("--allocate", options->allocate, "Run one pod for the smallest unit on each node that works");
-  auto* scheduler = verb->add_option("--scheduler", options->scheduler_with.name,
-                                     "Only this: does the kube-scheduler of that name ask the extender? Without a "
-                                     "name: the one of pods that name none")
+      add_flag(*verb, "--allocate", options->allocate, "Run one pod for the smallest unit on each node that works");
+  auto* scheduler = add_option(*verb, "--scheduler", options->scheduler_with.name,
+                               "Only this: does the kube-scheduler of that name ask the extender? Without a "
+                               "name: the one of pods that name none")
                         ->expected(0, 1)
                         ->type_name("[NAME]")
                         ->excludes(node)
                         ->excludes(allocate);
-  verb->add_option("--resource", options->scheduler_with.resource,
-                   "What the pod of --scheduler asks for; without it nvidia.com/gpucores, which no node has to offer")
-      ->check(CLI::IsMember(managed_keys()).description(""))
+  add_option(*verb, "--resource", options->scheduler_with.resource,
+             "What the pod of --scheduler asks for; without it nvidia.com/gpucores, which no node has to offer")
+      ->check(choice(managed_keys()).description(""))
       ->type_name("KEY")
       ->needs(scheduler);
-  verb->add_option("--allocate-namespace", options->allocation.ns, "Where the test pod is made")
+  add_option(*verb, "--allocate-namespace", options->allocation.ns, "Where the test pod is made")
       ->check(CLI::Validator(not_a_namespace, ""))
       ->capture_default_str();
-  verb->add_option("--allocate-scheduler", options->allocation.scheduler,
-                   "By which the pod of --allocate is scheduled; without it the operator's own, or the cluster's")
+  add_option(*verb, "--allocate-scheduler", options->allocation.scheduler,
+             "By which the pod of --allocate is scheduled; without it the operator's own, or the cluster's")
       ->needs(allocate);
-  verb->add_option("--image", options->allocation.image, "Image of the pod of --allocate; it must have sh and glibc")
+  add_option(*verb, "--image", options->allocation.image, "Image of the pod of --allocate; it must have sh and glibc")
       ->capture_default_str();
   auto seconds = std::make_shared<std::optional<int>>();
-  verb->add_option("--timeout", *seconds, "Seconds the test pod may take; without it 120, and 30 for --scheduler")
-      ->check(CLI::Range(1, 3600));
+  add_option(*verb, "--timeout", *seconds, "Seconds the test pod may take; without it 120, and 30 for --scheduler")
+      ->check(whole_number(1, 3600));
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
   verb->callback([options, scheduler, seconds, &rc] {

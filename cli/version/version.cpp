@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/flags/flags.hpp"
 #include "cli/verbs.hpp"
 
 namespace cli {
@@ -12,9 +13,9 @@ namespace cli {
 std::string version_line() { return "quartermaster " QUARTERMASTER_VERSION; }
 
 void add_version(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("version", "Print the version and the Kubernetes versions it supports");
+  auto* verb = add_verb(app, "version", "Print the version and the Kubernetes versions it supports");
   auto format = std::make_shared<std::string>("text");
-  verb->add_option("-o,--output", *format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  add_option(*verb, "-o,--output", *format, "text or json")->check(choice({"text", "json"}));
   verb->callback([format, &rc] {
     if (*format == "json") {
       const nlohmann::json out = {{"version", QUARTERMASTER_VERSION},

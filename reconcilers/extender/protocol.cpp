@@ -2,9 +2,27 @@
 
 #include <algorithm>
 
+#include "kube/json_object.hpp"
 #include "reconcilers/admission/admission_review.hpp"
 
 namespace reconcilers::extender {
+
+struct body_parser::reader {
+  /// Throws simdjson::simdjson_error. Copies only where there is no room for simdjson's padding behind the end.
+  simdjson::ondemand::document open(const std::string& body) {
+    const auto* input = &body;
+    if (body.capacity() < body.size() + simdjson::SIMDJSON_PADDING) {
+      copy.reserve(body.size() + simdjson::SIMDJSON_PADDING);
+      copy = body;
+      input = &copy;
+    }
+    return parser.iterate(simdjson::padded_string_view(input->data(), input->size(), input->capacity()));
+  }
+
+  std::string copy;
+  simdjson::ondemand::parser parser;
+};
+
 namespace {
 
 namespace json = kube::json;
@@ -52,7 +70,7 @@ bool is_key(const kube::object_key& key) { return is_name(key.name) && is_name(k
 template <class Member>
 understood<void> read_members(body_parser& parser, const std::string& body, Member member) {
   try {
-    auto root = parser.open(body);
+    auto root = parser.get().open(body);
     for (auto entry : root.get_object()) {
       const std::string_view key = entry.unescaped_key();
       member(key, json::value(entry.value()));
@@ -139,15 +157,10 @@ kube::container read_container(json::value container, kube::container::role role
 
 }  // namespace
 
-simdjson::ondemand::document body_parser::open(const std::string& body) {
-  const auto* input = &body;
-  if (body.capacity() < body.size() + simdjson::SIMDJSON_PADDING) {
-    copy_.reserve(body.size() + simdjson::SIMDJSON_PADDING);
-    copy_ = body;
-    input = &copy_;
-  }
-  return parser_.iterate(simdjson::padded_string_view(input->data(), input->size(), input->capacity()));
-}
+body_parser::body_parser() : reader_(std::make_unique<reader>()) {}
+body_parser::body_parser(body_parser&& other) noexcept = default;
+body_parser& body_parser::operator=(body_parser&& other) noexcept = default;
+body_parser::~body_parser() = default;
 
 understood<void> read(body_parser& parser, const std::string& body, filter_args& out) {
   bool pod = false, names = false;

@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "kube/json_object.hpp"
+#include "kube/object.hpp"
 #include "kube/projections/pod.hpp"
 
 namespace reconcilers::extender {
@@ -18,12 +19,15 @@ namespace reconcilers::extender {
 /// Views live until the next `open`, and as long as the body.
 class body_parser {
  public:
-  /// Throws simdjson::simdjson_error. Copies only where there is no room for simdjson's padding behind the end.
-  simdjson::ondemand::document open(const std::string& body);
+  body_parser();
+  body_parser(body_parser&& other) noexcept;
+  body_parser& operator=(body_parser&& other) noexcept;
+  ~body_parser();
+  struct reader;  ///< protocol.cpp has it, because simdjson's header is large
+  reader& get() { return *reader_; }
 
  private:
-  std::string copy_;
-  simdjson::ondemand::parser parser_;
+  std::unique_ptr<reader> reader_;
 };
 
 /// What is wrong with a body, in one line.

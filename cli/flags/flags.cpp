@@ -1,0 +1,33 @@
+#include "cli/flags/flags.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace cli {
+
+CLI::App* add_verb(CLI::App& parent, std::string name, std::string description) {
+  return parent.add_subcommand(std::move(name), std::move(description));
+}
+
+CLI::Option* add_option(CLI::App& verb, std::string names, std::string& value, std::string help) {
+  return verb.add_option(std::move(names), value, std::move(help));
+}
+CLI::Option* add_option(CLI::App& verb, std::string names, std::vector<std::string>& values, std::string help) {
+  return verb.add_option(std::move(names), values, std::move(help));
+}
+CLI::Option* add_option(CLI::App& verb, std::string names, int& value, std::string help) {
+  return verb.add_option(std::move(names), value, std::move(help));
+}
+CLI::Option* add_option(CLI::App& verb, std::string names, std::optional<int>& value, std::string help) {
+  return verb.add_option(std::move(names), value, std::move(help));
+}
+CLI::Option* add_option(CLI::App& verb, std::string names, std::size_t& value, std::string help) {
+  return verb.add_option(std::move(names), value, std::move(help));
+}
+CLI::Option* add_flag(CLI::App& verb, std::string names, bool& value, std::string help) {
+  return verb.add_flag(std::move(names), value, std::move(help));
+}
+
+CLI::Validator choice(std::vector<std::string> words) { return CLI::IsMember(std::move(words)); }
+CLI::Validator whole_number(int least, int most) { return CLI::Range(least, most); }
+
+}  // namespace cli

@@ -1,0 +1,35 @@
+#pragma once
+// How a verb adds its flags. CLI11 has only headers, and each file that calls it compiles the parser, the help and the
+// readers of values once more: half of the time of a small verb. These functions compile them once. What is small (a
+// group, a footer, a callback) the verbs ask CLI11 for.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
+
+namespace cli {
+
+CLI::App* add_verb(CLI::App& parent, std::string name, std::string description);
+
+/// `names` as CLI11 wants them: "-n,--namespace"; without dashes it is an argument. The value goes to `value`, which
+/// lives as long as the verb.
+CLI::Option* add_option(CLI::App& verb, std::string names, std::string& value, std::string help);
+CLI::Option* add_option(CLI::App& verb, std::string names, std::vector<std::string>& values, std::string help);
+CLI::Option* add_option(CLI::App& verb, std::string names, int& value, std::string help);
+CLI::Option* add_option(CLI::App& verb, std::string names, std::optional<int>& value, std::string help);
+CLI::Option* add_option(CLI::App& verb, std::string names, std::size_t& value, std::string help);
+CLI::Option* add_flag(CLI::App& verb, std::string names, bool& value, std::string help);
+
+/// Only these words are allowed; the help shows them.
+CLI::Validator choice(std::vector<std::string> words);
+/// Only whole numbers from `least` to `most` are allowed; the help shows both.
+CLI::Validator whole_number(int least, int most);
+
+}  // namespace cli

@@ -24,6 +24,8 @@ constexpr auto look_again = 250ms;
 constexpr auto ask_again = 5s;
 /// The words for a PodDisruptionBudget, whose numbers come and go.
 constexpr std::string_view no_eviction_now = "its PodDisruptionBudget allows no eviction now";
+/// How long the API server's own word that the pods of a node are known counts.
+constexpr auto word_counts = 1s;
 /// How long a store may be behind our own write before we look at it all the same.
 constexpr auto lag_allowed = 2s;
 
@@ -146,6 +148,11 @@ belongs owner_of(const api::accelerator_node& object, const kube::node& node) {
     out = belongs::to_another;
   }
   return out;
+}
+
+/// Ours, or someone else's.
+bool takes_plugin(const node_state& is, const mode_step& step) {
+  return (step.label && !is.placed.empty() && *step.label != is.placed) || step.take_over.value_or(false);
 }
 
 /// The world moved on between our look and our write; what it is now comes with the watch.
@@ -322,6 +329,7 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
     written_.erase(key.name);
     phases_.erase(key.name);
     waiting_.erase(key.name);
+    known_pods_.erase(key.name);
     if (!object || object->deleting) co_return action::await_change();
     co_return co_await remove(*object);
   }
@@ -366,6 +374,7 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
     waiting_.erase(name);
 
   if (step.writes_node() && !(step.status_first && !says_so)) {
+    if (takes_plugin(is, step) && !knows_pods(name)) co_return co_await learn_pods(name);
     const auto patch = patch_of(node, step, policy());
     const auto done = co_await write(node, patch);
     if (!done) co_return std::unexpected(done.error());
@@ -389,6 +398,30 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
     if (*later && (!again_in || **later < *again_in)) again_in = *later;
   }
   co_return action{again_in};
+}
+
+bool enrolment::knows_pods(const std::string& node) const {
+  const auto match = known_pods_.find(node);
+  return match != known_pods_.end() && settings_.now() - match->second < word_counts;
+}
+
+/// The watch of pods may be late, or end without another. Before a plugin is taken away the API server itself is asked,
+/// and the step is decided once more. Without a limit, servers from 1.31 answer this from memory, by an index.
+kube::task<action> enrolment::learn_pods(std::string node) {
+  kube::list_options unfinished;
+  unfinished.field_selector = "spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed";
+  unfinished.limit = 0;
+  const auto pods = co_await client_.list(kube::resources::pods, unfinished);
+  if (!pods) co_return std::unexpected(pods.error());
+  for (const auto& pod : *pods) {
+    const kube::object_key key{kube::text_at(pod, "/metadata/namespace"), kube::text_at(pod, "/metadata/name")};
+    const auto* known = stores_.pods.find(key);
+    if (!known || known->id.to_string() != kube::text_at(pod, "/metadata/uid") || known->node_name != node)
+      co_return action::again(look_again);
+  }
+  known_pods_[node] = settings_.now();
+  const kube::object_key key{{}, node};
+  co_return co_await reconcile(key);
 }
 
 /// False: the world moved on meanwhile.

@@ -100,6 +100,8 @@ class enrolment final : public controller::reconciler {
   controller::milliseconds lasted(const std::string& name, const api::mode_status& phase);
   node_state state_of(const kube::node& node, const api::accelerator_node* object);
   kube::task<controller::action> bring(const kube::node& node, const api::accelerator_node* object);
+  bool knows_pods(const std::string& node) const;
+  kube::task<controller::action> learn_pods(std::string node);
   kube::task<bool> write(const kube::node& node, const nlohmann::json& patch);
   kube::task<std::optional<controller::milliseconds>> evict(std::vector<holder> pods);
   void tell(const controller::object_reference& about, const mode_step& step, const node_state& is);
@@ -118,6 +120,8 @@ class enrolment final : public controller::reconciler {
   int free_ = 0;  ///< nodes without a module that take pods
   std::unordered_map<std::string, last_write> written_;
   std::unordered_map<std::string, phase_seen> phases_;
+  /// When the API server said that the store of pods has all pods of a node whose plugin is to go.
+  std::unordered_map<std::string, controller::milliseconds> known_pods_;
   std::set<std::string> changing_;  ///< nodes on their way, as the stores show them or as we have just written
   std::set<std::string> waiting_;   ///< nodes whose turn has not come
   std::set<std::string> writing_;   ///< nodes to which one of our writes is on its way

@@ -267,6 +267,32 @@ func TestC61_a_mode_that_does_not_come_up_is_taken_back(t *testing.T) {
 	b.clean(w.seen())
 }
 
+// The operator hears of a pod two seconds late, and of the label that takes its mode away at once. The plugin stays under the pod: before
+// it goes, the API server itself is asked which pods are there.
+func TestC61_a_plugin_stays_under_a_pod_that_the_watch_has_not_shown(t *testing.T) {
+	b := take(t, "calm")
+	p, err := kit.NewProxy("late", b.Config, b.dir)
+	b.must(err)
+	t.Cleanup(p.Close)
+	p.Use(kit.Rule{Match: podWatches, Lag: 2 * time.Second})
+	b.must(b.startBehind(p).WaitReady(40 * time.Second))
+	b.must(b.Await(b.ctx, 80*time.Second))
+	const node = "t4-0"
+	b.user("late", node, "pgpu")
+	asked := time.Now()
+	b.must(b.Ask(b.ctx, node, "mps"))
+	s := b.until(node, 20*time.Second, func(s map[string]any) bool { return s["phase"] == "Draining" || s["phase"] == "Removing" })
+	if s["phase"] != "Draining" || fmt.Sprint(s["blockers"]) != "[default/late]" {
+		t.Errorf("the plugin goes under a pod that runs: %v", s)
+	}
+	looks := p.Since(asked, func(r *kit.Request) bool { return r.Verb == "list" && r.Resource == "pods" })
+	if len(looks) == 0 || !strings.Contains(looks[0].Query.Get("fieldSelector"), "spec.nodeName="+node) {
+		t.Errorf("it did not ask which pods are there: %d lists", len(looks))
+	}
+	b.forget("late")
+	b.must(b.Await(b.ctx, 60*time.Second))
+}
+
 // A node that is deleted in mid-flight leaves nothing; one of the same name starts again from the beginning.
 func TestC61_F3_a_node_deleted_in_mid_flight(t *testing.T) {
 	b := take(t, "calm")

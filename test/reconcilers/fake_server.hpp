@@ -109,6 +109,7 @@ class fake_server {
     auto path = path_of_target(request.target);
     const bool status = path.ends_with("/status");
     if (status) path.resize(path.size() - 7);
+    if (path == "/api/v1/pods") return recording_transport::answered(200, all_pods());
     const auto match = objects.find(path);
     const auto before = match == objects.end() ? json() : match->second;
     if (before.is_null() && (verb_of(request) != "apply" || status || request.verb == kube::method::get))
@@ -140,6 +141,12 @@ class fake_server {
       }
     }
     return recording_transport::answered(200, store(path, before, now));
+  }
+  json all_pods() const {
+    auto items = json::array();
+    for (const auto& [path, object] : objects)
+      if (path.contains("/pods/")) items.push_back(object);
+    return {{"items", std::move(items)}};
   }
   /// What the agent reported stays when the operator applies.
   static json applied_status(const json& before, const json& body) {

@@ -39,6 +39,7 @@ class cluster : public fake_cluster {
 
   void show(const std::string& path, const json& is, const json& last) {
     const auto& any = is.is_null() ? last : is;
+    if (path.contains("/pods/")) return;
     if (path.starts_with("/api/v1/nodes/")) {
       kube::node node;
       read_metadata(any, node);
@@ -227,6 +228,54 @@ TEST(enrolment, C61_changes_the_mode_by_removing_first) {
   cluster.reconcile();
   EXPECT_EQ(cluster.status("phase"), "Ready");
   EXPECT_EQ(cluster.taints(), "theirs");
+}
+
+TEST(enrolment, a_plugin_stays_while_the_watch_has_not_shown_a_pod_of_its_node) {
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  cluster.reconcile();
+  ASSERT_EQ(cluster.taints(), "quartermaster.io/switching=pgpu.mps");
+  const std::string late = "/api/v1/namespaces/team/pods/late";
+  const auto made = cluster.server.put(
+      late, {{"metadata", {{"namespace", "team"}, {"name", "late"}}}, {"spec", {{"nodeName", "gpu-1"}}}});
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  EXPECT_THAT(cluster.server.transport.sent.at(0).target, HasSubstr("spec.nodeName%3Dgpu-1"));
+
+  kube::pod earlier;  // another of the same name, which has gone
+  earlier.key = {"team", "late"};
+  earlier.node_name = "gpu-1";
+  earlier.resource_version = 1;
+  cluster.pods.put(earlier);
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
+
+  earlier.id = kube::uid::parse(made["metadata"]["uid"].get<std::string>());
+  earlier.resource_version = 2;
+  cluster.pods.put(earlier);
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json()) << "it is known, and holds no card";
+}
+
+TEST(enrolment, a_plugin_stays_while_pods_cannot_be_read) {
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  cluster.reconcile();
+  cluster.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.starts_with("/api/v1/pods")) return std::nullopt;
+    return recording_transport::refused(403, "Forbidden");
+  };
+  const auto done = run(cluster.subject.reconcile(key));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, kube::errc::forbidden);
+  EXPECT_EQ(cluster.label(), "pgpu");
+  cluster.server.interfere = nullptr;
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json());
 }
 
 TEST(enrolment, S74_takes_a_node_over_from_somebody_elses_plugin_and_gives_it_back) {

@@ -8,8 +8,9 @@ tell() { :; }
 cleanup() {
   trap - EXIT INT TERM
   local pid
-  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
-  test/cluster/cluster.sh down --name "$name" >/dev/null 2>&1
+  # Ctrl-C has reached them, too, so some are gone, and others end with an error: neither may end the cleaning.
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
+  test/cluster/cluster.sh down --name "$name" >/dev/null 2>&1 || true
   rm -rf "$work"
 }
 leave() {  # leave CODE: prints the end of a failed part's log, and what `tell` says, and cleans up

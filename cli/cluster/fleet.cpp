@@ -15,6 +15,7 @@
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/parse.hpp"
 #include "reconcilers/nodes/intent.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -116,7 +117,8 @@ kube::task<void> read_nodes(kube::transport& transport, const std::string& only,
   const auto nodes = co_await list_each<listed_node>(transport, options, keep);
   if (!nodes) co_return std::unexpected(nodes.error());
   if (!only.empty() && fleet.nodes.empty())
-    co_return std::unexpected(kube::error{kube::errc::not_found, 404, "there is no node " + only, std::nullopt});
+    co_return std::unexpected(
+        kube::error{kube::errc::not_found, 404, "there is no node " + text::shown(only), std::nullopt});
   std::ranges::sort(fleet.nodes, {}, [](const listed_node& listed_node) { return listed_node.key.name; });
   if (!knows(fleet, kube::resources::accelerator_nodes)) co_return kube::result<void>();
   const std::function<void(listed_accelerator)> note = [&](listed_accelerator accelerator) {

@@ -18,7 +18,7 @@ std::string a_namespace(const std::string& name) {
 
 std::string a_registry(const std::string& name) {
   if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-._:/") == std::string::npos &&
-      !name.starts_with('/'))
+      !name.starts_with('/') && !name.contains("//") && !name.contains(":/"))
     return {};
   return "is not the name of a registry: host, host:port or host/path in small letters, without https://";
 }
@@ -53,8 +53,8 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
        "Where declarations (ConfigMaps cf-crl-*) are looked for")
       ->check(a_namespace);
   text("--policy", options.policy, "QUARTERMASTER_POLICY",
-       "File with the AcceleratorPolicy of this installation, applied by the leader; what it names wins over edits by "
-       "hand")
+       "File with the AcceleratorPolicy of this installation, applied each time a leader starts; what it names "
+       "replaces edits by hand then")
       ->type_name("FILE");
   text("--image", options.image, "QUARTERMASTER_IMAGE", "Our own image, for modules whose plugin is part of it");
   text("--image-registry", options.image_registry, "QUARTERMASTER_IMAGE_REGISTRY",

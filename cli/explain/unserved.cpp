@@ -30,8 +30,11 @@ std::string remedy_of(const modules::module_type& module, const reconcilers::acc
   const auto label = module.label_values.empty()
                          ? "label a node for it"
                          : "label a node nvidia-device-enable=" + std::string(module.label_values.front());
-  if (!policy || !policy->enabled(module.name))
-    return " and is off: set spec.modules." + name + ".enabled: true in AcceleratorPolicy default, and " + label + ".";
+  if (!policy || !policy->enabled(module.name)) {
+    const auto reason = module.not_offered ? module.not_offered({}) : std::string();
+    return " and is off" + (reason.empty() ? ": set" : ", and is " + reason + ". Then set") + " spec.modules." + name +
+           ".enabled: true in AcceleratorPolicy default, and " + label + ".";
+  }
   const auto spec = policy->modules.find(module.name);
   if (const auto reason = module.not_offered ? module.not_offered(spec->second) : std::string(); !reason.empty())
     return ", and cannot be had: " + reason;

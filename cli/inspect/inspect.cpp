@@ -11,6 +11,7 @@
 
 #include "cli/cluster/snapshot.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/flags/subcommands.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
@@ -367,11 +368,9 @@ void add_save(CLI::App& verb, int& rc) {
              "simulate --snapshot; - is standard output")
       ->type_name("FILE");
   add_cluster_options(verb, flags->cluster);
+  refuse_flags_before_subcommands(verb);
   verb.callback([flags, &verb, &rc] {
-    if (!verb.get_subcommands().empty()) {
-      if (!flags->file.empty()) throw CLI::ValidationError("--save", "stands alone: leave out the subcommand");
-      return;
-    }
+    if (!verb.get_subcommands().empty()) return;
     if (flags->file.empty()) throw CLI::RequiredError("a subcommand or --save");
     nlohmann::ordered_json all;
     const auto result =

@@ -14,6 +14,7 @@
 #include "cli/inspect/inspect_watch.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -62,7 +63,8 @@ kube::result<fleet> fetched(const look_options& options) {
   if (!result) return std::unexpected(result.error());
   for (const auto& name : options.only) {
     if (std::ranges::none_of(out.nodes, [&](const listed_node& listed_node) { return listed_node.key.name == name; }))
-      return std::unexpected(kube::error{kube::errc::not_found, 404, "there is no node " + name, std::nullopt});
+      return std::unexpected(
+          kube::error{kube::errc::not_found, 404, "there is no node " + text::shown(name), std::nullopt});
   }
   return out;
 }
@@ -71,7 +73,7 @@ kube::result<fleet> fetched(const look_options& options) {
 void note_if_not_installed(const fleet& found, std::ostream& err) {
   if (std::ranges::find(found.missing_types, kube::resources::accelerator_policies.plural) == found.missing_types.end())
     return;
-  err << "quartermaster: note: Quartermaster is not installed in this cluster (helm install quartermaster)\n";
+  err << "quartermaster: note: Quartermaster is not installed in this cluster (docs/install.md says how)\n";
 }
 
 CLI::App* add(CLI::App& inspect, const char* name, const char* description, std::string_view example,

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "cli/flags/flags.hpp"
+#include "cli/flags/subcommands.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -269,6 +270,13 @@ std::string_view no_declaration(language locale) {
                "ConfigMaps, or --cluster";
 }
 
+std::string_view no_declaration_there(language locale) {
+  return locale == language::zh
+             ? "输入和集群中都没有声明（ConfigMap）：仅按 Kubernetes 自身的规则检查工作负载；请加入声明"
+             : "no declaration (ConfigMap) among the inputs or in the cluster: workloads are held to Kubernetes' own "
+               "rule only; add the ConfigMaps";
+}
+
 }  // namespace
 
 lint_report lint(std::span<const text::yaml::source> files, const lint_settings& settings) {
@@ -311,7 +319,8 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
   const bool as_data = printed_as_data(to_json(report.findings), options.output, out);
   if (!as_data) print_text(report.findings, settings.locale, out);
   const bool no_rules = report.config_maps == 0 && cluster.config_maps.empty();
-  if (report.workloads > 0 && no_rules) err << "quartermaster: " << no_declaration(settings.locale) << "\n";
+  const auto hint = options.from_cluster ? no_declaration_there : no_declaration;
+  if (report.workloads > 0 && no_rules) err << "quartermaster: " << hint(settings.locale) << "\n";
   if (!as_data) err << "quartermaster: " << summary(report, settings.locale) << "\n";
   const auto counts = [&](const lint_finding& f) { return options.strict || f.level == text::severity::error; };
   return std::ranges::any_of(report.findings, counts) ? 3 : 0;
@@ -330,6 +339,7 @@ void add_lint(CLI::App& app, int& rc) {
            "what its nodes offer and which drivers they have");
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
+  refuse_flags_before_subcommands(*verb);
   add_lint_scheduler(*verb, rc);
   verb->callback([verb, options, &rc] {
     if (!verb->get_subcommands().empty()) return;

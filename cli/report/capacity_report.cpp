@@ -24,7 +24,7 @@ void print_capacity(const nlohmann::ordered_json& view, const report_style& styl
   const bool is_wide = style.output == "wide";
   const auto& models = view["models"];
   if (models.empty()) {
-    out << say("No node has cards", "没有节点具有卡") << "\n";
+    out << say("No node with cards is in a mode yet", "尚无节点以某种模式提供卡") << "\n";
     return;
   }
   auto header =

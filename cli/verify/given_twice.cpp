@@ -13,7 +13,14 @@ std::vector<std::string> given_twice(const placements& placements, std::string_v
   for (const auto& entry : nodes)
     for (const auto& card : entry.cards) {
       if (!quota::beyond(*card.card, card.used)) continue;
-      if (std::ranges::any_of(card.shares, &console::held_share::guessed)) continue;
+      // Another guess might fit, unless one share is larger than each card of the node.
+      const auto fits_nowhere = [&](const console::held_share& share) {
+        return std::ranges::all_of(entry.cards,
+                                   [&](const auto& each) { return share.memory_mib > each.card->lendable_mib(); });
+      };
+      if (std::ranges::any_of(card.shares, &console::held_share::guessed) &&
+          std::ranges::none_of(card.shares, fits_nowhere))
+        continue;
       std::string pods;
       for (const auto& share : card.shares)
         if (share.pod) pods += (pods.empty() ? "" : ", ") + share.pod->key.ns + "/" + share.pod->key.name;

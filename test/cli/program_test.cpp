@@ -51,6 +51,26 @@ TEST(program, without_a_verb_it_lists_them) {
   EXPECT_THAT(call({"render"}).err, AllOf(HasSubstr("  declaration "), HasSubstr("  scheduler-config ")));
 }
 
+TEST(program, flags_of_a_verb_are_refused_next_to_its_subcommand) {
+  for (const auto& words : {std::vector<std::string>{"inspect", "--save", "x", "nodes", "--kubeconfig", "/no/such"},
+                            {"lint", "--strict", "scheduler-config", "no-such.yaml"},
+                            {"lint", "no-such.yaml", "scheduler-config", "no-such.yaml"}}) {
+    const auto got = call(words);
+    EXPECT_EQ(got.rc, 2) << words[1];
+    EXPECT_THAT(got.err, AllOf(HasSubstr("does not go with the subcommand"), Not(HasSubstr("/no/such"))));
+    EXPECT_EQ(got.out, "");
+  }
+}
+
+TEST(program, a_registry_is_no_address) {
+  for (const auto* name : {"https://reg.example", "reg.example//path"}) {
+    const auto got = call({"controller", "--image-registry", name, "--kubeconfig", "/no/such"});
+    EXPECT_EQ(got.rc, 2) << name;
+    EXPECT_THAT(got.err, HasSubstr("is not the name of a registry"));
+  }
+  EXPECT_EQ(call({"controller", "--image-registry", "reg.example:5000/path", "--kubeconfig", "/no/such"}).rc, 1);
+}
+
 TEST(program, what_is_too_much_is_said_as_it_was_typed) {
   const auto got = call({"explain", "error", "999", "--colour", "red"});
   EXPECT_EQ(got.rc, 2);

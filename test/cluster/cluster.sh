@@ -139,7 +139,7 @@ lock() {
 }
 
 enter() { # the cluster's folder and facts, or one line
-  [[ -f $folder/cluster.env ]] || die "no cluster \"$name\" is up (cluster.sh up${named:+ --name $name})"
+  [[ -f $folder/cluster.env ]] || die "no cluster \"$name\" is up (./dev cluster up${named:+ --name $name})"
   cd "$folder"; source ./cluster.env
 }
 

@@ -393,7 +393,9 @@ std::expected<std::string, std::string> read_bytes(const std::string& path, std:
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return std::unexpected(path + ": " + std::strerror(errno != 0 ? errno : EIO));
-  return slurp(stream);
+  auto out = slurp(stream);
+  if (stream.bad()) return std::unexpected(path + ": cannot be read: " + std::strerror(errno));
+  return out;
 }
 
 std::expected<source, std::string> read_file(const std::string& path, std::istream& standard_input) {

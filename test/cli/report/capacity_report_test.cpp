@@ -51,7 +51,7 @@ TEST_F(capacity_report, json_is_the_answer_of_the_console) {
 TEST(capacity_report_of_nothing, says_so) {
   std::ostringstream out;
   print_capacity({{"models", nlohmann::ordered_json::array()}, {"trendMessage", ""}}, {"table", "en"}, out);
-  EXPECT_EQ(out.str(), "No node has cards\n");
+  EXPECT_EQ(out.str(), "No node with cards is in a mode yet\n");
 }
 
 }  // namespace

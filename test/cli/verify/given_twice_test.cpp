@@ -26,6 +26,13 @@ TEST_F(given_twice_test, where_the_card_of_a_pod_is_a_guess_nothing_is_claimed) 
   EXPECT_THAT(given_twice(cluster, "gpu-1"), IsEmpty());
 }
 
+TEST_F(given_twice_test, a_share_larger_than_every_card_is_certain) {
+  cluster.nodes.put(vgpu_node("gpu-5", 2));
+  cluster.pods.put(pod_of("team-a", "larger", 20, 1000, "gpu-5"));
+  read();
+  EXPECT_THAT(given_twice(cluster, "gpu-5"), ElementsAre("gpu-5/0 (team-a/larger)"));
+}
+
 TEST_F(given_twice_test, a_card_that_is_full_is_not) {
   read();
   EXPECT_THAT(given_twice(cluster, "gpu-2"), IsEmpty());

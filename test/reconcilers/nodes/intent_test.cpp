@@ -163,7 +163,7 @@ TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
       is.message,
       "mode mps is not offered yet: nvidia.com/mps-core and nvidia.com/mps-memory come with Quartermaster's own "
       "agent. Name an image that advertises the two in spec.modules.mps.image; module share offers equal shares of "
-      "a card without");
+      "a card without MPS");
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).type, kind::mode) << "the others are offered";
   policy.modules["mps"].enabled = false;
   EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).reason, module_disabled) << "the first thing to do";

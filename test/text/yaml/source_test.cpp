@@ -158,6 +158,8 @@ TEST(yaml_source, says_why_a_file_cannot_be_read) {
   EXPECT_EQ(read_file("test/no-such-file.yaml", input).error(), "test/no-such-file.yaml: No such file or directory");
   EXPECT_THAT(read_file("test", input).error(),
               HasSubstr("a directory; name the files in it, for example test/*.yaml"));
+  EXPECT_EQ(read_file("/proc/self/mem", input).error(), "/proc/self/mem: cannot be read: Input/output error")
+      << "a file that opens and cannot be read is not an empty one";
   const auto read = read_file("-", input);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->name, "<stdin>");

@@ -1,8 +1,8 @@
 #pragma once
 // quartermaster.io/leader=true on the leader's own pod, so that Services can select it and Kubernetes publishes the
 // leader's address by itself. A pod that was killed keeps its label, and after a container restart it would be selected
-// although it does not lead. So the new leader first takes the label off our other pods, then puts it on its own. Both
-// are patches of one label with the pod's UID as test; nothing is created, nothing else is touched.
+// although it does not lead. So the new leader first takes the label off our other pods, then puts it on its own. Each
+// write is a merge patch of this label alone. Patches of other pods carry their UID as a precondition.
 
 #include <string>
 

@@ -29,8 +29,8 @@ void runner::add(const kube::object_key& key, int priority) {
   wake();
 }
 
-void runner::add_after(const kube::object_key& key, milliseconds time, int priority) {
-  queue_.add(key, options_.now() + time, priority);
+void runner::add_after(const kube::object_key& key, milliseconds delay, int priority) {
+  queue_.add(key, options_.now() + delay, priority);
   wake();
 }
 

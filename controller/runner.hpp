@@ -1,7 +1,7 @@
 #pragma once
-// Runs one reconciler from its queue: at most so many keys at once, never one key twice, and only after `start` (we
-// lead and all caches are synced). Every outcome ends in one switch: what the queue does, what is counted, what is
-// logged. An exception out of a reconciler is a bug: caught, counted, and the key backs off like after an error.
+// Runs one reconciler from its queue: at most so many keys at once, never the same key twice at once, and only after
+// `start` (we lead and all caches are synced). Every outcome ends in one switch: what the queue does, what is counted,
+// what is logged. An exception out of a reconciler is a bug: caught, counted, and the key backs off as after an error.
 
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -42,12 +42,12 @@ class runner {
 
   /// Before `start` keys only queue up. A higher priority goes first: 0 is a start or a resync, 10 a change.
   void add(const kube::object_key& key, int priority = 10);
-  void add_after(const kube::object_key& key, milliseconds time, int priority = 0);
+  void add_after(const kube::object_key& key, milliseconds delay, int priority = 0);
 
   void start();
-  /// No key is taken from now on; those in flight end. Await `idle` for that.
+  /// Takes no more keys. `idle` says when those in flight have ended.
   void stop();
-  /// After `stop`, to those in flight that do not end: what they have sent may still arrive.
+  /// Cancels the reconciles that `stop` did not end. Requests that they sent may still arrive.
   void cancel();
   bool idle() const { return queue_.processing() == 0; }
   std::string_view name() const { return reconciler_.name(); }

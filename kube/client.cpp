@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Who patches an object wants to know its new version; of a Node the rest is 20 KiB to send and to parse.
+/// A caller that patches an object needs only its new version. The rest of a Node is 20 KiB to send and to parse.
 constexpr auto metadata_only = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 constexpr int most_retries = 10;                  // client-go rest/request.go
 constexpr std::chrono::seconds longest_wait{30};  // a caller that has to wait longer should do something else meanwhile
@@ -31,10 +31,10 @@ std::string operation(std::string_view verb, const resource& type, const std::st
 
 /// Without a name the path is that of the collection, where a DELETE removes every object of the type; an HTTP client
 /// takes dot segments out of a path. client-go refuses the same (rest/request.go, Name).
-result<void> named(const std::string& operation, const object_key& key) {
+result<void> check_name(const std::string& operation, const object_key& key) {
   if (!key.name.empty() && key.name != "." && key.name != "..") return {};
-  return std::unexpected(
-      error{errc::bad_request, 0, operation + ": the name \"" + key.name + "\" is none, nothing was sent", {}});
+  return std::unexpected(error{
+      errc::bad_request, 0, operation + ": \"" + key.name + "\" is not the name of an object; nothing was sent", {}});
 }
 
 bool worth_waiting(const response& answer) {
@@ -76,7 +76,7 @@ task<json> client::call_json(std::string name, request request) {
 
 task<json> client::get(const resource& type, object_key key) {
   auto name = operation("get", type, key.to_string());
-  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
+  if (auto checked = check_name(name, key); !checked) co_return std::unexpected(std::move(checked.error()));
   auto request = get_request(type, key, encoding::json);
   co_return co_await call_json(std::move(name), std::move(request));
 }
@@ -109,21 +109,21 @@ task<json> client::create(const resource& type, std::string_view ns, const json&
 
 task<json> client::replace(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("replace", type, key.to_string());
-  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
+  if (auto checked = check_name(name, key); !checked) co_return std::unexpected(std::move(checked.error()));
   auto request = replace_request(type, key, object, options);
   co_return co_await call_json(std::move(name), std::move(request));
 }
 
 task<json> client::apply(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("apply", type, key.to_string());
-  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
+  if (auto checked = check_name(name, key); !checked) co_return std::unexpected(std::move(checked.error()));
   auto request = apply_request(type, key, object, options);
   co_return co_await call_json(std::move(name), std::move(request));
 }
 
 task<json> client::apply_status(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("apply status of", type, key.to_string());
-  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
+  if (auto checked = check_name(name, key); !checked) co_return std::unexpected(std::move(checked.error()));
   auto request = apply_status_request(type, key, object, options);
   request.accept = metadata_only;
   co_return co_await call_json(std::move(name), std::move(request));
@@ -133,7 +133,7 @@ task<json> client::patch(const resource& type, object_key key, patch_kind kind, 
                          std::string_view subresource, write_options options) {
   auto name =
       operation(subresource.empty() ? "patch" : "patch " + std::string(subresource) + " of", type, key.to_string());
-  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
+  if (auto checked = check_name(name, key); !checked) co_return std::unexpected(std::move(checked.error()));
   auto request = patch_request(type, key, kind, patch, subresource, options);
   request.accept = metadata_only;
   co_return co_await call_json(std::move(name), std::move(request));
@@ -141,7 +141,7 @@ task<json> client::patch(const resource& type, object_key key, patch_kind kind, 
 
 task<void> client::remove(const resource& type, object_key key, preconditions only_if, propagation propagation) {
   auto name = operation("delete", type, key.to_string());
-  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
+  if (auto checked = check_name(name, key); !checked) co_return std::unexpected(std::move(checked.error()));
   auto request = remove_request(type, key, only_if, propagation);
   auto answer = co_await call(std::move(name), std::move(request));
   if (!answer && answer.error().code != errc::not_found) co_return std::unexpected(std::move(answer.error()));
@@ -150,7 +150,7 @@ task<void> client::remove(const resource& type, object_key key, preconditions on
 
 task<void> client::bind(object_key pod, std::string_view node, preconditions only_if, const json& annotations) {
   auto name = operation("bind", resources::pods, pod.to_string()) + " to " + std::string(node);
-  if (auto wrong = named(name, pod); !wrong) co_return std::unexpected(std::move(wrong.error()));
+  if (auto checked = check_name(name, pod); !checked) co_return std::unexpected(std::move(checked.error()));
   auto request = bind_request(pod, node, only_if, annotations);
   // A bind has a deadline of seconds: waiting for Retry-After is the scheduler's decision.
   auto answer = co_await call(std::move(name), std::move(request), false);
@@ -160,7 +160,7 @@ task<void> client::bind(object_key pod, std::string_view node, preconditions onl
 
 task<void> client::evict(object_key pod, preconditions only_if) {
   auto name = operation("evict", resources::pods, pod.to_string());
-  if (auto wrong = named(name, pod); !wrong) co_return std::unexpected(std::move(wrong.error()));
+  if (auto checked = check_name(name, pod); !checked) co_return std::unexpected(std::move(checked.error()));
   auto request = evict_request(pod, only_if);
   auto answer = co_await call(std::move(name), std::move(request), false);
   if (!answer && answer.error().code != errc::not_found) co_return std::unexpected(std::move(answer.error()));

@@ -1,7 +1,7 @@
 #pragma once
-// The verbs, each one request and one typed answer. Retries 429 and 5xx only where the server sent Retry-After
-// (client-go's rule, at most 10 times); everything else is the caller's decision. Holds no cache: reading is the
-// stores' job.
+// The verbs, each one request and one typed answer. Retries 429 and 5xx if the server sent a Retry-After of at most 30
+// s, at most 10 times (client-go's rule). `bind` and `evict` never retry. Everything else is the caller's decision.
+// Holds no cache: reading is the stores' job.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -42,7 +42,7 @@ class client {
   /// A GET of any path: /version, /readyz. Any HTTP status is a value here.
   task<response> raw(std::string_view path);
 
-  transport& over() { return transport_; }
+  transport& used_transport() { return transport_; }
 
  private:
   task<response> call(std::string operation, request request, bool patient = true);

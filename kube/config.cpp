@@ -76,6 +76,7 @@ result<std::string> read_file(const std::string& path) {
     if (text.size() > max_file_bytes)
       return bad(path + " is larger than " + std::to_string(max_file_bytes >> 20) + " MiB: that is no configuration");
   }
+  if (stream.bad()) return bad("cannot read " + path + ": " + std::strerror(errno));
   return text;
 }
 

@@ -6,7 +6,7 @@ namespace quota {
 namespace {
 
 constexpr std::size_t nowhere = SIZE_MAX;
-constexpr std::int64_t most = std::int64_t{1} << 40;
+constexpr std::int64_t max_amount = std::int64_t{1} << 40;
 
 std::size_t card_at(const node_inventory& node, std::string_view uuid) {
   for (std::size_t i = 0; i < node.cards.size() && i < max_cards; ++i)
@@ -27,29 +27,29 @@ void apply(card_use& card_use, const grant& grant, std::int32_t sign) {
   // What the API says may be forged: no part of a card is negative, and no sum overflows.
   card_use.sharers += sign;
   card_use.cores += sign * std::clamp(grant.cores, 0, whole_card);
-  card_use.memory_mib += sign * std::clamp(grant.memory_mib, std::int64_t{0}, most);
+  card_use.memory_mib += sign * std::clamp(grant.memory_mib, std::int64_t{0}, max_amount);
 }
 
 }  // namespace
 
 bool apply(const node_inventory& node, const holding& holding, int sign, std::span<card_use> used,
            std::span<std::int64_t> counts_used) {
-  bool all = true;
+  bool complete = true;
   for (const grant& grant : holding.grants) {
     const auto position = card_at(node, grant.card);
     if (position == nowhere)
-      all = false;
+      complete = false;
     else
       apply(used[position], grant, sign);
   }
   for (const count& count : holding.counts) {
     const auto position = key_at(node, count.key);
     if (position == nowhere)
-      all = false;
+      complete = false;
     else
-      counts_used[position] += sign * std::clamp(count.amount, std::int64_t{0}, most);
+      counts_used[position] += sign * std::clamp(count.amount, std::int64_t{0}, max_amount);
   }
-  return all;
+  return complete;
 }
 
 ledger::ledger(const ledger& other) : books_(other.books_), entries_(other.entries_) {
@@ -59,7 +59,7 @@ ledger::ledger(const ledger& other) : books_(other.books_), entries_(other.entri
 
 booked ledger::trial(const book& book, const holding& holding) {
   // One pod has few grants, so what they add up to on one card is found by going over them again. Those without cores
-  // go in first: what they need left is what others hold, not what their own pod takes next to them.
+  // go first: they need a card that other pods have left cores of, whatever the other grants of their own pod take.
   const auto earlier = [&](std::size_t a, std::size_t b) {
     const bool late_a = holding.grants[a].cores > 0, late_b = holding.grants[b].cores > 0;
     return late_a != late_b ? late_b : a < b;
@@ -81,7 +81,7 @@ booked ledger::trial(const book& book, const holding& holding) {
     if (position == nowhere) return booked::no_card;
     std::int64_t left = book.inventory.counts[position].amount - book.counts_used[position];
     for (const count& same : holding.counts)
-      if (same.key == entry.key) left -= std::clamp(same.amount, std::int64_t{0}, most);
+      if (same.key == entry.key) left -= std::clamp(same.amount, std::int64_t{0}, max_amount);
     if (entry.amount < 0 || left < 0) return booked::over_commit;
   }
   return booked::done;
@@ -93,7 +93,7 @@ void ledger::recount(book& book) {
   for (const entry* holder : book.holders) apply(book.inventory, holder->held, 1, book.used, book.counts_used);
 }
 
-std::size_t ledger::beyond(const book& book) {
+std::size_t ledger::count_over_given(const book& book) {
   std::size_t found = 0;
   for (std::size_t i = 0; i < book.used.size(); ++i)
     found += quota::beyond(book.inventory.cards[i], book.used[i]) ? 1 : 0;
@@ -152,10 +152,10 @@ booked ledger::assume(std::string_view pod_uid, const holding& holding, std::int
   }
   const auto position = books_.find(holding.node);
   if (position == books_.end() || !position->second.reported) return booked::no_node;
-  const auto may = trial(position->second, holding);
-  if (may != booked::done) return may;
+  const auto verdict = trial(position->second, holding);
+  if (verdict != booked::done) return verdict;
   insert(pod_uid, holding, false, until_ms);
-  return may;
+  return verdict;
 }
 
 bool ledger::confirm(std::string_view pod_uid) {
@@ -182,7 +182,7 @@ booked ledger::record(std::string_view pod_uid, const holding& holding) {
     if (card_at(book.inventory, grant.card) == nowhere) return booked::no_card;
   for (const count& count : holding.counts)
     if (key_at(book.inventory, count.key) == nowhere) return booked::no_card;
-  return beyond(book) > 0 ? booked::over_given : booked::done;
+  return count_over_given(book) > 0 ? booked::over_given : booked::done;
 }
 
 void ledger::restore(std::string_view pod_uid, const entry& entry) {
@@ -212,7 +212,7 @@ const ledger::entry* ledger::find(std::string_view pod_uid) const {
 
 std::size_t ledger::over_given(std::string_view name) const {
   const auto match = books_.find(name);
-  return match == books_.end() || !match->second.reported ? 0 : beyond(match->second);
+  return match == books_.end() || !match->second.reported ? 0 : count_over_given(match->second);
 }
 
 }  // namespace quota

@@ -139,7 +139,7 @@ class ledger {
 
   static booked trial(const book& book, const holding& holding);
   static void recount(book& book);
-  static std::size_t beyond(const book& book);
+  static std::size_t count_over_given(const book& book);
   void insert(std::string_view pod_uid, const holding& holding, bool confirmed, std::int64_t until_ms);
   void erase(by_name<entry>::iterator match);
 

@@ -17,7 +17,7 @@
 namespace agent::facts {
 namespace {
 
-struct closed_folder {
+struct folder_closer {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
@@ -28,7 +28,7 @@ struct descriptor {
   }
 };
 
-/// The folder that is mounted as a whole, or not at all: of /var, single ones are.
+/// The folder of the path that a mount brings: the top one, and below /var/lib/ and /var/lib/kubelet/ single ones.
 std::string mount_of(const std::string& path) {
   const std::size_t parts = path.starts_with("/var/lib/kubelet/") ? 4 : path.starts_with("/var/lib/") ? 3 : 1;
   std::size_t end = 0;
@@ -62,26 +62,26 @@ int files::open(const std::string& path, int flags) const {
   return -1;
 }
 
-bool files::look(const std::string& path, struct stat& about, bool follows) const {
+bool files::look(const std::string& path, struct stat& file_status, bool follows) const {
   const descriptor file{open(path, O_PATH | (follows ? 0 : O_NOFOLLOW))};
-  return file.number >= 0 && ::fstat(file.number, &about) == 0;
+  return file.number >= 0 && ::fstat(file.number, &file_status) == 0;
 }
 
 std::string files::blindness(const std::string& path, int error) const {
   if (error != ENOENT && error != ENOTDIR) return path + " cannot be read: " + std::strerror(error);
   // Only what is below a folder that is mounted can be said not to be there.
   const auto top = mount_of(path);
-  struct stat about{};
-  if (!look(top, about)) return top + " of the node is not mounted at " + full(top);
+  struct stat file_status{};
+  if (!look(top, file_status)) return top + " of the node is not mounted at " + full(top);
   for (auto end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const auto part = path.substr(0, end);
-    if (!look(part, about, false)) return {};
-    if (S_ISLNK(about.st_mode) && !look(part, about)) return part + " is a link to what is not mounted";
+    if (!look(part, file_status, false)) return {};
+    if (S_ISLNK(file_status.st_mode) && !look(part, file_status)) return part + " is a link to what is not mounted";
     if (end == std::string::npos) return {};
   }
 }
 
-fact<std::optional<std::string>> files::text(const std::string& path, std::size_t most_bytes) const {
+fact<std::optional<std::string>> files::text(const std::string& path, std::size_t enough_bytes) const {
   // A FIFO or a device would wait for someone.
   const descriptor file{open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)};
   if (file.number < 0) {
@@ -89,11 +89,12 @@ fact<std::optional<std::string>> files::text(const std::string& path, std::size_
     if (!reason.empty()) return std::unexpected(std::move(reason));
     return std::nullopt;
   }
-  struct stat about{};
-  if (::fstat(file.number, &about) != 0 || !S_ISREG(about.st_mode)) return std::unexpected(path + " is no file");
+  struct stat file_status{};
+  if (::fstat(file.number, &file_status) != 0 || !S_ISREG(file_status.st_mode))
+    return std::unexpected(path + " is not a regular file");
   std::string out;
   char part[4096];
-  while (out.size() < most_bytes) {
+  while (out.size() < enough_bytes) {
     const auto length = ::read(file.number, &part[0], sizeof part);
     if (length < 0 && errno == EINTR) continue;
     if (length < 0) return std::unexpected(path + " cannot be read: " + std::strerror(errno));
@@ -104,8 +105,8 @@ fact<std::optional<std::string>> files::text(const std::string& path, std::size_
 }
 
 fact<bool> files::exists(const std::string& path) const {
-  struct stat about{};
-  if (look(path, about, false)) return true;
+  struct stat file_status{};
+  if (look(path, file_status, false)) return true;
   auto reason = blindness(path, errno);
   if (!reason.empty()) return std::unexpected(std::move(reason));
   return false;
@@ -113,7 +114,7 @@ fact<bool> files::exists(const std::string& path) const {
 
 fact<std::vector<std::string>> files::names(const std::string& folder) const {
   const auto number = open(folder, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-  const std::unique_ptr<DIR, closed_folder> opened(number < 0 ? nullptr : ::fdopendir(number));
+  const std::unique_ptr<DIR, folder_closer> opened(number < 0 ? nullptr : ::fdopendir(number));
   if (!opened) {
     auto reason = blindness(folder, errno);
     if (number >= 0) ::close(number);
@@ -130,8 +131,8 @@ fact<std::vector<std::string>> files::names(const std::string& folder) const {
 }
 
 fact<std::optional<unsigned>> files::mode(const std::string& path) const {
-  struct stat about{};
-  if (look(path, about)) return about.st_mode & 07777U;
+  struct stat file_status{};
+  if (look(path, file_status)) return file_status.st_mode & 07777U;
   auto reason = blindness(path, errno);
   if (!reason.empty()) return std::unexpected(std::move(reason));
   return std::nullopt;
@@ -154,9 +155,10 @@ std::string files::target(const std::string& path) const {
   if (!::realpath(("/proc/self/fd/" + std::to_string(file.number)).c_str(), &out[0])) return {};
   std::string found(&out[0]);
   char root[PATH_MAX];
-  const std::string own = root_.empty() || !::realpath(root_.c_str(), &root[0]) ? std::string() : std::string(&root[0]);
-  if (!found.starts_with(own)) return {};
-  return found.substr(own.size());
+  const std::string real_root =
+      root_.empty() || !::realpath(root_.c_str(), &root[0]) ? std::string() : std::string(&root[0]);
+  if (!found.starts_with(real_root)) return {};
+  return found.substr(real_root.size());
 }
 
 }  // namespace agent::facts

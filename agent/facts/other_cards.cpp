@@ -8,8 +8,8 @@
 namespace agent::facts {
 namespace {
 
-/// Numbers of vendors and classes: pci.ids 2026.08.22. Cards that are graphics cards, too, have the class of a VGA
-/// controller. Of other vendors that class is the chip for a server's screen (Huawei's 19e5:1711).
+/// Numbers of vendors and classes: pci.ids 2026.08.22. Accelerators that are graphics cards, too, have the
+/// class of a VGA controller. A VGA controller of another vendor only drives a server's screen (Huawei's 19e5:1711).
 struct vendor {
   unsigned number;
   std::string_view name;
@@ -22,8 +22,8 @@ constexpr vendor vendors[] = {{0x1002, "AMD", true}, {0x8086, "Intel", true}, {0
 constexpr unsigned vga = 0x0300, controller_3d = 0x0302, other_display = 0x0380, processing = 0x1200;
 constexpr unsigned intel = 0x8086;
 
-/// Intel's processors have their own graphics there.
-constexpr std::string_view own_graphics = "0000:00:02.0";
+/// The PCI address of the graphics inside Intel's processors.
+constexpr std::string_view integrated_graphics = "0000:00:02.0";
 
 std::string pci_id_of(const pci_device& device) {
   char out[16];
@@ -37,7 +37,8 @@ std::string_view vendor_of_card(const pci_device& device) {
   const auto match = std::ranges::find(vendors, device.vendor, &vendor::number);
   if (match == std::end(vendors)) return {};
   const auto kind = device.class_code >> 8;
-  if (kind == vga && (!match->makes_graphics || (device.vendor == intel && device.address == own_graphics))) return {};
+  if (kind == vga && (!match->makes_graphics || (device.vendor == intel && device.address == integrated_graphics)))
+    return {};
   return kind == vga || kind == controller_3d || kind == other_display || kind == processing ? match->name
                                                                                              : std::string_view();
 }

@@ -45,7 +45,8 @@ std::string_view kind_of(const waiting_answer& answer) {
 std::string reason_of(const waiting_answer& answer) {
   if (!answer.unknown.empty()) return answer.unknown;
   if (answer.limit) return "Its namespace's quota refuses it: " + quota::text_of(*answer.limit);
-  if (answer.is_kept_everywhere) return "kube-scheduler keeps each node where it fits for another pod.";
+  if (answer.is_kept_everywhere)
+    return "The pod fits on some nodes, but kube-scheduler keeps each of them for another pod.";
   const auto text = ext::text_of(answer.reason, answer.nodes, answer.request);
   return answer.reason.fitting > 0 ? text + "; cards are not what it waits for" : text.substr(0, text.find("; "));
 }
@@ -113,9 +114,10 @@ json waiting_view(const waiting_page& page, std::map<kube::object_key, json> rea
   return {{"total", page.total}, {"offset", page.offset}, {"pods", std::move(rows)}};
 }
 
-const waiting_reasons::entry* waiting_reasons::find(const std::string& question, controller::milliseconds since) const {
+const waiting_reasons::entry* waiting_reasons::find(const std::string& question,
+                                                    controller::milliseconds oldest_allowed) const {
   const auto match = known_.find(question);
-  return match != known_.end() && match->second.made >= since ? &match->second : nullptr;
+  return match != known_.end() && match->second.made >= oldest_allowed ? &match->second : nullptr;
 }
 
 const waiting_reasons::entry& waiting_reasons::keep(std::string question, entry entry) {

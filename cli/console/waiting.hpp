@@ -48,8 +48,8 @@ class waiting_reasons {
     controller::milliseconds made{0};
   };
   explicit waiting_reasons(std::size_t most = 1000) : most_(most) {}
-  /// Null: it is not known, or was made before `since`.
-  const entry* find(const std::string& question, controller::milliseconds since) const;
+  /// Null: it is not known, or was made before `oldest_allowed`.
+  const entry* find(const std::string& question, controller::milliseconds oldest_allowed) const;
   const entry& keep(std::string question, entry entry);
   std::size_t size() const { return known_.size(); }
 

@@ -1,5 +1,5 @@
 // quartermaster controller: what lives in the operator, in which order it is made, and until when. The parts know each
-// other only by the stores; who wakes whom is the list of observers in `wire`.
+// other only by the stores; who wakes whom is the list in `add_observers`.
 
 #include "cli/controller/controller.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 // --policy FILE: the AcceleratorPolicy that comes with the installation (the chart's values). It is applied by the
-// leader, because helm cannot make an object of a type that the same release brings. What the file names wins over
-// edits by hand, what it does not name stays as it is.
+// leader, because helm cannot make an object of a type that the same release brings. What the file names replaces
+// edits by hand each time a leader starts. What it does not name stays as it is.
 
 #include <nlohmann/json.hpp>
 #include <string>

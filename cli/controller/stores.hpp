@@ -1,6 +1,6 @@
 #pragma once
-// What the operator knows of the cluster, and the watches that keep it so. Only stores.cpp compiles the watches of
-// these types.
+// What the operator knows of the cluster, and the watches that keep it so. The webhook and the extender have stores of
+// their own besides, for their secrets and configurations, and give them to the same `caches`.
 
 #include <functional>
 #include <string>

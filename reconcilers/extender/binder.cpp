@@ -46,7 +46,7 @@ bool binder::ready() const {
 kube::task<kube::pod> binder::read(kube::object_key key) {
   auto request = kube::get_request(kube::resources::pods, key, kube::encoding::json);
   request.deadline = longest;
-  const auto answer = co_await dependencies_.api.over().send(std::move(request));
+  const auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (answer->status != 200) co_return std::unexpected(kube::error_of("get pods " + key.to_string(), *answer));
   co_return pod_of(answer->body);
@@ -60,7 +60,7 @@ kube::task<void> binder::send(kube::object_key pod, std::string uid, std::uint64
   auto request = kube::bind_request(pod, node, only_if, annotations);
   request.deadline = std::clamp<controller::milliseconds>(dependencies_.lease_left(), 1ms, longest);
   const auto name = "bind pods " + pod.to_string() + " to " + node;
-  const auto answer = co_await dependencies_.api.over().send(std::move(request));
+  const auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (!kube::succeeded(answer->status)) co_return std::unexpected(kube::error_of(name, *answer));
   co_return kube::result<void>();
@@ -90,7 +90,7 @@ boost::asio::awaitable<bool> binder::its_turn(const line& line, std::uint64_t ti
 kube::task<void> binder::patch_node(std::string node, json patch) {
   auto request = kube::patch_request(kube::resources::nodes, {{}, node}, kube::patch_kind::json, patch);
   request.deadline = lock_write;
-  const auto answer = co_await dependencies_.api.over().send(std::move(request));
+  const auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (!kube::succeeded(answer->status)) co_return std::unexpected(kube::error_of("patch nodes " + node, *answer));
   co_return kube::result<void>();

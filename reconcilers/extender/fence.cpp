@@ -33,7 +33,7 @@ kube::task<std::vector<fence::target>> fence::unbound() {
   do {
     auto request = kube::list_page(kube::resources::pods, options);
     request.accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-    auto answer = co_await dependencies_.api.over().send(std::move(request));
+    auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
     if (!answer) co_return std::unexpected(answer.error());
     if (answer->status != 200) co_return std::unexpected(kube::error_of("list unbound pods", *answer));
     const auto page = json::parse(answer->body, nullptr, false);

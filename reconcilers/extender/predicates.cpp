@@ -88,7 +88,7 @@ boost::asio::awaitable<http_response> predicates::decide(std::string body) {
   if (!pod) {
     auto request = kube::get_request(kube::resources::pods, args.pod, kube::encoding::json);
     request.deadline = 3s;
-    const auto got = co_await dependencies_.api.over().send(std::move(request));
+    const auto got = co_await dependencies_.api.used_transport().send(std::move(request));
     if (!got) co_return finish("failed", {503, got.error().message + "\n"});
     if (got->status != 200)
       co_return finish("failed", {404, kube::error_of("get pods " + args.pod.to_string(), *got).message + "\n"});

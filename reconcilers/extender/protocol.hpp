@@ -23,8 +23,8 @@ class body_parser {
   body_parser(body_parser&& other) noexcept;
   body_parser& operator=(body_parser&& other) noexcept;
   ~body_parser();
-  struct reader;  ///< protocol.cpp has it, because simdjson's header is large
-  reader& get() { return *reader_; }
+  struct reader;                      ///< protocol.cpp has it, because simdjson's header is large
+  reader& get() { return *reader_; }  ///< for protocol.cpp alone
 
  private:
   std::unique_ptr<reader> reader_;

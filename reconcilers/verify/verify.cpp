@@ -423,8 +423,8 @@ step leader_step(const cluster_view& view) {
   if (!view.leader || view.leader->holder.empty()) return wrong(position, stage_code::leader_missing);
   const auto& is = *view.leader;
   const auto age = std::to_string(is.age.count());
-  if (!is.moved && is.age > is.duration) return wrong(position, stage_code::leader_silent, is.holder, age);
-  return good(position, is.holder, is.moved ? "" : age);
+  if (!is.renewed && is.age > is.duration) return wrong(position, stage_code::leader_silent, is.holder, age);
+  return good(position, is.holder, is.renewed ? "" : age);
 }
 
 step policy_step(const cluster_view& view, bool leaderless) {

@@ -39,16 +39,16 @@ struct node_view {
   std::vector<plugin_pod> plugins;
   std::vector<claim> claims;
   foreign_pods foreign;
-  std::vector<api::reported_card> cards;  ///< the agent's; empty: none reports
-  std::string old_report;                 ///< why the report is old; empty: it is not, or there is none
-  std::vector<std::string> given_twice;   ///< cards of which more is given out than they have, each with its pods
+  std::vector<api::reported_card> cards;  ///< as the agent reports them; empty: no agent
+  std::string old_report;                 ///< why the report is old; empty: it is recent, or there is none
+  std::vector<std::string> given_twice;   ///< overbooked cards, each with its pods
 };
 
 struct leader_view {
   std::string holder;                ///< empty: released
-  std::chrono::seconds age{0};       ///< since it last said so, by our clock
+  std::chrono::seconds age{0};       ///< since the last renewal, by our clock
   std::chrono::seconds duration{0};  ///< how long it may be silent
-  bool moved = false;                ///< it was renewed while we looked: alive, whatever the clocks say
+  bool renewed = false;              ///< it was renewed while we looked: alive, whatever the clocks say
 };
 
 struct cluster_view {
@@ -58,8 +58,8 @@ struct cluster_view {
   std::vector<label_alias> declared;          ///< the labels that device configurations name
   std::vector<kube::daemon_set> daemon_sets;  ///< ours
   std::optional<leader_view> leader;
-  std::string leader_unseen;  ///< why the lease could not be read; empty: it was looked for
-  std::string ledger_unseen;  ///< why it is not known which cards are given out twice; empty: it is
+  std::string leader_unseen;  ///< why the lease could not be read; empty: reading it worked
+  std::string ledger_unseen;  ///< why it is not known which cards are given out twice; empty: that is known
   bool whole = true;          ///< `nodes` are all that have or ask for a mode
   std::vector<api::accelerator_quota> quotas;
   std::vector<node_view> nodes;
@@ -80,7 +80,7 @@ enum class stage : std::uint8_t {
   node,
   module,
   enrolment,
-  agent,  ///< there where its report is old
+  agent,  ///< only where its report is old
   preflight,
   module_label,
   plugin,
@@ -165,12 +165,12 @@ inline constexpr std::size_t code_count = static_cast<std::size_t>(stage_code::t
 struct step {
   stage position{};
   outcome is{};
-  stage_code cause = stage_code::none;  ///< unless wrong: none
+  stage_code cause = stage_code::none;  ///< of a wrong step or a warning
   std::string value, other;             ///< what the words are filled with
   std::optional<preflight_row> row;
   std::string other_zh = {};               ///< `other` in Chinese where it is one of our sentences; empty: the same
   std::optional<agent_row> reported = {};  ///< a check that the agent judged
-  kube::object_key pod = {};               ///< that was tried, and whose events say more
+  kube::object_key pod = {};               ///< the test pod; its events say more
 };
 
 struct node_walk {
@@ -189,7 +189,7 @@ report walk(const cluster_view& view);
 /// Steps that are wrong.
 std::size_t problems(const report& report);
 
-/// Something in it is only that the operator has not come to an object yet, which passes within moments.
+/// True where a step is wrong only because the operator has not looked at an object yet. That passes within moments.
 bool unsettled(const report& report);
 
 std::string_view to_string(stage stage) noexcept;
@@ -200,8 +200,8 @@ std::string text_of(const step& step, text::language language);
 /// What to do; empty where there is nothing to do. `node` fills the commands.
 std::string remedy_of(const step& step, std::string_view node, text::language language);
 
-/// What a pod holds of its node: sums of the main containers and sidecars, or the largest init container where that is
-/// more.
+/// What a pod holds of its node: the sum of main containers and sidecars, or the most that one init container needs
+/// with the sidecars before it, where that is more.
 kube::quantities asked_by(const kube::pod& pod);
 
 }  // namespace reconcilers::verify

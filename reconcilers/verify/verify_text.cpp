@@ -53,7 +53,7 @@ constexpr std::array<code_row, code_count> codes{{
   {stage_code::none, "", {}, {}},
   {stage_code::types_missing, "types_missing",
    {"the API server does not know {value} of quartermaster.io", "API 服务器缺少 quartermaster.io 的 {value}"},
-   {"install the chart: helm install quartermaster", "请安装 chart：helm install quartermaster"}},
+   {"install the chart: helm install quartermaster CHART -n quartermaster --create-namespace", "请安装 chart：helm install quartermaster CHART -n quartermaster --create-namespace"}},
   {stage_code::policy_missing, "policy_missing",
    {"there is no AcceleratorPolicy named default", "没有名为 default 的 AcceleratorPolicy"},
    {"create it with the modules you want under spec.modules, as in docs/install.md, \"Who owns the policy?\"; a policy of another name has no effect", "请创建它，并在 spec.modules 中启用所需模块（示例见 docs/install.md 的 \"Who owns the policy?\"）；其他名称的 AcceleratorPolicy 不生效"}},

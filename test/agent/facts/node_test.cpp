@@ -184,10 +184,10 @@ TEST(hostile_files, are_values) {
   const good_node node;
   node.remove("etc/containerd/config.toml");
   ASSERT_EQ(::mkfifo((node.root / "etc/containerd/config.toml").c_str(), 0644), 0);
-  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml is no file");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml is not a regular file");
   node.remove("etc/containerd/config.toml");
   node.folder("etc/containerd/config.toml");
-  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml is no file");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml is not a regular file");
   node.put("etc/containerd/config.toml", std::string("imports = [\n\"/etc/containerd/a*\n[[[\n= \n[\"\n\0\xff", 40));
   node.put("etc/cdi/nvidia.yaml", std::string(5'000'000, '/'));
   node.put("proc/driver/nvidia/version", "  \n");

@@ -659,7 +659,7 @@ TEST(verify, a_node_left_to_somebody_else_is_left_alone) {
 TEST(verify, a_clock_that_is_off_does_not_kill_a_leader_that_renews) {
   cluster cluster;
   cluster.is.leader->age = std::chrono::hours(3);
-  cluster.is.leader->moved = true;
+  cluster.is.leader->renewed = true;
   EXPECT_THAT(cluster.wrong(), IsEmpty());
 }
 

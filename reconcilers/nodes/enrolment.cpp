@@ -417,7 +417,7 @@ kube::task<action> enrolment::learn_pods(std::string node) {
     const kube::object_key key{kube::text_at(pod, "/metadata/namespace"), kube::text_at(pod, "/metadata/name")};
     const auto* known = stores_.pods.find(key);
     if (!known || known->id.to_string() != kube::text_at(pod, "/metadata/uid") || known->node_name != node)
-      co_return action::again(look_again);
+      co_return action::again(lag_allowed);  // or sooner, with the watch
   }
   known_pods_[node] = settings_.now();
   const kube::object_key key{{}, node};

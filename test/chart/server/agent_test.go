@@ -295,7 +295,7 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 	}
 
 	agent := start()
-	await("the first checks are reported", 10*time.Second, func(is reported) bool { return len(is.Preflight) > 5 })
+	await("the first checks are reported", 30*time.Second, func(is reported) bool { return len(is.Preflight) > 5 })
 	await("cards are reported", 10*time.Second, func(is reported) bool {
 		return health(0, "Healthy")(is) && health(1, "Healthy")(is) && is.Cards[0].Model == "Tesla T4" && is.Driver.Version == "535.183.01" && func() bool { status, _, _ := is.condition("CardsHealthy"); return status == "True" }()
 	})

@@ -188,6 +188,7 @@ boost::asio::awaitable<void> driver::work() {
   std::string trouble;
   for (;;) {
     has_news_ = false;
+    const bool synced = nodes_.synced();  // before the write, so that a list that ends meanwhile is not missed
     const auto done = co_await write();
     if (!done) {
       if (done.error().message != trouble) log::warn("cannot report", {{"error", done.error().message}});
@@ -207,7 +208,7 @@ boost::asio::awaitable<void> driver::work() {
     const auto later = controller::boot_now() + std::chrono::hours(1);
     auto due = std::min(history_.due().value_or(later), preflight_.due().value_or(later));
     if (free_at_ && !object()) due = std::min(due, *free_at_);
-    if (!nodes_.synced()) due = controller::boot_now() + look_again;  // a list without the object brings no event
+    if (!synced) due = controller::boot_now() + look_again;  // a list without the object brings no event
     const auto end = std::chrono::steady_clock::now() + (due - controller::boot_now());
     if (co_await kube::wait_list::wait(changed_, end) == kube::woken::by_cancellation) co_return;
   }

@@ -406,7 +406,7 @@ bool enrolment::knows_pods(const std::string& node) const {
 }
 
 /// The watch of pods may be late, or end without another. Before a plugin is taken away the API server itself is asked,
-/// and the step is decided once more. Without a limit, servers from 1.31 answer this from memory, by an index.
+/// and the step is decided once more. It is one answer, without pages.
 kube::task<action> enrolment::learn_pods(std::string node) {
   kube::list_options unfinished;
   unfinished.field_selector = "spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed";

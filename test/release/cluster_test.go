@@ -40,7 +40,7 @@ func TestInstallYamlIsAppliedWithOneCommand(t *testing.T) {
 		t.Error("install.yaml has hooks of helm, which kubectl would run as ordinary objects")
 	}
 	// The operator lists all kinds; here it never runs. Where nobody has listed a kind, the API server may fail to delete its CRD ("could not
-	// list instances: storage is (re)initializing") and tries again after 5 s and twice as long each time: 138 s and more than 300 s were seen.
+	// list instances: storage is (re)initializing") and tries again with pauses that double: 138 s and more than 300 s were seen.
 	kubectl(t, "get", strings.Join(kinds, ","), "--all-namespaces")
 	kubectl(t, "delete", "-f", file, "--wait=true", "--timeout=300s")
 }

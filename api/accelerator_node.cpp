@@ -8,33 +8,34 @@
 
 namespace api {
 
-namespace json = kube::json;
+namespace on_demand = kube::on_demand;
 
 namespace {
 
-rolled_back read_given_up(json::value object) {
+rolled_back read_given_up(on_demand::value object) {
   rolled_back made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "request") made.request = json::text_or(field);
-    if (key == "reason") made.reason = json::text_or(field);
-    if (key == "message") made.message = json::text_or(field);
-    if (key == "at") made.timestamp = controller::parse_rfc3339_seconds(json::text_or(field)).value_or(0);
-    if (key == "attempts") made.attempts = json::number_or(field, 1);
-    if (key == "policyGeneration") made.policy_generation = json::number_or(field, 0);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "request") made.request = on_demand::text_or(field);
+    if (key == "reason") made.reason = on_demand::text_or(field);
+    if (key == "message") made.message = on_demand::text_or(field);
+    if (key == "at") made.timestamp = controller::parse_rfc3339_seconds(on_demand::text_or(field)).value_or(0);
+    if (key == "attempts") made.attempts = on_demand::number_or(field, 1);
+    if (key == "policyGeneration") made.policy_generation = on_demand::number_or(field, 0);
     if (key == "blockers")
-      json::each_item(field, [&](json::value value) { made.blockers.emplace_back(json::text_or(value)); });
+      on_demand::each_item(field,
+                           [&](on_demand::value value) { made.blockers.emplace_back(on_demand::text_or(value)); });
   });
   return made;
 }
 
-void read_condition(json::value object, accelerator_node& node) {
+void read_condition(on_demand::value object, accelerator_node& node) {
   std::string type, status, since, reason, message;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "type") type = json::text_or(field);
-    if (key == "status") status = json::text_or(field);
-    if (key == "lastTransitionTime") since = json::text_or(field);
-    if (key == "reason") reason = json::text_or(field);
-    if (key == "message") message = json::text_or(field);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "type") type = on_demand::text_or(field);
+    if (key == "status") status = on_demand::text_or(field);
+    if (key == "lastTransitionTime") since = on_demand::text_or(field);
+    if (key == "reason") reason = on_demand::text_or(field);
+    if (key == "message") message = on_demand::text_or(field);
   });
   if (type == "Ready") {
     node.mode.ready = std::move(status);
@@ -52,54 +53,56 @@ void read_condition(json::value object, accelerator_node& node) {
   }
 }
 
-void read_driver(json::value object, accelerator_node& node) {
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "version") node.driver = json::text_or(field);
-    if (key == "cuda") node.cuda = json::text_or(field);
-    if (key == "boot") node.boot = json::text_or(field);
+void read_driver(on_demand::value object, accelerator_node& node) {
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "version") node.driver = on_demand::text_or(field);
+    if (key == "cuda") node.cuda = on_demand::text_or(field);
+    if (key == "boot") node.boot = on_demand::text_or(field);
   });
 }
 
-reported_card read_card(json::value object) {
+reported_card read_card(on_demand::value object) {
   reported_card made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "uuid") made.uuid = json::text_or(field);
-    if (key == "model") made.model = json::text_or(field);
-    if (key == "health") made.health = json::text_or(field);
-    if (key == "memoryMiB") made.memory_mib = json::number_or(field, 0);
-    if (key == "index") made.index = static_cast<std::int32_t>(json::number_or(field, -1));
-    if (key == "numa") made.numa = static_cast<std::int32_t>(json::number_or(field, -1));
-    if (key == "mig") made.mig = json::flag_or(field, false);
-    if (key == "computeCapability") made.compute_capability = json::text_or(field);
-    if (key == "busID") made.bus_id = json::text_or(field);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "uuid") made.uuid = on_demand::text_or(field);
+    if (key == "model") made.model = on_demand::text_or(field);
+    if (key == "health") made.health = on_demand::text_or(field);
+    if (key == "memoryMiB") made.memory_mib = on_demand::number_or(field, 0);
+    if (key == "index") made.index = static_cast<std::int32_t>(on_demand::number_or(field, -1));
+    if (key == "numa") made.numa = static_cast<std::int32_t>(on_demand::number_or(field, -1));
+    if (key == "mig") made.mig = on_demand::flag_or(field, false);
+    if (key == "computeCapability") made.compute_capability = on_demand::text_or(field);
+    if (key == "busID") made.bus_id = on_demand::text_or(field);
     if (key == "warnings")
-      json::each_item(field, [&](json::value value) { made.warnings.emplace_back(json::text_or(value)); });
+      on_demand::each_item(field,
+                           [&](on_demand::value value) { made.warnings.emplace_back(on_demand::text_or(value)); });
     if (key == "links")
-      json::each_item(field, [&](json::value value) { made.links.push_back(link_in(json::text_or(value))); });
+      on_demand::each_item(field,
+                           [&](on_demand::value value) { made.links.push_back(link_in(on_demand::text_or(value))); });
   });
   return made;
 }
 
 /// A row of preflight. A row of another shape says nothing.
-void read_check(json::value row, accelerator_node& node) {
+void read_check(on_demand::value row, accelerator_node& node) {
   if (row.type() != simdjson::ondemand::json_type::object) return;
   std::string check, state;
-  json::each_member(row, [&](std::string_view key, json::value field) {
-    if (key == "check") check = json::text_or(field);
-    if (key == "state") state = json::text_or(field);
+  on_demand::each_member(row, [&](std::string_view key, on_demand::value field) {
+    if (key == "check") check = on_demand::text_or(field);
+    if (key == "state") state = on_demand::text_or(field);
   });
   if (check == "default_runtime") node.default_runtime = state;
   if (check == "container_toolkit") node.container_toolkit = state;
   if (state == "failed") node.failed_checks.push_back(std::move(check));
 }
 
-runtime_fix read_fix(json::value object) {
+runtime_fix read_fix(on_demand::value object) {
   runtime_fix made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "result") made.result = json::text_or(field);
-    if (key == "message") made.message = json::text_or(field);
-    if (key == "pod") made.pod = json::text_or(field);
-    if (key == "at") made.timestamp = controller::parse_rfc3339_seconds(json::text_or(field)).value_or(0);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "result") made.result = on_demand::text_or(field);
+    if (key == "message") made.message = on_demand::text_or(field);
+    if (key == "pod") made.pod = on_demand::text_or(field);
+    if (key == "at") made.timestamp = controller::parse_rfc3339_seconds(on_demand::text_or(field)).value_or(0);
   });
   return made;
 }
@@ -136,29 +139,32 @@ quota::link link_in(std::string_view text) {
 }
 
 kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) {
-  return json::decode<accelerator_node>(
-      bytes, kube::keep_none, [](accelerator_node& node, std::string_view part, json::value status) {
+  return on_demand::decode<accelerator_node>(
+      bytes, kube::keep_none, [](accelerator_node& node, std::string_view part, on_demand::value status) {
         if (part != "status") return;
         auto& made = node.mode;
-        json::each_member(status, [&](std::string_view key, json::value field) {
-          if (key == "requestedMode") made.requested_mode = json::text_or(field);
-          if (key == "actualMode") made.actual_mode = json::text_or(field);
-          if (key == "phase") made.phase = json::text_or(field);
-          if (key == "reason") made.reason = json::text_or(field);
-          if (key == "message") made.message = json::text_or(field);
-          if (key == "since") made.since = json::text_or(field);
+        on_demand::each_member(status, [&](std::string_view key, on_demand::value field) {
+          if (key == "requestedMode") made.requested_mode = on_demand::text_or(field);
+          if (key == "actualMode") made.actual_mode = on_demand::text_or(field);
+          if (key == "phase") made.phase = on_demand::text_or(field);
+          if (key == "reason") made.reason = on_demand::text_or(field);
+          if (key == "message") made.message = on_demand::text_or(field);
+          if (key == "since") made.since = on_demand::text_or(field);
           if (key == "rolledBack") made.given_up = read_given_up(field);
-          if (key == "conditions") json::each_item(field, [&](json::value value) { read_condition(value, node); });
+          if (key == "conditions")
+            on_demand::each_item(field, [&](on_demand::value value) { read_condition(value, node); });
           if (key == "runtimeFix") node.fix = read_fix(field);
           if (key == "driver") read_driver(field, node);
           if (key == "preflight" && field.type() == simdjson::ondemand::json_type::array)
-            json::each_item(field, [&](json::value value) { read_check(value, node); });
+            on_demand::each_item(field, [&](on_demand::value value) { read_check(value, node); });
           if (key == "restore")
-            json::each_item(field, [&](json::value value) { node.restore.emplace_back(json::text_or(value)); });
+            on_demand::each_item(field,
+                                 [&](on_demand::value value) { node.restore.emplace_back(on_demand::text_or(value)); });
           if (key == "cards")
-            json::each_item(field, [&](json::value value) { node.cards.push_back(read_card(value)); });
+            on_demand::each_item(field, [&](on_demand::value value) { node.cards.push_back(read_card(value)); });
           if (key == "blockers") {
-            json::each_item(field, [&](json::value value) { made.blockers.emplace_back(json::text_or(value)); });
+            on_demand::each_item(
+                field, [&](on_demand::value value) { made.blockers.emplace_back(on_demand::text_or(value)); });
           }
         });
       });

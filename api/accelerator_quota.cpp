@@ -8,7 +8,7 @@
 namespace api {
 namespace {
 
-namespace json = kube::json;
+namespace on_demand = kube::on_demand;
 
 std::optional<quota::isolation> isolation_named(std::string_view text) {
   for (const auto entry : {quota::isolation::none, quota::isolation::soft, quota::isolation::mps, quota::isolation::mig,
@@ -23,19 +23,19 @@ std::optional<std::size_t> unit_named(std::string_view text) {
   return {};
 }
 
-void read_limit(json::value object, std::vector<quota::tenant::limit>& limits) {
+void read_limit(on_demand::value object, std::vector<quota::tenant::limit>& limits) {
   quota::tenant::limit out;
   std::optional<std::size_t> unit;
   std::optional<std::int64_t> most, borrow;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "units") unit = unit_named(json::text_or(field));
-    if (key == "max") most = json::number_or(field, -1);
-    if (key == "borrow") borrow = json::number_or(field, 0);
-    if (key == "model") out.model = json::text_or(field);
-    if (key == "pool") out.only.pool = json::text_or(field);
-    if (key == "priorityFrom") out.only.priority_from = static_cast<std::int32_t>(json::number_or(field, 0));
-    if (key == "priorityTo") out.only.priority_to = static_cast<std::int32_t>(json::number_or(field, 0));
-    if (key == "isolation") out.only.isolated = isolation_named(json::text_or(field));
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "units") unit = unit_named(on_demand::text_or(field));
+    if (key == "max") most = on_demand::number_or(field, -1);
+    if (key == "borrow") borrow = on_demand::number_or(field, 0);
+    if (key == "model") out.model = on_demand::text_or(field);
+    if (key == "pool") out.only.pool = on_demand::text_or(field);
+    if (key == "priorityFrom") out.only.priority_from = static_cast<std::int32_t>(on_demand::number_or(field, 0));
+    if (key == "priorityTo") out.only.priority_to = static_cast<std::int32_t>(on_demand::number_or(field, 0));
+    if (key == "isolation") out.only.isolated = isolation_named(on_demand::text_or(field));
   });
   if (!unit || !most || *most < 0) return;  // the schema of the CRD refuses it
   out.nominal[*unit] = *most;
@@ -60,15 +60,16 @@ const kube::resource& accelerator_quota::of() {
 }
 
 kube::result<accelerator_quota> accelerator_quota::decode(std::string_view bytes) {
-  return json::decode<accelerator_quota>(
-      bytes, kube::keep_none, [](accelerator_quota& quota, std::string_view key, json::value field) {
+  return on_demand::decode<accelerator_quota>(
+      bytes, kube::keep_none, [](accelerator_quota& quota, std::string_view key, on_demand::value field) {
         std::string_view raw;
         if (key == "status" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) quota.status = raw;
         if (key != "spec") return;
-        json::each_member(field, [&](std::string_view name, json::value inner) {
-          if (name == "cohort") quota.cohort = json::text_or(inner);
-          if (name == "isolation") quota.at_least = isolation_named(json::text_or(inner));
-          if (name == "hard") json::each_item(inner, [&](json::value value) { read_limit(value, quota.hard); });
+        on_demand::each_member(field, [&](std::string_view name, on_demand::value inner) {
+          if (name == "cohort") quota.cohort = on_demand::text_or(inner);
+          if (name == "isolation") quota.at_least = isolation_named(on_demand::text_or(inner));
+          if (name == "hard")
+            on_demand::each_item(inner, [&](on_demand::value value) { read_limit(value, quota.hard); });
         });
       });
 }

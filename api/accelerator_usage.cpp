@@ -13,7 +13,7 @@
 namespace api {
 namespace {
 
-namespace json = kube::json;
+namespace on_demand = kube::on_demand;
 using tree = nlohmann::json;
 
 std::string text_of(quota::seconds time) {
@@ -24,26 +24,26 @@ std::string text_of(quota::seconds time) {
 /// bounds sums and prices of edited objects do not overflow either.
 constexpr std::int64_t max_core_seconds = std::int64_t{1} << 50, max_memory_mib_seconds = std::int64_t{1} << 55;
 
-void read_amount(std::string_view name, json::value field, quota::card_time& time) {
-  const auto bounded = [&](std::int64_t limit) { return std::clamp(json::number_or(field, 0), -limit, limit); };
+void read_amount(std::string_view name, on_demand::value field, quota::card_time& time) {
+  const auto bounded = [&](std::int64_t limit) { return std::clamp(on_demand::number_or(field, 0), -limit, limit); };
   if (name == "coreSeconds") time.core_seconds = bounded(max_core_seconds);
   if (name == "memoryMiBSeconds") time.memory_mib_seconds = bounded(max_memory_mib_seconds);
 }
 
-quota::card_time read_time(json::value object) {
+quota::card_time read_time(on_demand::value object) {
   quota::card_time out;
-  json::each_member(object, [&](std::string_view name, json::value field) { read_amount(name, field, out); });
+  on_demand::each_member(object, [&](std::string_view name, on_demand::value field) { read_amount(name, field, out); });
   return out;
 }
 
-void read_row(json::value object, quota::usage_rows& rows) {
+void read_row(on_demand::value object, quota::usage_rows& rows) {
   quota::usage_key key;
   quota::card_time time;
-  json::each_member(object, [&](std::string_view name, json::value field) {
-    if (name == "model") key.model = json::text_or(field);
-    if (name == "mode") key.mode = json::text_or(field);
-    if (name == "organization") key.organization = json::text_or(field);
-    if (name == "priority") key.priority = static_cast<std::int32_t>(json::number_or(field, 0));
+  on_demand::each_member(object, [&](std::string_view name, on_demand::value field) {
+    if (name == "model") key.model = on_demand::text_or(field);
+    if (name == "mode") key.mode = on_demand::text_or(field);
+    if (name == "organization") key.organization = on_demand::text_or(field);
+    if (name == "priority") key.priority = static_cast<std::int32_t>(on_demand::number_or(field, 0));
     read_amount(name, field, time);
   });
   rows[std::move(key)] += time;
@@ -61,29 +61,29 @@ constexpr std::array<column, 6> columns{{{"capacity", &quota::model_time::capaci
                                          {"unattributed", &quota::model_time::unattributed},
                                          {"beyond", &quota::model_time::beyond}}};
 
-void read_model(json::value object, quota::model_rows& models) {
+void read_model(on_demand::value object, quota::model_rows& models) {
   std::string model;
   quota::model_time row;
-  json::each_member(object, [&](std::string_view name, json::value field) {
-    if (name == "model") model = json::text_or(field);
+  on_demand::each_member(object, [&](std::string_view name, on_demand::value field) {
+    if (name == "model") model = on_demand::text_or(field);
     for (const auto& column : columns)
       if (name == column.name) row.*column.member = read_time(field);
   });
   models[model] += row;
 }
 
-void read_usage(json::value object, accelerator_usage& usage) {
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "month") usage.month = json::text_or(field);
-    if (key == "namespace") usage.name_space = json::text_or(field);
-    if (key == "since") usage.since = json::seconds_of(json::text_or(field));
-    if (key == "through") usage.until = json::seconds_of(json::text_or(field));
-    if (key == "rows") json::each_item(field, [&](json::value row) { read_row(row, usage.rows); });
-    if (key == "models") json::each_item(field, [&](json::value row) { read_model(row, usage.models); });
+void read_usage(on_demand::value object, accelerator_usage& usage) {
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "month") usage.month = on_demand::text_or(field);
+    if (key == "namespace") usage.name_space = on_demand::text_or(field);
+    if (key == "since") usage.since = on_demand::seconds_of(on_demand::text_or(field));
+    if (key == "through") usage.until = on_demand::seconds_of(on_demand::text_or(field));
+    if (key == "rows") on_demand::each_item(field, [&](on_demand::value row) { read_row(row, usage.rows); });
+    if (key == "models") on_demand::each_item(field, [&](on_demand::value row) { read_model(row, usage.models); });
     if (key != "before") return;
-    json::each_member(field, [&](std::string_view name, json::value inner) {
-      if (name == "through") usage.before_through = json::seconds_of(json::text_or(inner));
-      if (name == "rows") json::each_item(inner, [&](json::value row) { read_row(row, usage.before_rows); });
+    on_demand::each_member(field, [&](std::string_view name, on_demand::value inner) {
+      if (name == "through") usage.before_through = on_demand::seconds_of(on_demand::text_or(inner));
+      if (name == "rows") on_demand::each_item(inner, [&](on_demand::value row) { read_row(row, usage.before_rows); });
     });
   });
 }
@@ -127,10 +127,10 @@ const kube::resource& accelerator_usage::of() {
 }
 
 kube::result<accelerator_usage> accelerator_usage::decode(std::string_view bytes) {
-  return json::decode<accelerator_usage>(bytes, kube::keep_none,
-                                         [](accelerator_usage& usage, std::string_view key, json::value field) {
-                                           if (key == "usage") read_usage(field, usage);
-                                         });
+  return on_demand::decode<accelerator_usage>(
+      bytes, kube::keep_none, [](accelerator_usage& usage, std::string_view key, on_demand::value field) {
+        if (key == "usage") read_usage(field, usage);
+      });
 }
 
 tree accelerator_usage::encode() const {

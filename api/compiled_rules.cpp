@@ -22,8 +22,8 @@ std::vector<std::string> compiled_rules::keys() const {
 }
 
 kube::result<compiled_rules> compiled_rules::decode(std::string_view bytes) {
-  return kube::json::decode<compiled_rules>(
-      bytes, kube::keep_none, [](compiled_rules& compiled_rules, std::string_view key, kube::json::value field) {
+  return kube::on_demand::decode<compiled_rules>(
+      bytes, kube::keep_none, [](compiled_rules& compiled_rules, std::string_view key, kube::on_demand::value field) {
         std::string_view raw;
         if (key == "spec" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) compiled_rules.spec = raw;
       });

@@ -6,11 +6,7 @@
 #include "kube/wire.hpp"
 
 namespace api {
-namespace {
-
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
-
-}  // namespace
+namespace {}  // namespace
 
 kube::result<std::uint64_t> read_owned(std::string_view kind, std::string_view bytes, kube::object& object) {
   namespace wire = kube::wire;
@@ -18,7 +14,7 @@ kube::result<std::uint64_t> read_owned(std::string_view kind, std::string_view b
     std::uint64_t hash = fnv1a({});
     const auto add = [&](std::string_view value) { hash = fnv1a(value, hash); };
     wire::each_field(bytes, wire::field<1>([&](std::string_view meta) {
-                       wire::read_metadata(meta, object, kube::keep_all, {annotation_patterns});
+                       wire::read_metadata(meta, object, kube::keep_all, {kube::own_annotations});
                      }),
                      wire::field<2>(add),  // spec; secrets of a ServiceAccount; each entry of data
                      wire::field<3>(add),  // each entry of binaryData; type of a Secret

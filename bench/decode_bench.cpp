@@ -48,18 +48,18 @@ void measure(benchmark::State& state, const std::string& fixture, Decode decode)
   state.counters["wire"] = static_cast<double>(bytes.size());
 }
 
-void add_amounts(kube::quantities& quantities, kube::json::value list) {
-  kube::json::each_member(list, [&](std::string_view name, kube::json::value amount) {
-    const auto value = kube::parse_quantity(kube::json::text_or(amount)).value_or(0);
+void add_amounts(kube::quantities& quantities, kube::on_demand::value list) {
+  kube::on_demand::each_member(list, [&](std::string_view name, kube::on_demand::value amount) {
+    const auto value = kube::parse_quantity(kube::on_demand::text_or(amount)).value_or(0);
     if (kube::is_extended_resource(name)) quantities.emplace_back(name, value);
   });
 }
 
-void read_container(kube::json::value value, kube::container& container) {
-  kube::json::each_member(value, [&](std::string_view key, kube::json::value field) {
-    if (key == "name") container.name = kube::json::text_or(field);
+void read_container(kube::on_demand::value value, kube::container& container) {
+  kube::on_demand::each_member(value, [&](std::string_view key, kube::on_demand::value field) {
+    if (key == "name") container.name = kube::on_demand::text_or(field);
     if (key != "resources") return;
-    kube::json::each_member(field, [&](std::string_view side, kube::json::value list) {
+    kube::on_demand::each_member(field, [&](std::string_view side, kube::on_demand::value list) {
       if (side == "limits") add_amounts(container.limits, list);
       if (side == "requests") add_amounts(container.requests, list);
     });
@@ -70,18 +70,18 @@ void read_container(kube::json::value value, kube::container& container) {
 kube::result<kube::pod> pod_of_json(std::string_view bytes) {
   static constexpr std::string_view patterns[] = {
       "quartermaster.io/", "state.quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/"};
-  return kube::json::decode<kube::pod>(
-      bytes, {patterns}, [](kube::pod& pod, std::string_view part, kube::json::value section) {
+  return kube::on_demand::decode<kube::pod>(
+      bytes, {patterns}, [](kube::pod& pod, std::string_view part, kube::on_demand::value section) {
         if (part != "spec" && part != "status") return;
-        kube::json::each_member(section, [&](std::string_view key, kube::json::value field) {
-          if (key == "nodeName") pod.node_name = kube::json::text_or(field);
-          if (key == "schedulerName") pod.scheduler_name = kube::json::text_or(field);
-          if (key == "priority") pod.priority = static_cast<std::int32_t>(kube::json::number_or(field, 0));
-          if (key == "podIP") pod.ip = kube::json::text_or(field);
-          if (key == "phase") pod.ready = kube::json::text_or(field) == "Running";
+        kube::on_demand::each_member(section, [&](std::string_view key, kube::on_demand::value field) {
+          if (key == "nodeName") pod.node_name = kube::on_demand::text_or(field);
+          if (key == "schedulerName") pod.scheduler_name = kube::on_demand::text_or(field);
+          if (key == "priority") pod.priority = static_cast<std::int32_t>(kube::on_demand::number_or(field, 0));
+          if (key == "podIP") pod.ip = kube::on_demand::text_or(field);
+          if (key == "phase") pod.ready = kube::on_demand::text_or(field) == "Running";
           if (key == "containers") {
-            kube::json::each_item(
-                field, [&](kube::json::value value) { read_container(value, pod.containers.emplace_back()); });
+            kube::on_demand::each_item(
+                field, [&](kube::on_demand::value value) { read_container(value, pod.containers.emplace_back()); });
           }
         });
       });
@@ -89,11 +89,11 @@ kube::result<kube::pod> pod_of_json(std::string_view bytes) {
 
 kube::result<kube::node> node_of_json(std::string_view bytes) {
   static constexpr std::string_view patterns[] = {"quartermaster.io/", "state.quartermaster.io/", "hami.io/"};
-  return kube::json::decode<kube::node>(
-      bytes, {patterns}, [](kube::node& node, std::string_view part, kube::json::value section) {
+  return kube::on_demand::decode<kube::node>(
+      bytes, {patterns}, [](kube::node& node, std::string_view part, kube::on_demand::value section) {
         if (part != "spec" && part != "status") return;
-        kube::json::each_member(section, [&](std::string_view key, kube::json::value field) {
-          if (key == "unschedulable") node.unschedulable = kube::json::flag_or(field, false);
+        kube::on_demand::each_member(section, [&](std::string_view key, kube::on_demand::value field) {
+          if (key == "unschedulable") node.unschedulable = kube::on_demand::flag_or(field, false);
           if (key == "capacity") add_amounts(node.capacity, field);
           if (key == "allocatable") add_amounts(node.allocatable, field);
         });

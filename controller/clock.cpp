@@ -1,6 +1,7 @@
 #include "controller/clock.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <ctime>
 
@@ -51,6 +52,14 @@ std::string rfc3339_millis(wall_time time) {
 std::string rfc3339_micros(wall_time time) {
   const auto p = split(time);
   return text(p, fmt::format(".{:06}", p.micros));
+}
+
+std::int64_t wall_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string rfc3339_seconds(std::int64_t seconds) {
+  return rfc3339_seconds(wall_time(std::chrono::seconds(std::min<std::int64_t>(seconds, INT64_MAX / 1'000'000'000))));
 }
 
 }  // namespace controller

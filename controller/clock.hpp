@@ -18,9 +18,13 @@ using milliseconds = std::chrono::milliseconds;
 milliseconds boot_now();
 
 using wall_time = std::chrono::system_clock::time_point;
+/// Seconds since 1970.
+std::int64_t wall_seconds();
 
 /// "2026-01-31T12:00:00Z": metav1.Time.
 std::string rfc3339_seconds(wall_time time);
+/// Of seconds since 1970. A certificate may name the year 9999; the clock, which counts nanoseconds, ends in 2262.
+std::string rfc3339_seconds(std::int64_t seconds);
 /// What rfc3339_seconds wrote, as seconds since 1970; empty for anything else.
 std::optional<std::int64_t> parse_rfc3339_seconds(std::string_view text);
 /// "2026-01-31T12:00:00.123Z": log lines.

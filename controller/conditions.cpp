@@ -8,7 +8,7 @@
 namespace controller {
 namespace {
 
-using json = nlohmann::json;
+using nlohmann::json;
 
 json::iterator find(json& list, std::string_view type) {
   return std::ranges::find_if(list, [&](const json& c) { return c.is_object() && c.value("type", "") == type; });

@@ -14,7 +14,7 @@
 
 namespace controller {
 
-using json = nlohmann::json;
+using nlohmann::json;
 
 std::string make_identity() {
   char host[256] = {};

@@ -1,7 +1,6 @@
 #include "controller/http_server.hpp"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -25,7 +24,6 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
 /// Head and body of an answer go out as one piece where they fit into one TLS record.
 constexpr std::size_t one_piece = 16 * 1024;
 /// For a last word to someone who is turned away, and for his end.

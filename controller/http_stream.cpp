@@ -1,7 +1,6 @@
 #include "controller/http_stream.hpp"
 
 #include <array>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -14,7 +13,6 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
 /// More than is on its way when someone who is refused hears of it; who goes on does not listen.
 constexpr std::size_t most_drained = 16u << 20;
 

@@ -2,10 +2,12 @@
 // One accepted connection of the HTTP server, plain or TLS, with a deadline: Boost.Beast's stream, which closes when
 // the deadline passes, and Boost.Asio's TLS above it. For one coroutine at a time, on the loop's thread.
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <memory>
 #include <optional>
@@ -18,6 +20,9 @@
 #include "controller/x509.hpp"
 
 namespace controller {
+
+/// An error is a value next to the result, not thrown.
+inline constexpr auto as_pair = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 class http_stream {
  public:

@@ -12,7 +12,7 @@ namespace controller {
 namespace {
 
 using kube::text_at;
-using json = nlohmann::json;
+using nlohmann::json;
 
 /// A merge patch: null takes the label off. The UID is a precondition, as the API server compares it.
 json label_patch(const std::string& uid, const json& value) {

@@ -16,18 +16,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::unexpected<error> bad(std::string message) {
-  return std::unexpected(error{errc::config, 0, std::move(message), {}});
-}
-
 bool readable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 
-std::string trimmed(std::string text) {
+}  // namespace
+
+std::string without_line_end(std::string text) {
   while (!text.empty() && std::strchr(" \t\r\n", text.back())) text.pop_back();
   return text;
 }
-
-}  // namespace
 
 environment environment::of_process() {
   environment env;
@@ -68,15 +64,17 @@ result<std::string> read_file(const std::string& path) {
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (stream && fs::is_directory(path)) errno = EISDIR;
-  if (!stream || errno == EISDIR) return bad("cannot read " + path + ": " + std::strerror(errno ? errno : EIO));
+  if (!stream || errno == EISDIR)
+    return config_error("cannot read " + path + ": " + std::strerror(errno ? errno : EIO));
   std::string text;
   char part[16 << 10];
   while (stream.read(part, sizeof part), stream.gcount() > 0) {
     text.append(part, static_cast<std::size_t>(stream.gcount()));
     if (text.size() > max_file_bytes)
-      return bad(path + " is larger than " + std::to_string(max_file_bytes >> 20) + " MiB: that is no configuration");
+      return config_error(path + " is larger than " + std::to_string(max_file_bytes >> 20) +
+                          " MiB: that is no configuration");
   }
-  if (stream.bad()) return bad("cannot read " + path + ": " + std::strerror(errno));
+  if (stream.bad()) return config_error("cannot read " + path + ": " + std::strerror(errno));
   return text;
 }
 
@@ -84,7 +82,7 @@ result<cluster_config> load_in_cluster(const environment& env) {
   const auto host = env.variable("KUBERNETES_SERVICE_HOST");
   const auto port = env.variable("KUBERNETES_SERVICE_PORT");
   if (!host || !port)
-    return bad(
+    return config_error(
         "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; give --kubeconfig FILE");
   cluster_config config;
   const bool v6 = host->contains(':') && !host->starts_with('[');
@@ -94,10 +92,10 @@ result<cluster_config> load_in_cluster(const environment& env) {
   config.source = "KUBERNETES_SERVICE_HOST of this pod";
   for (const auto* path : {&config.user.token_file, &config.ca.path})
     if (!readable(*path))
-      return bad("cannot read " + *path + ": " + std::strerror(errno) +
-                 "; the pod needs a service account token (automountServiceAccountToken: true)");
+      return config_error("cannot read " + *path + ": " + std::strerror(errno) +
+                          "; the pod needs a service account token (automountServiceAccountToken: true)");
   if (auto ns = read_file(env.service_account + "/namespace")) {
-    auto name = trimmed(std::move(*ns));
+    auto name = without_line_end(std::move(*ns));
     if (!name.empty()) config.ns = std::move(name);
   }
   return config;
@@ -119,12 +117,12 @@ result<cluster_config> load_config(const config_options& options, const environm
   if (const auto home = env.variable("HOME")) {
     const auto path = *home + "/.kube/config";
     if (!fs::exists(path))
-      return bad("no cluster to talk to: --kubeconfig and $KUBECONFIG are not set, this is not a pod, and " + path +
-                 " does not exist");
+      return config_error("no cluster to talk to: --kubeconfig and $KUBECONFIG are not set, this is not a pod, and " +
+                          path + " does not exist");
     files.push_back(path);
     return load_kubeconfig(files, options);
   }
-  return bad(
+  return config_error(
       "no cluster to talk to: --kubeconfig and $KUBECONFIG are not set, this is not a pod, and $HOME is not set");
 }
 

@@ -14,6 +14,9 @@
 
 namespace kube {
 
+/// A token or a name as a file holds it, without the end of its line.
+std::string without_line_end(std::string text);
+
 /// PEM text, or the file that holds it. Text wins. Both empty: not given.
 struct pem_source {
   std::string path;

@@ -20,10 +20,6 @@ constexpr auto reread_after = 60s;  // client-go transport/token_source.go
 constexpr auto exec_leeway = 30s;   // renewed this long before it expires
 constexpr auto exec_retry = 5s;     // between two tries to renew one that can still be used
 
-std::unexpected<error> bad(std::string message) {
-  return std::unexpected(error{errc::config, 0, std::move(message), {}});
-}
-
 template <auto Free>
 struct freed_by {
   template <class T>
@@ -47,11 +43,6 @@ std::string fingerprint_of(const std::string& path) {
          std::to_string(about.st_mtim.tv_sec) + "." + std::to_string(about.st_mtim.tv_nsec);
 }
 
-std::string trimmed(std::string text) {
-  while (!text.empty() && std::strchr(" \t\r\n", text.back())) text.pop_back();
-  return text;
-}
-
 bool one_line(const std::string& text) { return text.find_first_of("\r\n") == std::string::npos; }
 
 }  // namespace
@@ -60,7 +51,7 @@ result<void> check_ca(const std::string& pem, const std::string& name) {
   auto stream = reader(pem);
   const certificate first(PEM_read_bio_X509(stream.get(), nullptr, no_phrase, nullptr));
   ERR_clear_error();
-  if (!first) return bad("CA " + name + " has no PEM certificate (-----BEGIN CERTIFICATE-----) in it");
+  if (!first) return config_error("CA " + name + " has no PEM certificate (-----BEGIN CERTIFICATE-----) in it");
   return {};
 }
 
@@ -71,9 +62,9 @@ result<void> check_pair(const std::string& certificate_pem, const std::string& k
   const private_key key(PEM_read_bio_PrivateKey(stream.get(), nullptr, no_phrase, nullptr));
   const bool match = leaf && key && X509_check_private_key(leaf.get(), key.get()) == 1;
   ERR_clear_error();
-  if (!leaf) return bad("client certificate " + name + " has no PEM certificate in it");
-  if (!key) return bad("the key of client certificate " + name + " is not an unencrypted PEM key");
-  if (!match) return bad("client certificate " + name + " and its key do not belong together");
+  if (!leaf) return config_error("client certificate " + name + " has no PEM certificate in it");
+  if (!key) return config_error("the key of client certificate " + name + " is not an unencrypted PEM key");
+  if (!match) return config_error("client certificate " + name + " and its key do not belong together");
   return {};
 }
 
@@ -159,9 +150,9 @@ result<std::string> credentials::line_in(watched_file& file, std::string_view no
   const auto read = file.refresh(now, force);
   if (!read && now_.authorization.empty()) return std::unexpected(read.error());
   const auto name = std::string(noun) + " file " + file.path();
-  auto line = std::string(trimmed(file.text()));
-  if (line.empty() && now_.authorization.empty()) return bad(name + " is empty");
-  if (!one_line(line)) return bad(name + " has more than one line");
+  auto line = std::string(without_line_end(file.text()));
+  if (line.empty() && now_.authorization.empty()) return config_error(name + " is empty");
+  if (!one_line(line)) return config_error(name + " has more than one line");
   return line;
 }
 
@@ -181,13 +172,13 @@ result<void> credentials::refresh_files(steady_time now, bool force) {
     header =
         name->empty() || password->empty() ? now_.authorization : "Basic " + base64_encode(*name + ":" + *password);
   } else if (!user.token.empty()) {
-    header = "Bearer " + trimmed(user.token);
+    header = "Bearer " + without_line_end(user.token);
   } else if (!user.username.empty()) {
     header = "Basic " + base64_encode(user.username + ":" + user.password);
   } else if (!exec_->got.token.empty()) {
-    header = "Bearer " + trimmed(exec_->got.token);
+    header = "Bearer " + without_line_end(exec_->got.token);
   }
-  if (!one_line(header)) return bad("the token has more than one line");
+  if (!one_line(header)) return config_error("the token has more than one line");
   exec_seen_ = exec_->runs;
   if (header != now_.authorization) {
     now_.authorization = std::move(header);

@@ -27,7 +27,7 @@ bool same_word(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
@@ -242,12 +242,12 @@ void curl_transfer::header(std::string_view line) {
   }
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) {
-    const bool ends = trimmed(line).empty();
+    const bool ends = without_blanks(line).empty();
     if (ends && sink_ && answer_.status == 200 && request_.opened) request_.opened();
     return;
   }
   const auto name = line.substr(0, colon);
-  const auto value = trimmed(line.substr(colon + 1));
+  const auto value = without_blanks(line.substr(colon + 1));
   if (same_word(name, "content-type")) {
     answer_.content_type = value;
   } else if (same_word(name, "warning")) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace kube {
 
@@ -42,5 +43,10 @@ struct error {
 
 template <class T>
 using result = std::expected<T, error>;
+
+/// What a person wrote, or a file of theirs, is wrong.
+inline std::unexpected<error> config_error(std::string message) {
+  return std::unexpected(error{errc::config, 0, std::move(message), std::nullopt});
+}
 
 }  // namespace kube

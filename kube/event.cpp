@@ -34,29 +34,29 @@ result<event> read_protobuf_event(std::string_view frame) {
 }
 
 /// Not the parser that projections use: `each` decodes items while these views are alive.
-json::document& parser() {
-  static thread_local json::document reused;
+on_demand::document& parser() {
+  static thread_local on_demand::document reused;
   return reused;
 }
 
-void read_json_stamp(json::value metadata, event& event) {
-  json::each_member(metadata, [&](std::string_view key, json::value field) {
-    if (key == "resourceVersion") event.resource_version = json::text_or(field);
+void read_json_stamp(on_demand::value metadata, event& event) {
+  on_demand::each_member(metadata, [&](std::string_view key, on_demand::value field) {
+    if (key == "resourceVersion") event.resource_version = on_demand::text_or(field);
     if (key == "annotations") {
-      json::each_member(field, [&](std::string_view name, json::value text) {
-        if (name == "k8s.io/initial-events-end" && json::text_or(text) == "true") event.initial_events_end = true;
+      on_demand::each_member(field, [&](std::string_view name, on_demand::value text) {
+        if (name == "k8s.io/initial-events-end" && on_demand::text_or(text) == "true") event.initial_events_end = true;
       });
     }
   });
 }
 
-void read_json_event_object(json::value value, event& event) {
+void read_json_event_object(on_demand::value value, event& event) {
   auto object = value.get_object().value();
   event.object = parser().original(std::string_view(object.raw_json()));
   object.reset().value();
   for (auto member : object) {
     const std::string_view key = member.unescaped_key();
-    if (key == "kind") event.kind = json::text_or(member.value());
+    if (key == "kind") event.kind = on_demand::text_or(member.value());
     if (key == "metadata") read_json_stamp(member.value(), event);
   }
 }
@@ -88,12 +88,12 @@ result<list_page_info> read_json_list(std::string_view body, const std::function
     for (auto member : root.get_object()) {
       const std::string_view key = member.unescaped_key();
       if (key == "metadata") {
-        json::each_member(member.value(), [&](std::string_view name, json::value field) {
-          if (name == "resourceVersion") made.resource_version = json::text_or(field);
-          if (name == "continue") made.next = json::text_or(field);
+        on_demand::each_member(member.value(), [&](std::string_view name, on_demand::value field) {
+          if (name == "resourceVersion") made.resource_version = on_demand::text_or(field);
+          if (name == "continue") made.next = on_demand::text_or(field);
         });
       } else if (key == "items") {
-        json::each_item(member.value(), [&](json::value item) {
+        on_demand::each_item(member.value(), [&](on_demand::value item) {
           items.push_back(parser().original(std::string_view(item.get_object().value().raw_json())));
         });
       }

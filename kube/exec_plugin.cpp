@@ -27,7 +27,7 @@ namespace kube {
 namespace {
 
 using namespace std::chrono_literals;
-using json = nlohmann::json;
+using nlohmann::json;
 
 constexpr std::size_t max_output = 1 << 20;
 

@@ -5,7 +5,7 @@
 
 #include "kube/rfc3339.hpp"
 
-namespace kube::json {
+namespace kube::on_demand {
 namespace {
 
 using entries = boost::container::small_vector<packed_map::entry, 32>;
@@ -115,4 +115,4 @@ result<void> read_object(std::string_view kind, std::string_view bytes, object& 
   return {};
 }
 
-}  // namespace kube::json
+}  // namespace kube::on_demand

@@ -4,7 +4,8 @@
 // (simdjson's header is large).
 //
 //   result<thing> thing::decode(std::string_view bytes) {
-//     return json::decode<thing>(bytes, {annotation_patterns}, [](thing& into, std::string_view key, json::value field)
+//     return on_demand::decode<thing>(bytes, {annotation_patterns}, [](thing& into, std::string_view key,
+//     on_demand::value field)
 //     {
 //       if (key == "spec") read_spec(field, into);
 //     });
@@ -24,7 +25,7 @@
 #include "kube/keep.hpp"
 #include "kube/object.hpp"
 
-namespace kube::json {
+namespace kube::on_demand {
 
 using value = simdjson::ondemand::value;
 
@@ -85,4 +86,4 @@ result<T> decode(std::string_view bytes, const keep& annotations, Field field) {
   return made;
 }
 
-}  // namespace kube::json
+}  // namespace kube::on_demand

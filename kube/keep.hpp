@@ -21,5 +21,7 @@ struct keep {
 };
 inline constexpr keep keep_all{{}, true};
 inline constexpr keep keep_none{};
+/// Annotations of our own, on any object.
+inline constexpr std::string_view own_annotations[] = {"quartermaster.io/", "state.quartermaster.io/"};
 
 }  // namespace kube

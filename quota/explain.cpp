@@ -9,7 +9,7 @@
 namespace quota {
 namespace {
 
-constexpr std::int64_t whole = 1'000'000;
+constexpr std::int64_t parts_of_whole = 1'000'000;
 /// From here on fewer is always easier, in every vocabulary. Below lie the two rules by which it is not: 99 cores are a
 /// share with its own memory where 100 are a card, and fewer cards of one amount of memory are more on each.
 constexpr std::int64_t even = 100;
@@ -18,11 +18,12 @@ __extension__ using wide = __int128;
 
 std::int64_t millionths(std::int64_t part, std::int64_t total) {
   const wide divisor = std::max<std::int64_t>(total, 1);
-  return static_cast<std::int64_t>(std::min<wide>((wide{part} * whole + divisor - 1) / divisor, INT64_MAX));
+  return static_cast<std::int64_t>(std::min<wide>((wide{part} * parts_of_whole + divisor - 1) / divisor, INT64_MAX));
 }
 /// The largest part that is no larger than `size`.
 std::int64_t part_of(std::int64_t size, std::int64_t total) {
-  return static_cast<std::int64_t>(std::min<wide>(wide{size} * std::max<std::int64_t>(total, 1) / whole, INT64_MAX));
+  return static_cast<std::int64_t>(
+      std::min<wide>(wide{size} * std::max<std::int64_t>(total, 1) / parts_of_whole, INT64_MAX));
 }
 
 auto order(const change& change) {
@@ -58,9 +59,9 @@ std::vector<cause> causes_on(const demand& demanded, const node_view& view, cons
 }
 
 /// The pod's amounts, one of them changed at a time.
-class amounts {
+class pod_amounts {
  public:
-  amounts(std::span<const limits> pod, std::span<const node_view> nodes, const selector* only)
+  pod_amounts(std::span<const limits> pod, std::span<const node_view> nodes, const selector* only)
       : nodes_(nodes), only_(only) {
     for (const limits& limits : pod) values_.emplace_back(limits.begin(), limits.end());
     views_.assign(values_.begin(), values_.end());
@@ -246,23 +247,23 @@ class repairs {
         freed(change::kind::free_memory, i, view.used[i].memory_mib, card.memory_mib,
               [&](std::int64_t less) { used_[i].memory_mib = view.used[i].memory_mib - less; });
       }
-      if (best_ && best_->size < whole) continue;
+      if (best_ && best_->size < parts_of_whole) continue;
       if (card.usable() && !used_[i].untouched()) {
         used_[i] = {};
-        if (fits(here)) found(change::kind::empty_card, i, 0, whole);
+        if (fits(here)) found(change::kind::empty_card, i, 0, parts_of_whole);
         used_[i] = view.used[i];
       }
       if (!card.mig && card.healthy == card.cordoned) repaired(i);
     }
     counted_keys();
-    if ((best_ && best_->size < whole) || cards == 0 || here.cards.size() >= max_cards) return;
+    if ((best_ && best_->size < parts_of_whole) || cards == 0 || here.cards.size() >= max_cards) return;
     more_ = here;
     more_.cards.push_back(*std::ranges::max_element(here.cards, {}, &card::memory_mib));
     more_.cards.back().uuid.clear();
     used_.emplace_back();
     more_.cards.back().healthy = true;
     more_.cards.back().cordoned = more_.cards.back().mig = false;
-    if (fits(more_)) found(change::kind::add_card, {}, 0, whole);
+    if (fits(more_)) found(change::kind::add_card, {}, 0, parts_of_whole);
   }
 
  private:
@@ -341,7 +342,7 @@ class repairs {
     const bool ill = !more_.cards[index].healthy;
     more_.cards[index].healthy = true;
     more_.cards[index].cordoned = false;
-    if (fits(more_)) found(ill ? change::kind::heal_card : change::kind::uncordon_card, index, 0, whole);
+    if (fits(more_)) found(ill ? change::kind::heal_card : change::kind::uncordon_card, index, 0, parts_of_whole);
   }
 
   /// Only where one key is what is short.
@@ -421,7 +422,7 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
     out.nearest.reset();
     return out;
   }
-  out.of_pod = amounts{pod, nodes, only}.smallest();
+  out.of_pod = pod_amounts{pod, nodes, only}.smallest();
   repairs of_nodes{only, out.of_node};
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (nodes[i].inventory != nullptr && !read(pod, nodes[i].inventory->serves, demand))

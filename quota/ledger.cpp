@@ -5,18 +5,18 @@
 namespace quota {
 namespace {
 
-constexpr std::size_t nowhere = SIZE_MAX;
+constexpr std::size_t no_position = SIZE_MAX;
 constexpr std::int64_t max_amount = std::int64_t{1} << 40;
 
 std::size_t card_at(const node_inventory& node, std::string_view uuid) {
   for (std::size_t i = 0; i < node.cards.size() && i < max_cards; ++i)
     if (node.cards[i].uuid == uuid) return i;
-  return nowhere;
+  return no_position;
 }
 
 std::size_t key_at(const node_inventory& node, std::string_view key) {
   const auto match = std::ranges::find(node.counts, key, &count::key);
-  return match == node.counts.end() ? nowhere : static_cast<std::size_t>(match - node.counts.begin());
+  return match == node.counts.end() ? no_position : static_cast<std::size_t>(match - node.counts.begin());
 }
 
 void apply(card_use& card_use, const grant& grant, std::int32_t sign) {
@@ -37,14 +37,14 @@ bool apply(const node_inventory& node, const holding& holding, int sign, std::sp
   bool complete = true;
   for (const grant& grant : holding.grants) {
     const auto position = card_at(node, grant.card);
-    if (position == nowhere)
+    if (position == no_position)
       complete = false;
     else
       apply(used[position], grant, sign);
   }
   for (const count& count : holding.counts) {
     const auto position = key_at(node, count.key);
-    if (position == nowhere)
+    if (position == no_position)
       complete = false;
     else
       counts_used[position] += sign * std::clamp(count.amount, std::int64_t{0}, max_amount);
@@ -67,7 +67,7 @@ booked ledger::trial(const book& book, const holding& holding) {
   for (std::size_t i = 0; i < holding.grants.size(); ++i) {
     const grant& grant = holding.grants[i];
     const auto position = card_at(book.inventory, grant.card);
-    if (position == nowhere || !book.inventory.cards[position].usable()) return booked::no_card;
+    if (position == no_position || !book.inventory.cards[position].usable()) return booked::no_card;
     auto now = book.used[position];
     for (std::size_t j = 0; j < holding.grants.size(); ++j)
       if (earlier(j, i) && holding.grants[j].card == grant.card) apply(now, holding.grants[j], 1);
@@ -78,7 +78,7 @@ booked ledger::trial(const book& book, const holding& holding) {
   }
   for (const count& entry : holding.counts) {
     const auto position = key_at(book.inventory, entry.key);
-    if (position == nowhere) return booked::no_card;
+    if (position == no_position) return booked::no_card;
     std::int64_t left = book.inventory.counts[position].amount - book.counts_used[position];
     for (const count& same : holding.counts)
       if (same.key == entry.key) left -= std::clamp(same.amount, std::int64_t{0}, max_amount);
@@ -179,9 +179,9 @@ booked ledger::record(std::string_view pod_uid, const holding& holding) {
   const auto& book = books_.find(holding.node)->second;
   if (!book.reported) return booked::no_node;
   for (const grant& grant : holding.grants)
-    if (card_at(book.inventory, grant.card) == nowhere) return booked::no_card;
+    if (card_at(book.inventory, grant.card) == no_position) return booked::no_card;
   for (const count& count : holding.counts)
-    if (key_at(book.inventory, count.key) == nowhere) return booked::no_card;
+    if (key_at(book.inventory, count.key) == no_position) return booked::no_card;
   return count_over_given(book) > 0 ? booked::over_given : booked::done;
 }
 

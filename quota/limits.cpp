@@ -9,7 +9,7 @@ namespace quota {
 namespace {
 
 // So that no sum overflows: MiB of one part of a card, parts of one container, and a limit that is as good as none.
-constexpr std::int64_t most = std::int64_t{1} << 40, max_parts = 512, endless = std::int64_t{1} << 46;
+constexpr std::int64_t largest_mib = std::int64_t{1} << 40, max_parts = 512, endless = std::int64_t{1} << 46;
 
 std::size_t at(resource resource) { return static_cast<std::size_t>(resource); }
 
@@ -97,8 +97,8 @@ std::vector<charge> charges_of(const holding& holding, const node_inventory* nod
     auto& sum =
         sums[{match == nullptr ? std::string_view{} : std::string_view{match->model}, isolation_in(grant.whole, pod)}];
     sum[at(resource::cores)] += grant.whole ? whole_card : std::clamp(grant.cores, 0, whole_card);
-    sum[at(resource::memory)] +=
-        std::clamp(grant.whole && match != nullptr ? match->memory_mib : grant.memory_mib, std::int64_t{0}, most);
+    sum[at(resource::memory)] += std::clamp(grant.whole && match != nullptr ? match->memory_mib : grant.memory_mib,
+                                            std::int64_t{0}, largest_mib);
     ++sum[at(resource::cards)];
   }
   std::vector<charge> out;
@@ -117,7 +117,8 @@ std::vector<charge> charges_of(const demand& demand, const traits& pod) {
     auto& sum = sums[isolation_in(need.whole, pod)];
     sum[at(resource::cores)] += std::int64_t{need.cards} * (need.whole ? whole_card : need.cores);
     if (!need.whole && need.memory_percent == 0)
-      sum[at(resource::memory)] += std::min<std::int64_t>(need.cards, max_parts) * std::min(need.memory_mib, most);
+      sum[at(resource::memory)] +=
+          std::min<std::int64_t>(need.cards, max_parts) * std::min(need.memory_mib, largest_mib);
     sum[at(resource::cards)] += need.cards;
   }
   std::vector<charge> out;

@@ -19,11 +19,11 @@ enum class annotation_kind : std::uint8_t {
   count
 };
 
-struct key_meaning {
+struct selector_key {
   std::string_view key;
   annotation_kind meaning;
 };
-constexpr key_meaning table[] = {
+constexpr selector_key selector_keys[] = {
     {"nvidia.com/use-gputype", annotation_kind::use_type},
     {"nvidia.com/nouse-gputype", annotation_kind::no_type},
     {"nvidia.com/use-gpuuuid", annotation_kind::use_uuid},
@@ -38,9 +38,9 @@ constexpr key_meaning table[] = {
     {"tkestack.io/gpu-pool", annotation_kind::pool},
 };
 
-const key_meaning* find(std::string_view key) {
-  const auto match = std::ranges::find(table, key, &key_meaning::key);
-  return match == std::end(table) ? nullptr : &*match;
+const selector_key* find_selector_key(std::string_view key) {
+  const auto match = std::ranges::find(selector_keys, key, &selector_key::key);
+  return match == std::end(selector_keys) ? nullptr : &*match;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -88,10 +88,10 @@ std::optional<std::int64_t> number(std::string_view text, std::string_view unit)
 
 }  // namespace
 
-bool selector::known(std::string_view key) { return find(key) != nullptr; }
+bool selector::known(std::string_view key) { return find_selector_key(key) != nullptr; }
 
 bool selector::read(std::string_view key, std::string_view value) {
-  const key_meaning* const row = find(key);
+  const selector_key* const row = find_selector_key(key);
   if (row == nullptr) return false;
   bool understood = true;
   const auto wrong = [&](std::string_view item, std::string_view allowed) {

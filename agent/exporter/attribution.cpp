@@ -9,7 +9,7 @@
 namespace agent::exporter {
 namespace {
 
-constexpr int whole_card = 100;
+constexpr int card_cores = 100;
 
 enum class match { none, shared, whole, part };
 
@@ -37,7 +37,7 @@ std::vector<given_card> given_by_kubelet(const given_devices& devices, const pod
     if (found == match::none) continue;
     given_card entry{{devices.ns, devices.pod, devices.container}, card.uuid, {}, {}};
     if (found == match::whole) {
-      entry.cores = whole_card;
+      entry.cores = card_cores;
       entry.memory = card.memory_total;
     } else if (found == match::shared && pod) {
       for (const auto& planned : pod->planned) {

@@ -140,7 +140,7 @@ class writer {
   };
   struct share_row {
     labels base;
-    const exporter::share* share;
+    const struct share* share;
   };
 
   labels labels_of(const std::string& uuid) const {

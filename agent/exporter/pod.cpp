@@ -13,7 +13,7 @@ using kube::wire::each_field, kube::wire::field;
 using nlohmann::json;
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/placement"};
-constexpr int whole_card = 100;
+constexpr int cores_of_card = 100;
 constexpr std::uint64_t mib = 1024 * 1024, most_mib = std::uint64_t{1} << 30;  // sums fit
 
 std::optional<std::uint64_t> number_in(const json& object, const char* key, std::uint64_t most) {
@@ -26,7 +26,7 @@ std::optional<std::uint64_t> number_in(const json& object, const char* key, std:
 std::optional<planned_card> read_card(const std::string& container, const json& entry) {
   if (!entry.is_object()) return std::nullopt;
   const auto card = entry.find("card");
-  const auto cores = number_in(entry, "cores", whole_card);
+  const auto cores = number_in(entry, "cores", cores_of_card);
   const auto memory_mib = number_in(entry, "memoryMiB", most_mib);
   if (card == entry.end() || !card->is_string() || !cores || !memory_mib) return std::nullopt;
   return planned_card{container, card->get<std::string>(), static_cast<int>(*cores), *memory_mib * mib};

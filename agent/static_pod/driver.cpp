@@ -19,7 +19,7 @@ using controller::milliseconds;
 using nlohmann::json;
 using namespace std::chrono_literals;
 
-constexpr auto annotation = api::names::scheduler_config_annotation;
+constexpr auto config_annotation = api::names::scheduler_config_annotation;
 constexpr milliseconds soon{500};
 
 bool under_way(const std::optional<pods::record>& kept) {
@@ -164,7 +164,7 @@ kube::task<pods::control_plane_facts> driver::observe(const pods::files::content
   const auto about = config::facts_of(seen.now.manifest.value_or(""), seen.now.config);
   // The configuration may be the same after a manifest that was written again: the generation is another.
   const auto generation = about.generation == 0 ? std::string() : std::to_string(about.generation);
-  out.down = pods::trouble_of_pod(cluster.mirror, annotation, about.checksum);
+  out.down = pods::trouble_of_pod(cluster.mirror, config_annotation, about.checksum);
   if (out.down.empty())
     out.down = pods::trouble_of_pod(cluster.mirror, api::names::scheduler_generation_annotation, generation);
   if (out.down.empty()) {

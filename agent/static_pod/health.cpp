@@ -10,7 +10,7 @@ namespace agent::static_pod {
 namespace {
 
 using kube::text_at;
-using json = nlohmann::json;
+using nlohmann::json;
 
 std::string name_of(const json& pod) { return text_at(pod, "/metadata/name"); }
 

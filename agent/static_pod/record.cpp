@@ -5,16 +5,18 @@
 namespace agent::static_pod {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr phase phases[] = {phase::applying, phase::applied, phase::reverting, phase::reverted, phase::removing};
 
-json written(const texts& texts) {
-  const auto encode = [](const std::optional<std::string>& text) { return text ? json(*text) : json(); };
+ordered_json written(const texts& texts) {
+  const auto encode = [](const std::optional<std::string>& text) {
+    return text ? ordered_json(*text) : ordered_json();
+  };
   return {{"config", encode(texts.config)}, {"manifest", encode(texts.manifest)}};
 }
 
-texts read_texts(const json& object) {
+texts read_texts(const ordered_json& object) {
   const auto decode = [&object](const char* key) {
     const auto& position = object.at(key);
     return position.is_null() ? std::optional<std::string>() : position.get<std::string>();
@@ -25,19 +27,19 @@ texts read_texts(const json& object) {
 }  // namespace
 
 std::string write(const record& record) {
-  const json out = {{"v", 1},
-                    {"phase", to_string(record.stage)},
-                    {"generation", record.generation},
-                    {"created", record.created},
-                    {"reason", record.reason},
-                    {"before", written(record.before)},
-                    {"after", written(record.after)}};
+  const ordered_json out = {{"v", 1},
+                            {"phase", to_string(record.stage)},
+                            {"generation", record.generation},
+                            {"created", record.created},
+                            {"reason", record.reason},
+                            {"before", written(record.before)},
+                            {"after", written(record.after)}};
   // Texts are UTF-8: files.cpp refuses any other file. A shortened reason may end inside a character.
-  return out.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  return out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::expected<record, std::string> read_record(std::string_view text) {
-  const auto parsed = json::parse(text, nullptr, false);
+  const auto parsed = ordered_json::parse(text, nullptr, false);
   if (parsed.is_discarded() || !parsed.is_object()) return std::unexpected("is no JSON object");
   try {
     if (parsed.at("v") != 1)
@@ -56,7 +58,7 @@ std::expected<record, std::string> read_record(std::string_view text) {
     out.after = read_texts(parsed.at("after"));
     if (!out.before.manifest || !out.after.manifest) return std::unexpected("has no manifest");
     return out;
-  } catch (const json::exception&) {
+  } catch (const ordered_json::exception&) {
     return std::unexpected("lacks a field, or has one of another type");
   }
 }

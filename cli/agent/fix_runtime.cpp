@@ -13,7 +13,7 @@
 namespace cli {
 namespace {
 
-constexpr std::string_view example =
+constexpr std::string_view fix_runtime_examples =
     R"(It runs on the node itself, as root, and only when you call it:
   $ quartermaster agent fix-runtime --dry-run
   $ quartermaster agent fix-runtime --set-default
@@ -60,7 +60,7 @@ void add_fix_runtime(CLI::App& agent, int& rc) {
   add_flag(*verb, "--in-pod", options->in_pod,
            "As the operator calls it: only the runtime's own folder is mounted, and the pod's status gets the answer")
       ->needs(runtime);
-  verb->footer(std::string(example));
+  verb->footer(std::string(fix_runtime_examples));
   verb->callback([options, restores, &rc] { rc = run_fix_runtime(*options, *restores); });
 }
 

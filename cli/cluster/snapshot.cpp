@@ -14,28 +14,28 @@
 namespace cli {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr std::string_view kept_annotations[] = {
     "quartermaster.io/", "state.quartermaster.io/", "tencent.com/",      "hami.io/",    "ALIYUN_COM_", "nvidia.com/",
     "aliyun.com/",       "aliyun.accelerator/",     "gaia.tencent.com/", "tkestack.io/"};
 constexpr std::string_view version = "quartermaster.io/v1alpha1", kind = "Snapshot";
 
-const json& member(const json& object, const char* name) {
-  static const json none;
+const ordered_json& member(const ordered_json& object, const char* name) {
+  static const ordered_json none;
   const auto match = object.is_object() ? object.find(name) : object.end();
   return object.is_object() && match != object.end() ? *match : none;
 }
 
 /// Those of the members that are there.
-json only(const json& object, std::initializer_list<const char*> names) {
-  json out = json::object();
+ordered_json only(const ordered_json& object, std::initializer_list<const char*> names) {
+  ordered_json out = ordered_json::object();
   for (const auto* name : names)
     if (const auto& field = member(object, name); !field.is_null()) out[name] = field;
   return out;
 }
 
-json metadata_of(const json& object) {
+ordered_json metadata_of(const ordered_json& object) {
   const auto& all = member(object, "metadata");
   auto out = only(all, {"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
                         "deletionTimestamp", "labels"});
@@ -45,14 +45,14 @@ json metadata_of(const json& object) {
   return out;
 }
 
-json containers_of(const json& list) {
-  json out = json::array();
+ordered_json containers_of(const ordered_json& list) {
+  ordered_json out = ordered_json::array();
   for (const auto& entry : list) out.push_back(only(entry, {"name", "resources", "restartPolicy"}));
   return out;
 }
 
-json stripped(const kube::resource& type, const json& object) {
-  json out{{"metadata", metadata_of(object)}};
+ordered_json stripped(const kube::resource& type, const ordered_json& object) {
+  ordered_json out{{"metadata", metadata_of(object)}};
   const auto &spec = member(object, "spec"), &status = member(object, "status");
   if (type.plural == kube::resources::nodes.plural) {
     out["spec"] = only(spec, {"unschedulable", "taints"});
@@ -69,9 +69,9 @@ json stripped(const kube::resource& type, const json& object) {
 }
 
 kube::task<void> save_all(kube::transport& transport, const kube::resource& type, kube::list_options options,
-                          json& object) {
+                          ordered_json& object) {
   options.accept = kube::encoding::json;
-  auto& list = object[std::string(type.plural)] = json::array();
+  auto& list = object[std::string(type.plural)] = ordered_json::array();
   do {
     auto answer =
         co_await send_patiently(transport, "list " + std::string(type.plural), kube::list_page(type, options));
@@ -79,7 +79,8 @@ kube::task<void> save_all(kube::transport& transport, const kube::resource& type
     if (!answer && (answer.error().code == kube::errc::not_found || !options.ns.empty())) break;
     if (!answer) co_return std::unexpected(std::move(answer.error()));
     const auto read = kube::read_list(answer->body, options.accept, [&](std::string_view bytes) {
-      if (const auto item = json::parse(bytes, nullptr, false); item.is_object()) list.push_back(stripped(type, item));
+      if (const auto item = ordered_json::parse(bytes, nullptr, false); item.is_object())
+        list.push_back(stripped(type, item));
     });
     if (!read) co_return std::unexpected(read.error());
     options.continue_token = read->next;
@@ -87,34 +88,36 @@ kube::task<void> save_all(kube::transport& transport, const kube::resource& type
   co_return kube::result<void>();
 }
 
-kube::quantities extended(kube::json::value object) {
+kube::quantities extended(kube::on_demand::value object) {
   kube::quantities out;
-  kube::json::each_member(object, [&](std::string_view key, kube::json::value amount) {
+  kube::on_demand::each_member(object, [&](std::string_view key, kube::on_demand::value amount) {
     if (!kube::is_extended_resource(key)) return;
-    if (const auto read = kube::parse_quantity(kube::json::text_or(amount))) out.emplace_back(std::string(key), *read);
+    if (const auto read = kube::parse_quantity(kube::on_demand::text_or(amount)))
+      out.emplace_back(std::string(key), *read);
   });
   std::ranges::sort(out);
   return out;
 }
 
-kube::taint taint_of(kube::json::value object) {
+kube::taint taint_of(kube::on_demand::value object) {
   kube::taint out;
-  kube::json::each_member(object, [&](std::string_view name, kube::json::value inner) {
-    if (name == "key") out.key = kube::json::text_or(inner);
-    if (name == "value") out.value = kube::json::text_or(inner);
-    if (name == "effect") out.effect = kube::json::text_or(inner);
+  kube::on_demand::each_member(object, [&](std::string_view name, kube::on_demand::value inner) {
+    if (name == "key") out.key = kube::on_demand::text_or(inner);
+    if (name == "value") out.value = kube::on_demand::text_or(inner);
+    if (name == "effect") out.effect = kube::on_demand::text_or(inner);
   });
   return out;
 }
 
 kube::result<kube::node> node_of(std::string_view text) {
   static constexpr std::string_view annotations[] = {"quartermaster.io/", "state.quartermaster.io/", "hami.io/"};
-  return kube::json::decode<kube::node>(
-      text, kube::keep{annotations}, [](kube::node& node, std::string_view key, kube::json::value field) {
-        kube::json::each_member(field, [&](std::string_view name, kube::json::value inner) {
-          if (key == "spec" && name == "unschedulable") node.unschedulable = kube::json::flag_or(inner, false);
+  return kube::on_demand::decode<kube::node>(
+      text, kube::keep{annotations}, [](kube::node& node, std::string_view key, kube::on_demand::value field) {
+        kube::on_demand::each_member(field, [&](std::string_view name, kube::on_demand::value inner) {
+          if (key == "spec" && name == "unschedulable") node.unschedulable = kube::on_demand::flag_or(inner, false);
           if (key == "spec" && name == "taints")
-            kube::json::each_item(inner, [&](kube::json::value taint) { node.taints.push_back(taint_of(taint)); });
+            kube::on_demand::each_item(inner,
+                                       [&](kube::on_demand::value taint) { node.taints.push_back(taint_of(taint)); });
           if (key == "status" && name == "allocatable") node.allocatable = extended(inner);
           if (key == "status" && name == "capacity") node.capacity = extended(inner);
         });
@@ -122,25 +125,25 @@ kube::result<kube::node> node_of(std::string_view text) {
 }
 
 kube::result<kube::config_map> config_map_of(std::string_view text) {
-  return kube::json::decode<kube::config_map>(
-      text, kube::keep_none, [](kube::config_map& config_map, std::string_view key, kube::json::value field) {
+  return kube::on_demand::decode<kube::config_map>(
+      text, kube::keep_none, [](kube::config_map& config_map, std::string_view key, kube::on_demand::value field) {
         if (key != "data") return;
         std::vector<kube::packed_map::entry> all;
-        kube::json::each_member(field, [&](std::string_view name, kube::json::value value) {
-          all.emplace_back(std::string(name), std::string(kube::json::text_or(value)));
+        kube::on_demand::each_member(field, [&](std::string_view name, kube::on_demand::value value) {
+          all.emplace_back(std::string(name), std::string(kube::on_demand::text_or(value)));
         });
         config_map.data = kube::packed_map::of(all);
       });
 }
 
 template <class T, class Decode>
-std::expected<void, std::string> fill(const json& object, controller::store<T>& store, Decode decode) {
+std::expected<void, std::string> fill(const ordered_json& object, controller::store<T>& store, Decode decode) {
   const std::string list(T::of().plural);
   const auto& all = member(object, list.c_str());
   if (!all.is_array()) return std::unexpected(list + " is no list");
   store.begin();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    auto item = decode(all[i].dump(-1, ' ', false, json::error_handler_t::replace));
+    auto item = decode(all[i].dump(-1, ' ', false, ordered_json::error_handler_t::replace));
     if (!item) return std::unexpected(list + "[" + std::to_string(i) + "]: " + item.error().message);
     store.put(std::move(*item));
   }
@@ -148,13 +151,13 @@ std::expected<void, std::string> fill(const json& object, controller::store<T>& 
   return {};
 }
 template <class T>
-std::expected<void, std::string> fill(const json& object, controller::store<T>& store) {
+std::expected<void, std::string> fill(const ordered_json& object, controller::store<T>& store) {
   return fill(object, store, [](const std::string& text) { return T::decode(text); });
 }
 
 }  // namespace
 
-kube::task<void> take_snapshot(kube::transport& transport, json& object) {
+kube::task<void> take_snapshot(kube::transport& transport, ordered_json& object) {
   object = {
       {"apiVersion", version}, {"kind", kind}, {"taken", controller::rfc3339_millis(std::chrono::system_clock::now())}};
   kube::list_options old_quota;
@@ -175,7 +178,7 @@ kube::task<void> take_snapshot(kube::transport& transport, json& object) {
 }
 
 std::expected<void, std::string> read_snapshot(std::string_view text, placements& placements) {
-  const auto snapshot = json::parse(text, nullptr, false);
+  const auto snapshot = ordered_json::parse(text, nullptr, false);
   if (!snapshot.is_object() || member(snapshot, "kind") != kind || member(snapshot, "apiVersion") != version)
     return std::unexpected("no Snapshot of " + std::string(version) + "; quartermaster inspect --save FILE makes one");
   for (auto done :

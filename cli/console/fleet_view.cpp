@@ -26,7 +26,7 @@ class dictionary {
     if (is_new) texts_.push_back(match->first);
     return match->second;
   }
-  json texts() const { return texts_; }
+  ordered_json texts() const { return texts_; }
 
  private:
   std::unordered_map<std::string, int> indexes_;
@@ -48,24 +48,24 @@ enum node_flag : int {
   has_over_given = 64
 };
 
-json card_list(const card_shares& entry, const viewer& viewer, dictionaries& names) {
+ordered_json card_list(const card_shares& entry, const viewer& viewer, dictionaries& names) {
   const auto& card = *entry.card;
   const int flags = (card.healthy ? 0 : sick) | (card.cordoned ? cordoned_card : 0) | (card.mig ? cut : 0) |
                     (entry.used.wholes > 0 ? given_whole : 0) | (quota::beyond(card, entry.used) ? over_given : 0);
-  auto out =
-      json::array({names.models.index_of(card.model), card.memory_mib, flags, entry.cores(), entry.memory_mib()});
+  auto out = ordered_json::array(
+      {names.models.index_of(card.model), card.memory_mib, flags, entry.cores(), entry.memory_mib()});
   if (entry.shares.empty()) return out;
-  auto shares = json::array();
+  auto shares = ordered_json::array();
   for (const auto& share : entry.shares) {
     const bool is_shown = share.pod && viewer.sees(share.pod->key.ns);
     const int ns = is_shown ? names.namespaces.index_of(share.pod->key.ns) : -1;
-    shares.push_back(json::array({share.cores, share.memory_mib, ns}));
+    shares.push_back(ordered_json::array({share.cores, share.memory_mib, ns}));
   }
   out.push_back(std::move(shares));
   return out;
 }
 
-json node_list(const node_shares& row, const viewer& viewer, dictionaries& names) {
+ordered_json node_list(const node_shares& row, const viewer& viewer, dictionaries& names) {
   const bool is_sick = std::ranges::any_of(row.cards, [](const card_shares& entry) { return !entry.card->healthy; });
   const bool is_over =
       std::ranges::any_of(row.cards, [](const card_shares& entry) { return quota::beyond(*entry.card, entry.used); });
@@ -74,17 +74,17 @@ json node_list(const node_shares& row, const viewer& viewer, dictionaries& names
                     (row.node->unschedulable ? cordoned : 0) | (row.is_changing() ? changing : 0) |
                     (row.report && row.report->is_report_old() ? report_old : 0) | (is_sick ? has_sick_card : 0) |
                     (phase == phases::refused ? is_refused : 0) | (is_over ? has_over_given : 0);
-  auto cards = json::array();
+  auto cards = ordered_json::array();
   for (const auto& card : row.cards) cards.push_back(card_list(card, viewer, names));
-  return json::array(
+  return ordered_json::array(
       {row.node->key.name, names.modes.index_of(row.mode()), names.phases.index_of(phase), flags, std::move(cards)});
 }
 
-json shares_json(const placements& placements, const viewer& viewer, const card_shares& card) {
-  auto out = json::array();
+ordered_json shares_json(const placements& placements, const viewer& viewer, const card_shares& card) {
+  auto out = ordered_json::array();
   for (const auto& share : card.shares) {
     const bool is_shown = share.pod && viewer.sees(share.pod->key.ns);
-    json entry{{"namespace", nullptr}, {"pod", nullptr}, {"container", nullptr}};
+    ordered_json entry{{"namespace", nullptr}, {"pod", nullptr}, {"container", nullptr}};
     if (is_shown)
       entry = {{"namespace", share.pod->key.ns},
                {"pod", share.pod->key.name},
@@ -98,8 +98,8 @@ json shares_json(const placements& placements, const viewer& viewer, const card_
   return out;
 }
 
-json cards_json(const placements& placements, const viewer& viewer, const node_shares& row) {
-  auto out = json::array();
+ordered_json cards_json(const placements& placements, const viewer& viewer, const node_shares& row) {
+  auto out = ordered_json::array();
   for (std::size_t i = 0; i < row.cards.size(); ++i) {
     const auto& entry = row.cards[i];
     const auto& card = *entry.card;
@@ -123,17 +123,17 @@ json cards_json(const placements& placements, const viewer& viewer, const node_s
                    {"usedMiB", entry.memory_mib()},
                    {"sharers", entry.used.sharers},
                    {"maxSharers", card.max_sharers},
-                   {"warnings", reported ? json(reported->warnings) : json::array()},
+                   {"warnings", reported ? ordered_json(reported->warnings) : ordered_json::array()},
                    {"shares", shares_json(placements, viewer, entry)}});
   }
   return out;
 }
 
-json topology_json(const node_shares& row) {
-  auto out = json::array();
+ordered_json topology_json(const node_shares& row) {
+  auto out = ordered_json::array();
   if (!row.inventory || row.inventory->links.size() != row.cards.size() * row.cards.size()) return out;
   for (std::size_t a = 0; a < row.cards.size(); ++a) {
-    auto line = json::array();
+    auto line = ordered_json::array();
     for (std::size_t b = 0; b < row.cards.size(); ++b)
       line.push_back(a == b ? "X" : api::text_of(row.inventory->between(a, b)));
     out.push_back(std::move(line));
@@ -151,7 +151,7 @@ std::string_view step_of(const node_shares& row, const std::optional<reconcilers
   return placed == taint->target ? phases::verifying : phases::draining;
 }
 
-json change_json(const node_shares& row, const viewer& viewer) {
+ordered_json change_json(const node_shares& row, const viewer& viewer) {
   if (!row.is_changing()) return nullptr;
   const auto& mode = row.report->mode;
   std::optional<reconcilers::switching> taint;
@@ -159,7 +159,7 @@ json change_json(const node_shares& row, const viewer& viewer) {
     if (entry.key == api::names::switching_taint) taint = reconcilers::switching::parse(entry.value);
   const auto or_none = [](std::string_view text) { return text.empty() ? std::string("none") : std::string(text); };
   const auto step = step_of(row, taint);
-  auto steps = json::array();
+  auto steps = ordered_json::array();
   std::string_view state = "done";
   for (const auto phase :
        {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying, phases::ready}) {
@@ -167,7 +167,7 @@ json change_json(const node_shares& row, const viewer& viewer) {
     steps.push_back({{"phase", phase}, {"state", state}});
     if (phase == step) state = "later";
   }
-  auto blockers = json::array();
+  auto blockers = ordered_json::array();
   std::size_t hidden = 0;
   for (const auto& name : mode.blockers) {
     const auto slash = name.find('/');
@@ -180,7 +180,7 @@ json change_json(const node_shares& row, const viewer& viewer) {
   const auto since = kube::parse_rfc3339(mode.since);
   return {{"source", or_none(taint ? taint->source : mode.actual_mode)},
           {"target", or_none(taint ? taint->target : mode.requested_mode)},
-          {"since", since ? json(*since) : json()},
+          {"since", since ? ordered_json(*since) : ordered_json()},
           {"step", step},
           {"stuck", mode.phase == phases::stuck},
           {"steps", std::move(steps)},
@@ -191,7 +191,7 @@ json change_json(const node_shares& row, const viewer& viewer) {
 /// The row of `inspect nodes`.
 node_row inspected(const placements& placements, const node_details& details) {
   fleet one_node;
-  if (const auto* policy = placements.policies.find({{}, std::string(api::names::policy)})) one_node.policy = *policy;
+  if (const auto* policy = placements.policies.find(reconcilers::policy_key)) one_node.policy = *policy;
   one_node.nodes.push_back(details.node);
   if (details.report) one_node.accelerators.emplace(details.node.key.name, *details.report);
   for (const auto& pod : placements.pods.all())
@@ -231,12 +231,14 @@ struct capacity_row {
 
 }  // namespace
 
-std::string body_of(const json& view) { return view.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string body_of(const ordered_json& view) {
+  return view.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
 
-json fleet_view(const placements& placements, const viewer& viewer, page_range page) {
+ordered_json fleet_view(const placements& placements, const viewer& viewer, page_range page) {
   const auto rows = shares_of(placements);
   dictionaries names;
-  auto nodes = json::array();
+  auto nodes = ordered_json::array();
   const auto begin = std::min(page.offset, rows.size()), end = begin + std::min(page.limit, rows.size() - begin);
   for (auto i = begin; i < end; ++i) nodes.push_back(node_list(rows[i], viewer, names));
   return {{"total", rows.size()},           {"offset", begin},
@@ -245,32 +247,32 @@ json fleet_view(const placements& placements, const viewer& viewer, page_range p
           {"nodes", std::move(nodes)}};
 }
 
-json node_view(const placements& placements, const viewer& viewer, const node_details& details) {
+ordered_json node_view(const placements& placements, const viewer& viewer, const node_details& details) {
   const auto inspected_row = inspected(placements, details);
   auto rows = shares_of(placements, details.node.key.name);
   mark_guesses(placements, rows);
-  json out{{"name", inspected_row.name},
-           {"address", inspected_row.address},
-           {"ready", inspected_row.ready},
-           {"cordoned", inspected_row.cordoned},
-           {"mode", inspected_row.mode == "none" ? "" : inspected_row.mode},
-           {"requestedMode", inspected_row.requested == "none" ? "" : inspected_row.requested},
-           {"phase", inspected_row.phase},
-           {"reason", inspected_row.reason},
-           {"message", viewer.all_pods ? json(inspected_row.message) : json()},
-           {"driver", inspected_row.driver},
-           {"cuda", inspected_row.cuda},
-           {"reportIsOld", inspected_row.is_report_old}};
-  out["cards"] = rows.empty() ? json::array() : cards_json(placements, viewer, rows.front());
-  out["topology"] = rows.empty() ? json::array() : topology_json(rows.front());
-  out["change"] = rows.empty() ? json() : change_json(rows.front(), viewer);
-  out["resources"] = json::array();
+  ordered_json out{{"name", inspected_row.name},
+                   {"address", inspected_row.address},
+                   {"ready", inspected_row.ready},
+                   {"cordoned", inspected_row.cordoned},
+                   {"mode", inspected_row.mode == "none" ? "" : inspected_row.mode},
+                   {"requestedMode", inspected_row.requested == "none" ? "" : inspected_row.requested},
+                   {"phase", inspected_row.phase},
+                   {"reason", inspected_row.reason},
+                   {"message", viewer.all_pods ? ordered_json(inspected_row.message) : ordered_json()},
+                   {"driver", inspected_row.driver},
+                   {"cuda", inspected_row.cuda},
+                   {"reportIsOld", inspected_row.is_report_old}};
+  out["cards"] = rows.empty() ? ordered_json::array() : cards_json(placements, viewer, rows.front());
+  out["topology"] = rows.empty() ? ordered_json::array() : topology_json(rows.front());
+  out["change"] = rows.empty() ? ordered_json() : change_json(rows.front(), viewer);
+  out["resources"] = ordered_json::array();
   for (const auto& use : inspected_row.resources)
     out["resources"].push_back({{"name", use.name},
                                 {"capacity", use.capacity},
                                 {"allocatable", use.allocatable},
                                 {"requested", use.requested}});
-  out["preflight"] = json::array();
+  out["preflight"] = ordered_json::array();
   for (const auto& check : inspected_row.preflight)
     out["preflight"].push_back(
         {{"check", check.check}, {"state", check.state}, {"found", check.found}, {"remedy", check.remedy}});
@@ -300,7 +302,8 @@ std::optional<double> days_until(double cores, const trend& trend) {
   return std::max(0.0, (cores - now) / per_day);
 }
 
-json capacity_view(const placements& placements, const viewer&, const trends& trends, std::string_view message) {
+ordered_json capacity_view(const placements& placements, const viewer&, const trends& trends,
+                           std::string_view message) {
   std::map<std::pair<std::string, std::string>, capacity_row> rows;
   for (const auto& node : shares_of(placements)) {
     std::set<std::string> models;
@@ -310,7 +313,7 @@ json capacity_view(const placements& placements, const viewer&, const trends& tr
       if (models.insert(card.card->model).second) ++row.nodes;
     }
   }
-  auto models = json::array();
+  auto models = ordered_json::array();
   for (const auto& [key, row] : rows) {
     const auto trend = trends.find(key);
     const auto days = trend == trends.end() ? std::nullopt : days_until(static_cast<double>(row.cores), trend->second);
@@ -327,7 +330,7 @@ json capacity_view(const placements& placements, const viewer&, const trends& tr
                       {"strandedCores", row.stranded_cores},
                       {"strandedMiB", row.stranded_mib},
                       {"strandedCards", row.stranded_cards},
-                      {"daysUntilFull", days ? json(std::round(*days * 10) / 10) : json()}});
+                      {"daysUntilFull", days ? ordered_json(std::round(*days * 10) / 10) : ordered_json()}});
   }
   return {{"models", std::move(models)}, {"trendMessage", message}};
 }

@@ -114,11 +114,18 @@ const nlohmann::json& member(const nlohmann::json& object, const char* key) {
   return object.is_object() && match != object.end() ? *match : nothing;
 }
 
-json frame_of(const chart_request& chart, bool is_available, std::string_view message) {
+ordered_json frame_of(const chart_request& chart, bool is_available, std::string_view message) {
   const auto* row = row_of(chart.chart);
-  return {{"available", is_available}, {"message", message}, {"chart", chart.chart},         {"from", chart.begin},
-          {"to", chart.end},           {"step", chart.step}, {"unit", row ? row->unit : ""}, {"times", json::array()},
-          {"series", json::array()},   {"more", false}};
+  return {{"available", is_available},
+          {"message", message},
+          {"chart", chart.chart},
+          {"from", chart.begin},
+          {"to", chart.end},
+          {"step", chart.step},
+          {"unit", row ? row->unit : ""},
+          {"times", ordered_json::array()},
+          {"series", ordered_json::array()},
+          {"more", false}};
 }
 
 }  // namespace
@@ -207,7 +214,7 @@ std::string refused_right(const chart_request& chart, const viewer& viewer) {
   return viewer.sees(chart.ns) ? "" : "this chart needs the right to list the pods of the namespace";
 }
 
-json history_view(const chart_request& chart, std::string_view body) {
+ordered_json history_view(const chart_request& chart, std::string_view body) {
   const auto answer = answer_in(body);
   const auto* result = series_in(answer);
   if (!result) return no_history(chart, "Prometheus gave an answer that cannot be read.");
@@ -222,14 +229,14 @@ json history_view(const chart_request& chart, std::string_view body) {
   }
   for (const auto& series : *result) {
     if (out["series"].size() == most_series) break;
-    json labels = json::object();
+    ordered_json labels = ordered_json::object();
     std::string name;
     for (const auto& [key, value] : member(series, "metric").items()) {
       if (!value.is_string()) continue;
       labels[key] = value.get<std::string>();
       name += (name.empty() ? "" : " ") + value.get<std::string>();
     }
-    std::vector<json> values(places.size());
+    std::vector<ordered_json> values(places.size());
     for (const auto& point : member(series, "values"))
       if (const auto known = point_of(point)) values[places.at(known->first)] = known->second;
     out["series"].push_back({{"name", name}, {"labels", std::move(labels)}, {"values", std::move(values)}});
@@ -238,7 +245,9 @@ json history_view(const chart_request& chart, std::string_view body) {
   return out;
 }
 
-json no_history(const chart_request& chart, std::string_view message) { return frame_of(chart, false, message); }
+ordered_json no_history(const chart_request& chart, std::string_view message) {
+  return frame_of(chart, false, message);
+}
 
 std::string trend_target(std::int64_t now) { return range_target(trend_query, now - 7 * day, now, hour); }
 

@@ -36,8 +36,8 @@ std::expected<chart_request, std::string> chart_of(const parameters& parameters,
 std::string refused_right(const chart_request& chart, const viewer& viewer);
 
 /// The answer of the console. `body` is that of Prometheus.
-json history_view(const chart_request& chart, std::string_view body);
-json no_history(const chart_request& chart, std::string_view message);
+ordered_json history_view(const chart_request& chart, std::string_view body);
+ordered_json no_history(const chart_request& chart, std::string_view message);
 
 /// The query behind `daysUntilFull`, and its answer.
 std::string trend_target(std::int64_t now);

@@ -23,7 +23,7 @@ using text::language;
 
 constexpr std::size_t most_violations = 200;
 
-json both(std::string_view en, std::string_view zh) { return {{"en", en}, {"zh", zh}}; }
+ordered_json both(std::string_view en, std::string_view zh) { return {{"en", en}, {"zh", zh}}; }
 
 std::string scope_text(const quota::scope& scope) {
   std::string out;
@@ -39,8 +39,8 @@ struct namespace_row {
   std::int64_t pods = 0, waiting = 0, cards = 0, cores = 0, memory_mib = 0;
 };
 
-json quota_json(const placements& placements, const std::string& ns) {
-  auto out = json::array();
+ordered_json quota_json(const placements& placements, const std::string& ns) {
+  auto out = ordered_json::array();
   for (const auto& row : placements.book->limits().standings(ns))
     out.push_back({{"model", row.model},
                    {"resource", quota::text_of(row.unit)},
@@ -59,24 +59,24 @@ std::string cohort_of(const placements& placements, const std::string& ns) {
   return out;
 }
 
-json violations_json(const placements& placements, const viewer& viewer, json& view) {
+ordered_json violations_json(const placements& placements, const viewer& viewer, ordered_json& view) {
   const auto* compiled = placements.rules.find(api::compiled_rules::only());
   const auto spec = compiled ? nlohmann::json::parse(compiled->spec, nullptr, false) : nlohmann::json();
   const auto rules = spec.is_object() ? declarations::rules_of(spec) : declarations::rule_set();
   std::size_t count = 0;
-  std::map<kube::object_key, json> found;
+  std::map<kube::object_key, ordered_json> found;
   for (const auto& pod : placements.pods.all()) {
     if (!viewer.sees(pod.key.ns)) continue;
     const auto held = judge(rules, pod);
     if (held.concerned) ++count;
     if (held.refused.empty()) continue;
-    auto reasons = json::array();
+    auto reasons = ordered_json::array();
     for (const auto& reason : held.refused)
       reasons.push_back(both(text_of(reason, language::en), text_of(reason, language::zh)));
     found[pod.key] = {{"namespace", pod.key.ns}, {"pod", pod.key.name}, {"reasons", std::move(reasons)}};
   }
   view["lookedAt"] = count;
-  auto out = json::array();
+  auto out = ordered_json::array();
   for (auto& [key, entry] : found)
     if (out.size() < most_violations) out.push_back(std::move(entry));
   view["moreViolations"] = found.size() - out.size();
@@ -90,8 +90,8 @@ std::size_t nodes_with(const placements& placements, const std::string& key) {
 
 }  // namespace
 
-json me_view(const placements& placements, const viewer& viewer, bool prometheus) {
-  auto namespaces = json::array();
+ordered_json me_view(const placements& placements, const viewer& viewer, bool prometheus) {
+  auto namespaces = ordered_json::array();
   for (const auto& name : namespaces_of(placements))
     if (viewer.sees(name)) namespaces.push_back(name);
   const bool some_pods = viewer.all_pods || !viewer.namespaces.empty();
@@ -112,7 +112,7 @@ json me_view(const placements& placements, const viewer& viewer, bool prometheus
           {"version", QUARTERMASTER_VERSION}};
 }
 
-json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs) {
+ordered_json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs) {
   std::map<std::string, namespace_row> rows;
   for (const auto& name : namespaces_of(placements))
     if (viewer.sees(name)) rows[name];
@@ -133,16 +133,16 @@ json namespaces_view(const placements& placements, const viewer& viewer, const c
         row->second.cores += share.cores;
         row->second.memory_mib += share.memory_mib;
       }
-  auto namespaces = json::array();
+  auto namespaces = ordered_json::array();
   for (const auto& [name, row] : rows) {
     const bool shows_quota = viewer.sees_quotas(name);
     namespaces.push_back({{"name", name},
                           {"pods", row.pods},
                           {"waiting", row.waiting},
                           {"used", {{"cards", row.cards}, {"cores", row.cores}, {"memoryMiB", row.memory_mib}}},
-                          {"cohort", shows_quota ? json(cohort_of(placements, name)) : json()},
-                          {"quota", shows_quota ? quota_json(placements, name) : json()},
-                          {"cost", costs.are_known ? json(costs.text_of(name)) : json()}});
+                          {"cohort", shows_quota ? ordered_json(cohort_of(placements, name)) : ordered_json()},
+                          {"quota", shows_quota ? quota_json(placements, name) : ordered_json()},
+                          {"cost", costs.are_known ? ordered_json(costs.text_of(name)) : ordered_json()}});
   }
   std::set<std::string> without_price;
   for (const auto& [name, cost] : costs.namespaces)
@@ -152,23 +152,24 @@ json namespaces_view(const placements& placements, const viewer& viewer, const c
   return {{"namespaces", std::move(namespaces)}, {"costMessage", message}};
 }
 
-json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared) {
+ordered_json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared) {
   const auto ns = declarations::parse_settings().ns;
-  json out{{"namespace", ns}, {"resources", json::array()}};
+  ordered_json out{{"namespace", ns}, {"resources", ordered_json::array()}};
   for (const auto& [declaration, judged] : rows_of(registry_of(declared, ns))) {
-    auto findings = json::array();
+    auto findings = ordered_json::array();
     for (const auto& finding : judged.findings)
       findings.push_back({{"code", to_string(finding.kind)},
                           {"en", message_of(finding, language::en)},
                           {"zh", message_of(finding, language::zh)}});
-    out["resources"].push_back({{"name", declaration.config_map.name},
-                                {"key", declaration.key},
-                                {"label", both(declaration.label_en, declaration.label_zh)},
-                                {"verdict", declarations::to_string(declarations::verdict_of(judged))},
-                                {"findings", std::move(findings)},
-                                {"nodes", viewer.nodes ? json(nodes_with(placements, declaration.key)) : json()}});
+    out["resources"].push_back(
+        {{"name", declaration.config_map.name},
+         {"key", declaration.key},
+         {"label", both(declaration.label_en, declaration.label_zh)},
+         {"verdict", declarations::to_string(declarations::verdict_of(judged))},
+         {"findings", std::move(findings)},
+         {"nodes", viewer.nodes ? ordered_json(nodes_with(placements, declaration.key)) : ordered_json()}});
   }
-  const auto* policy = placements.policies.find({{}, std::string(api::names::policy)});
+  const auto* policy = placements.policies.find(reconcilers::policy_key);
   out["enforcement"] = policy ? policy->resources.enforcement : "Off";
   out["violations"] = violations_json(placements, viewer, out);
   return out;

@@ -200,7 +200,7 @@ boost::asio::awaitable<service::outcome> service::waiting(const http_request& re
   const auto resources = resources_of(known);
   const auto page = waiting_pods(known, resources, viewer, ns, range);
   const auto since = began - settings_.reason_holds;
-  std::map<kube::object_key, json> reasons;
+  std::map<kube::object_key, ordered_json> reasons;
   for (const auto& name : page.pods) {
     const auto* pod = known.pods.find(name);
     if (!pod || !waits(known, resources, *pod)) continue;

@@ -85,7 +85,7 @@ boost::asio::awaitable<service::outcome> service::namespaces(const http_request&
   }
   co_return made(request, viewer, [&] {
     costs known;
-    const auto* policy = dependencies_.known.policies.find({{}, std::string(api::names::policy)});
+    const auto* policy = dependencies_.known.policies.find(reconcilers::policy_key);
     const auto spec = policy ? policy->chargeback : reconcilers::chargeback_spec();
     if (usage_problem_.empty() || spec.prices.empty())
       known = costs_of(usage_month_, usage_, spec);
@@ -126,7 +126,7 @@ boost::asio::awaitable<service::outcome> service::history(const http_request& re
   if (!chart) co_return std::unexpected(refusal{400, "bad_request", chart.error(), 0});
   if (auto right = refused_right(*chart, viewer); !right.empty())
     co_return std::unexpected(refusal{403, "forbidden", std::move(right), 0});
-  json view;
+  ordered_json view;
   if (!dependencies_.prometheus) {
     view = no_history(*chart, "No Prometheus is set. Start the console with --prometheus-url.");
   } else {
@@ -164,11 +164,11 @@ struct service::stream_state {
   /// From now on it says what this viewer may see.
   void show(const placements& known, const viewer& viewer) {
     sees_fleet = viewer.nodes;
-    json names = json::array();
+    ordered_json names = ordered_json::array();
     const auto all = me_view(known, viewer, false)["views"];
     for (const auto& [name, is_shown] : all.items())
       if (is_shown == true && name != "history") names.push_back(name);
-    views = json{{"views", std::move(names)}}.dump();
+    views = ordered_json{{"views", std::move(names)}}.dump();
   }
 };
 

@@ -19,25 +19,25 @@
 
 namespace cli::console {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 /// As it is sent: one line. Bytes that are no UTF-8 are replaced.
-std::string body_of(const json& view);
+std::string body_of(const ordered_json& view);
 
 struct page_range {
   std::size_t offset = 0, limit = 0;
 };
 
-json me_view(const placements& placements, const viewer& viewer, bool prometheus);
-json fleet_view(const placements& placements, const viewer& viewer, page_range page);
+ordered_json me_view(const placements& placements, const viewer& viewer, bool prometheus);
+ordered_json fleet_view(const placements& placements, const viewer& viewer, page_range page);
 /// What is read of one node when it is asked for.
 struct node_details {
   listed_node node;
   std::optional<listed_accelerator> report;
 };
-json node_view(const placements& placements, const viewer& viewer, const node_details& details);
-json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs);
-json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared);
+ordered_json node_view(const placements& placements, const viewer& viewer, const node_details& details);
+ordered_json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs);
+ordered_json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared);
 
 /// Cores that are given out as time goes on, per model and mode: seconds since 1970 and hundredths of a card.
 using trend = std::vector<std::pair<std::int64_t, double>>;
@@ -45,6 +45,7 @@ using trends = std::map<std::pair<std::string, std::string>, trend>;
 /// Days until `cores` are given out, by a straight line through the trend. Empty: too few points, or no growth.
 std::optional<double> days_until(double cores, const trend& trend);
 /// `message`: why there are no trends; empty: there are.
-json capacity_view(const placements& placements, const viewer& viewer, const trends& trends, std::string_view message);
+ordered_json capacity_view(const placements& placements, const viewer& viewer, const trends& trends,
+                           std::string_view message);
 
 }  // namespace cli::console

@@ -12,8 +12,8 @@ namespace {
 
 namespace ext = reconcilers::extender;
 
-json asks_json(const kube::pod& pod) {
-  auto out = json::object();
+ordered_json asks_json(const kube::pod& pod) {
+  auto out = ordered_json::object();
   for (const auto& [key, amount] : reconcilers::verify::asked_by(pod)) out[key] = amount;
   return out;
 }
@@ -21,10 +21,10 @@ json asks_json(const kube::pod& pod) {
 /// Without the node on which it fits: node names are for those who may list nodes.
 std::string without_place(std::string text) { return text.substr(0, text.rfind(" (fits on ")); }
 
-json causes_json(const waiting_answer& answer) {
-  auto out = json::array();
+ordered_json causes_json(const waiting_answer& answer) {
+  auto out = ordered_json::array();
   for (const auto& cause : answer.reason.causes) {
-    json entry{
+    ordered_json entry{
         {"reason", quota::text_of(cause.code)}, {"nodes", cause.nodes}, {"container", nullptr}, {"key", nullptr}};
     const auto& names = answer.request.names();
     if (cause.container >= 0 && static_cast<std::size_t>(cause.container) < names.size())
@@ -71,26 +71,27 @@ waiting_page waiting_pods(const placements& placements, const known_resources& k
   return {all.size(), begin, {page.begin(), page.end()}};
 }
 
-json waiting_reason(const placements& placements, const known_resources& known, const viewer& viewer,
-                    const kube::pod& pod) {
+ordered_json waiting_reason(const placements& placements, const known_resources& known, const viewer& viewer,
+                            const kube::pod& pod) {
   const auto answer = why_waiting(placements, known, pod);
-  const auto change = [&](const std::optional<quota::change>& entry) -> json {
+  const auto change = [&](const std::optional<quota::change>& entry) -> ordered_json {
     if (!entry || answer.fits()) return nullptr;
     const auto text = ext::by_name(quota::text_of(*entry, answer.nodes), answer.request);
     return viewer.nodes ? text : without_place(text);
   };
   const bool names_node = viewer.nodes && answer.reason.nearest;
-  return {{"asks", asks_json(pod)},
-          {"kind", kind_of(answer)},
-          {"reason", reason_of(answer)},
-          {"unserved", answer.unserved},
-          {"nodes", answer.reason.nodes},
-          {"fitting", answer.reason.fitting},
-          {"causes", causes_json(answer)},
-          {"changeOfPod", change(answer.reason.of_pod)},
-          {"changeOfNode", viewer.nodes ? change(answer.reason.of_node) : json()},
-          {"nearestNode", names_node ? json(answer.nodes[*answer.reason.nearest].inventory->name) : json()},
-          {"quota", answer.limit ? json(quota::text_of(*answer.limit)) : json()}};
+  return {
+      {"asks", asks_json(pod)},
+      {"kind", kind_of(answer)},
+      {"reason", reason_of(answer)},
+      {"unserved", answer.unserved},
+      {"nodes", answer.reason.nodes},
+      {"fitting", answer.reason.fitting},
+      {"causes", causes_json(answer)},
+      {"changeOfPod", change(answer.reason.of_pod)},
+      {"changeOfNode", viewer.nodes ? change(answer.reason.of_node) : ordered_json()},
+      {"nearestNode", names_node ? ordered_json(answer.nodes[*answer.reason.nearest].inventory->name) : ordered_json()},
+      {"quota", answer.limit ? ordered_json(quota::text_of(*answer.limit)) : ordered_json()}};
 }
 
 std::string question_of(const viewer& viewer, const kube::pod& pod) {
@@ -104,10 +105,10 @@ std::string question_of(const viewer& viewer, const kube::pod& pod) {
   return out;
 }
 
-json waiting_view(const waiting_page& page, std::map<kube::object_key, json> reasons) {
-  auto rows = json::array();
+ordered_json waiting_view(const waiting_page& page, std::map<kube::object_key, ordered_json> reasons) {
+  auto rows = ordered_json::array();
   for (auto& [key, reason] : reasons) {
-    json row{{"namespace", key.ns}, {"name", key.name}};
+    ordered_json row{{"namespace", key.ns}, {"name", key.name}};
     row.update(reason);
     rows.push_back(std::move(row));
   }

@@ -31,19 +31,19 @@ waiting_page waiting_pods(const placements& placements, const known_resources& k
                           std::string_view ns, page_range range);
 
 /// A row without the pod's name: the same for all pods of the same `question_of`.
-json waiting_reason(const placements& placements, const known_resources& known, const viewer& viewer,
-                    const kube::pod& pod);
+ordered_json waiting_reason(const placements& placements, const known_resources& known, const viewer& viewer,
+                            const kube::pod& pod);
 /// What a reason follows from, and how much of it this viewer may read.
 std::string question_of(const viewer& viewer, const kube::pod& pod);
 
 /// Pods of the page that have no reason are gone by now.
-json waiting_view(const waiting_page& page, std::map<kube::object_key, json> reasons);
+ordered_json waiting_view(const waiting_page& page, std::map<kube::object_key, ordered_json> reasons);
 
 /// Reasons by question. Bounded: the oldest goes.
 class waiting_reasons {
  public:
   struct entry {
-    json reason;
+    ordered_json reason;
     std::uint64_t revision = 0;  ///< of what it follows from
     controller::milliseconds made{0};
   };

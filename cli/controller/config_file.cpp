@@ -9,10 +9,6 @@
 namespace cli {
 namespace {
 
-std::unexpected<kube::error> wrong(std::string message) {
-  return std::unexpected(kube::error{kube::errc::config, 0, std::move(message), {}});
-}
-
 std::string flag_of(const std::string& word) { return word.substr(0, word.find('=')); }
 
 }  // namespace
@@ -30,13 +26,13 @@ kube::result<std::vector<std::string>> flags_of_file(const std::string& file, co
     const auto prefix = file + ":" + std::to_string(number) + ": ";
     const auto equals = content.find('=');
     if (equals == std::string::npos || equals == 0)
-      return wrong(prefix + "\"" + text::shown(content) + "\" is not flag=value");
+      return kube::config_error(prefix + "\"" + text::shown(content) + "\" is not flag=value");
     const auto name = std::string(text::trimmed(std::string_view(content).substr(0, equals)));
     const auto value = std::string(text::trimmed(std::string_view(content).substr(equals + 1)));
     const auto flag = "--" + name;
     if (flag == "--config" || std::ranges::find(known, flag) == known.end())
-      return wrong(prefix + "no flag \"" + text::shown(name) + "\"; see quartermaster controller --help");
-    if (std::ranges::find(seen, flag) != seen.end()) return wrong(prefix + name + " is set twice");
+      return kube::config_error(prefix + "no flag \"" + text::shown(name) + "\"; see quartermaster controller --help");
+    if (std::ranges::find(seen, flag) != seen.end()) return kube::config_error(prefix + name + " is set twice");
     seen.push_back(flag);
     if (std::ranges::find(overrides, flag) == overrides.end()) out.push_back(flag + "=" + value);
   }

@@ -195,7 +195,7 @@ class operator_program {
   /// Rights that were taken away while we run, and watches that do not work: said where an administrator looks, on the
   /// policy. Before the first sync the log and /readyz say it.
   void say_trouble(const kube::error& error) {
-    const auto* about = stores_.policies.find({{}, std::string(api::names::policy)});
+    const auto* about = stores_.policies.find(reconcilers::policy_key);
     if (!about || !manager_.leading()) return;
     const bool refused = error.code == kube::errc::forbidden;
     events_.record(
@@ -309,7 +309,7 @@ class operator_program {
         events_});
     manager_.on_leading([this] { loop_.spawn_essential("quota_status", keep_quotas()); });
     manager_.on_leading([this] {
-      if (!stores_.policies.find({{}, std::string(api::names::policy)}))
+      if (!stores_.policies.find(reconcilers::policy_key))
         controller::log::info("there is no AcceleratorPolicy named default: nothing is enrolled until one is created");
     });
   }
@@ -321,7 +321,7 @@ class operator_program {
   }
   /// Null: there is no policy.
   const reconcilers::chargeback_spec* prices() const {
-    const auto* policy = stores_.policies.find({{}, std::string(api::names::policy)});
+    const auto* policy = stores_.policies.find(reconcilers::policy_key);
     return policy ? &policy->chargeback : nullptr;
   }
   kube::task<void> keep_quotas() {
@@ -389,7 +389,7 @@ class operator_program {
   /// the policy's own says how it is.
   control_plane_status schedulers() {
     control_plane_facts known;
-    if (const auto* rules = stores_.policies.find({{}, std::string(api::names::policy)})) {
+    if (const auto* rules = stores_.policies.find(reconcilers::policy_key)) {
       known.wanted = rules->scheduler.mode == "StaticPod" && !rules->removing && !rules->deleting;
       known.generation = rules->generation;
     }

@@ -151,7 +151,7 @@ void extender::tell_of_quotas() {
 }
 
 controller::condition extender::withdrawals() const {
-  const auto* rules = policies_.find({{}, std::string(api::names::policy)});
+  const auto* rules = policies_.find(reconcilers::policy_key);
   return reconcilers::extender::held_back_condition(book_.brake(), rules ? rules->generation : 0);
 }
 

@@ -17,28 +17,24 @@ using nlohmann::json;
 constexpr std::string_view field_owner = "quartermaster-values";
 constexpr controller::milliseconds first_wait(500), longest_wait(60'000);
 
-std::unexpected<kube::error> wrong(std::string message) {
-  return std::unexpected(kube::error{kube::errc::config, 0, std::move(message), std::nullopt});
-}
-
 }  // namespace
 
 kube::result<json> read_policy_file(const std::string& path) {
   const auto file = text::yaml::read_file(path, std::cin);
-  if (!file) return wrong("--policy " + path + ": " + file.error());
+  if (!file) return kube::config_error("--policy " + path + ": " + file.error());
   if (file->documents.size() != 1)
-    return wrong("--policy " + path + ": " + std::to_string(file->documents.size()) +
-                 " documents; it takes one AcceleratorPolicy");
+    return kube::config_error("--policy " + path + ": " + std::to_string(file->documents.size()) +
+                              " documents; it takes one AcceleratorPolicy");
   const auto& root = *file->documents.front();
   auto policy = text::yaml::to_json(root);
   const auto& type = kube::resources::accelerator_policies;
   if (!policy || text::yaml::text_at(&root, "apiVersion") != type.api_version() ||
       text::yaml::text_at(&root, "kind") != type.kind)
-    return wrong("--policy " + path + ": not an " + std::string(type.kind) + " of " + type.api_version());
+    return kube::config_error("--policy " + path + ": not an " + std::string(type.kind) + " of " + type.api_version());
   const auto name = text::yaml::text_at(text::yaml::find(&root, "metadata"), "name");
   if (name != api::names::policy)
-    return wrong("--policy " + path + ": its name is '" + std::string(name) + "'; the one that counts is " +
-                 std::string(api::names::policy));
+    return kube::config_error("--policy " + path + ": its name is '" + std::string(name) +
+                              "'; the one that counts is " + std::string(api::names::policy));
   return std::move(*policy);
 }
 

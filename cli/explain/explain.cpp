@@ -22,8 +22,8 @@ namespace {
 namespace cuda = reconcilers::cuda;
 namespace declarations = reconcilers::declarations;
 using cuda::outcome, cuda::verdict;
+using nlohmann::ordered_json;
 using text::language;
-using json = nlohmann::ordered_json;
 
 constexpr std::size_t longest_log = 1u << 20;
 constexpr std::array languages{language::en, language::zh};
@@ -33,8 +33,8 @@ std::string_view code_of(language locale) { return locale == language::zh ? "zh"
 
 /// {"en": of(en), "zh": of(zh)}
 template <class Text>
-json both(Text text) {
-  json out;
+ordered_json both(Text text) {
+  ordered_json out;
   for (const auto language : languages) out[code_of(language)] = text(language);
   return out;
 }
@@ -65,8 +65,8 @@ void print(const cuda::known_error& known_error, language locale, std::ostream& 
   out << (zh ? "来源：" : "Source: ") << known_error.source << "\n";
 }
 
-json as_json(const cuda::known_error& known_error) {
-  json out = {
+ordered_json as_json(const cuda::known_error& known_error) {
+  ordered_json out = {
       {"id", known_error.id}, {"name", known_error.name}, {"code", known_error.code}, {"source", known_error.source}};
   out["title"] = both([&](language language) { return known_error.in(language).title; });
   out["symptom"] = both([&](language language) { return known_error.in(language).symptom; });
@@ -160,7 +160,7 @@ void print(const cuda::version& runtime, const subject& about, const std::vector
   }
 }
 
-json as_json(const answer& answer) {
+ordered_json as_json(const answer& answer) {
   return {{"use", answer.use},
           {"verdict", to_string(answer.is.is)},
           {"runs", runs(answer.is)},
@@ -169,16 +169,17 @@ json as_json(const answer& answer) {
           {"source", cuda::source_of(answer.is)}};
 }
 
-json as_json(const cuda::version& runtime, const subject& about, const std::vector<answer>& all) {
-  const auto text = [](const auto& value) { return value ? json(to_string(*value)) : json(); };
+ordered_json as_json(const cuda::version& runtime, const subject& about, const std::vector<answer>& all) {
+  const auto text = [](const auto& value) { return value ? ordered_json(to_string(*value)) : ordered_json(); };
   const auto& facts = about.facts;
-  json out = {{"cuda", to_string(runtime)}, {"node", about.name.empty() ? json() : json(about.name)}};
+  ordered_json out = {{"cuda", to_string(runtime)},
+                      {"node", about.name.empty() ? ordered_json() : ordered_json(about.name)}};
   out["driver"] = text(facts.driver);
   out["driverCuda"] = text(facts.cuda);
   out["computeCapability"] = text(facts.capability);
   out["product"] = facts.product;
   out["mode"] = facts.mode;
-  out["verdicts"] = json::array();
+  out["verdicts"] = ordered_json::array();
   for (const auto& entry : all) out["verdicts"].push_back(as_json(entry));
   return out;
 }
@@ -211,11 +212,11 @@ void print_needs(const cuda::version& runtime, language locale, std::ostream& ou
   rows.print(out);
 }
 
-json json_of_needs(const cuda::version& runtime) {
-  json out = {{"cuda", to_string(runtime)}, {"needs", json::array()}};
+ordered_json json_of_needs(const cuda::version& runtime) {
+  ordered_json out = {{"cuda", to_string(runtime)}, {"needs", ordered_json::array()}};
   for (const auto& entry : needs_of(runtime))
     out["needs"].push_back({{"verdict", to_string(entry.is)},
-                            {"driverFrom", entry.driver.empty() ? json() : json(entry.driver)},
+                            {"driverFrom", entry.driver.empty() ? ordered_json() : ordered_json(entry.driver)},
                             {"source", entry.source}});
   return out;
 }
@@ -251,7 +252,7 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
     for (const auto& word : options.words) text += (text.empty() ? "" : " ") + word;
   }
   const auto found = cuda::errors_in(text);
-  auto all = json::array();
+  auto all = ordered_json::array();
   for (const auto* entry : found) all.push_back(as_json(*entry));
   if (!printed_as_data(all, options.output, out)) {
     for (std::size_t i = 0; i < found.size(); ++i) {

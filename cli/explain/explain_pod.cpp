@@ -26,29 +26,31 @@ namespace cli {
 namespace {
 
 namespace ext = reconcilers::extender;
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using text::shown;
 
 /// Bytes of a line that names cards, as an agent reports them.
 constexpr std::size_t most_shown = 2000;
 
-json as_json(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
-             const ext::pod_request& request) {
-  json out{{"nodes", explanation.nodes},
-           {"fitting", explanation.fitting},
-           {"text", ext::text_of(explanation, nodes, request)}};
-  out["causes"] = json::array();
+ordered_json as_json(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                     const ext::pod_request& request) {
+  ordered_json out{{"nodes", explanation.nodes},
+                   {"fitting", explanation.fitting},
+                   {"text", ext::text_of(explanation, nodes, request)}};
+  out["causes"] = ordered_json::array();
   for (const auto& entry : explanation.causes) {
-    json cause{{"reason", quota::text_of(entry.code)}, {"nodes", entry.nodes}};
+    ordered_json cause{{"reason", quota::text_of(entry.code)}, {"nodes", entry.nodes}};
     if (entry.container >= 0 && static_cast<std::size_t>(entry.container) < request.names().size())
       cause["container"] = request.names()[static_cast<std::size_t>(entry.container)]->name;
     if (!entry.key.empty()) cause["key"] = entry.key;
     out["causes"].push_back(std::move(cause));
   }
-  out["nearest"] = explanation.nearest ? json(nodes[*explanation.nearest].inventory->name) : json();
-  out["changeOfPod"] =
-      explanation.of_pod ? json(ext::by_name(quota::text_of(*explanation.of_pod, nodes), request)) : json();
-  out["changeOfNode"] = explanation.of_node ? json(quota::text_of(*explanation.of_node, nodes)) : json();
+  out["nearest"] = explanation.nearest ? ordered_json(nodes[*explanation.nearest].inventory->name) : ordered_json();
+  out["changeOfPod"] = explanation.of_pod
+                           ? ordered_json(ext::by_name(quota::text_of(*explanation.of_pod, nodes), request))
+                           : ordered_json();
+  out["changeOfNode"] =
+      explanation.of_node ? ordered_json(quota::text_of(*explanation.of_node, nodes)) : ordered_json();
   return out;
 }
 
@@ -183,9 +185,9 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
   const auto too_full = held && view ? overfull(held->held, *view) : std::vector<std::string>();
   const auto old = held ? old_reports({pod.node_name}, placements) : std::vector<std::string>();
   if (style.as_data()) {
-    json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", source}};
+    ordered_json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", source}};
     if (!unread.empty()) doc["unread"] = unread;
-    doc["holds"] = held ? json_of(held->held, request) : json::array();
+    doc["holds"] = held ? json_of(held->held, request) : ordered_json::array();
     doc["why"] = reasons;
     doc["overGiven"] = too_full;
     doc["oldReports"] = old;
@@ -329,9 +331,9 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
   for (const auto& node : nodes) names.push_back(node.inventory->name);
   const auto old = old_reports(names, placements);
   if (style.as_data()) {
-    json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
+    ordered_json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
-    doc["quota"] = limit ? json(quota::text_of(*limit)) : json();
+    doc["quota"] = limit ? ordered_json(quota::text_of(*limit)) : ordered_json();
     doc["kept"] = kept;
     doc["unserved"] = unserved;
     std::set<std::string> refusals;

@@ -9,7 +9,7 @@
 namespace cli {
 namespace {
 
-using json = nlohmann::json;
+using nlohmann::json;
 
 const json& member(const json& object, const char* name) {
   static const json none;

@@ -13,7 +13,7 @@ namespace cli {
 namespace {
 
 namespace ext = reconcilers::extender;
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 template <class T>
 kube::task<void> read_into(kube::transport& transport, controller::store<T>& store, kube::list_options options = {}) {
@@ -98,8 +98,8 @@ std::vector<held_row> rows_of(const quota::holding& held, const ext::pod_request
   for (const auto& count : held.counts) out.push_back({"", count.key, std::to_string(count.amount)});
   return out;
 }
-json json_of(const quota::holding& held, const ext::pod_request& request) {
-  json out = json::array();
+ordered_json json_of(const quota::holding& held, const ext::pod_request& request) {
+  ordered_json out = ordered_json::array();
   for (const auto& grant : held.grants)
     out.push_back(
         {{"container", grant.container < request.names().size() ? request.names()[grant.container]->name : ""},

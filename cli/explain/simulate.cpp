@@ -24,7 +24,7 @@ namespace cli {
 namespace {
 
 namespace ext = reconcilers::extender;
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr std::size_t most_pods = 10'000;
 
@@ -186,7 +186,7 @@ int simulate(placements& placements, std::span<const tried_pod> pods, const repo
   const bilingual say(style.language);
   const auto known = resources_of(placements);
   const bool wide = style.output == "wide";
-  json doc{{"pods", json::array()}};
+  ordered_json doc{{"pods", ordered_json::array()}};
   std::vector<std::string> header = say.zh ? std::vector<std::string>{"POD", "节点", "卡", "原因"}
                                            : std::vector<std::string>{"POD", "NODE", "CARDS", "WHY"};
   if (wide) header.insert(header.begin() + 3, say.zh ? "数量" : "AMOUNTS");
@@ -228,7 +228,7 @@ int simulate(placements& placements, std::span<const tried_pod> pods, const repo
       cards += (cards.empty() ? "" : ", ") + held.card;
       amounts += (amounts.empty() ? "" : "; ") + held.amount;
     }
-    json entry{{"pod", name}, {"node", fits ? json(seat.node) : json()}, {"asks", true}};
+    ordered_json entry{{"pod", name}, {"node", fits ? ordered_json(seat.node) : ordered_json()}, {"asks", true}};
     if (fits)
       entry["holds"] = json_of(seat.held, request);
     else

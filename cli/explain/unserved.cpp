@@ -50,7 +50,7 @@ std::string remedy_of(const modules::module_type& module, const reconcilers::acc
 
 std::vector<std::string> unserved_resources(const placements& placements, const known_resources& known,
                                             const kube::pod& pod) {
-  const auto* policy = placements.policies.find({{}, std::string(api::names::policy)});
+  const auto* policy = placements.policies.find(reconcilers::policy_key);
   std::map<const modules::module_type*, std::vector<std::string>> lacking;
   for (const auto& [key, amount] : reconcilers::verify::asked_by(pod)) {
     if (amount <= 0 || known.offered.contains(key)) continue;

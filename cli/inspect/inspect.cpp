@@ -29,8 +29,8 @@ namespace {
 
 namespace declarations = reconcilers::declarations;
 using kube::text_at;
+using nlohmann::ordered_json;
 using text::language, text::shown;
-using json = nlohmann::ordered_json;
 
 constexpr std::size_t most_named = 20;
 
@@ -238,9 +238,9 @@ void print_audit(const audit& audit, language locale, std::ostream& out) {
   out << (zh ? "  另有 " + rest + " 个；-o json 列出全部\n" : "  and " + rest + " more; -o json has them all\n");
 }
 
-json both(std::string_view en, std::string_view zh) { return {{"en", en}, {"zh", zh}}; }
+ordered_json both(std::string_view en, std::string_view zh) { return {{"en", en}, {"zh", zh}}; }
 
-json as_json(const declarations::finding& f) {
+ordered_json as_json(const declarations::finding& f) {
   return {{"severity", declarations::to_string(declarations::severity_of(f))},
           {"code", to_string(f.kind)},
           {"field", f.field},
@@ -248,17 +248,17 @@ json as_json(const declarations::finding& f) {
           {"message", both(message_of(f, language::en), message_of(f, language::zh))}};
 }
 
-json as_json(const resource_row& resource_row) {
+ordered_json as_json(const resource_row& resource_row) {
   const auto& declaration = resource_row.declaration;
-  json out = {{"key", declaration.key},
-              {"label", both(declaration.label_en, declaration.label_zh)},
-              {"description", both(declaration.description_en, declaration.description_zh)},
-              {"group", declaration.group},
-              {"groupName", both(declaration.group_en, declaration.group_zh)},
-              {"unit", declaration.unit}};
-  out["default"] = declaration.default_value ? json(*declaration.default_value) : json();
+  ordered_json out = {{"key", declaration.key},
+                      {"label", both(declaration.label_en, declaration.label_zh)},
+                      {"description", both(declaration.description_en, declaration.description_zh)},
+                      {"group", declaration.group},
+                      {"groupName", both(declaration.group_en, declaration.group_zh)},
+                      {"unit", declaration.unit}};
+  out["default"] = declaration.default_value ? ordered_json(*declaration.default_value) : ordered_json();
   const auto word = [&](declarations::use use, const char* field) {
-    return unreadable(resource_row.judged, field) ? json() : json(to_string(use));
+    return unreadable(resource_row.judged, field) ? ordered_json() : ordered_json(to_string(use));
   };
   out["limits"] = word(declaration.limits, "data.limits");
   out["requests"] = word(declaration.requests, "data.requests");
@@ -266,35 +266,35 @@ json as_json(const resource_row& resource_row) {
   out["excludeResources"] = declaration.excluded;
   out["ignoreNodeCheck"] = declaration.ignore_node_check;
   out["runtimeClassName"] = declaration.runtime_class;
-  out["enabled"] = known_enabled(declaration) ? json(declaration.enabled) : json();
+  out["enabled"] = known_enabled(declaration) ? ordered_json(declaration.enabled) : ordered_json();
   out["verdict"] = declarations::to_string(declarations::verdict_of(resource_row.judged));
   out["configMap"] = {{"namespace", declaration.config_map.ns}, {"name", declaration.config_map.name}};
-  out["findings"] = json::array();
+  out["findings"] = ordered_json::array();
   for (const auto& f : resource_row.judged.findings) out["findings"].push_back(as_json(f));
   return out;
 }
 
-json as_json(const audit& audit) {
-  auto pods = json::array();
+ordered_json as_json(const audit& audit) {
+  auto pods = ordered_json::array();
   for (const auto& [pod, reasons] : audit.refused) {
-    json object = {{"namespace", pod.ns}, {"name", pod.name}, {"reasons", json::array()}};
+    ordered_json object = {{"namespace", pod.ns}, {"name", pod.name}, {"reasons", ordered_json::array()}};
     for (const auto& reason : reasons)
       object["reasons"].push_back(both(text_of(reason, language::en), text_of(reason, language::zh)));
     pods.push_back(std::move(object));
   }
-  json out = {{"enforcement", audit.enforcement.empty() ? "Off" : audit.enforcement},
-              {"podsLookedAt", audit.looked_at},
-              {"podsRefused", audit.refused.size()}};
+  ordered_json out = {{"enforcement", audit.enforcement.empty() ? "Off" : audit.enforcement},
+                      {"podsLookedAt", audit.looked_at},
+                      {"podsRefused", audit.refused.size()}};
   out["pods"] = std::move(pods);
   return out;
 }
 
-json as_json(const inspection& inspection) {
-  json out = {{"resources", json::array()}, {"notSelected", json::array()}};
+ordered_json as_json(const inspection& inspection) {
+  ordered_json out = {{"resources", ordered_json::array()}, {"notSelected", ordered_json::array()}};
   for (const auto& resource : inspection.resources) out["resources"].push_back(as_json(resource));
   for (const auto& entry : inspection.not_selected)
     out["notSelected"].push_back({{"namespace", entry.ns}, {"name", entry.name}});
-  out["audit"] = inspection.audited ? as_json(*inspection.audited) : json();
+  out["audit"] = inspection.audited ? as_json(*inspection.audited) : ordered_json();
   return out;
 }
 
@@ -305,7 +305,7 @@ kube::task<void> fetch(kube::transport& transport, std::string ns, inspection& i
   co_return kube::result<void>();
 }
 
-constexpr std::string_view example = R"(Example:
+constexpr std::string_view resources_example = R"(Example:
   $ quartermaster inspect resources --lang zh
   资源名                  名称  组           单位  默认值  LIMITS    REQUESTS  启用  结论  CONFIGMAP
   tencent.com/vcuda-core  核心  gpu-manager  -     20      optional  disabled  是    有效  cf-crl-gpu-manager-vcuda-core
@@ -379,7 +379,7 @@ void add_save(CLI::App& verb, int& rc) {
       rc = failed(result.error().message, std::cerr);
       return;
     }
-    const auto text = all.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+    const auto text = all.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
     if (flags->file == "-") {
       std::cout << text;
       return;
@@ -407,7 +407,7 @@ void add_inspect(CLI::App& app, int& rc) {
   add_answer_options(*resources, options->language, options->output);
   add_option(*resources, "-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
   add_cluster_options(*resources, options->cluster);
-  resources->footer(std::string(example));
+  resources->footer(std::string(resources_example));
   resources->callback([options, &rc] { rc = run_inspect_resources(*options, std::cout, std::cerr); });
 }
 

@@ -14,7 +14,7 @@
 namespace cli {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using text::shown;
 
 constexpr std::size_t most_shown = 2000;
@@ -88,35 +88,35 @@ std::string node_state(const node_row& node_row, bool in_zh) {
   return out;
 }
 
-json as_json(const node_row& node_row) {
-  auto resources = json::array();
+ordered_json as_json(const node_row& node_row) {
+  auto resources = ordered_json::array();
   for (const auto& resource : node_row.resources)
     resources.push_back({{"name", resource.name},
                          {"capacity", resource.capacity},
                          {"allocatable", resource.allocatable},
                          {"asked", resource.requested},
                          {"free", resource.free()}});
-  json out = {{"name", node_row.name},        {"address", node_row.address},
-              {"mode", node_row.mode},        {"requestedMode", node_row.requested},
-              {"phase", node_row.phase},      {"reason", node_row.reason},
-              {"message", node_row.message},  {"nodeReady", node_row.ready},
-              {"cordoned", node_row.cordoned}};
-  out["cards"] = node_row.cards_known ? json(node_row.cards) : json();
-  out["unhealthyCards"] = node_row.unhealthy ? json(*node_row.unhealthy) : json();
-  out["otherCards"] = json::array();
-  for (const auto& card : node_row.other_cards) out["otherCards"].push_back(json(api::json_of(card)));
+  ordered_json out = {{"name", node_row.name},        {"address", node_row.address},
+                      {"mode", node_row.mode},        {"requestedMode", node_row.requested},
+                      {"phase", node_row.phase},      {"reason", node_row.reason},
+                      {"message", node_row.message},  {"nodeReady", node_row.ready},
+                      {"cordoned", node_row.cordoned}};
+  out["cards"] = node_row.cards_known ? ordered_json(node_row.cards) : ordered_json();
+  out["unhealthyCards"] = node_row.unhealthy ? ordered_json(*node_row.unhealthy) : ordered_json();
+  out["otherCards"] = ordered_json::array();
+  for (const auto& card : node_row.other_cards) out["otherCards"].push_back(ordered_json(api::json_of(card)));
   out["model"] = node_row.model;
-  out["memoryMiB"] = node_row.memory_mib > 0 ? json(node_row.memory_mib) : json();
+  out["memoryMiB"] = node_row.memory_mib > 0 ? ordered_json(node_row.memory_mib) : ordered_json();
   out["driver"] = node_row.driver;
   out["cuda"] = node_row.cuda;
   out["resources"] = std::move(resources);
   out["waitsFor"] = node_row.waits_for;
   out["reportOld"] = node_row.is_report_old;
-  out["preflight"] = json::array();
+  out["preflight"] = ordered_json::array();
   for (const auto& row : node_row.preflight)
     out["preflight"].push_back(
         {{"check", row.check}, {"state", row.state}, {"found", row.found}, {"remedy", row.remedy}});
-  out["runtimeFix"] = json();
+  out["runtimeFix"] = ordered_json();
   if (node_row.fix)
     out["runtimeFix"] = {
         {"result", node_row.fix->result},
@@ -125,7 +125,7 @@ json as_json(const node_row& node_row) {
   return out;
 }
 
-json as_json(const module_row& module_row) {
+ordered_json as_json(const module_row& module_row) {
   return {{"name", module_row.name},
           {"title", module_row.title},
           {"enabled", module_row.enabled},
@@ -139,10 +139,10 @@ json as_json(const module_row& module_row) {
           {"message", module_row.message}};
 }
 
-json as_json(const pod_row& pod_row) {
-  json out = {{"namespace", pod_row.key.ns}, {"name", pod_row.key.name}, {"node", pod_row.node},
-              {"mode", pod_row.mode},        {"phase", pod_row.phase},   {"reason", pod_row.reason}};
-  out["asked"] = json::object();
+ordered_json as_json(const pod_row& pod_row) {
+  ordered_json out = {{"namespace", pod_row.key.ns}, {"name", pod_row.key.name}, {"node", pod_row.node},
+                      {"mode", pod_row.mode},        {"phase", pod_row.phase},   {"reason", pod_row.reason}};
+  out["asked"] = ordered_json::object();
   for (const auto& [name, amount] : pod_row.requested) out["asked"][name] = amount;
   out["cards"] = pod_row.cards;
   out["isolation"] = pod_row.isolation;
@@ -150,8 +150,8 @@ json as_json(const pod_row& pod_row) {
 }
 
 template <class Row>
-json list_of(const char* name, const std::vector<Row>& rows) {
-  json out = {{name, json::array()}};
+ordered_json list_of(const char* name, const std::vector<Row>& rows) {
+  ordered_json out = {{name, ordered_json::array()}};
   for (const auto& row : rows) out[name].push_back(as_json(row));
   return out;
 }

@@ -164,7 +164,7 @@ std::string summary(std::span<const lint_finding> findings, int minor, std::opti
          (unasked ? "; no extender is asked about cards" : "");
 }
 
-constexpr std::string_view example = R"(Example:
+constexpr std::string_view lint_scheduler_example = R"(Example:
   $ quartermaster lint scheduler-config /etc/kubernetes/scheduler-config.yaml --manifest /etc/kubernetes/manifests/kube-scheduler.yaml
   scheduler-config.yaml:1:1: error: apiVersion is kubescheduler.config.k8s.io/v1beta2, which kube-scheduler 1.36 does not read; allowed: kubescheduler.config.k8s.io/v1; write kubescheduler.config.k8s.io/v1 [api_version_removed]
 
@@ -239,7 +239,7 @@ void add_lint_scheduler(CLI::App& lint, int& rc) {
   add_answer_options(*verb, options->language, options->output);
   add_unused_namespace(*verb);
   add_flag(*verb, "--strict", options->strict, "Warnings count as errors");
-  verb->footer(std::string(example));
+  verb->footer(std::string(lint_scheduler_example));
   verb->callback([options, &rc] { rc = run_lint_scheduler(*options, std::cin, std::cout, std::cerr); });
 }
 

@@ -28,7 +28,7 @@ bool is_native(std::string_view name) {
          text::fault_of_extended_resource(name) == text::resource_name_fault::native_domain;
 }
 
-std::string_view kind_of(const node& node, language locale) {
+std::string_view kind_in_manifest(const node& node, language locale) {
   const bool zh = locale == language::zh;
   if (node.sequence()) return zh ? "列表" : "a list";
   if (node.mapping()) return zh ? "映射" : "a mapping";
@@ -183,7 +183,7 @@ class workload {
   void unreadable(const std::string& field, const node& key, const node& is) {
     readable_ = false;
     say(lint_code::spec_unreadable, key.location,
-        {.field = path_, .other = field + ": " + std::string(kind_of(is, language_))});
+        {.field = path_, .other = field + ": " + std::string(kind_in_manifest(is, language_))});
   }
 
   void resources(const container& container, const declarations::rule_set& rules) {

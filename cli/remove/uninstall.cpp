@@ -35,9 +35,7 @@ using namespace std::chrono_literals;
 using kube::resources::deployments;
 constexpr auto look_again = 1s;
 constexpr auto say_again = 30s;
-constexpr std::size_t named_at_most = 3;
-
-const kube::object_key policy_key{{}, std::string(api::names::policy)};
+constexpr std::size_t named_in_message = 3;
 
 kube::error failure(std::string message) { return {kube::errc::timeout, 0, std::move(message), std::nullopt}; }
 
@@ -146,7 +144,7 @@ class removal {
     };
     const auto listed = co_await list_each<api::accelerator_node>(transport_, kube::list_options(), note);
     if (!listed && listed.error().code != kube::errc::not_found) co_return listed;
-    const auto policy = co_await api_.get(kube::resources::accelerator_policies, policy_key);
+    const auto policy = co_await api_.get(kube::resources::accelerator_policies, reconcilers::policy_key);
     if (!policy && policy.error().code != kube::errc::not_found) co_return std::unexpected(policy.error());
     has_policy_ = policy.has_value();
     removing_ = policy && policy->value("/spec/removing"_json_pointer, false);
@@ -194,8 +192,8 @@ class removal {
   kube::result<void> refuse(const std::vector<std::string>& users) {
     rc_ = 3;
     std::string names;
-    for (const auto& user : users | std::views::take(named_at_most)) names += (names.empty() ? "" : ", ") + user;
-    if (users.size() > named_at_most) names += " and " + std::to_string(users.size() - named_at_most) + " more";
+    for (const auto& user : users | std::views::take(named_in_message)) names += (names.empty() ? "" : ", ") + user;
+    if (users.size() > named_in_message) names += " and " + std::to_string(users.size() - named_in_message) + " more";
     return std::unexpected(failure(
         text::counted(users.size(), "pod") + (users.size() == 1 ? " uses cards (" : " use cards (") + names +
         "): nothing was removed. End them and uninstall again. Or let nodes leave as spec.enrolment.drain of the "
@@ -236,8 +234,8 @@ class removal {
 
   kube::task<void> set_removing(bool removing) {
     const json patch = {{"spec", {{"removing", removing ? json(true) : json()}}}};
-    const auto done =
-        co_await api_.patch(kube::resources::accelerator_policies, policy_key, kube::patch_kind::merge, patch);
+    const auto done = co_await api_.patch(kube::resources::accelerator_policies, reconcilers::policy_key,
+                                          kube::patch_kind::merge, patch);
     if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(done.error());
     co_return kube::result<void>();
   }
@@ -338,7 +336,8 @@ class removal {
     std::string out;
     std::size_t named = 0;
     for (const auto& [name, state] : enrolled_) {
-      if (named++ == named_at_most) return out + " and " + std::to_string(enrolled_.size() - named_at_most) + " more";
+      if (named++ == named_in_message)
+        return out + " and " + std::to_string(enrolled_.size() - named_in_message) + " more";
       out += (out.empty() ? "" : "; ") + name + (state.empty() ? "" : " " + state);
     }
     return out;
@@ -361,7 +360,7 @@ class removal {
   int rc_ = 0;
 };
 
-constexpr std::string_view example = R"(Examples:
+constexpr std::string_view uninstall_examples = R"(Examples:
   $ helm uninstall quartermaster --namespace quartermaster    # its Job runs this command first: --yes --keep-crds --if-idle
   $ quartermaster uninstall             # the same from here, and it waits for pods: nodes leave as their pods allow
   $ quartermaster uninstall --check     # is a node still enrolled?
@@ -412,7 +411,7 @@ void add_uninstall(CLI::App& app, int& rc) {
   add_option(*verb, "--declarations-namespace", options->declarations, "The namespace of declarations")
       ->capture_default_str();
   add_cluster_options(*verb, options->cluster);
-  verb->footer(std::string(example));
+  verb->footer(std::string(uninstall_examples));
   verb->callback([options, seconds, &rc] {
     options->timeout = std::chrono::seconds(*seconds);
     rc = run_uninstall(*options, std::cout, std::cerr);

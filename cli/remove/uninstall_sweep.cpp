@@ -49,7 +49,6 @@ constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mu
 constexpr std::array<std::string_view, 4> own_secrets{
     reconcilers::names::extender_server_secret, api::names::extender_client_secret,
     reconcilers::names::extender_authority_secret, reconcilers::names::webhook};
-constexpr auto look_again = std::chrono::seconds(1);
 constexpr int looks = 180;
 
 std::string counted(std::size_t number, const kube::resource& type) {
@@ -137,7 +136,7 @@ kube::task<void> wait_for_plugins(kube::client& api, std::string ns) {
     const auto pods = co_await api.list(kube::resources::pods, options);
     if (!pods) co_return std::unexpected(pods.error());
     if (pods->empty()) co_return kube::result<void>();
-    co_await controller::sleep_for(look_again);
+    co_await controller::sleep_for(std::chrono::seconds(1));
   }
   co_return std::unexpected(kube::error{kube::errc::timeout, 0,
                                         "pods of device plugins are still there after three minutes: kubectl get pods "

@@ -20,7 +20,7 @@ namespace cli {
 namespace {
 
 namespace declarations = reconcilers::declarations;
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 /// Flag, the field it writes, and the option it is kept in; in the order of the fields of a published declaration.
 struct flag {
@@ -59,12 +59,12 @@ std::string name_of(const declaration_options& options) {
   return name;
 }
 
-json config_map_of(const declaration_options& options) {
+ordered_json config_map_of(const declaration_options& options) {
   const std::string domain(options.dialect == "alauda" ? declarations::names::alauda : declarations::names::cpaas);
-  json labels = {{domain + "type", declarations::names::type_value},
-                 {domain + "group", options.group},
-                 {domain + "enabled", options.disabled ? "false" : "true"}};
-  json data = {{"key", options.key}, {"dataType", "integer"}};
+  ordered_json labels = {{domain + "type", declarations::names::type_value},
+                         {domain + "group", options.group},
+                         {domain + "enabled", options.disabled ? "false" : "true"}};
+  ordered_json data = {{"key", options.key}, {"dataType", "integer"}};
   for (const auto& flag : flags) {
     if (!(options.*flag.value).empty()) data[flag.field] = options.*flag.value;
   }

@@ -170,7 +170,7 @@ attempted<std::string> rendered(const render_scheduler_options& options, std::is
   return out;
 }
 
-constexpr std::string_view example = R"(Example:
+constexpr std::string_view render_scheduler_example = R"(Example:
   $ for f in ca.crt tls.crt tls.key; do
       kubectl get secret -n quartermaster quartermaster-extender-client -o jsonpath="{.data.${f/./\\.}}" | base64 -d > $f; done
   $ quartermaster render scheduler-config --address https://10.96.0.77 --server-name quartermaster-extender.quartermaster.svc \
@@ -220,7 +220,7 @@ void add_render_scheduler(CLI::App& render, int& rc) {
   add_option(*verb, "--plugin", options->plugins,
              "A plugin its image has in addition to Kubernetes' own; may be repeated");
   add_flag(*verb, "--in-cluster", options->in_cluster, "It runs in a pod with a ServiceAccount");
-  verb->footer(std::string(example));
+  verb->footer(std::string(render_scheduler_example));
   verb->callback([options, &rc] { rc = run_render_scheduler(*options, std::cin, std::cout, std::cerr); });
 }
 

@@ -14,17 +14,17 @@
 namespace cli {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using text::shown;
 
-constexpr int exact = 6, rounded = 2;
+constexpr int exact_places = 6, rounded_places = 2;
 
 std::string text_of(quota::seconds time) {
   return controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(time)));
 }
 
 std::string money(std::int64_t hundredths, const std::string& currency) {
-  return decimal(hundredths, rounded) + (currency.empty() ? "" : " " + shown(currency));
+  return decimal(hundredths, rounded_places) + (currency.empty() ? "" : " " + shown(currency));
 }
 
 /// The columns of a model, in the order of the table.
@@ -39,37 +39,38 @@ constexpr std::array<column, 6> columns{{{"capacity", "CAPACITY", "容量", &quo
                                          {"unattributed", "UNATTRIBUTED", "未归属", &quota::model_time::unattributed},
                                          {"beyond", "BEYOND", "超额", &quota::model_time::beyond}}};
 
-json as_json(const quota::card_time& time) {
+ordered_json as_json(const quota::card_time& time) {
   return {{"coreSeconds", time.core_seconds}, {"memoryMiBSeconds", time.memory_mib_seconds}};
 }
 
-json as_json(const chargeback& report) {
-  json out{{"month", report.month},
-           {"since", text_of(report.counted_since)},
-           {"through", text_of(report.counted_until)},
-           {"currency", report.currency},
-           {"rows", json::array()}};
+ordered_json as_json(const chargeback& report) {
+  ordered_json out{{"month", report.month},
+                   {"since", text_of(report.counted_since)},
+                   {"through", text_of(report.counted_until)},
+                   {"currency", report.currency},
+                   {"rows", ordered_json::array()}};
   for (const auto& row : report.rows) {
-    json entry{{"namespace", row.name_space},
-               {"model", row.key.model},
-               {"mode", row.key.mode},
-               {"organization", row.key.organization},
-               {"priority", row.key.priority}};
+    ordered_json entry{{"namespace", row.name_space},
+                       {"model", row.key.model},
+                       {"mode", row.key.mode},
+                       {"organization", row.key.organization},
+                       {"priority", row.key.priority}};
     entry.update(as_json(row.time));
     entry["cardMemoryMiB"] = row.card_mib;
-    entry["cardHour"] = row.card_hour ? json(decimal(*row.card_hour, exact)) : json();
-    entry["cost"] = row.price ? json(decimal(row.price->millionths, exact)) : json();
-    entry["roundedCost"] = row.price ? json(decimal(row.price->hundredths, rounded)) : json();
+    entry["cardHour"] = row.card_hour ? ordered_json(decimal(*row.card_hour, exact_places)) : ordered_json();
+    entry["cost"] = row.price ? ordered_json(decimal(row.price->millionths, exact_places)) : ordered_json();
+    entry["roundedCost"] = row.price ? ordered_json(decimal(row.price->hundredths, rounded_places)) : ordered_json();
     out["rows"].push_back(std::move(entry));
   }
-  out["cost"] = report.has_prices ? json(decimal(report.sum.millionths, exact)) : json();
-  out["roundedCost"] = report.has_prices ? json(decimal(report.sum.hundredths, rounded)) : json();
+  out["cost"] = report.has_prices ? ordered_json(decimal(report.sum.millionths, exact_places)) : ordered_json();
+  out["roundedCost"] =
+      report.has_prices ? ordered_json(decimal(report.sum.hundredths, rounded_places)) : ordered_json();
   out["modelsWithoutPrice"] = report.without_price;
-  out["models"] = json();
+  out["models"] = ordered_json();
   if (report.models) {
-    out["models"] = json::array();
+    out["models"] = ordered_json::array();
     for (const auto& [model, row] : *report.models) {
-      json entry{{"model", model}};
+      ordered_json entry{{"model", model}};
       for (const auto& column : columns) entry[std::string(column.name)] = as_json(row.*column.member);
       out["models"].push_back(std::move(entry));
     }
@@ -87,8 +88,8 @@ void print_csv(const chargeback& report, std::ostream& out) {
     out << csv_text(report.month) << ',' << csv_text(row.name_space) << ',' << csv_text(row.key.model) << ','
         << csv_text(row.key.mode) << ',' << csv_text(row.key.organization) << ',' << row.key.priority << ','
         << row.time.core_seconds << ',' << row.time.memory_mib_seconds << ','
-        << (row.price ? decimal(row.price->millionths, exact) : "") << ',' << csv_text(report.currency) << ','
-        << (row.price ? decimal(row.price->hundredths, rounded) : "") << ',' << card_hours(row.time) << ','
+        << (row.price ? decimal(row.price->millionths, exact_places) : "") << ',' << csv_text(report.currency) << ','
+        << (row.price ? decimal(row.price->hundredths, rounded_places) : "") << ',' << card_hours(row.time) << ','
         << memory_gib_hours(row.time) << "\r\n";
 }
 
@@ -111,8 +112,8 @@ void print_rows(const chargeback& report, const bilingual& say, bool is_wide, st
                                   memory_gib_hours(row.time),
                                   row.price ? money(row.price->hundredths, report.currency) : ""};
     if (is_wide) {
-      line.push_back(decimal(cost_of(unit, row.time, row.card_mib).hundredths, rounded));
-      line.push_back(row.card_hour ? decimal(*row.card_hour, exact) : "");
+      line.push_back(decimal(cost_of(unit, row.time, row.card_mib).hundredths, rounded_places));
+      line.push_back(row.card_hour ? decimal(*row.card_hour, exact_places) : "");
     }
     lines.add(std::move(line));
   }

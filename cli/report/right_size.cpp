@@ -17,7 +17,7 @@
 namespace cli {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using text::shown;
 
 constexpr std::string_view ratio = "share:quartermaster_share_memory_used:ratio";
@@ -98,7 +98,7 @@ std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_
 
 void print(const std::vector<right_size_row>& rows, const report_style& style, std::ostream& out) {
   const bilingual say(style.language);
-  auto all = json::array();
+  auto all = ordered_json::array();
   const bool is_wide = style.output == "wide";
   auto header = say.zh ? std::vector<std::string>{"命名空间",  "POD",       "容器",   "型号",
                                                   "分配(MIB)", "峰值(MIB)", "使用率", "建议(MIB)"}

@@ -20,8 +20,8 @@
 namespace cli {
 namespace {
 
-using json = nlohmann::ordered_json;
 using console::card_shares, console::node_shares;
+using nlohmann::ordered_json;
 using text::shown;
 
 /// What is given out, of what there is.
@@ -39,7 +39,7 @@ struct given_out {
     for (const auto& share : entry.shares)
       if (share.pod) pods.insert(share.pod->key);
   }
-  json as_json() const {
+  ordered_json as_json() const {
     return {{"cards", cards},          {"sickCards", sick},   {"cores", cores},     {"usedCores", used_cores},
             {"memoryMiB", memory_mib}, {"usedMiB", used_mib}, {"pods", pods.size()}};
   }
@@ -114,11 +114,11 @@ void top_nodes(const placements& placements, const report_style& style, std::ost
     const auto& [sums, node] = row;
     return std::pair(-fullness(sums.used_cores, sums.cores, sums.used_mib, sums.memory_mib), node);
   });
-  auto all = json::array();
+  auto all = ordered_json::array();
   table lines(say.zh ? std::vector<std::string>{"节点", "模式", "卡", "异常", "核心", "显存(MIB)", "POD"}
                      : std::vector<std::string>{"NODE", "MODE", "CARDS", "SICK", "CORES", "MEMORY-MIB", "PODS"});
   for (const auto& [sums, node] : rows) {
-    json entry{{"node", node->node->key.name}, {"mode", node->mode()}};
+    ordered_json entry{{"node", node->node->key.name}, {"mode", node->mode()}};
     entry.update(sums.as_json());
     all.push_back(std::move(entry));
     lines.add({node->node->key.name, shown(node->mode()), std::to_string(sums.cards), std::to_string(sums.sick),
@@ -150,7 +150,7 @@ void top_cards(const placements& placements, const report_style& style, std::ost
                        : std::vector<std::string>{"NODE", "CARD", "MODEL", "CORES", "MEMORY-MIB", "SHARES", "HEALTH"};
   if (is_wide) header.emplace_back("UUID");
   table lines(std::move(header));
-  auto all = json::array();
+  auto all = ordered_json::array();
   bool has_guess = false;
   for (const auto& row : rows) {
     const auto& entry = row.entry();
@@ -207,7 +207,7 @@ void top_pods(const placements& placements, const std::string& ns, const report_
   std::ranges::sort(rows, {}, [](const auto* entry) { return std::pair(-entry->second.cores, entry->first); });
   table lines(say.zh ? std::vector<std::string>{"命名空间", "名称", "节点", "卡", "核心", "显存(MIB)"}
                      : std::vector<std::string>{"NAMESPACE", "NAME", "NODE", "CARDS", "CORES", "MEMORY-MIB"});
-  auto all = json::array();
+  auto all = ordered_json::array();
   for (const auto* entry : rows) {
     const auto& [key, row] = *entry;
     all.push_back({{"namespace", key.ns},

@@ -22,9 +22,9 @@ namespace cli {
 namespace {
 
 namespace verify = reconcilers::verify;
+using nlohmann::ordered_json;
 using text::language;
 using verify::outcome;
-using json = nlohmann::ordered_json;
 
 struct verify_text {
   std::string_view good, wrong, warning, unknown, skipped, cluster, remedy, nothing, follows, no_node;
@@ -131,8 +131,8 @@ void print_part(std::string_view title, const std::vector<verify::step>& steps, 
   print_steps(steps, node, locale, all, out);
 }
 
-json as_json(const verify::step& step, std::string_view node) {
-  json out = {{"step", to_string(step.position)}, {"outcome", to_string(step.is)}};
+ordered_json as_json(const verify::step& step, std::string_view node) {
+  ordered_json out = {{"step", to_string(step.position)}, {"outcome", to_string(step.is)}};
   out["code"] = to_string(step.cause);
   if (step.row) out["check"] = reconcilers::to_string(step.row->check);
   if (step.reported) out["check"] = step.reported->check;
@@ -142,14 +142,15 @@ json as_json(const verify::step& step, std::string_view node) {
   return out;
 }
 
-json as_json(const std::vector<verify::step>& steps, std::string_view node) {
-  auto out = json::array();
+ordered_json as_json(const std::vector<verify::step>& steps, std::string_view node) {
+  auto out = ordered_json::array();
   for (const auto& step : steps) out.push_back(as_json(step, node));
   return out;
 }
 
-json as_json(const verify::report& report) {
-  json out = {{"problems", problems(report)}, {"cluster", as_json(report.cluster, {})}, {"nodes", json::array()}};
+ordered_json as_json(const verify::report& report) {
+  ordered_json out = {
+      {"problems", problems(report)}, {"cluster", as_json(report.cluster, {})}, {"nodes", ordered_json::array()}};
   for (const auto& node : report.nodes) {
     out["nodes"].push_back({{"name", node.node},
                             {"mode", node.mode.empty() ? "none" : node.mode},
@@ -170,9 +171,9 @@ bool worth_trying(const verify::node_walk& node_walk) {
 /// Who schedules pods that ask for accelerators; empty: the cluster's own.
 std::string scheduler_of(const std::optional<reconcilers::accelerator_policy>& policy) {
   if (!policy) return {};
-  const auto status = json::parse(policy->status, nullptr, false);
+  const auto status = ordered_json::parse(policy->status, nullptr, false);
   if (!status.is_object()) return {};
-  for (const auto& row : status.value("schedulers", json::array())) {
+  for (const auto& row : status.value("schedulers", ordered_json::array())) {
     if (row.value("mode", "") == "Dedicated" && policy->scheduler.mode == "Dedicated") return row.value("name", "");
   }
   return {};
@@ -277,7 +278,7 @@ void print(const verify::report& report, const verify_options& options, std::ost
   if (options.output == "json" || options.output == "yaml") {
     const auto all = as_json(report);
     out << (options.output == "yaml" ? text::yaml::write(all)
-                                     : all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+                                     : all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     return;
   }
   const bool all = options.output == "wide";

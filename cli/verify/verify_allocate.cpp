@@ -20,10 +20,10 @@ using reconcilers::verify::stage_code;
 using reconcilers::verify::step;
 using clock = std::chrono::steady_clock;
 
-constexpr auto look = R"(env | grep -E '^(NVIDIA_|CUDA_|GPU_|ALIYUN_)' | sort
+constexpr auto look_command = R"(env | grep -E '^(NVIDIA_|CUDA_|GPU_|ALIYUN_)' | sort
 nvidia-smi -L 2>/dev/null || ls -d /dev/nvidia[0-9]* 2>/dev/null || echo 'no card is visible')";
 constexpr std::string_view nothing_seen = "no card is visible";
-constexpr std::size_t most_said = 2000;
+constexpr std::size_t longest_output = 2000;
 
 std::string shown(const kube::quantities& unit) {
   std::string out;
@@ -86,7 +86,8 @@ struct attempt {
 };
 
 step failed(const std::string& reason, const std::string& unit) {
-  return {stage::allocation, outcome::wrong, stage_code::allocation_failed, text::shown(reason, most_said), unit, {}};
+  return {
+      stage::allocation, outcome::wrong, stage_code::allocation_failed, text::shown(reason, longest_output), unit, {}};
 }
 
 step of_pod(step made, const kube::object_key& pod) {
@@ -97,7 +98,7 @@ step of_pod(step made, const kube::object_key& pod) {
 step judged(const pod_progress& last, const trial& trial, const std::string& unit) {
   if (last.ran) {
     if (!last.log) return {stage::allocation, outcome::unknown, stage_code::none, {}, unit, {}};
-    const auto output = text::shown(*last.log, most_said);
+    const auto output = text::shown(*last.log, longest_output);
     const bool blind = last.log->contains(nothing_seen);
     return {stage::allocation,
             blind ? outcome::wrong : outcome::good,
@@ -144,7 +145,7 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
   spec["affinity"] = std::move(affinity);
   spec["tolerations"] = std::move(tolerations);
   if (!options.runtime_class.empty()) spec["runtimeClassName"] = options.runtime_class;
-  spec["containers"][0]["command"] = {"sh", "-c", look};
+  spec["containers"][0]["command"] = {"sh", "-c", look_command};
   spec["containers"][0]["resources"] = {{"limits", std::move(limits)}};
   return out;
 }
@@ -169,7 +170,7 @@ kube::task<step> try_allocation(kube::transport& transport, const reconcilers::v
     co_return step{stage::allocation,
                    outcome::wrong,
                    stage_code::test_pod_refused,
-                   text::shown(tried->refused->message, most_said),
+                   text::shown(tried->refused->message, longest_output),
                    shown(unit),
                    {}};
   if (tried->stopped)

@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 /// No kubelet offers it, so that a kube-scheduler that is not told to skip it says so.
 constexpr std::string_view usual_resource = "nvidia.com/gpucores";
 constexpr std::string_view no_card = "GPU-00000000-0000-0000-0000-000000000000";
-constexpr std::size_t most_said = 1000;
+constexpr std::size_t longest_reason = 1000;
 /// The event, which says who it was, may come after the condition.
 constexpr auto event_patience = 2s;
 
@@ -138,7 +138,7 @@ std::optional<step> judge_scheduling(const json& pod, std::span<const json> even
     if (!late) return {};
     return wrong(stage_code::scheduler_unseen, seconds_of(after), name);
   }
-  const auto text = text::shown(words.text, most_said);
+  const auto text = text::shown(words.text, longest_reason);
   if (reconcilers::extender::carries_ours(words.text)) {
     if (words.scheduler.empty() && !late && after < event_patience) return {};
     return step{stage::extender,
@@ -165,7 +165,7 @@ kube::task<step> test_scheduler(kube::transport& transport, scheduler_test_optio
       co_await try_pod(transport, options.ns, std::move(pod), options.patience, options.look_every, look_at);
   if (!tried) co_return std::unexpected(tried.error());
   if (tried->refused)
-    co_return wrong(stage_code::test_pod_refused, text::shown(tried->refused->message, most_said), {});
+    co_return wrong(stage_code::test_pod_refused, text::shown(tried->refused->message, longest_reason), {});
   if (tested.found) co_return *tested.found;
   const auto* reason = tried->stopped ? "stopped before the scheduler had said anything of the test pod; it is removed"
                                       : "someone else removed the test pod";

@@ -9,12 +9,10 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
-
-void read(std::string_view bytes, config_map& config_map) {
+void read_config_map(std::string_view bytes, config_map& config_map) {
   std::vector<packed_map::entry> data;
   each_field(bytes, field<1>([&](std::string_view meta) {
-               wire::read_metadata(meta, config_map, keep_all, {annotation_patterns});
+               wire::read_metadata(meta, config_map, keep_all, {own_annotations});
              }),
              field<2>([&](std::string_view entry) {
                const auto [key, value] = wire::read_entry(entry);
@@ -33,6 +31,8 @@ void read(std::string_view bytes, config_map& config_map) {
 
 const resource& config_map::of() { return resources::config_maps; }
 
-result<config_map> config_map::decode(std::string_view bytes) { return wire::decode<config_map>(bytes, read); }
+result<config_map> config_map::decode(std::string_view bytes) {
+  return wire::decode<config_map>(bytes, read_config_map);
+}
 
 }  // namespace kube

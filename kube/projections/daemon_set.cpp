@@ -9,8 +9,6 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
-
 /// The first occurrence of a field; empty where there is none.
 template <std::uint32_t Number>
 std::string_view first(std::string_view bytes) {
@@ -29,9 +27,9 @@ void read_status(std::string_view bytes, daemon_set& set) {
              field<5>(set.observed_generation), field<6>(set.updated), field<7>(set.available));
 }
 
-void read(std::string_view bytes, daemon_set& set) {
+void read_daemon_set(std::string_view bytes, daemon_set& set) {
   each_field(bytes,
-             field<1>([&](std::string_view meta) { wire::read_metadata(meta, set, keep_all, {annotation_patterns}); }),
+             field<1>([&](std::string_view meta) { wire::read_metadata(meta, set, keep_all, {own_annotations}); }),
              field<2>([&](std::string_view spec) { set.image = image_of(spec); }),
              field<3>([&](std::string_view status) { read_status(status, set); }));
 }
@@ -40,6 +38,8 @@ void read(std::string_view bytes, daemon_set& set) {
 
 const resource& daemon_set::of() { return resources::daemon_sets; }
 
-result<daemon_set> daemon_set::decode(std::string_view bytes) { return wire::decode<daemon_set>(bytes, read); }
+result<daemon_set> daemon_set::decode(std::string_view bytes) {
+  return wire::decode<daemon_set>(bytes, read_daemon_set);
+}
 
 }  // namespace kube

@@ -7,8 +7,6 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
-
 void read_spec(std::string_view spec, deployment& deployment) { each_field(spec, field<1>(deployment.desired)); }
 
 /// DeploymentCondition: type 1, status 2, message 5.
@@ -25,9 +23,9 @@ void read_status(std::string_view bytes, deployment& deployment) {
              field<6>([&](std::string_view condition) { read_condition(condition, deployment); }));
 }
 
-void read(std::string_view bytes, deployment& deployment) {
+void read_deployment(std::string_view bytes, deployment& deployment) {
   each_field(bytes, field<1>([&](std::string_view meta) {
-               wire::read_metadata(meta, deployment, keep_all, {annotation_patterns});
+               wire::read_metadata(meta, deployment, keep_all, {own_annotations});
              }),
              field<2>([&](std::string_view spec) { read_spec(spec, deployment); }),
              field<3>([&](std::string_view status) { read_status(status, deployment); }));
@@ -37,6 +35,8 @@ void read(std::string_view bytes, deployment& deployment) {
 
 const resource& deployment::of() { return resources::deployments; }
 
-result<deployment> deployment::decode(std::string_view bytes) { return wire::decode<deployment>(bytes, read); }
+result<deployment> deployment::decode(std::string_view bytes) {
+  return wire::decode<deployment>(bytes, read_deployment);
+}
 
 }  // namespace kube

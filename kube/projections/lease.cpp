@@ -7,8 +7,6 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
-
 void read_spec(std::string_view bytes, lease& lease) {
   each_field(bytes, field<1>(lease.holder), field<2>(lease.duration_seconds),
              field<3>([&](std::string_view time) { lease.acquired_us = wire::read_time(time).micros(); }),
@@ -16,10 +14,9 @@ void read_spec(std::string_view bytes, lease& lease) {
              field<5>(lease.transitions));
 }
 
-void read(std::string_view bytes, lease& lease) {
-  each_field(bytes, field<1>([&](std::string_view meta) {
-               wire::read_metadata(meta, lease, keep_all, {annotation_patterns});
-             }),
+void read_lease(std::string_view bytes, lease& lease) {
+  each_field(bytes,
+             field<1>([&](std::string_view meta) { wire::read_metadata(meta, lease, keep_all, {own_annotations}); }),
              field<2>([&](std::string_view spec) { read_spec(spec, lease); }));
 }
 
@@ -27,6 +24,6 @@ void read(std::string_view bytes, lease& lease) {
 
 const resource& lease::of() { return resources::leases; }
 
-result<lease> lease::decode(std::string_view bytes) { return wire::decode<lease>(bytes, read); }
+result<lease> lease::decode(std::string_view bytes) { return wire::decode<lease>(bytes, read_lease); }
 
 }  // namespace kube

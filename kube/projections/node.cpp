@@ -7,7 +7,7 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/", "hami.io/"};
+constexpr std::string_view node_annotations[] = {"quartermaster.io/", "state.quartermaster.io/", "hami.io/"};
 
 taint read_taint(std::string_view bytes) {
   taint made;
@@ -54,13 +54,13 @@ bool claims_cards(const wire::map_entry& annotation) {
 }
 
 void read_meta(std::string_view meta, node& node) {
-  wire::read_metadata(meta, node, keep_all, {annotation_patterns});
+  wire::read_metadata(meta, node, keep_all, {node_annotations});
   each_field(meta, field<12>([&](std::string_view annotation) {
                if (claims_cards(wire::read_entry(annotation))) node.has_gpu_discovery = true;
              }));
 }
 
-void read(std::string_view bytes, node& node) {
+void read_node(std::string_view bytes, node& node) {
   each_field(bytes, field<1>([&](std::string_view meta) { read_meta(meta, node); }),
              field<2>([&](std::string_view spec) { read_spec(spec, node); }),
              field<3>([&](std::string_view status) { read_status(status, node); }));
@@ -70,6 +70,6 @@ void read(std::string_view bytes, node& node) {
 
 const resource& node::of() { return resources::nodes; }
 
-result<node> node::decode(std::string_view bytes) { return wire::decode<node>(bytes, read); }
+result<node> node::decode(std::string_view bytes) { return wire::decode<node>(bytes, read_node); }
 
 }  // namespace kube

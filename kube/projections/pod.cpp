@@ -13,7 +13,7 @@ constexpr std::string_view label_patterns[] = {
     "quartermaster.io/",        "app.kubernetes.io/",  "name", "k8s-app", "pod-template-generation",
     "controller-revision-hash", "aliyun.com/gpu-count"};
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
-constexpr std::string_view annotation_patterns[] = {
+constexpr std::string_view pod_annotations[] = {
     "quartermaster.io/", "state.quartermaster.io/", "tencent.com/",      "hami.io/",     "ALIYUN_COM_",
     "nvidia.com/",       "aliyun.accelerator/",     "gaia.tencent.com/", "tkestack.io/", mirror_annotation};
 
@@ -134,9 +134,9 @@ void read_status(std::string_view bytes, pod& pod) {
   if (pod.finished()) pod.finished_at = last_end(init, main);
 }
 
-void read(std::string_view bytes, pod& pod) {
+void read_pod(std::string_view bytes, pod& pod) {
   each_field(bytes, field<1>([&](std::string_view meta) {
-               wire::read_metadata(meta, pod, {label_patterns}, {annotation_patterns});
+               wire::read_metadata(meta, pod, {label_patterns}, {pod_annotations});
              }),
              field<2>([&](std::string_view spec) { read_spec(spec, pod); }),
              field<3>([&](std::string_view status) { read_status(status, pod); }));
@@ -163,6 +163,6 @@ std::string_view to_string(pod_phase phase) {
 
 const resource& pod::of() { return resources::pods; }
 
-result<pod> pod::decode(std::string_view bytes) { return wire::decode<pod>(bytes, read); }
+result<pod> pod::decode(std::string_view bytes) { return wire::decode<pod>(bytes, read_pod); }
 
 }  // namespace kube

@@ -19,7 +19,7 @@
 namespace reconcilers {
 namespace {
 
-namespace json = kube::json;
+namespace on_demand = kube::on_demand;
 using namespace reviews;
 
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
@@ -30,18 +30,18 @@ struct pod_review {
   declarations::pod_spec spec;
 };
 
-void read_pod(json::value pod, pod_review& pod_review) {
+void read_pod(on_demand::value pod, pod_review& pod_review) {
   declarations::pod_amounts amounts;  // metadata and spec come in any order
-  json::each_member(pod, [&](std::string_view key, json::value field) {
+  on_demand::each_member(pod, [&](std::string_view key, on_demand::value field) {
     if (key == "spec") {
       pod_review.spec = declarations::read_pod_spec(field);
     } else if (key == "metadata") {
-      json::each_member(field, [&](std::string_view name, json::value part) {
+      on_demand::each_member(field, [&](std::string_view name, on_demand::value part) {
         const bool labels = name == "labels";
         if (!labels && name != "annotations") return;
-        json::each_member(part, [&](std::string_view key_of, json::value value) {
-          if (quota::is_pod_amount(key_of, labels)) amounts.emplace_back(key_of, json::text_or(value));
-          if (labels && key_of == api::names::scheduler_label) pod_review.scheduler_label = json::text_or(value);
+        on_demand::each_member(part, [&](std::string_view key_of, on_demand::value value) {
+          if (quota::is_pod_amount(key_of, labels)) amounts.emplace_back(key_of, on_demand::text_or(value));
+          if (labels && key_of == api::names::scheduler_label) pod_review.scheduler_label = on_demand::text_or(value);
           pod_review.mirror = pod_review.mirror || (!labels && key_of == mirror_annotation);
         });
       });
@@ -51,9 +51,9 @@ void read_pod(json::value pod, pod_review& pod_review) {
 }
 
 understood<pod_review> read_pod_review(std::string_view review, std::string_view path) {
-  json::document of_its_own;
+  on_demand::document of_its_own;
   pod_review out;
-  auto about = read(parser_for(review, of_its_own), review, [&](bool old, json::value value) {
+  auto about = read(parser_for(review, of_its_own), review, [&](bool old, on_demand::value value) {
     if (old) return;
     out.there = true;
     read_pod(value, out);
@@ -141,17 +141,17 @@ enforcement enforcement_of(std::string_view text) noexcept {
 }
 
 bool fills_pods(std::string_view api_resource_list) {
-  json::document document;
+  on_demand::document document;
   bool out = false;
   try {
     auto root = document.open(api_resource_list);
     for (auto member : root.get_object()) {
       const std::string_view key = member.unescaped_key();
-      json::value field = member.value();
+      on_demand::value field = member.value();
       if (key != "resources") continue;
-      json::each_item(field, [&](json::value resource) {
-        json::each_member(resource, [&](std::string_view name, json::value part) {
-          if (name == "name" && json::text_or(part) == "mutatingadmissionpolicies") out = true;
+      on_demand::each_item(field, [&](on_demand::value resource) {
+        on_demand::each_member(resource, [&](std::string_view name, on_demand::value part) {
+          if (name == "name" && on_demand::text_or(part) == "mutatingadmissionpolicies") out = true;
         });
       });
     }

@@ -9,7 +9,7 @@
 namespace reconcilers::reviews {
 namespace {
 
-namespace json = kube::json;
+namespace on_demand = kube::on_demand;
 
 constexpr std::size_t max_uid = 256;
 constexpr std::size_t max_message = 4000;      // what CEL may say
@@ -46,25 +46,25 @@ struct asked {
 constexpr std::array<std::string_view, 7> asked_names{"uid",         "kind",   "operation", "namespace",
                                                       "subResource", "object", "oldObject"};
 
-std::string kind_in(json::value object) {
+std::string kind_in(on_demand::value object) {
   std::string out;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "kind") out = json::text_or(field);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "kind") out = on_demand::text_or(field);
   });
   return out;
 }
 
 /// Returns what is wrong with it, in one line; empty when nothing is.
-std::string read_request(json::value request, envelope& envelope, const object_reader& take) {
+std::string read_request(on_demand::value request, envelope& envelope, const object_reader& take) {
   members known(asked_names);
   for (auto member : request.get_object()) {
     const auto index = known.number(member.unescaped_key());
-    json::value field = member.value();
-    if (index == asked::uid) envelope.uid = json::text_or(field);
+    on_demand::value field = member.value();
+    if (index == asked::uid) envelope.uid = on_demand::text_or(field);
     if (index == asked::kind) envelope.kind = kind_in(field);
-    if (index == asked::operation) envelope.operation = json::text_or(field);
-    if (index == asked::ns) envelope.ns = json::text_or(field);
-    if (index == asked::sub_resource) envelope.sub_resource = json::text_or(field);
+    if (index == asked::operation) envelope.operation = on_demand::text_or(field);
+    if (index == asked::ns) envelope.ns = on_demand::text_or(field);
+    if (index == asked::sub_resource) envelope.sub_resource = on_demand::text_or(field);
     if ((index == asked::object || index == asked::old_object) && !field.is_null())
       take(index == asked::old_object, field);
   }
@@ -97,7 +97,7 @@ std::string_view outcome_of(const decision& decision) {
 
 }  // namespace
 
-understood<envelope> read(json::document& document, std::string_view review, const object_reader& take) {
+understood<envelope> read(on_demand::document& document, std::string_view review, const object_reader& take) {
   const auto not_one = [](std::string reason) {
     return std::unexpected("not an AdmissionReview: " + std::move(reason));
   };
@@ -108,8 +108,8 @@ understood<envelope> read(json::document& document, std::string_view review, con
     members known(top_names);
     for (auto member : root.get_object()) {
       const auto index = known.number(member.unescaped_key());
-      if (index == top::api_version) version = json::text_or(member.value());
-      if (index == top::kind) kind = json::text_or(member.value());
+      if (index == top::api_version) version = on_demand::text_or(member.value());
+      if (index == top::kind) kind = on_demand::text_or(member.value());
       if (index == top::request) problem = read_request(member.value(), out, take);
     }
     const bool ended = root.current_location().error() == simdjson::OUT_OF_BOUNDS;
@@ -125,8 +125,8 @@ understood<envelope> read(json::document& document, std::string_view review, con
   return out;
 }
 
-json::document& parser_for(std::string_view review, json::document& of_its_own) {
-  static thread_local json::document kept;
+on_demand::document& parser_for(std::string_view review, on_demand::document& of_its_own) {
+  static thread_local on_demand::document kept;
   return review.size() <= kept_parser ? kept : of_its_own;
 }
 

@@ -24,12 +24,12 @@ struct envelope {
 };
 
 /// Given the objects that are there: whether it is the old one, and its value.
-using object_reader = std::function<void(bool old, kube::json::value object)>;
+using object_reader = std::function<void(bool old, kube::on_demand::value object)>;
 /// One pass, members in any order; one that is there twice is refused, for two readers would see two reviews. Views
 /// that `take` keeps live as long as `review`.
-understood<envelope> read(kube::json::document& document, std::string_view review, const object_reader& take);
+understood<envelope> read(kube::on_demand::document& document, std::string_view review, const object_reader& take);
 /// The parser for a review: one is kept for what is usual, a large one must not leave its memory behind.
-kube::json::document& parser_for(std::string_view review, kube::json::document& of_its_own);
+kube::on_demand::document& parser_for(std::string_view review, kube::on_demand::document& of_its_own);
 /// The review is about this kind, which is what `path` judges.
 understood<void> is_about(const envelope& review, std::string_view kind, std::string_view path);
 

@@ -44,7 +44,7 @@ void admission_server::take_in(const api::compiled_rules* now) {
 }
 
 enforcement admission_server::mode() const {
-  const auto* policy = policies_.find({{}, std::string(api::names::policy)});
+  const auto* policy = policies_.find(policy_key);
   return policy ? enforcement_of(policy->resources.enforcement) : enforcement::disabled;
 }
 
@@ -61,7 +61,7 @@ review_answer admission_server::mutate_pod(std::string_view review) const {
 
 review_answer admission_server::admit_compatible(std::string_view review) const {
   if (!policies_.synced() || !nodes_ || !nodes_->synced()) return not_synced;
-  const auto* policy = policies_.find({{}, std::string(api::names::policy)});
+  const auto* policy = policies_.find(policy_key);
   cuda::admission_settings settings;
   if (policy) settings = {enforcement_of(policy->compatibility.enforcement), policy->compatibility.paddle_allocator};
   std::vector<const kube::node*> nodes;

@@ -17,17 +17,9 @@ using controller::x509::info;
 /// Of certificates that end soon; the message has room for more, the event has not.
 constexpr std::size_t most_named = 4;
 
-std::int64_t system_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-/// The clock counts nanoseconds since 1970 and ends in 2262; certificates may name the year 9999.
-constexpr std::int64_t last_second = INT64_MAX / 1'000'000'000;
-
 std::string named(const info& leaf) {
   return "\"" + text::shown(leaf.name) + "\" (serial " + text::shown(leaf.serial) + ") at " +
-         controller::rfc3339_seconds(
-             controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(leaf.until, last_second))));
+         controller::rfc3339_seconds(leaf.until);
 }
 
 }  // namespace
@@ -39,7 +31,7 @@ bool ends_soon(const info& leaf, std::int64_t now) {
 caller_certificates::caller_certificates(const controller::store<accelerator_policy>& policies,
                                          controller::recorder& events, controller::registry& metrics, settings settings)
     : policies_(policies), events_(events), settings_(std::move(settings)) {
-  if (!settings_.wall) settings_.wall = system_seconds;
+  if (!settings_.wall) settings_.wall = controller::wall_seconds;
   metrics.collect([this](controller::metric_text& metric_text) {
     const auto seen = recent();
     constexpr std::string_view name = "quartermaster_extender_caller_certificate_expiry_seconds";
@@ -72,9 +64,7 @@ std::vector<info> caller_certificates::recent() const {
   return out;
 }
 
-const accelerator_policy* caller_certificates::policy() const {
-  return policies_.find({{}, std::string(api::names::policy)});
-}
+const accelerator_policy* caller_certificates::policy() const { return policies_.find(policy_key); }
 
 std::optional<controller::condition> caller_certificates::state() const {
   const auto seen = recent();

@@ -21,11 +21,6 @@ using kind = extender_step::kind;
 
 constexpr seconds while_changing{15};  // files are polled: no one reports their changes
 
-std::string date(std::int64_t index) {
-  return controller::rfc3339_seconds(
-      controller::wall_time(seconds(std::min<std::int64_t>(index, INT64_MAX / 1'000'000'000))));
-}
-
 bool holds(std::span<const info> list, const info& certificate) {
   return std::ranges::find(list, certificate) != list.end();
 }
@@ -126,7 +121,7 @@ class look {
     auto others = x509::living(side.authorities, now_);
     std::erase_if(others, [&](const info& info) { return holds(authorities_, info); });
     return text::some_of(others | std::views::transform([](const info& entry) {
-                           return "'" + entry.name + "' (until " + date(entry.until) + ")";
+                           return "'" + entry.name + "' (until " + controller::rfc3339_seconds(entry.until) + ")";
                          }));
   }
 
@@ -202,7 +197,7 @@ class look {
     const stored_leaf present(is_.server, known, now_, x509::usage::server);
     for (const auto& key : {is_.keys.signer_key, is_.keys.older_key})
       if (present.usable() && x509::belongs({present.signer->pem, key})) out.older_key = key;
-    const auto made = x509::make_authority("quartermaster extender authority " + date(now_),
+    const auto made = x509::make_authority("quartermaster extender authority " + controller::rfc3339_seconds(now_),
                                            {now_ - x509::backdated, now_ + settings_.authority_life.count()});
     out.authorities = x509::joined(known) + made.certificate;
     out.signer_key = made.key;
@@ -224,8 +219,9 @@ class look {
     };
     if (!is_.callers.behind.empty()) return is_.callers.behind;
     const bool by_newest = of_newest(server_) && of_newest(client_);
-    if (by_hand()) return read(date(by_newest ? forget_at() : since() + settings_.by_hand.count()));
-    return by_newest ? "the older authority is trusted until " + date(forget_at())
+    if (by_hand())
+      return read(controller::rfc3339_seconds(by_newest ? forget_at() : since() + settings_.by_hand.count()));
+    return by_newest ? "the older authority is trusted until " + controller::rfc3339_seconds(forget_at())
                      : "what was written has to reach every replica";
   }
 

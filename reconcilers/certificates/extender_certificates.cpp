@@ -24,15 +24,6 @@ constexpr milliseconds soon = 250ms;
 constexpr milliseconds at_least_every = 1h;
 constexpr milliseconds says_again = 24h;
 
-std::int64_t system_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string date(std::int64_t index) {
-  return controller::rfc3339_seconds(
-      controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(index, INT64_MAX / 1'000'000'000))));
-}
-
 void read_data(std::string_view entry, extender_secret& extender_secret) {
   const auto [name, value] = wire::read_entry(entry);
   if (name == names::extender_authorities) extender_secret.authorities = value;
@@ -60,7 +51,7 @@ json patch_of(const extender_side& side) {
   auto& annotations = out["metadata"]["annotations"];
   for (const auto key : {names::authorities_since_annotation, names::authorities_by_hand_annotation})
     annotations[api::former_key(key)] = json();
-  if (side.since) annotations[names::authorities_since_annotation] = date(*side.since);
+  if (side.since) annotations[names::authorities_since_annotation] = controller::rfc3339_seconds(*side.since);
   annotations[names::authorities_by_hand_annotation] = side.by_hand ? json("true") : json();
   return out;
 }
@@ -99,7 +90,7 @@ extender_certificates::extender_certificates(stores stores, kube::client& client
       expires_(metrics.gauges("quartermaster_extender_certificate_expiry_seconds",
                               "End of what is stored for the extender (authority, server, client), seconds since 1970.",
                               {"certificate"})) {
-  if (!settings_.wall) settings_.wall = system_seconds;
+  if (!settings_.wall) settings_.wall = controller::wall_seconds;
   const std::string service(api::names::extender_service);
   const auto host = service + "." + settings_.ns + ".svc";
   issuing_.names = {host, host + ".cluster.local", service, "localhost"};
@@ -110,9 +101,7 @@ const extender_secret* extender_certificates::find(const controller::store<exten
   return store.find({settings_.ns, std::string(name)});
 }
 
-const accelerator_policy* extender_certificates::policy() const {
-  return stores_.policies.find({{}, std::string(api::names::policy)});
-}
+const accelerator_policy* extender_certificates::policy() const { return stores_.policies.find(policy_key); }
 
 /// Empty: nothing is known of those who call us.
 std::optional<extender_view> extender_certificates::view() const {
@@ -165,7 +154,8 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
         say("CertificateRenewed", controller::event_type::warning,
             "The certificate that a kube-scheduler shows the extender was renewed. One that was set up by hand has to "
             "be given ca.crt, tls.crt and tls.key of Secret " +
-                std::string(api::names::extender_client_secret) + " and restarted before " + date(before));
+                std::string(api::names::extender_client_secret) + " and restarted before " +
+                controller::rfc3339_seconds(before));
       co_return done;
     }
     case extender_step::kind::rest:

@@ -20,8 +20,6 @@ constexpr auto look_again = 250ms;
 constexpr auto watch_patience = 5s;
 constexpr auto retry_after = 60s;
 
-const kube::object_key policy_key{{}, std::string(api::names::policy)};
-
 bool is_selected(const kube::node& node, const settings_map& selector) {
   return !selector.empty() && !node.deleting && std::ranges::all_of(selector, [&](const auto& label) {
     return node.labels.find(label.first) == label.second;

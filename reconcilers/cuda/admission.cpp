@@ -439,10 +439,10 @@ admission admit(const json& pod, std::span<const kube::node* const> nodes, const
 
 review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
                            const admission_settings& settings, std::string_view own_namespace, const advice& more) {
-  kube::json::document of_its_own;
+  kube::on_demand::document of_its_own;
   json pod;
   const auto about =
-      reviews::read(reviews::parser_for(review, of_its_own), review, [&](bool old, kube::json::value value) {
+      reviews::read(reviews::parser_for(review, of_its_own), review, [&](bool old, kube::on_demand::value value) {
         if (old) return;
         pod = json::parse(std::string_view(simdjson::to_json_string(value)), nullptr, false);
       });

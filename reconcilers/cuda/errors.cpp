@@ -15,7 +15,7 @@ struct signs {
   std::string_view phrases;
 };
 
-constexpr signs table[] = {
+constexpr signs sign_table[] = {
     {"unsatisfied-condition", "", 0, "unsatisfied condition"},
     {"invalid-image", "CUDA_ERROR_INVALID_IMAGE", 200,
      "cudaerrorinvalidkernelimage\n"
@@ -125,7 +125,7 @@ error_words words_of(std::string_view section, std::string_view symptom, std::st
 
 std::vector<known_error> read_pages() {
   std::vector<known_error> out;
-  for (const auto& row : table) {
+  for (const auto& row : sign_table) {
     const auto english = section_of(english_page, row.id), chinese = section_of(chinese_page, row.id);
     auto source = between(english, "source: ", "\n");
     if (source.starts_with('<')) source = between(source, "<", ">");
@@ -201,7 +201,7 @@ std::string with_single_blanks(std::string_view text) {
 }
 
 /// `flat`: the text with single blanks only, because terminals break lines where they like.
-bool names(std::string_view text, std::string_view flat, const known_error& known_error) {
+bool names_error(std::string_view text, std::string_view flat, const known_error& known_error) {
   const auto trimmed = text::trimmed(text);
   if (trimmed == known_error.id) return true;
   bool found = false;
@@ -235,7 +235,7 @@ std::vector<const known_error*> errors_in(std::string_view text) {
   const auto flat = with_single_blanks(lower);
   std::vector<const known_error*> out;
   for (const auto& known_error : known_errors()) {
-    if (names(lower, flat, known_error)) out.push_back(&known_error);
+    if (names_error(lower, flat, known_error)) out.push_back(&known_error);
   }
   return out;
 }

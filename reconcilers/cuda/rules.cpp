@@ -71,7 +71,7 @@ constexpr std::array<name_row, 32> name_table{{
 
 bool is_letter_or_figure(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-bool has_word(std::string_view text, std::string_view word) {
+bool name_has_word(std::string_view text, std::string_view word) {
   for (auto match = text.find(word); match != std::string_view::npos; match = text.find(word, match + 1)) {
     const bool begins = match == 0 || !is_letter_or_figure(text[match - 1]);
     const auto after = match + word.size();
@@ -117,7 +117,8 @@ const shim_row* shim_of(std::string_view mode) {
 
 card_class class_of(std::string_view product) {
   const auto name = text::lower_case(product);
-  const auto match = std::ranges::find_if(name_table, [&](const name_row& row) { return has_word(name, row.word); });
+  const auto match =
+      std::ranges::find_if(name_table, [&](const name_row& row) { return name_has_word(name, row.word); });
   return match == name_table.end() ? card_class::unknown : match->is;
 }
 

@@ -16,7 +16,7 @@ struct rule_row {
 
 // {runtime} {cuda} {driver} {capability} {floor} {needed} {first} {shim} {baseline} {package}
 // clang-format off
-constexpr std::array<rule_row, 12> table{{
+constexpr std::array<rule_row, 12> rule_table{{
   {rule::backward, outcome::works, "backward", sources::compatibility,
    "The driver knows CUDA {cuda} and runs every older runtime, so CUDA {runtime} works.",
    "驱动支持 CUDA {cuda}，并可运行所有更早的运行时，因此 CUDA {runtime} 可以使用。"},
@@ -57,7 +57,7 @@ constexpr std::array<rule_row, 12> table{{
 // clang-format on
 
 const rule_row& row_of(rule rule) {
-  for (const auto& entry : table) {
+  for (const auto& entry : rule_table) {
     if (entry.is == rule) return entry;
   }
   std::unreachable();
@@ -96,7 +96,7 @@ machine machine_of(const node_facts& node) { return {node.cuda, node.driver, nod
 verdict judge(const version& runtime, const machine& machine) {
   if (removal_for(runtime, machine)) return made(rule::capability_removed, runtime, machine);
   const auto cuda = machine.known_cuda();
-  // A driver older than the whole table, and a runtime that is older as well: NVIDIA's documents end there.
+  // A driver older than the whole rule_table, and a runtime that is older as well: NVIDIA's documents end there.
   if (!cuda && (!machine.driver || runtime < toolkits().back().cuda))
     return made(rule::nothing_known, runtime, machine);
   if (cuda && runtime <= *cuda) {

@@ -62,7 +62,7 @@ bool flag(const json& object, const char* name) {
   const auto match = object.find(name);
   return match != object.end() && match->is_boolean() && match->get<bool>();
 }
-std::vector<std::string> texts(const json& object, const char* name) {
+std::vector<std::string> text_list(const json& object, const char* name) {
   std::vector<std::string> out;
   const auto match = object.find(name);
   if (match == object.end() || !match->is_array()) return out;
@@ -91,8 +91,8 @@ rule rule_of(const std::string& key, const json& object) {
   std::int64_t amount = 0;
   const auto [end, wrong] = std::from_chars(fill.data(), fill.data() + fill.size(), amount);
   if (!fill.empty() && wrong == std::errc{} && end == fill.data() + fill.size() && amount > 0) out.fill = amount;
-  out.related = texts(object, "related");
-  out.excluded = texts(object, "excluded");
+  out.related = text_list(object, "related");
+  out.excluded = text_list(object, "excluded");
   out.runtime_class = kube::text_in(object, "runtimeClassName");
   out.offered = !flag(object, "notOffered");
   out.managed = flag(object, "published");
@@ -124,7 +124,8 @@ rule_set rules_of(const json& spec) {
     std::ranges::sort(out.rules, {}, &rule::key);
   }
   if (const auto position = spec.find("groups"); position != spec.end() && position->is_object()) {
-    for (const auto& [name, members] : position->items()) out.groups.push_back({name, texts(*position, name.c_str())});
+    for (const auto& [name, members] : position->items())
+      out.groups.push_back({name, text_list(*position, name.c_str())});
     std::ranges::sort(out.groups, {}, &group_rule::name);
   }
   return out;

@@ -5,7 +5,7 @@
 namespace reconcilers::declarations {
 namespace {
 
-namespace json = kube::json;
+namespace on_demand = kube::on_demand;
 
 /// What may still be taken in.
 struct room {
@@ -19,16 +19,16 @@ struct room {
 };
 
 /// Limits count whatever they are of, as the bounds of what is judged do; requests where they are kept.
-kube::quantities read_amounts(json::value amounts, room& left, bool limits) {
+kube::quantities read_amounts(on_demand::value amounts, room& left, bool limits) {
   kube::quantities out;
-  json::each_member(amounts, [&](std::string_view key, json::value field) {
+  on_demand::each_member(amounts, [&](std::string_view key, on_demand::value field) {
     if (limits && !left.take(left.limits)) return;
     if (!kube::is_extended_resource(key) || (!limits && !left.take(left.requests))) return;
     std::string name(key);
     std::int64_t number = 0;
     if (field.get_int64().get(number) == simdjson::SUCCESS) {
       out.emplace_back(std::move(name), number);
-    } else if (const auto amount = kube::parse_quantity(amount_in(json::text_or(field)))) {
+    } else if (const auto amount = kube::parse_quantity(amount_in(on_demand::text_or(field)))) {
       out.emplace_back(std::move(name), *amount);
     }
   });
@@ -38,16 +38,16 @@ kube::quantities read_amounts(json::value amounts, room& left, bool limits) {
   return out;
 }
 
-kube::container read_container(json::value container, kube::container::role role, room& left) {
+kube::container read_container(on_demand::value container, kube::container::role role, room& left) {
   kube::container out;
   out.kind = role;
-  json::each_member(container, [&](std::string_view key, json::value field) {
+  on_demand::each_member(container, [&](std::string_view key, on_demand::value field) {
     if (key == "name") {
-      out.name = json::text_or(field);
+      out.name = on_demand::text_or(field);
     } else if (key == "restartPolicy" && role == kube::container::role::init) {
-      if (json::text_or(field) == "Always") out.kind = kube::container::role::sidecar;
+      if (on_demand::text_or(field) == "Always") out.kind = kube::container::role::sidecar;
     } else if (key == "resources") {
-      json::each_member(field, [&](std::string_view kind, json::value amounts) {
+      on_demand::each_member(field, [&](std::string_view kind, on_demand::value amounts) {
         if (kind == "limits") out.limits = read_amounts(amounts, left, true);
         if (kind == "requests") out.requests = read_amounts(amounts, left, false);
       });
@@ -56,12 +56,12 @@ kube::container read_container(json::value container, kube::container::role role
   return out;
 }
 
-toleration read_toleration(json::value object) {
+toleration read_toleration(on_demand::value object) {
   toleration out;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "key") out.key = json::text_or(field);
-    if (key == "operator") out.op = json::text_or(field);
-    if (key == "effect") out.effect = json::text_or(field);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "key") out.key = on_demand::text_or(field);
+    if (key == "operator") out.op = on_demand::text_or(field);
+    if (key == "effect") out.effect = on_demand::text_or(field);
   });
   return out;
 }
@@ -73,29 +73,29 @@ std::string_view amount_in(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-pod_spec read_pod_spec(json::value spec) {
+pod_spec read_pod_spec(on_demand::value spec) {
   pod_spec out;
   room left;
   std::vector<kube::container> main;
   const auto take = [&](std::vector<kube::container>& containers, kube::container::role role) {
-    return [&left, &containers, role](json::value value) {
+    return [&left, &containers, role](on_demand::value value) {
       if (left.take(left.containers)) containers.push_back(read_container(value, role, left));
     };
   };
-  json::each_member(spec, [&](std::string_view key, json::value field) {
+  on_demand::each_member(spec, [&](std::string_view key, on_demand::value field) {
     if (key == "containers") {
-      json::each_item(field, take(main, kube::container::role::main));
+      on_demand::each_item(field, take(main, kube::container::role::main));
     } else if (key == "initContainers") {
-      json::each_item(field, take(out.containers, kube::container::role::init));
+      on_demand::each_item(field, take(out.containers, kube::container::role::init));
     } else if (key == "runtimeClassName") {
-      out.runtime_class = json::text_or(field);
+      out.runtime_class = on_demand::text_or(field);
     } else if (key == "schedulerName") {
-      out.scheduler_name = json::text_or(field);
+      out.scheduler_name = on_demand::text_or(field);
     } else if (key == "nodeName") {
-      out.node_name = json::text_or(field);
+      out.node_name = on_demand::text_or(field);
     } else if (key == "tolerations" && !field.is_null()) {
       out.has_tolerations = true;
-      json::each_item(field, [&](json::value value) {
+      on_demand::each_item(field, [&](on_demand::value value) {
         if (out.tolerations.size() < read_tolerations) out.tolerations.push_back(read_toleration(value));
       });
     }
@@ -108,7 +108,7 @@ pod_spec read_pod_spec(json::value spec) {
 }
 
 kube::result<pod_spec> parse_pod_spec(std::string_view text) {
-  static thread_local json::document reused;
+  static thread_local on_demand::document reused;
   try {
     // A value must not be the whole document: simdjson cannot ask such a one whether it is null.
     auto root = reused.open("[" + std::string(text) + "]");

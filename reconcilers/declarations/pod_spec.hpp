@@ -45,7 +45,7 @@ std::string_view amount_in(std::string_view text);
 
 /// `spec` is the value of "spec" of a Pod, or of a template's. Amounts of extended resources only; an amount that is no
 /// quantity is left out, the API server refuses it. Throws simdjson::simdjson_error.
-pod_spec read_pod_spec(kube::json::value spec);
+pod_spec read_pod_spec(kube::on_demand::value spec);
 /// The same from text; errc::decode.
 kube::result<pod_spec> parse_pod_spec(std::string_view json);
 

@@ -140,7 +140,7 @@ json resource_rules::object_of(const accelerator_policy& policy, const api::comp
 kube::task<action> resource_rules::reconcile(kube::object_key key) {
   if (key != only) co_return action::await_change();
   if (!synced()) co_return action::again(250ms);
-  const auto* policy = stores_.policies.find({{}, std::string(api::names::policy)});
+  const auto* policy = stores_.policies.find(policy_key);
   const auto* object = stores_.rules.find(only);
   if (!policy || policy->deleting) {
     say(std::nullopt);
@@ -162,7 +162,7 @@ kube::task<action> resource_rules::reconcile(kube::object_key key) {
     wrote_ = now;
     wrote_version_ = kube::version_of(*answer);
   }
-  const auto* match = stores_.policies.find({{}, std::string(api::names::policy)});
+  const auto* match = stores_.policies.find(policy_key);
   const auto mode = match ? match->resources.enforcement : std::string("Off");
   const bool enforcing = mode != "Off";
   const bool due = !looked_ || mode != looked_for_ || settings_.now() - *looked_ >= look_at_policies_every;
@@ -170,7 +170,7 @@ kube::task<action> resource_rules::reconcile(kube::object_key key) {
     auto looked = co_await look_at_chart(mode);
     if (!looked) co_return std::unexpected(std::move(looked.error()));
   }
-  if (const auto* still = stores_.policies.find({{}, std::string(api::names::policy)})) say(condition_of(*still));
+  if (const auto* still = stores_.policies.find(policy_key)) say(condition_of(*still));
   if (enforcing) co_return action::again(look_at_policies_every);
   co_return action::await_change();
 }

@@ -9,13 +9,13 @@
 namespace reconcilers::declarations {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr std::size_t max_note_bytes = 1000;
 constexpr std::string_view meanwhile_en = "the content that was accepted last stays in force";
 constexpr std::string_view meanwhile_zh = "上次被接受的内容继续生效";
 
-json as_json(const finding& f) {
+ordered_json as_json(const finding& f) {
   return {{"severity", to_string(severity_of(f))},
           {"code", to_string(f.kind)},
           {"field", f.field},
@@ -57,10 +57,10 @@ verdict verdict_of(const judgement& judgement) {
 }
 
 std::string annotation_of(const judgement& judgement) {
-  constexpr auto replace = json::error_handler_t::replace;
-  json out{{"v", 1}, {"verdict", to_string(verdict_of(judgement))}, {"key", text::shown(judgement.key, 330)}};
+  constexpr auto replace = ordered_json::error_handler_t::replace;
+  ordered_json out{{"v", 1}, {"verdict", to_string(verdict_of(judgement))}, {"key", text::shown(judgement.key, 330)}};
   if (judgement.kept) out["meanwhile"] = meanwhile_en;
-  auto findings = json::array();
+  auto findings = ordered_json::array();
   std::size_t room = max_verdict_bytes - 640;  // the frame: names, key (its quotes may be escaped), count, hash
   for (const auto& f : judgement.findings) {
     auto entry = as_json(f);

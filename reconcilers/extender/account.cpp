@@ -111,9 +111,7 @@ bool account::synced() const {
          known_.old_quotas.synced() && known_.cards.synced();
 }
 
-const accelerator_policy* account::policy() const {
-  return known_.policies.find({{}, std::string(api::names::policy)});
-}
+const accelerator_policy* account::policy() const { return known_.policies.find(policy_key); }
 
 void account::learn_keys(const api::compiled_rules* now) {
   decltype(declared_) keys;

@@ -16,9 +16,10 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr controller::milliseconds longest = 3s, shortest = 300ms;  // of one Binding, which ends before the lease does
-constexpr auto patience = 30s;                                      // for the watch to show what was bound
-constexpr auto turn = 2s;  // how long a call waits for another one to the same node
+constexpr controller::milliseconds longest_binding = 3s,
+                                   shortest = 300ms;  // of one Binding, which ends before the lease does
+constexpr auto watch_patience = 30s;                  // for the watch to show what was bound
+constexpr auto turn = 2s;                             // how long a call waits for another one to the same node
 // On a node of HAMi a call waits for the lock and writes it, and then binds: within the scheduler's httpTimeout of 5 s.
 constexpr controller::milliseconds lock_turn = 1s, lock_write = 1s, look = 20ms;
 constexpr auto lock_path = "/metadata/annotations/hami.io~1mutex.lock";
@@ -45,7 +46,7 @@ bool binder::ready() const {
 
 kube::task<kube::pod> binder::read(kube::object_key key) {
   auto request = kube::get_request(kube::resources::pods, key, kube::encoding::json);
-  request.deadline = longest;
+  request.deadline = longest_binding;
   const auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (answer->status != 200) co_return std::unexpected(kube::error_of("get pods " + key.to_string(), *answer));
@@ -58,7 +59,7 @@ kube::task<void> binder::send(kube::object_key pod, std::string uid, std::uint64
   only_if.uid = std::move(uid);
   only_if.resource_version = std::to_string(version);
   auto request = kube::bind_request(pod, node, only_if, annotations);
-  request.deadline = std::clamp<controller::milliseconds>(dependencies_.lease_left(), 1ms, longest);
+  request.deadline = std::clamp<controller::milliseconds>(dependencies_.lease_left(), 1ms, longest_binding);
   const auto name = "bind pods " + pod.to_string() + " to " + node;
   const auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
@@ -314,7 +315,8 @@ void binder::look_after(controller::milliseconds now) {
   std::vector<std::pair<kube::object_key, kube::uid>> late;
   for (const auto& [uid, entry] : dependencies_.book.open()) {
     const auto id = kube::uid::parse(uid);
-    if (!entry.at_filter && now - entry.since > patience && !in_flight_.contains(id)) late.emplace_back(entry.key, id);
+    if (!entry.at_filter && now - entry.since > watch_patience && !in_flight_.contains(id))
+      late.emplace_back(entry.key, id);
   }
   for (const auto& [key, id] : late) find_out_later(key, id);
 }

@@ -18,11 +18,11 @@ namespace {
 using controller::http_request;
 using controller::http_response;
 
-constexpr controller::milliseconds patience{4'000};  // the scheduler's own is 5 s
+constexpr controller::milliseconds call_patience{4'000};  // the scheduler's own is 5 s
 
 const http_response not_now{503, "not the leader, or not synced yet\n"};
 
-http_response json(std::string body) { return {200, std::move(body), "application/json"}; }
+http_response json_answer(std::string body) { return {200, std::move(body), "application/json"}; }
 http_response not_understood(const std::string& reason) { return {400, reason + "\n"}; }
 
 bool unresolvable(quota::reason reason) {
@@ -172,7 +172,7 @@ http_response request_handler::filter(const std::string& body) {
   out.reserve(256 + position.args.nodes.size() * 96);
   append_filter_result(out, position.verdicts, position.args.whole_nodes);
   give_back(position, body.size());
-  return json(std::move(out));
+  return json_answer(std::move(out));
 }
 
 std::vector<kube::object> request_handler::in_the_way(const kube::pod& pod, const filter_args& args) const {
@@ -248,11 +248,11 @@ http_response request_handler::prioritize(const std::string& body) {
   out.reserve(16 + position.args.nodes.size() * 48);
   append_priorities(out, position.args.nodes, position.scores);
   give_back(position, body.size());
-  return json(std::move(out));
+  return json_answer(std::move(out));
 }
 
 boost::asio::awaitable<void> request_handler::settled() const {
-  const auto until = controller::boot_now() + patience;
+  const auto until = controller::boot_now() + call_patience;
   while (answering() && !dependencies_.binds.sealed() && controller::boot_now() < until) {
     const bool slept = co_await controller::sleep_for(controller::milliseconds(20));
     if (!slept) co_return;
@@ -266,7 +266,7 @@ boost::asio::awaitable<http_response> request_handler::bind(std::string body) {
   auto read = read_bind(parser, body);
   if (!read) co_return not_understood(read.error());
   const auto message = co_await dependencies_.binds.bind(std::move(*read));
-  co_return json(bind_result(message));
+  co_return json_answer(bind_result(message));
 }
 
 http_response request_handler::preempt(const std::string& body) {
@@ -298,7 +298,7 @@ http_response request_handler::preempt(const std::string& body) {
     offers_.push_back(std::move(now));
     if (offers_.size() > most_offers) offers_.pop_front();
   }
-  return json(preempt_result(out));
+  return json_answer(preempt_result(out));
 }
 
 // kube-scheduler may see the victims' deletion before this program does. Then filter refuses the emptied node, and

@@ -8,7 +8,8 @@
 namespace reconcilers::extender {
 namespace {
 
-constexpr std::int64_t longest = 300;  // HAMi's own patience with a lock (nodelock.go NodeLockTimeout), in seconds
+constexpr std::int64_t lock_patience =
+    300;  // HAMi's own patience with a lock (nodelock.go NodeLockTimeout), in seconds
 constexpr std::string_view bind_phase = "hami.io/bind-phase", assigned_node = "hami.io/vgpu-node";
 
 }  // namespace
@@ -33,7 +34,7 @@ std::optional<hami_lock> read_hami_lock(std::string_view text) {
 
 bool holds(const hami_lock& lock, const std::string& node, const kube::pod* holder, bool binding, std::int64_t now) {
   if (binding) return true;
-  const bool young = now - lock.since < longest;
+  const bool young = now - lock.since < lock_patience;
   if (lock.pod.name.empty()) return young;
   if (!holder) return false;
   // HAMi's scheduler names the node at filter, before it locks it (v2.10.0, pkg/scheduler/scheduler.go Filter). Without

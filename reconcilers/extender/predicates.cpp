@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using controller::http_response;
 using nlohmann::json;
 
-constexpr auto patience = 5min;  // from the answer to the scheduler's own Binding
+constexpr auto binding_patience = 5min;  // from the answer to the scheduler's own Binding
 constexpr std::string_view elsewhere = "placed on another node";
 /// HAMi's plugin serves the pod that the node's lock names, and the one that binds writes the lock (hami_lock.hpp).
 constexpr std::string_view needs_our_binding = "HAMi's plugin needs a scheduler that asks the extender to bind";
@@ -161,7 +161,7 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
 kube::task<void> predicates::look_after(controller::milliseconds now) {
   std::vector<std::pair<kube::object_key, kube::uid>> late;
   for (const auto& [uid, entry] : dependencies_.book.open())
-    if (entry.at_filter && now - entry.since > patience) late.emplace_back(entry.key, kube::uid::parse(uid));
+    if (entry.at_filter && now - entry.since > binding_patience) late.emplace_back(entry.key, kube::uid::parse(uid));
   for (const auto& [key, uid] : late) {
     if (in_flight_.contains(uid)) continue;
     const membership here(in_flight_, uid);

@@ -25,33 +25,33 @@ struct body_parser::reader {
 
 namespace {
 
-namespace json = kube::json;
+namespace on_demand = kube::on_demand;
 using reviews::append_escaped;
 
 constexpr std::size_t most_pod_bytes = 3u << 20;  // an object of the API is at most 1.5 MiB, and more when escaped
 
 /// metadata of the pod; the rest is read only where it is needed.
-void read_pod(json::value pod, kube::object_key& key, kube::uid& uid, std::string_view& text) {
+void read_pod(on_demand::value pod, kube::object_key& key, kube::uid& uid, std::string_view& text) {
   text = pod.get_object().value().raw_json();
   if (text.size() > most_pod_bytes) throw simdjson::simdjson_error(simdjson::CAPACITY);
-  static thread_local json::document second;
+  static thread_local on_demand::document second;
   auto root = second.open(text);
   for (auto member : root.get_object()) {
     if (member.unescaped_key().value() != "metadata") continue;
-    json::each_member(member.value(), [&](std::string_view name, json::value field) {
-      if (name == "name") key.name = json::text_or(field);
-      if (name == "namespace") key.ns = json::text_or(field);
-      if (name == "uid") uid = kube::uid::parse(json::text_or(field));
+    on_demand::each_member(member.value(), [&](std::string_view name, on_demand::value field) {
+      if (name == "name") key.name = on_demand::text_or(field);
+      if (name == "namespace") key.ns = on_demand::text_or(field);
+      if (name == "uid") uid = kube::uid::parse(on_demand::text_or(field));
     });
     return;
   }
 }
 
-std::string_view name_of_node(json::value node) {
+std::string_view name_of_node(on_demand::value node) {
   std::string_view out;
-  json::each_member(node, [&](std::string_view key, json::value field) {
+  on_demand::each_member(node, [&](std::string_view key, on_demand::value field) {
     if (key != "metadata") return;
-    json::each_member(field, [&](std::string_view name, json::value inner) {
+    on_demand::each_member(field, [&](std::string_view name, on_demand::value inner) {
       if (name == "name") out = inner.get_string();
     });
   });
@@ -73,7 +73,7 @@ understood<void> read_members(body_parser& parser, const std::string& body, Memb
     auto root = parser.get().open(body);
     for (auto entry : root.get_object()) {
       const std::string_view key = entry.unescaped_key();
-      member(key, json::value(entry.value()));
+      member(key, on_demand::value(entry.value()));
     }
     if (root.current_location().error() != simdjson::OUT_OF_BOUNDS)
       return std::unexpected("there is more after the end of the JSON object");
@@ -83,21 +83,21 @@ understood<void> read_members(body_parser& parser, const std::string& body, Memb
   return {};
 }
 
-void read_victims(json::value object, std::vector<victims>& out) {
-  json::each_member(object, [&](std::string_view node, json::value field) {
+void read_victims(on_demand::value object, std::vector<victims>& out) {
+  on_demand::each_member(object, [&](std::string_view node, on_demand::value field) {
     victims victims;
     victims.node = node;
-    json::each_member(field, [&](std::string_view key, json::value inner) {
-      if (key == "NumPDBViolations") victims.budget_violations = json::number_or(inner, 0);
+    on_demand::each_member(field, [&](std::string_view key, on_demand::value inner) {
+      if (key == "NumPDBViolations") victims.budget_violations = on_demand::number_or(inner, 0);
       if (key != "Pods") return;
-      json::each_item(inner, [&](json::value pod) {
+      on_demand::each_item(inner, [&](on_demand::value pod) {
         kube::uid uid;
         // MetaPod has UID; a whole pod has metadata.uid.
-        json::each_member(pod, [&](std::string_view name, json::value value) {
-          if (name == "UID") uid = kube::uid::parse(json::text_or(value));
+        on_demand::each_member(pod, [&](std::string_view name, on_demand::value value) {
+          if (name == "UID") uid = kube::uid::parse(on_demand::text_or(value));
           if (name == "metadata")
-            json::each_member(value, [&](std::string_view field_name, json::value text) {
-              if (field_name == "uid") uid = kube::uid::parse(json::text_or(text));
+            on_demand::each_member(value, [&](std::string_view field_name, on_demand::value text) {
+              if (field_name == "uid") uid = kube::uid::parse(on_demand::text_or(text));
             });
         });
         victims.pods.push_back(uid);
@@ -127,11 +127,11 @@ void append_failed(std::string& output, std::span<const node_verdict> verdicts, 
   output += '}';
 }
 
-kube::container read_container(json::value container, kube::container::role role) {
+kube::container read_container(on_demand::value container, kube::container::role role) {
   kube::container out;
   out.kind = role;
-  const auto read_list = [](json::value list, kube::quantities& quantities) {
-    json::each_member(list, [&](std::string_view key, json::value amount) {
+  const auto read_list = [](on_demand::value list, kube::quantities& quantities) {
+    on_demand::each_member(list, [&](std::string_view key, on_demand::value amount) {
       if (!kube::is_extended_resource(key)) return;
       std::string_view text;
       std::int64_t number = 0;
@@ -143,12 +143,12 @@ kube::container read_container(json::value container, kube::container::role role
     });
     std::ranges::sort(quantities);
   };
-  json::each_member(container, [&](std::string_view key, json::value field) {
-    if (key == "name") out.name = json::text_or(field);
-    if (key == "restartPolicy" && role == kube::container::role::init && json::text_or(field) == "Always")
+  on_demand::each_member(container, [&](std::string_view key, on_demand::value field) {
+    if (key == "name") out.name = on_demand::text_or(field);
+    if (key == "restartPolicy" && role == kube::container::role::init && on_demand::text_or(field) == "Always")
       out.kind = kube::container::role::sidecar;
     if (key != "resources") return;
-    json::each_member(field, [&](std::string_view name, json::value list) {
+    on_demand::each_member(field, [&](std::string_view name, on_demand::value list) {
       if (name == "limits") read_list(list, out.limits);
     });
   });
@@ -164,19 +164,19 @@ body_parser::~body_parser() = default;
 
 understood<void> read(body_parser& parser, const std::string& body, filter_args& out) {
   bool pod = false, names = false;
-  auto read = read_members(parser, body, [&](std::string_view key, json::value field) {
+  auto read = read_members(parser, body, [&](std::string_view key, on_demand::value field) {
     if (field.is_null()) return;
     if (key == "Pod") {
       read_pod(field, out.pod, out.uid, out.pod_json);
       pod = true;
     } else if (key == "NodeNames") {
       names = true;
-      json::each_item(field, [&](json::value value) { out.nodes.push_back(value.get_string()); });
+      on_demand::each_item(field, [&](on_demand::value value) { out.nodes.push_back(value.get_string()); });
     } else if (key == "Nodes") {
       out.whole_nodes = true;
-      json::each_member(field, [&](std::string_view name, json::value list) {
+      on_demand::each_member(field, [&](std::string_view name, on_demand::value list) {
         if (name == "items" || name == "Items")
-          json::each_item(list, [&](json::value value) { out.nodes.push_back(name_of_node(value)); });
+          on_demand::each_item(list, [&](on_demand::value value) { out.nodes.push_back(name_of_node(value)); });
       });
     }
   });
@@ -191,11 +191,11 @@ understood<void> read(body_parser& parser, const std::string& body, filter_args&
 
 understood<bind_args> read_bind(body_parser& parser, const std::string& body) {
   bind_args out;
-  auto read = read_members(parser, body, [&](std::string_view key, json::value field) {
-    if (key == "PodName") out.pod.name = json::text_or(field);
-    if (key == "PodNamespace") out.pod.ns = json::text_or(field);
-    if (key == "PodUID") out.uid = kube::uid::parse(json::text_or(field));
-    if (key == "Node") out.node = json::text_or(field);
+  auto read = read_members(parser, body, [&](std::string_view key, on_demand::value field) {
+    if (key == "PodName") out.pod.name = on_demand::text_or(field);
+    if (key == "PodNamespace") out.pod.ns = on_demand::text_or(field);
+    if (key == "PodUID") out.uid = kube::uid::parse(on_demand::text_or(field));
+    if (key == "Node") out.node = on_demand::text_or(field);
   });
   if (!read) return std::unexpected(std::move(read.error()));
   if (out.pod.name.empty() || out.pod.ns.empty() || out.uid.empty() || out.node.empty())
@@ -206,7 +206,7 @@ understood<bind_args> read_bind(body_parser& parser, const std::string& body) {
 
 understood<void> read(body_parser& parser, const std::string& body, preempt_args& out) {
   bool pod = false;
-  auto read = read_members(parser, body, [&](std::string_view key, json::value field) {
+  auto read = read_members(parser, body, [&](std::string_view key, on_demand::value field) {
     if (field.is_null()) return;
     if (key == "Pod") {
       read_pod(field, out.pod, out.uid, out.pod_json);
@@ -226,14 +226,14 @@ kube::result<kube::pod> pod_of(std::string_view text) {
       "aliyun.com/",       "aliyun.accelerator/",     "gaia.tencent.com/", "tkestack.io/"};
   kube::pod out;
   std::vector<kube::container> main;
-  const auto read =
-      json::read_object("pod", text, out, kube::keep{annotations}, [&](std::string_view key, json::value field) {
+  const auto read = on_demand::read_object(
+      "pod", text, out, kube::keep{annotations}, [&](std::string_view key, on_demand::value field) {
         if (key == "status")
-          json::each_member(field, [&](std::string_view name, json::value inner) {
-            if (name == "nominatedNodeName" && !json::text_or(inner).empty())
-              out.nominated_node.assign(1, std::string(json::text_or(inner)));
+          on_demand::each_member(field, [&](std::string_view name, on_demand::value inner) {
+            if (name == "nominatedNodeName" && !on_demand::text_or(inner).empty())
+              out.nominated_node.assign(1, std::string(on_demand::text_or(inner)));
             if (name != "phase") return;
-            const auto phase = json::text_or(inner);
+            const auto phase = on_demand::text_or(inner);
             out.phase = phase == "Pending"     ? kube::pod_phase::pending
                         : phase == "Running"   ? kube::pod_phase::running
                         : phase == "Succeeded" ? kube::pod_phase::succeeded
@@ -241,15 +241,16 @@ kube::result<kube::pod> pod_of(std::string_view text) {
                                                : kube::pod_phase::unknown;
           });
         if (key != "spec") return;
-        json::each_member(field, [&](std::string_view name, json::value inner) {
-          if (name == "nodeName") out.node_name = json::text_or(inner);
-          if (name == "schedulerName") out.scheduler_name = json::text_or(inner);
-          if (name == "priority") out.priority = static_cast<std::int32_t>(json::number_or(inner, 0));
+        on_demand::each_member(field, [&](std::string_view name, on_demand::value inner) {
+          if (name == "nodeName") out.node_name = on_demand::text_or(inner);
+          if (name == "schedulerName") out.scheduler_name = on_demand::text_or(inner);
+          if (name == "priority") out.priority = static_cast<std::int32_t>(on_demand::number_or(inner, 0));
           if (name == "containers")
-            json::each_item(
-                inner, [&](json::value value) { main.push_back(read_container(value, kube::container::role::main)); });
+            on_demand::each_item(inner, [&](on_demand::value value) {
+              main.push_back(read_container(value, kube::container::role::main));
+            });
           if (name == "initContainers")
-            json::each_item(inner, [&](json::value value) {
+            on_demand::each_item(inner, [&](on_demand::value value) {
               out.containers.push_back(read_container(value, kube::container::role::init));
             });
         });

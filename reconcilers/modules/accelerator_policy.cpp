@@ -9,122 +9,123 @@
 namespace reconcilers {
 namespace {
 
-namespace json = kube::json;
+namespace on_demand = kube::on_demand;
 
-std::string text_of(json::value field) {
+std::string text_of(on_demand::value field) {
   std::string_view raw;
   return simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS && raw != "null" ? std::string(raw)
                                                                                         : std::string();
 }
 
 /// Text as it is, anything else as JSON: an older version of us may have let a number in.
-std::string word_of(json::value field) {
-  return field.type().value() == simdjson::ondemand::json_type::string ? std::string(json::text_or(field))
+std::string word_of(on_demand::value field) {
+  return field.type().value() == simdjson::ondemand::json_type::string ? std::string(on_demand::text_or(field))
                                                                        : text_of(field);
 }
 
 /// Nothing where it is not an object: what a policy holds that the schema would not take is not our downfall.
-settings_map read_settings(json::value object) {
+settings_map read_settings(on_demand::value object) {
   settings_map made;
   if (object.type().value() != simdjson::ondemand::json_type::object) return made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
     std::string owned(key);
     made[std::move(owned)] = word_of(field);
   });
   return made;
 }
 
-node_set read_node_set(json::value object) {
+node_set read_node_set(on_demand::value object) {
   node_set made;
   if (object.type().value() != simdjson::ondemand::json_type::object) return made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "name") made.name = json::text_or(field);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "name") made.name = on_demand::text_or(field);
     if (key == "settings") made.settings = read_settings(field);
   });
   return made;
 }
 
-module_spec read_module(json::value object) {
+module_spec read_module(on_demand::value object) {
   module_spec made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "enabled") made.enabled = json::flag_or(field, false);
-    if (key == "image") made.image = json::text_or(field);
-    if (key == "imagePullPolicy") made.image_pull_policy = json::text_or(field);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "enabled") made.enabled = on_demand::flag_or(field, false);
+    if (key == "image") made.image = on_demand::text_or(field);
+    if (key == "imagePullPolicy") made.image_pull_policy = on_demand::text_or(field);
     if (key == "resources") made.resources = text_of(field);
     if (key == "args") made.args = text_of(field);
     if (key == "env") made.env = text_of(field);
     if (key == "tolerations") made.tolerations = text_of(field);
-    if (key == "priorityClassName") made.priority_class = json::text_or(field);
-    if (key == "runtimeClassName") made.runtime_class = json::text_or(field);
-    if (key == "rollout") made.rollout = json::text_or(field);
-    if (key == "adopt") made.adopt = json::flag_or(field, false);
+    if (key == "priorityClassName") made.priority_class = on_demand::text_or(field);
+    if (key == "runtimeClassName") made.runtime_class = on_demand::text_or(field);
+    if (key == "rollout") made.rollout = on_demand::text_or(field);
+    if (key == "adopt") made.adopt = on_demand::flag_or(field, false);
     if (key == "settings") made.settings = read_settings(field);
     if (key == "device") made.device = text_of(field);
     if (key == "nodeSets" && field.type().value() == simdjson::ondemand::json_type::array)
-      json::each_item(field, [&](json::value value) { made.node_sets.push_back(read_node_set(value)); });
+      on_demand::each_item(field, [&](on_demand::value value) { made.node_sets.push_back(read_node_set(value)); });
   });
   return made;
 }
 
-label_alias read_alias(json::value object) {
+label_alias read_alias(on_demand::value object) {
   label_alias made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "key") made.key = json::text_or(field);
-    if (key == "value") made.value = json::text_or(field);
-    if (key == "mode") made.mode = json::text_or(field);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "key") made.key = on_demand::text_or(field);
+    if (key == "value") made.value = on_demand::text_or(field);
+    if (key == "mode") made.mode = on_demand::text_or(field);
   });
   return made;
 }
 
-enrolment_spec read_enrolment(json::value object) {
+enrolment_spec read_enrolment(on_demand::value object) {
   enrolment_spec made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
     if (key == "default") {
-      made.default_mode = json::text_or(field);
+      made.default_mode = on_demand::text_or(field);
       if (made.default_mode == "None") made.default_mode.clear();
     } else if (key == "labelAliases") {
-      json::each_item(field, [&](json::value value) { made.aliases.push_back(read_alias(value)); });
+      on_demand::each_item(field, [&](on_demand::value value) { made.aliases.push_back(read_alias(value)); });
     } else if (key == "takeOver") {
-      made.take_over = json::flag_or(field, false);
+      made.take_over = on_demand::flag_or(field, false);
     } else if (key == "verifyTimeout") {
-      made.verify_timeout = parse_duration(json::text_or(field)).value_or(made.verify_timeout);
+      made.verify_timeout = parse_duration(on_demand::text_or(field)).value_or(made.verify_timeout);
     } else if (key == "maxUnavailable") {
       made.max_unavailable = text_of(field);
       std::erase(made.max_unavailable, '"');
     } else if (key == "drain") {
-      json::each_member(field, [&](std::string_view name, json::value value) {
-        if (name == "mode") made.evict = json::text_or(value) == "Evict";
-        if (name == "timeout") made.drain_timeout = parse_duration(json::text_or(value)).value_or(made.drain_timeout);
+      on_demand::each_member(field, [&](std::string_view name, on_demand::value value) {
+        if (name == "mode") made.evict = on_demand::text_or(value) == "Evict";
+        if (name == "timeout")
+          made.drain_timeout = parse_duration(on_demand::text_or(value)).value_or(made.drain_timeout);
       });
     }
   });
   return made;
 }
 
-scheduler_spec read_scheduler(json::value object) {
+scheduler_spec read_scheduler(on_demand::value object) {
   scheduler_spec made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "mode") made.mode = json::text_or(field, "None");
-    if (key == "isolateNodes") made.isolate_nodes = json::flag_or(field, true);
-    if (key == "image") made.image = json::text_or(field);
-    if (key == "replicas") made.replicas = static_cast<std::int32_t>(json::number_or(field, made.replicas));
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "mode") made.mode = on_demand::text_or(field, "None");
+    if (key == "isolateNodes") made.isolate_nodes = on_demand::flag_or(field, true);
+    if (key == "image") made.image = on_demand::text_or(field);
+    if (key == "replicas") made.replicas = static_cast<std::int32_t>(on_demand::number_or(field, made.replicas));
   });
   return made;
 }
 
 /// A price that the schema would not take is skipped: its model then has none, and reports say so.
-chargeback_spec read_chargeback(json::value object) {
+chargeback_spec read_chargeback(on_demand::value object) {
   chargeback_spec made;
-  json::each_member(object, [&](std::string_view key, json::value field) {
-    if (key == "currency") made.currency = json::text_or(field);
-    if (key == "organizationLabel") made.organization_label = json::text_or(field);
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "currency") made.currency = on_demand::text_or(field);
+    if (key == "organizationLabel") made.organization_label = on_demand::text_or(field);
     if (key != "prices") return;
-    json::each_item(field, [&](json::value entry) {
+    on_demand::each_item(field, [&](on_demand::value entry) {
       chargeback_spec::price price;
       std::optional<std::int64_t> amount;
-      json::each_member(entry, [&](std::string_view name, json::value value) {
-        if (name == "model") price.model = json::text_or(value);
-        if (name == "cardHour") amount = parse_millionths(json::text_or(value));
+      on_demand::each_member(entry, [&](std::string_view name, on_demand::value value) {
+        if (name == "model") price.model = on_demand::text_or(value);
+        if (name == "cardHour") amount = parse_millionths(on_demand::text_or(value));
       });
       if (!amount) return;
       price.card_hour = *amount;
@@ -156,33 +157,33 @@ bool matches(std::string_view pattern, std::string_view text) {
 }
 
 /// Of containerRuntime.fix.
-settings_map read_node_selector(json::value object) {
+settings_map read_node_selector(on_demand::value object) {
   settings_map made;
-  json::each_member(object, [&](std::string_view key, json::value fix) {
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value fix) {
     if (key != "fix") return;
-    json::each_member(fix, [&](std::string_view name, json::value labels) {
+    on_demand::each_member(fix, [&](std::string_view name, on_demand::value labels) {
       if (name == "nodeSelector") made = read_settings(labels);
     });
   });
   return made;
 }
 
-void read_spec(json::value spec, accelerator_policy& policy) {
+void read_spec(on_demand::value spec, accelerator_policy& policy) {
   std::string pull_secrets;
-  json::each_member(spec, [&](std::string_view key, json::value field) {
-    if (key == "removing") policy.removing = json::flag_or(field, false);
+  on_demand::each_member(spec, [&](std::string_view key, on_demand::value field) {
+    if (key == "removing") policy.removing = on_demand::flag_or(field, false);
     if (key == "imagePullSecrets") pull_secrets = text_of(field);
     if (key == "modules") {
-      json::each_member(field, [&](std::string_view name, json::value module) {
+      on_demand::each_member(field, [&](std::string_view name, on_demand::value module) {
         std::string owned(name);  // the view ends with the next string that is read
         policy.modules[std::move(owned)] = read_module(module);
       });
     } else if (key == "enrolment") {
       policy.enrolment = read_enrolment(field);
     } else if (key == "compatibility") {
-      json::each_member(field, [&](std::string_view name, json::value value) {
-        if (name == "enforcement") policy.compatibility.enforcement = json::text_or(value, "Warn");
-        if (name == "paddleAllocator") policy.compatibility.paddle_allocator = json::flag_or(value, false);
+      on_demand::each_member(field, [&](std::string_view name, on_demand::value value) {
+        if (name == "enforcement") policy.compatibility.enforcement = on_demand::text_or(value, "Warn");
+        if (name == "paddleAllocator") policy.compatibility.paddle_allocator = on_demand::flag_or(value, false);
       });
     } else if (key == "scheduler") {
       policy.scheduler = read_scheduler(field);
@@ -191,18 +192,19 @@ void read_spec(json::value spec, accelerator_policy& policy) {
     } else if (key == "chargeback") {
       policy.chargeback = read_chargeback(field);
     } else if (key == "cardLabels") {
-      json::each_item(field, [&](json::value value) { policy.card_labels.emplace_back(json::text_or(value)); });
+      on_demand::each_item(field,
+                           [&](on_demand::value value) { policy.card_labels.emplace_back(on_demand::text_or(value)); });
     } else if (key == "health") {
-      json::each_member(field, [&](std::string_view name, json::value value) {
+      on_demand::each_member(field, [&](std::string_view name, on_demand::value value) {
         if (name != "maxWithdrawn") return;
         policy.health.max_withdrawn = text_of(value);
         std::erase(policy.health.max_withdrawn, '"');
       });
     } else if (key == "customResources") {
-      json::each_member(field, [&](std::string_view name, json::value value) {
-        if (name == "enforcement") policy.resources.enforcement = json::text_or(value, "Off");
-        if (name == "fillOptional") policy.resources.fill_optional = json::flag_or(value, false);
-        if (name == "publish") policy.resources.publish = json::flag_or(value, true);
+      on_demand::each_member(field, [&](std::string_view name, on_demand::value value) {
+        if (name == "enforcement") policy.resources.enforcement = on_demand::text_or(value, "Off");
+        if (name == "fillOptional") policy.resources.fill_optional = on_demand::flag_or(value, false);
+        if (name == "publish") policy.resources.publish = on_demand::flag_or(value, true);
       });
     }
   });
@@ -265,11 +267,11 @@ std::optional<std::chrono::seconds> parse_duration(std::string_view text) {
 }
 
 kube::result<accelerator_policy> accelerator_policy::decode(std::string_view bytes) {
-  auto made = json::decode<accelerator_policy>(bytes, kube::keep_none,
-                                               [](accelerator_policy& policy, std::string_view key, json::value field) {
-                                                 if (key == "spec") read_spec(field, policy);
-                                                 if (key == "status") policy.status = text_of(field);
-                                               });
+  auto made = on_demand::decode<accelerator_policy>(
+      bytes, kube::keep_none, [](accelerator_policy& policy, std::string_view key, on_demand::value field) {
+        if (key == "spec") read_spec(field, policy);
+        if (key == "status") policy.status = text_of(field);
+      });
   if (!made) return made;
   made->offered.catalogue = std::make_shared<const modules::offer>(made->modules);
   for (auto& alias : made->offered.catalogue->aliases()) made->enrolment.aliases.push_back(std::move(alias));

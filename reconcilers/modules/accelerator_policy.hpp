@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/names.hpp"
 #include "kube/object.hpp"
 
 namespace reconcilers {
@@ -124,6 +125,9 @@ struct chargeback_spec {
   const price* price_of(std::string_view model) const;
   friend bool operator==(const chargeback_spec&, const chargeback_spec&) = default;
 };
+
+/// Of the one policy that counts.
+inline const kube::object_key policy_key{{}, std::string(api::names::policy)};
 
 struct accelerator_policy : kube::object {
   std::map<std::string, module_spec, std::less<>> modules;

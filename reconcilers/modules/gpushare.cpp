@@ -11,6 +11,7 @@
 
 namespace reconcilers::modules {
 namespace {
+namespace gpushare_plugin {
 
 using nlohmann::json;
 using kind = setting::kind;
@@ -80,23 +81,24 @@ std::vector<json> declarations(const module_spec& spec, const facts&) {
   return {declaration(group, memory), device_config(group)};
 }
 
+}  // namespace gpushare_plugin
 }  // namespace
 
 constinit const module_type gpushare = {
     .name = "gpushare",
     .title = "shares of a card by memory, by Alibaba's device plugin",
-    .label_values = values,
-    .resources = resources,
-    .left_behind = left_behind,
-    .daemon_set = name,
-    .needs = {.architectures = architectures, .mig = false},
-    .objects = objects,
+    .label_values = gpushare_plugin::values,
+    .resources = gpushare_plugin::resources,
+    .left_behind = gpushare_plugin::left_behind,
+    .daemon_set = gpushare_plugin::name,
+    .needs = {.architectures = gpushare_plugin::architectures, .mig = false},
+    .objects = gpushare_plugin::objects,
     .isolates = isolation::none,
     .rolls_out = {rollout::strategy::always, 5, "it acts when a container starts, and running ones do not need it",
                   "AliyunContainerService/gpushare-device-plugin, pkg/gpu/nvidia/allocate.go"},
-    .settings = known_settings,
-    .isolates_with = isolates,
-    .declarations = declarations,
+    .settings = gpushare_plugin::known_settings,
+    .isolates_with = gpushare_plugin::isolates,
+    .declarations = gpushare_plugin::declarations,
 };
 
 }  // namespace reconcilers::modules

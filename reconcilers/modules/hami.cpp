@@ -12,6 +12,7 @@
 
 namespace reconcilers::modules {
 namespace {
+namespace hami_plugin {
 
 using nlohmann::json;
 using kind = setting::kind;
@@ -203,23 +204,24 @@ std::vector<json> declarations(const module_spec& spec, const facts&) {
           device_config({"hami", "HAMi", "HAMi"})};
 }
 
+}  // namespace hami_plugin
 }  // namespace
 
 constinit const module_type hami = {
     .name = "hami",
     .title = "shares of a card by HAMi",
-    .label_values = values,
-    .resources = resources,
-    .daemon_set = name,
-    .needs = {.architectures = architectures},
-    .objects = objects,
+    .label_values = hami_plugin::values,
+    .resources = hami_plugin::resources,
+    .daemon_set = hami_plugin::name,
+    .needs = {.architectures = hami_plugin::architectures},
+    .objects = hami_plugin::objects,
     .isolates = isolation::soft,
     .rolls_out = {rollout::strategy::when_idle, 10,
                   "a new version is copied over the library that running containers have mapped, and they crash",
                   "Project-HAMi/HAMi docker/vgpu-init.sh (cp onto the same file); HAMi#727, #753"},
-    .settings = known_settings,
-    .resources_with = resources_with,
-    .declarations = declarations,
+    .settings = hami_plugin::known_settings,
+    .resources_with = hami_plugin::resources_with,
+    .declarations = hami_plugin::declarations,
 };
 
 }  // namespace reconcilers::modules

@@ -10,6 +10,7 @@
 
 namespace reconcilers::modules {
 namespace {
+namespace mps_plugin {
 
 using nlohmann::json;
 
@@ -135,24 +136,25 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   return {declaration(group, core), declaration(group, memory), device_config({"mps", "MPS", "MPS"})};
 }
 
+}  // namespace mps_plugin
 }  // namespace
 
 /// Volta (7.0) or newer, CUDA 11.5: the first with a memory limit for MPS clients. MPS and MIG are not mixed.
 constinit const module_type mps = {
     .name = "mps",
     .title = "shares of a card by NVIDIA MPS",
-    .label_values = values,
-    .resources = resources,
-    .daemon_set = name,
-    .needs = {.architectures = architectures, .compute_capability = 70, .cuda = 1105, .mig = false},
-    .objects = objects,
+    .label_values = mps_plugin::values,
+    .resources = mps_plugin::resources,
+    .daemon_set = mps_plugin::name,
+    .needs = {.architectures = mps_plugin::architectures, .compute_capability = 70, .cuda = 1105, .mig = false},
+    .objects = mps_plugin::objects,
     .isolates = isolation::mps,
     .rolls_out = {rollout::strategy::when_idle, 10,
                   "the control daemon is in the pod: when it ends, every process that uses the card ends with it",
                   "CUDA error 810, cudaErrorMpsClientTerminated: the process must be terminated and relaunched"},
-    .settings = known_settings,
-    .declarations = declarations,
-    .not_offered = not_offered,
+    .settings = mps_plugin::known_settings,
+    .declarations = mps_plugin::declarations,
+    .not_offered = mps_plugin::not_offered,
 };
 
 }  // namespace reconcilers::modules

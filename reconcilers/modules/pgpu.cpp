@@ -10,6 +10,7 @@
 
 namespace reconcilers::modules {
 namespace {
+namespace pgpu_plugin {
 
 using nlohmann::json;
 using kind = setting::kind;
@@ -225,24 +226,25 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   return {declaration(group, gpu), device_config({"pgpu", "pGPU", "pGPU"})};
 }
 
+}  // namespace pgpu_plugin
 }  // namespace
 
 constinit const module_type pgpu = {
     .name = "pgpu",
     .title = "whole cards",
-    .label_values = values,
-    .resources = resources,
-    .daemon_set = name,
-    .needs = {.architectures = architectures},
-    .objects = objects,
+    .label_values = pgpu_plugin::values,
+    .resources = pgpu_plugin::resources,
+    .daemon_set = pgpu_plugin::name,
+    .needs = {.architectures = pgpu_plugin::architectures},
+    .objects = pgpu_plugin::objects,
     .isolates = isolation::exclusive,
     .rolls_out = {rollout::strategy::always, 5,
                   "the kubelet remembers which container has which card, and running ones do not need the plugin",
                   "kubelet, pkg/kubelet/cm/devicemanager (its checkpoint); NVIDIA/k8s-device-plugin#339"},
-    .settings = known_settings,
-    .prefixes_with = prefixes,
-    .isolates_with = isolates,
-    .declarations = declarations,
+    .settings = pgpu_plugin::known_settings,
+    .prefixes_with = pgpu_plugin::prefixes,
+    .isolates_with = pgpu_plugin::isolates,
+    .declarations = pgpu_plugin::declarations,
 };
 
 }  // namespace reconcilers::modules

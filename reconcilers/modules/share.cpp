@@ -10,6 +10,7 @@
 
 namespace reconcilers::modules {
 namespace {
+namespace share_plugin {
 
 using nlohmann::json;
 using kind = setting::kind;
@@ -64,22 +65,23 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   return {declaration(group, gpu), device_config({"share", "GPU share", "GPU 共享"})};
 }
 
+}  // namespace share_plugin
 }  // namespace
 
 constinit const module_type share = {
     .name = "share",
     .title = "cards shared by time-slicing, without isolation",
-    .label_values = values,
-    .resources = resources,
-    .daemon_set = name,
-    .needs = {.architectures = architectures},
-    .objects = objects,
+    .label_values = share_plugin::values,
+    .resources = share_plugin::resources,
+    .daemon_set = share_plugin::name,
+    .needs = {.architectures = share_plugin::architectures},
+    .objects = share_plugin::objects,
     .isolates = isolation::none,
     .rolls_out = {rollout::strategy::always, 5,
                   "the kubelet remembers which container has which card, and running ones do not need the plugin",
                   "kubelet, pkg/kubelet/cm/devicemanager (its checkpoint); NVIDIA/k8s-device-plugin#339"},
-    .settings = known_settings,
-    .declarations = declarations,
+    .settings = share_plugin::known_settings,
+    .declarations = share_plugin::declarations,
 };
 
 }  // namespace reconcilers::modules

@@ -9,6 +9,7 @@
 
 namespace reconcilers::modules {
 namespace {
+namespace vgpu_plugin {
 
 using nlohmann::json;
 
@@ -103,24 +104,25 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   return {declaration(group, core), declaration(group, memory), device_config({"vgpu", "vGPU", "vGPU"})};
 }
 
+}  // namespace vgpu_plugin
 }  // namespace
 
 constinit const module_type vgpu = {
     .name = "vgpu",
     .title = "shares of a card by GPU-Manager",
-    .label_values = values,
-    .resources = resources,
-    .daemon_set = name,
+    .label_values = vgpu_plugin::values,
+    .resources = vgpu_plugin::resources,
+    .daemon_set = vgpu_plugin::name,
     // It speaks CRI v1alpha2 alone (its pkg/runtime/runtime.go), which containerd 2.0 no longer has.
-    .needs = {.architectures = architectures, .mig = false, .containerd_below = 2},
-    .objects = objects,
+    .needs = {.architectures = vgpu_plugin::architectures, .mig = false, .containerd_below = 2},
+    .objects = vgpu_plugin::objects,
     .isolates = isolation::soft,
     .rolls_out =
         {rollout::strategy::when_idle, 10,
          "the library in containers asks GPU-Manager for its limits, in each new process, over a socket that is "
          "gone while it restarts",
          "tkestack/gpu-manager pkg/services/virtual-manager/manager.go"},
-    .declarations = declarations,
+    .declarations = vgpu_plugin::declarations,
 };
 
 }  // namespace reconcilers::modules

@@ -11,8 +11,6 @@ namespace {
 using controller::action;
 using nlohmann::json;
 
-const kube::object_key policy_key{{}, std::string(api::names::policy)};
-
 kube::write_options as_owner(std::string_view owner) {
   kube::write_options out;
   out.field_manager = owner;

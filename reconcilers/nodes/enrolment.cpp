@@ -29,8 +29,6 @@ constexpr auto word_counts = 1s;
 /// How long a store may be behind our own write before we look at it all the same.
 constexpr auto lag_allowed = 2s;
 
-const kube::object_key policy_key{{}, std::string(api::names::policy)};
-
 json operation(const char* op, std::string path, json value) {
   return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
 }
@@ -132,7 +130,7 @@ json status_of(const std::string& name, const api::mode_status& mode_status) {
   return out;
 }
 
-kube::write_options as_owner(std::string_view owner) {
+kube::write_options forced_owner(std::string_view owner) {
   kube::write_options out;
   out.field_manager = owner;
   out.force = true;
@@ -428,7 +426,7 @@ kube::task<action> enrolment::learn_pods(std::string node) {
 kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
   const auto name = node.key.name;
   const auto version = node.resource_version;
-  const auto options = as_owner(api::names::field_owner);
+  const auto options = forced_owner(api::names::field_owner);
   writing_.insert(name);
   follow(name);
   auto answer = co_await client_.patch(kube::resources::nodes, {{}, name}, kube::patch_kind::json, patch, {}, options);
@@ -505,7 +503,7 @@ void enrolment::tell(const controller::object_reference& about, const mode_step&
 kube::task<void> enrolment::own(std::string name, std::string uid) {
   const kube::object_key key{{}, name};
   const auto whole = object_of(name, uid);
-  const auto options = as_owner(api::names::node_field_owner);
+  const auto options = forced_owner(api::names::node_field_owner);
   auto answer = co_await client_.apply(kube::resources::accelerator_nodes, key, whole, options);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   auto& wrote = written_[name];
@@ -518,7 +516,7 @@ kube::task<void> enrolment::write_status(std::string name, std::string uid, bool
                                          std::optional<api::mode_status> status) {
   const auto& type = kube::resources::accelerator_nodes;
   const kube::object_key key{{}, name};
-  const auto options = as_owner(api::names::node_field_owner);
+  const auto options = forced_owner(api::names::node_field_owner);
   if (create) {
     auto done = co_await own(name, uid);
     if (!done) co_return std::unexpected(std::move(done.error()));

@@ -47,7 +47,7 @@ constexpr product_alias aliases[] = {
     {ack_label, "core_mem", "gpushare", "ACK", no_isolation},
     {ack_label, "mig", "", "ACK", "asks for MIG instances, and this version has no mode for them"},
 };
-constexpr std::string_view card_labels[] = {
+constexpr std::string_view foreign_card_labels[] = {
     "nvidia.com/gpu.present",
     "feature.node.kubernetes.io/pci-10de.present",
     "feature.node.kubernetes.io/pci-0300_10de.present",
@@ -337,7 +337,7 @@ std::string not_offered(const module_type& mode, const accelerator_policy& polic
 }
 
 bool has_cards(const kube::node& node) {
-  return std::ranges::any_of(card_labels, [&](auto key) { return node.labels.value_or(key, "") == "true"; });
+  return std::ranges::any_of(foreign_card_labels, [&](auto key) { return node.labels.value_or(key, "") == "true"; });
 }
 
 node_intent intent_of(const kube::node& node, const accelerator_policy* policy, std::span<const label_alias> declared,

@@ -19,8 +19,6 @@ using nlohmann::json;
 constexpr auto look_again = 250ms;
 constexpr auto ask_version_every = 1min;
 
-const kube::object_key policy_key{{}, std::string(api::names::policy)};
-
 bool waits(const kube::pod* pod) {
   return pod && pod->scheduler_name == api::names::scheduler_name && pod->node_name.empty() && !pod->finished();
 }

@@ -18,10 +18,8 @@ using controller::action;
 using controller::event_type;
 using nlohmann::json;
 
-/// Between two writes of the status: during a roll-out its numbers change with every pod.
-constexpr auto between_writes = 500ms;
-
-const kube::object_key policy_key{{}, std::string(api::names::policy)};
+/// During a roll-out the numbers of the status change with every pod.
+constexpr auto between_status_writes = 500ms;
 
 /// What no one else declares: a person's word on a key, or on a node label, counts before ours.
 void add_declarations(std::vector<modules::intent> intents, const std::set<std::string, std::less<>>& others,
@@ -250,8 +248,8 @@ kube::task<applier::outcome> policy::say(kube::object_key key, std::string uid, 
   applier::outcome out;
   if (controller::same_status(status, before)) co_return out;
   const auto now = settings_.now();
-  if (now - status_wrote_ < between_writes) {
-    out.again_in = between_writes - (now - status_wrote_);
+  if (now - status_wrote_ < between_status_writes) {
+    out.again_in = between_status_writes - (now - status_wrote_);
     co_return out;
   }
   status_wrote_ = now;
@@ -267,7 +265,7 @@ kube::task<applier::outcome> policy::say(kube::object_key key, std::string uid, 
   if (answer) {
     out.settled = true;
   } else if (answer.error().code == kube::errc::conflict) {
-    out.again_in = between_writes;
+    out.again_in = between_status_writes;
   } else if (answer.error().code != kube::errc::not_found) {
     out.failed = answer.error();
   }

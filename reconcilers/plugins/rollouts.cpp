@@ -22,7 +22,6 @@ constexpr auto at_rest = 250ms;
 constexpr auto module_path = "/metadata/labels/quartermaster.io~1module";
 constexpr auto record_path = "/metadata/annotations/state.quartermaster.io~1rollout";
 constexpr auto former_record_path = "/metadata/annotations/quartermaster.io~1rollout";
-const kube::object_key policy_key{{}, std::string(api::names::policy)};
 
 std::string_view module_of(const kube::object* object) {
   return object ? object->labels.value_or(api::names::module_label, "") : std::string_view();

@@ -198,7 +198,7 @@ void recorder::take(const kube::name_space* before, const kube::name_space* afte
 }
 
 std::string recorder::organization(std::string_view name_space) const {
-  const auto* policy = known_.policies.find({{}, std::string(api::names::policy)});
+  const auto* policy = known_.policies.find(policy_key);
   if (!policy || policy->chargeback.organization_label.empty()) return {};
   const auto* found = known_.name_spaces.find({{}, std::string(name_space)});
   return found ? std::string(found->labels.value_or(policy->chargeback.organization_label, "")) : std::string();

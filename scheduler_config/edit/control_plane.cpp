@@ -11,7 +11,7 @@
 namespace scheduler_config {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using edited_text = std::expected<std::string, std::string>;
 
 constexpr auto config_name = "scheduler-config.yaml", manifest_name = "kube-scheduler.yaml";
@@ -41,8 +41,8 @@ std::string config_of_flags(const static_pod& pod) {
     const auto* flag = pod.find(name);
     return flag ? flag->value : std::string();
   };
-  json out = {{"apiVersion", api_version}, {"kind", "KubeSchedulerConfiguration"}};
-  auto connection = json::object();
+  ordered_json out = {{"apiVersion", api_version}, {"kind", "KubeSchedulerConfiguration"}};
+  auto connection = ordered_json::object();
   if (const auto file = value("kubeconfig"); !file.empty()) connection["kubeconfig"] = file;
   if (const auto type = value("kube-api-content-type"); !type.empty()) connection["contentType"] = type;
   if (const auto qps = number_of(value("kube-api-qps"))) connection["qps"] = *qps;

@@ -12,12 +12,12 @@
 namespace scheduler_config {
 namespace {
 
+using nlohmann::ordered_json;
 using text::yaml::node;
-using json = nlohmann::ordered_json;
 using plain = nlohmann::json;
 using result = std::expected<std::string, finding>;
 
-void put_first(plain& object, const char* key, const json& items) {
+void put_first(plain& object, const char* key, const ordered_json& items) {
   if (!object.contains(key) || object[key].is_null()) object[key] = plain::array();
   auto& list = object[key];
   for (std::size_t i = items.size(); i-- > 0;) list.insert(list.begin(), tree_of(items[i]));
@@ -28,7 +28,7 @@ class list_edit {
  public:
   list_edit(const document& document, const std::string& key) : document_(document), key_(key) {}
 
-  std::expected<insertion, finding> add(const json& items) const {
+  std::expected<insertion, finding> add(const ordered_json& items) const {
     const auto* entry = text::yaml::find_entry(document_.root, key_);
     const bool own = entry && document_.root->merged == 0;
     if (entry && !own) return std::unexpected(no_place(entry->key->location, key_));
@@ -42,7 +42,7 @@ class list_edit {
   std::size_t at(const node* node) const { return document_.base + node->offset; }
   std::string_view text() const { return document_.text; }
 
-  std::expected<insertion, finding> into_brackets(const node::entry& entry, const json& items) const {
+  std::expected<insertion, finding> into_brackets(const node::entry& entry, const ordered_json& items) const {
     const auto open = at(entry.value);
     if (!entry.value->sequence() || open <= at(entry.key) || text().substr(open, 1) != "[")
       return std::unexpected(no_place(entry.key->location, key_));
@@ -51,13 +51,13 @@ class list_edit {
     // Taken out again by what follows: a comma, or a blank where the list was empty.
     return insertion{open + 1, inside + (entry.value->items.empty() ? " " : ", ")};
   }
-  std::expected<insertion, finding> as_first_member(const json& items) const {
+  std::expected<insertion, finding> as_first_member(const ordered_json& items) const {
     const auto open = at(document_.root);
     if (text().substr(open, 1) != "{") return std::unexpected(no_place(document_.root->location, key_));
-    return insertion{open + 1, json(key_).dump() + ": " + write_flow(items) + ", "};
+    return insertion{open + 1, ordered_json(key_).dump() + ": " + write_flow(items) + ", "};
   }
-  std::expected<insertion, finding> at_the_end(const json& items) const {
-    json member;
+  std::expected<insertion, finding> at_the_end(const ordered_json& items) const {
+    ordered_json member;
     member[key_] = items;
     const auto margin = static_cast<std::size_t>(document_.root->location.column - 1);
     const bool broken = document_.end == 0 || text()[document_.end - 1] == '\n';
@@ -83,7 +83,7 @@ std::optional<finding> conflict(const document& document, const addition& additi
     const auto resources = judging.items(extenders[i], "managedResources");
     for (std::size_t j = 0; j < resources.size(); ++j) {
       const auto key = judging.text(resources[j], "name");
-      for (const auto& entry : addition.extender.value("managedResources", json::array())) {
+      for (const auto& entry : addition.extender.value("managedResources", ordered_json::array())) {
         if (entry.at("name") == key)
           return finding{.issue = code::managed_by_another,
                          .location = resources[j]->location,
@@ -153,8 +153,8 @@ std::optional<finding> lost(const document& before, const document& after) {
 
 }  // namespace
 
-json profiles_for(const document& document, std::string_view scheduler_name) {
-  auto out = json::array();
+ordered_json profiles_for(const document& document, std::string_view scheduler_name) {
+  auto out = ordered_json::array();
   const auto* there = text::yaml::find(document.root, "profiles");
   if (!there || !there->sequence() || there->items.empty()) out.push_back({{"schedulerName", "default-scheduler"}});
   out.push_back({{"schedulerName", scheduler_name}});
@@ -189,14 +189,15 @@ result merge(std::string_view text, const addition& addition, const server& serv
 
   auto wanted = tree_of(*document);
   std::vector<insertion> edits;
-  const auto add = [&](const char* key, const json& items) -> std::optional<finding> {
+  const auto add = [&](const char* key, const ordered_json& items) -> std::optional<finding> {
     auto made = list_edit(*document, key).add(items);
     if (!made) return made.error();
     edits.push_back(std::move(*made));
     if (wanted) put_first(*wanted, key, items);
     return std::nullopt;
   };
-  if (auto wrong = add("extenders", json::array({addition.extender}))) return std::unexpected(std::move(*wrong));
+  if (auto wrong = add("extenders", ordered_json::array({addition.extender})))
+    return std::unexpected(std::move(*wrong));
   if (!addition.scheduler_name.empty()) {
     // A list in brackets has no room for the comment by which a profile is known again.
     const auto* there = text::yaml::find_entry(document->root, "profiles");
@@ -234,12 +235,12 @@ const finding* added_end(const findings& before, const findings& after) {
   return found == after.end() ? nullptr : &*found;
 }
 
-std::string write_flow(const json& value) {
-  if (!value.is_structured()) return value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string write_flow(const ordered_json& value) {
+  if (!value.is_structured()) return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   std::string out(value.is_array() ? "[" : "{");
   for (const auto& [key, member] : value.items()) {
     if (out.size() > 1) out += ", ";
-    if (value.is_object()) out += json(key).dump(-1, ' ', false, json::error_handler_t::replace) + ": ";
+    if (value.is_object()) out += ordered_json(key).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + ": ";
     out += write_flow(member);
   }
   return out + (value.is_array() ? "]" : "}");

@@ -8,22 +8,22 @@
 
 namespace scheduler_config {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-json extender_entry(const extender_settings& settings) {
+ordered_json extender_entry(const extender_settings& settings) {
   auto keys = settings.resources;
   if (keys.empty()) {
     for (const auto& managed_key : managed_keys) keys.emplace_back(managed_key.key);
   }
-  auto managed = json::array();
+  auto managed = ordered_json::array();
   for (const auto& key : keys) {
     const auto* known = managed_key_of(key);
-    json object = {{"name", key}};
+    ordered_json object = {{"name", key}};
     if ((known && !known->offered) || std::ranges::find(settings.not_offered, key) != settings.not_offered.end())
       object["ignoredByScheduler"] = true;
     managed.push_back(std::move(object));
   }
-  auto tls = json::object();
+  auto tls = ordered_json::object();
   if (!settings.server_name.empty()) tls["serverName"] = settings.server_name;
   if (!settings.ca.empty()) tls["caData"] = kube::base64_encode(settings.ca);
   if (!settings.certificate.empty()) tls["certData"] = kube::base64_encode(settings.certificate);
@@ -34,23 +34,23 @@ json extender_entry(const extender_settings& settings) {
     tls["keyFile"] = settings.folder + "/tls.key";
   }
   const bool https = settings.url.starts_with("https://");
-  json out = {{"urlPrefix", settings.url}, {"filterVerb", "filter"},   {"prioritizeVerb", "prioritize"},
-              {"preemptVerb", "preempt"},  {"bindVerb", "bind"},       {"weight", 10},
-              {"httpTimeout", "5s"},       {"nodeCacheCapable", true}, {"enableHTTPS", https}};
+  ordered_json out = {{"urlPrefix", settings.url}, {"filterVerb", "filter"},   {"prioritizeVerb", "prioritize"},
+                      {"preemptVerb", "preempt"},  {"bindVerb", "bind"},       {"weight", 10},
+                      {"httpTimeout", "5s"},       {"nodeCacheCapable", true}, {"enableHTTPS", https}};
   if (!tls.empty()) out["tlsConfig"] = std::move(tls);
   out["managedResources"] = std::move(managed);
   return out;
 }
 
 std::string render(const extender_settings& extender, const scheduler_settings& settings) {
-  json election = {
+  ordered_json election = {
       {"leaderElect", true}, {"resourceName", settings.lease}, {"resourceNamespace", settings.lease_namespace}};
-  json out = {{"apiVersion", api_version}, {"kind", "KubeSchedulerConfiguration"}};
+  ordered_json out = {{"apiVersion", api_version}, {"kind", "KubeSchedulerConfiguration"}};
   if (!settings.kubeconfig.empty()) out["clientConnection"] = {{"kubeconfig", settings.kubeconfig}};
   out["leaderElection"] = std::move(election);
   out["podMaxBackoffSeconds"] = 2;  // a waiting pod is tried again within two seconds
-  out["profiles"] = json::array({{{"schedulerName", settings.scheduler_name}}});
-  out["extenders"] = json::array({extender_entry(extender)});
+  out["profiles"] = ordered_json::array({{{"schedulerName", settings.scheduler_name}}});
+  out["extenders"] = ordered_json::array({extender_entry(extender)});
   return text::yaml::write(out);
 }
 

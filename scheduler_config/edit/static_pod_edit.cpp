@@ -9,7 +9,7 @@
 namespace scheduler_config {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using result = std::expected<std::string, finding>;
 using made = std::expected<insertion, finding>;
 constexpr auto volume = "quartermaster-scheduler-config";
@@ -63,32 +63,32 @@ class pod_edit {
       return no_place(program.location, "command");
     auto& list = (*container_)["command"];
     list.insert(list.begin() + 1, text);
-    return take(after_line(document_, program, dash - line, "command", json::array({text})));
+    return take(after_line(document_, program, dash - line, "command", ordered_json::array({text})));
   }
 
   std::optional<finding> mount() {
     if (pod_.mounted(file_.path)) return std::nullopt;
     const auto* spec = text::yaml::find(document_.root, "spec");
-    const json mount = {{"name", volume}, {"mountPath", file_.path}, {"readOnly", true}};
-    const json object = {{"name", volume}, {"hostPath", {{"path", file_.path}, {"type", "File"}}}};
+    const ordered_json mount = {{"name", volume}, {"mountPath", file_.path}, {"readOnly", true}};
+    const ordered_json object = {{"name", volume}, {"hostPath", {{"path", file_.path}, {"type", "File"}}}};
     if (auto wrong = first_of(pod_.container, "volumeMounts", mount, (*container_)["volumeMounts"])) return wrong;
     return first_of(spec, "volumes", object, wanted["spec"]["volumes"]);
   }
-  std::optional<finding> first_of(const text::yaml::node* node, const char* key, const json& item,
+  std::optional<finding> first_of(const text::yaml::node* node, const char* key, const ordered_json& item,
                                   nlohmann::json& list) {
     const auto* entry = text::yaml::find_entry(node, key);
     if (!entry || !(list.is_array() || list.is_null()))
       return no_place(entry ? entry->key->location : node->location, key);
     if (list.is_null()) list = nlohmann::json::array();
     list.insert(list.begin(), tree_of(item));
-    return take(below_key(document_, *entry, key, json::array({item})));
+    return take(below_key(document_, *entry, key, ordered_json::array({item})));
   }
 
   std::optional<finding> annotation() {
     if (file_.checksum.empty()) return std::nullopt;
     const auto* metadata = text::yaml::find_entry(document_.root, "metadata");
     if (!metadata || !metadata->value->mapping()) return no_place(document_.root->location, "metadata");
-    json added = {{std::string(api::names::scheduler_config_annotation), file_.checksum}};
+    ordered_json added = {{std::string(api::names::scheduler_config_annotation), file_.checksum}};
     if (file_.generation > 0)
       added[std::string(api::names::scheduler_generation_annotation)] = std::to_string(file_.generation);
     const auto* annotations = text::yaml::find_entry(metadata->value, "annotations");

@@ -53,7 +53,7 @@ struct plugin {
 };
 constexpr unsigned scoring = pre_filter | filter | pre_score | score;
 /// In the order in which they are enabled by default.
-constexpr plugin table[] = {
+constexpr plugin known_plugins[] = {
     {"SchedulingGates", pre_enqueue},
     {"PrioritySort", queue_sort},
     {"NodeUnschedulable", filter},
@@ -94,8 +94,8 @@ const plugin* find_plugin(std::string_view name, int minor) {
   const auto is = [&](const plugin& plugin) {
     return plugin.name == name && plugin.since <= minor && minor <= plugin.until;
   };
-  const auto* match = std::ranges::find_if(table, is);
-  return match == std::end(table) ? nullptr : match;
+  const auto* match = std::ranges::find_if(known_plugins, is);
+  return match == std::end(known_plugins) ? nullptr : match;
 }
 
 class profile_plugins {
@@ -150,7 +150,7 @@ class profile_plugins {
                     .value = entry.name,
                     .other = judging_.version()};
     std::vector<std::string_view> names;
-    for (const auto& row : table) names.push_back(row.name);
+    for (const auto& row : known_plugins) names.push_back(row.name);
     finding.hint = text::nearest(entry.name, names);
     judging_.say(std::move(finding));
     return nullptr;
@@ -172,7 +172,7 @@ class profile_plugins {
     std::map<std::string, std::size_t> last;
     for (std::size_t i = 0; i < own.size(); ++i) last[own[i].name] = i;
     std::set<std::size_t> replaced;
-    for (const auto& row : table) {
+    for (const auto& row : known_plugins) {
       const bool is_default = row.since <= judging_.scheduler.minor && judging_.scheduler.minor <= row.until &&
                               row.by_default <= judging_.scheduler.minor;
       if (!is_default || excluded.contains("*") || excluded.contains(std::string(row.name))) continue;

@@ -26,22 +26,23 @@ void decode_twice(std::string_view bytes) {
   if (!first && first.error().code != kube::errc::decode) std::abort();
 }
 
-void walk(kube::json::value value, int depth) {
+void walk(kube::on_demand::value value, int depth) {
   simdjson::ondemand::json_type type = value.type();
   if (depth > 50) return;
   if (type == simdjson::ondemand::json_type::object) {
-    kube::json::each_member(value, [&](std::string_view, kube::json::value inner) { walk(inner, depth + 1); });
+    kube::on_demand::each_member(value,
+                                 [&](std::string_view, kube::on_demand::value inner) { walk(inner, depth + 1); });
   } else if (type == simdjson::ondemand::json_type::array) {
-    kube::json::each_item(value, [&](kube::json::value inner) { walk(inner, depth + 1); });
+    kube::on_demand::each_item(value, [&](kube::on_demand::value inner) { walk(inner, depth + 1); });
   } else {
-    (void)kube::json::text_or(value);
+    (void)kube::on_demand::text_or(value);
   }
 }
 
 void custom_resource(std::string_view bytes) {
   kube::object object;
-  (void)kube::json::read_object("X", bytes, object, kube::keep_all,
-                                [](std::string_view, kube::json::value field) { walk(field, 0); });
+  (void)kube::on_demand::read_object("X", bytes, object, kube::keep_all,
+                                     [](std::string_view, kube::on_demand::value field) { walk(field, 0); });
 }
 
 }  // namespace

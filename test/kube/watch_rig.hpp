@@ -25,10 +25,10 @@ struct probe : kube::object {
   static const kube::resource& of() { return kube::resources::pods; }
   static constexpr kube::encoding wire = kube::encoding::json;
   static kube::result<probe> decode(std::string_view bytes) {
-    return kube::json::decode<probe>(bytes, kube::keep_none,
-                                     [](probe& probe, std::string_view key, kube::json::value field) {
-                                       if (key == "content") probe.content = kube::json::text_or(field);
-                                     });
+    return kube::on_demand::decode<probe>(bytes, kube::keep_none,
+                                          [](probe& probe, std::string_view key, kube::on_demand::value field) {
+                                            if (key == "content") probe.content = kube::on_demand::text_or(field);
+                                          });
   }
   friend bool operator==(const probe&, const probe&) = default;
 };

@@ -8,7 +8,7 @@
 namespace text::yaml {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 /// Words, names and paths; a blank or anything with a meaning in YAML is put in quotes.
 bool is_plain(std::string_view text) {
@@ -20,12 +20,12 @@ bool is_plain(std::string_view text) {
   return type_of_plain(text) == type::text;
 }
 
-std::string scalar(const json& value) {
+std::string scalar(const ordered_json& value) {
   if (value.is_string()) return plain_or_quoted(value.get_ref<const std::string&>());
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);  // {} and [] too
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);  // {} and [] too
 }
 
-void write(const json& value, std::size_t indent, std::string& output) {
+void write(const ordered_json& value, std::size_t indent, std::string& output) {
   const std::string margin(indent, ' ');
   const bool list = value.is_array();
   std::size_t count = 0;
@@ -49,10 +49,10 @@ void write(const json& value, std::size_t indent, std::string& output) {
 
 std::string plain_or_quoted(std::string_view text) {
   if (is_plain(text)) return std::string(text);
-  return json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
+  return ordered_json(std::string(text)).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-std::string write(const json& value) {
+std::string write(const ordered_json& value) {
   std::string out;
   if (!value.is_structured() || value.empty()) return scalar(value) + "\n";
   write(value, 0, out);

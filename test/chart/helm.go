@@ -36,7 +36,7 @@ func Tool(pattern, name string) string {
 
 // Helm runs helm; the error is what it said.
 func Helm(arguments ...string) (string, error) {
-	cmd := exec.Command(Tool("helm-*", "helm"), arguments...)
+	cmd := exec.Command(Tool("kubernetes-*", "helm"), arguments...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -20,7 +20,7 @@ func Env(name, otherwise string) string {
 }
 
 // Minor version of Kubernetes that a lane runs on.
-func Minor() string { return Env("QM_K8S", "1.36") }
+func Minor() string { return Env("QM_K8S", "1.37") }
 
 // Program under test: $QM_OPERATOR, else the one that was built here; "" when there is none.
 func Program() string {

@@ -39,7 +39,7 @@ TEST(scheduler_verdict, S7_says_of_every_edit_whether_kube_scheduler_starts) {
   const auto all = mutants();
   EXPECT_GE(all.size(), 60U);
   for (const auto& entry : all) {
-    for (const int minor : {30, 36}) {
+    for (const int minor : {30, 36, 37}) {
       EXPECT_EQ(first_end(judge(entry.text, kubernetes(minor))), entry.code_on(minor))
           << entry.name << ", Kubernetes 1." << minor;
     }
@@ -48,7 +48,7 @@ TEST(scheduler_verdict, S7_says_of_every_edit_whether_kube_scheduler_starts) {
 
 TEST(scheduler_verdict, S7_finds_nothing_fatal_in_what_tools_write) {
   for (const auto& file : files_in("corpus")) {
-    for (const int minor : {30, 36}) EXPECT_EQ(first_end(judge(slurp(file), kubernetes(minor))), "") << file;
+    for (const int minor : {30, 36, 37}) EXPECT_EQ(first_end(judge(slurp(file), kubernetes(minor))), "") << file;
   }
 }
 

@@ -6,17 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"quartermaster.io/test/repository"
 )
 
 // Root is the top of the repository.
-func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../..")
-}
+func Root() string { return repository.Root() }
 
 // Chart is the folder of the chart, Plugin that of its package.
 func Chart() string  { return filepath.Join(Root(), "charts/quartermaster") }

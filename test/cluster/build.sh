@@ -91,15 +91,15 @@ build_tags() { # UNIT: what our tests need of it
 # stamp_of UNIT FLAGS: the stamp of our own programs covers their sources too.
 stamp_of() {
   local dir sources=(); dir=$(unit_folder "$1")
-  case $1 in sim) sources=("$dir/sim") ;; node) sources=("$dir/cluster/node") ;; coredns) sources=("$dir") ;; esac
+  case $1 in sim) sources=("$dir/sim") ;; node) sources=("$dir/cluster/node") ;; coredns) sources=("$dir/coredns") ;; esac
   { echo "$2 $go_flags"; cat "$dir/go.mod" "$dir/go.sum"
     ((${#sources[@]} == 0)) ||
       find "${sources[@]}" -type f \( -name '*.go' -o -name '*.yaml' \) ! -name '*_test.go' -print0 | sort -z | xargs -0 cat
   } | sha256sum | cut -d' ' -f1
 }
 
-# built_name PACKAGE DIR: what `go build` calls its program.
-built_name() { local name=${1%/v[0-9]}; [[ $name != . ]] || name=$2; basename "$name"; }
+# built_name PACKAGE: what `go build` calls its program.
+built_name() { basename "${1%/v[0-9]}"; }
 
 # with_progress STALE: reads what `go build -v` writes, and says every ten seconds how far it is. STALE has lines "bytes package", of what is
 # to be compiled. The time left is that of the bytes left, at the pace so far; the programs are linked after that.
@@ -158,7 +158,7 @@ build_home() {
   ) || die "${programs[*]} did not build (see above)"
   for ((i = 0; i < ${#programs[@]}; i++)); do
     program=${programs[i]}
-    cp "$home/.new/$(built_name "${packages[i]}" "$dir")" "$home/bin/.$program"; mv "$home/bin/.$program" "$home/bin/$program"
+    cp "$home/.new/$(built_name "${packages[i]}")" "$home/bin/.$program"; mv "$home/bin/.$program" "$home/bin/$program"
     echo "${stamps[i]}" >"$home/stamps/$program"
   done
   if [[ " ${programs[*]} " == *" kwok "* ]]; then # what KWOK's nodes and pods do is data in its own module

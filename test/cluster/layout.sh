@@ -15,7 +15,8 @@ unit_folder() {
   case $1 in
     "${k8s_minors[0]}"|"kubelet-${k8s_minors[0]}"|etcd|kwok|helm|sim|node) echo "$test_src" ;;
     1.*|kubelet-*|scheduler-*) echo "$cluster_src/k8s-${1#*-}" ;;
-    *)   echo "$cluster_src/tools/$1" ;;
+    chainsaw) echo "$cluster_src/tools/chainsaw" ;;
+    *)   echo "$cluster_src/tools" ;;
   esac
 }
 
@@ -33,7 +34,7 @@ unit_packages() {
     kubelet-*) for p in kubelet kube-proxy; do echo "$p k8s.io/kubernetes/cmd/$p"; done ;;
     scheduler-*) echo "kube-$1 k8s.io/kubernetes/cmd/kube-scheduler" ;;
     containerd) for p in containerd containerd-shim-runc-v2 ctr; do echo "$p github.com/containerd/containerd/v2/cmd/$p"; done ;;
-    coredns)  echo "coredns ." ;;
+    coredns)  echo "coredns quartermaster.io/test/cluster/tools/coredns" ;;
     node)     echo "real-node quartermaster.io/test/cluster/node" ;;
   esac
 }
@@ -59,7 +60,7 @@ unit_version() {
 # unit_home UNIT: the folder it is built into, with programs in bin/ and stamps in stamps/. Those of one module of Kubernetes share one.
 unit_home() {
   case $(unit_folder "$1") in
-    */tools/*) echo "$cache_root/$1-$(unit_version "$1")" ;;
+    */tools|*/tools/*) echo "$cache_root/$1-$(unit_version "$1")" ;;
     *) echo "$cache_root/kubernetes-$(module_version "$(unit_folder "$1")" k8s.io/kubernetes)" ;;
   esac
 }

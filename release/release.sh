@@ -63,7 +63,7 @@ epoch=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct)}
 [[ -z $check ]] || { say "this machine can make the release"; exit 0; }
 
 version=$(<"$root/VERSION")
-helm=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster" -path '*/helm-v*/bin/helm' 2>/dev/null | sort -V | sed -n '$p')
+helm=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster" -path '*/kubernetes-v*/bin/helm' 2>/dev/null | sort -V | sed -n '$p')
 [[ -n $helm ]] || die "no helm: ./dev release builds it"
 revision=$(git -C "$root" rev-parse HEAD 2>/dev/null) || revision=
 [[ -z $revision || -z $(git -C "$root" status --porcelain 2>/dev/null) ]] || revision+=-dirty

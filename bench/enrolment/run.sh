@@ -4,5 +4,5 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../programs.sh"
 build peers/operator=peer-operator enrolment
-(cd bench && GOWORK=off "$go" test ./enrolment >/dev/null) || { echo "run.sh: the witness does not pass its own test (cd bench && go test ./enrolment)" >&2; exit 1; }
+(cd bench && go test ./enrolment >/dev/null) || { echo "run.sh: the witness does not pass its own test (cd bench && go test ./enrolment)" >&2; exit 1; }
 exec build/bench-go/enrolment "$@"

@@ -166,7 +166,7 @@ std::string summary(std::span<const lint_finding> findings, int minor, std::opti
 
 constexpr std::string_view lint_scheduler_example = R"(Example:
   $ quartermaster lint scheduler-config /etc/kubernetes/scheduler-config.yaml --manifest /etc/kubernetes/manifests/kube-scheduler.yaml
-  scheduler-config.yaml:1:1: error: apiVersion is kubescheduler.config.k8s.io/v1beta2, which kube-scheduler 1.36 does not read; allowed: kubescheduler.config.k8s.io/v1; write kubescheduler.config.k8s.io/v1 [api_version_removed]
+  scheduler-config.yaml:1:1: error: apiVersion is kubescheduler.config.k8s.io/v1beta2, which kube-scheduler 1.37 does not read; allowed: kubescheduler.config.k8s.io/v1; write kubescheduler.config.k8s.io/v1 [api_version_removed]
 
 Of several configurations each takes the place of the one before it; the manifest is known by its kind.
 Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read, 2 wrong usage, 3 found errors.
@@ -231,7 +231,7 @@ void add_lint_scheduler(CLI::App& lint, int& rc) {
       ->type_name("FILE");
   add_option(*verb, "--manifest", options->manifest, "kube-scheduler.yaml of the static pod");
   add_option(*verb, "--kubernetes", options->kubernetes,
-             "Version of the kube-scheduler (default: that of the manifest's image, else 1.36)");
+             "Version of the kube-scheduler (default: that of the manifest's image, else 1.37)");
   add_option(*verb, "--plugin", options->plugins,
              "A plugin its image has in addition to Kubernetes' own; may be repeated");
   add_flag(*verb, "--in-cluster", options->in_cluster,

@@ -11,7 +11,7 @@ namespace cli {
 
 struct render_scheduler_options {
   std::string address, server_name, ca, certificate, key;  ///< the last three are files of PEM
-  std::string kubernetes = "1.36";
+  std::string kubernetes = "1.37";
   std::string merge, unmerge;  ///< files
   std::vector<std::string> resources, not_offered, plugins;
   std::string scheduler_name;  ///< with `merge`: a profile next to those that are there

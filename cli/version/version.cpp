@@ -19,10 +19,10 @@ void add_version(CLI::App& app, int& rc) {
   verb->callback([format, &rc] {
     if (*format == "json") {
       const nlohmann::json out = {{"version", QUARTERMASTER_VERSION},
-                                  {"kubernetes", {{"from", "1.30"}, {"to", "1.36"}}}};
+                                  {"kubernetes", {{"from", "1.30"}, {"to", "1.37"}}}};
       std::cout << out.dump() << "\n";
     } else {
-      std::cout << version_line() << " (Kubernetes 1.30 to 1.36)\n";
+      std::cout << version_line() << " (Kubernetes 1.30 to 1.37)\n";
     }
     rc = 0;
   });

@@ -47,6 +47,7 @@ enum class code : std::uint8_t {
   plugin_point,
   plugin_twice,
   plugin_set,
+  plugin_without_args,
   queue_sort,
   plugin_config_twice,
   args_of_other_kind,

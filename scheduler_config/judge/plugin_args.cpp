@@ -39,7 +39,10 @@ class arguments {
 
   void volume_binding() {
     range(args_, "bindTimeoutSeconds", path_, 0, INT64_MAX);
-    if (judging_.value(args_, "shape"))
+    // The feature gate StorageCapacityScoring is on from 1.37 on. An empty list then counts as the default.
+    if (judging_.scheduler.minor >= 37)
+      shape(args_, path_);
+    else if (judging_.value(args_, "shape"))
       refuse(args_, "shape", path_, "nothing, as long as the feature gate of storage capacity scoring is off");
   }
 
@@ -146,11 +149,14 @@ class arguments {
       return refuse(strategy, "requestedToCapacityRatio", path, "only for type RequestedToCapacityRatio");
     if (!capacity_ratio) return;
     const auto ratio_path = below(path, "requestedToCapacityRatio");
-    const auto points = judging_.items(capacity_ratio, "shape");
-    if (points.empty()) return refuse(capacity_ratio, "shape", ratio_path, "one point or more");
+    if (judging_.items(capacity_ratio, "shape").empty())
+      return refuse(capacity_ratio, "shape", ratio_path, "one point or more");
+    shape(capacity_ratio, ratio_path);
+  }
+  void shape(const node* owner, const std::string& path) {
     std::int64_t last = -1;
     bool sorted = true;
-    each(capacity_ratio, "shape", ratio_path, [&](const node* node, const std::string& item_path) {
+    each(owner, "shape", path, [&](const node* node, const std::string& item_path) {
       const auto utilization = integer_of(judging_.value(node, "utilization")).value_or(0);
       if (sorted && last >= utilization && last >= 0) {
         refuse(node, "utilization", item_path, "more than the point before");

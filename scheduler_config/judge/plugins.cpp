@@ -1,5 +1,5 @@
 // The plugins of kube-scheduler, and whether a profile's come to life: framework/runtime NewFramework on what
-// config/v1/default_plugins.go merges. Sources: Kubernetes 1.30 and 1.36; between the two by their release notes.
+// config/v1/default_plugins.go merges. Sources: Kubernetes 1.30, 1.36 and 1.37; between them by their release notes.
 
 #include <algorithm>
 #include <array>
@@ -28,8 +28,9 @@ enum point : std::uint16_t {
   post_bind = 1 << 11,
   placement_generate = 1 << 12,
   placement_score = 1 << 13,
+  pod_group_post_filter = 1 << 14,
 };
-constexpr std::array<std::pair<std::string_view, point>, 14> points{{{"preEnqueue", pre_enqueue},
+constexpr std::array<std::pair<std::string_view, point>, 15> points{{{"preEnqueue", pre_enqueue},
                                                                      {"queueSort", queue_sort},
                                                                      {"preFilter", pre_filter},
                                                                      {"filter", filter},
@@ -42,7 +43,8 @@ constexpr std::array<std::pair<std::string_view, point>, 14> points{{{"preEnqueu
                                                                      {"bind", bind},
                                                                      {"postBind", post_bind},
                                                                      {"placementGenerate", placement_generate},
-                                                                     {"placementScore", placement_score}}};
+                                                                     {"placementScore", placement_score},
+                                                                     {"podGroupPostFilter", pod_group_post_filter}}};
 
 struct plugin {
   std::string_view name;
@@ -56,11 +58,15 @@ constexpr unsigned scoring = pre_filter | filter | pre_score | score;
 constexpr plugin known_plugins[] = {
     {"SchedulingGates", pre_enqueue},
     {"PrioritySort", queue_sort},
-    {"NodeUnschedulable", filter},
-    {"NodeName", filter},
-    {"TaintToleration", filter | pre_score | score, 0, 99, 0, 3},
+    {"NodeUnschedulable", filter, 0, 36},
+    {"NodeName", filter, 0, 36},
+    {"NodeName", pre_filter | filter, 37},
+    {"NodeUnschedulable", pre_filter | filter, 37},
+    {"TaintToleration", filter | pre_score | score, 0, 36, 0, 3},
+    {"TaintToleration", scoring, 37, 99, 0, 3},
     {"NodeAffinity", scoring, 0, 99, 0, 2},
     {"NodePorts", pre_filter | filter},
+    {"DeferredPodScheduling", pre_filter | filter | permit, 37, 99, 99},
     {"NodeResourcesFit", scoring, 0, 35},
     {"NodeResourcesFit", scoring | placement_score, 36},
     {"VolumeRestrictions", pre_filter | filter},
@@ -75,9 +81,13 @@ constexpr plugin known_plugins[] = {
     {"InterPodAffinity", scoring, 0, 99, 0, 2},
     {"DynamicResources", pre_enqueue | pre_filter | filter | post_filter | pre_score | reserve | pre_bind | post_bind,
      0, 31, 99},
-    {"DynamicResources", pre_enqueue | pre_filter | filter | post_filter | score | reserve | pre_bind, 32, 99, 34, 2},
+    {"DynamicResources", pre_enqueue | pre_filter | filter | post_filter | score | reserve | pre_bind, 32, 36, 34, 2},
+    {"DynamicResources",
+     pre_enqueue | pre_filter | filter | post_filter | score | reserve | pre_bind | pod_group_post_filter, 37, 99, 0,
+     2},
     {"DefaultPreemption", post_filter, 0, 32},
-    {"DefaultPreemption", post_filter | pre_enqueue, 33},
+    {"DefaultPreemption", post_filter | pre_enqueue, 33, 36},
+    {"DefaultPreemption", post_filter | pre_enqueue | pod_group_post_filter, 37},
     {"NodeResourcesBalancedAllocation", pre_score | score},
     {"ImageLocality", score},
     {"DefaultBinder", bind},
@@ -190,6 +200,7 @@ class profile_plugins {
     std::set<std::string> here;
     auto& count = counts_[point];
     for (const auto& entry : list(name)) {
+      if (point == pod_group_post_filter) arguments_of(entry);
       needed_.insert(entry.name);
       const auto* row = known(entry);
       if (row && (row->points & point) == 0) {
@@ -217,6 +228,18 @@ class profile_plugins {
       else if (said_twice_.insert(entry.name).second)
         twice(entry);
     }
+  }
+
+  /// SetDefaults_KubeSchedulerConfiguration of 1.37 fills in the arguments of the plugins of all other points, so a
+  /// plugin of this one alone has none, and refuses to start.
+  void arguments_of(const enabled& entry) {
+    if (needed_.contains(entry.name) || !args_of(entry.name, judging_.scheduler.minor)) return;
+    for (const auto* item : judging_.items(profile_, "pluginConfig")) {
+      if (judging_.text(item, "name") == entry.name) return;
+    }
+    broken_ = true;
+    judging_.say(
+        {.issue = code::plugin_without_args, .location = place(entry), .field = entry.path, .value = entry.name});
   }
 
   void sets() {

@@ -47,7 +47,8 @@ constexpr field plugins_fields[] = {{"preEnqueue", object, &plugin_set_shape},
                                     {"postBind", object, &plugin_set_shape},
                                     {"multiPoint", object, &plugin_set_shape},
                                     {"placementGenerate", object, &plugin_set_shape, 36},
-                                    {"placementScore", object, &plugin_set_shape, 36}};
+                                    {"placementScore", object, &plugin_set_shape, 36},
+                                    {"podGroupPostFilter", object, &plugin_set_shape, 37}};
 constexpr shape plugins_shape{plugins_fields};
 
 constexpr field plugin_config_fields[] = {{"name", text}, {"args", any}};

@@ -1,6 +1,6 @@
 #pragma once
 // The fields of KubeSchedulerConfiguration v1 and of the arguments of kube-scheduler's own plugins, as data: Kubernetes
-// 1.30 to 1.36, which read no other version. Sources: k8s.io/kube-scheduler config/v1, k8s.io/component-base
+// 1.30 to 1.37, which read no other version. Sources: k8s.io/kube-scheduler config/v1, k8s.io/component-base
 // config/v1alpha1; compared with kube-scheduler itself by test/scheduler_config.
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace scheduler_config {
 
-inline constexpr int oldest_minor = 30, newest_minor = 36;
+inline constexpr int oldest_minor = 30, newest_minor = 37;
 
 inline constexpr std::string_view group = "kubescheduler.config.k8s.io/";
 inline constexpr std::string_view api_version = "kubescheduler.config.k8s.io/v1";

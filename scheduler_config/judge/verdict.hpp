@@ -1,6 +1,6 @@
 #pragma once
 // Does kube-scheduler start with this file, and do pods with cards get scheduled then? Answered without running it: the
-// strict decoder, the validation and the set-up of the plugins of kube-scheduler 1.30 to 1.36, then the mistakes that
+// strict decoder, the validation and the set-up of the plugins of kube-scheduler 1.30 to 1.37, then the mistakes that
 // the products' manuals lead to. One mistake is one finding.
 
 #include <string>

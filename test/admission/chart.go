@@ -27,7 +27,7 @@ func Helm() string {
 	if cache == "" {
 		cache = filepath.Join(os.Getenv("HOME"), ".cache")
 	}
-	if found, _ := filepath.Glob(filepath.Join(cache, "quartermaster/helm-*/bin/helm")); len(found) > 0 {
+	if found, _ := filepath.Glob(filepath.Join(cache, "quartermaster/kubernetes-*/bin/helm")); len(found) > 0 {
 		return found[len(found)-1]
 	}
 	return "helm"

@@ -201,7 +201,8 @@ func newUpdate(old, object runtime.Object, kind schema.GroupVersionKind, resourc
 		operation = admission.Update
 	}
 	attributes := admission.NewAttributesRecord(object, old, kind, namespace, "test", gvr, "", operation, nil, true, nil)
-	return request{gvr, &admission.VersionedAttributes{Attributes: attributes, VersionedObject: object, VersionedOldObject: old, VersionedKind: kind}, params}
+	return request{gvr, &admission.VersionedAttributes{Attributes: attributes, VersionedObject: admission.NewLazyObject(object),
+		VersionedOldObject: admission.NewLazyObject(old), VersionedKind: kind}, params}
 }
 
 func (r request) bindings() plugincel.OptionalVariableBindings {
@@ -244,7 +245,7 @@ func (e *Engine) apply(r request) (*corev1.Pod, error) {
 	m := e.defaults
 	ctx := m.compiler.CreateContext(context.Background())
 	match := m.matcher.Match(ctx, r.attributes, r.params, nil)
-	pod := r.attributes.VersionedObject.(*corev1.Pod)
+	pod := r.attributes.VersionedObject.Object().(*corev1.Pod)
 	if match.Error != nil || !match.Matches {
 		return pod, match.Error
 	}

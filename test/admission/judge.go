@@ -9,17 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"quartermaster.io/test/repository"
 )
 
 // Root is the top of the source tree.
-func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Clean(filepath.Join(filepath.Dir(file), "..", ".."))
-}
+func Root() string { return repository.Root() }
 
 // Judge is the C++ form: the program admission_judge, asked a line at a time.
 type Judge struct {

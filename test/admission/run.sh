@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30] [-run REGEX] [--cluster NAME]
+usage: run.sh [--k8s 1.37|1.36|1.30] [-run REGEX] [--cluster NAME]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage. About a minute.
   -run REGEX      only tests whose name matches
   --cluster NAME  use this cluster (./dev cluster up), start it when it is not there, and leave it up
@@ -16,4 +16,4 @@ H
 cluster_variable=QM_ADMISSION_CLUSTER
 read_options "--k8s -run --cluster" "$@"
 build_cluster etcd,kwok,helm
-go_test ./server
+run_tests admission/server

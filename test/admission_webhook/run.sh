@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.30|1.36] [-run REGEX] [--operator FILE] [--cluster NAME]
+usage: run.sh [--k8s 1.30|1.36|1.37] [-run REGEX] [--operator FILE] [--cluster NAME]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage. About four minutes.
   -run REGEX      only tests whose name matches
   --operator FILE the program under test (default: build/release/quartermaster)
@@ -19,4 +19,4 @@ cluster_variable=QM_ADMISSION_CLUSTER
 read_options "--k8s -run --operator --cluster" "$@"
 [[ -n ${QM_OPERATOR:-} || -x $root/build/release/quartermaster ]] || wrong "no operator: ./dev build release"
 build_cluster etcd,kwok,helm
-go_test .
+run_tests admission_webhook

@@ -6,17 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"quartermaster.io/test/repository"
 )
 
 // Root is the top of the repository.
-func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../..")
-}
+func Root() string { return repository.Root() }
 
 // Chart is the folder of the chart, Plugin that of its package.
 func Chart() string  { return filepath.Join(Root(), "charts/quartermaster") }
@@ -36,7 +34,7 @@ func Tool(pattern, name string) string {
 
 // Helm runs helm; the error is what it said.
 func Helm(arguments ...string) (string, error) {
-	cmd := exec.Command(Tool("helm-*", "helm"), arguments...)
+	cmd := exec.Command(Tool("kubernetes-*", "helm"), arguments...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30] [-run REGEX]
+usage: run.sh [--k8s 1.37|1.36|1.30] [-run REGEX]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage. A minute or two.
 The program under test is $QM_OPERATOR, else build/release/quartermaster, else build/dev/quartermaster.
 H
@@ -14,4 +14,4 @@ H
 read_options "--k8s -run" "$@"
 build_cluster etcd,helm
 # kube-apiserver 1.36 sometimes takes minutes to delete a type that was just made.
-go_test ./server
+run_tests chart/server

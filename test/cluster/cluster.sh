@@ -18,7 +18,7 @@ usage() {
 usage: ./dev cluster VERB [--name NAME] ...           (NAME: "default" when not given)
 
   up        start a cluster; the last line on stdout is the path of its admin kubeconfig
-              [--k8s ${k8s_minors[0]}|${k8s_minors[1]}] [--port P] [--nodes N] [--no-kwok] [--no-scheduler]
+              [--k8s $(IFS="|"; echo "${k8s_minors[*]}")] [--port P] [--nodes N] [--no-kwok] [--no-scheduler]
               [--apiserver-arg=ARG]... [--kcm-arg=ARG]... [--real-nodes N | --real-node]
               [--audit-bodies]   audit.log also has what was sent and answered about pods, nodes and namespaces
   down      stop it and delete its folder                        [--all, with QUARTERMASTER_CLUSTERS]

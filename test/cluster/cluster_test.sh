@@ -1,12 +1,13 @@
 #!/bin/bash
-# cluster_test.sh [--real-nodes] [1.36|1.30]...: does the test cluster do what its help says? Starts clusters in its own folder and leaves
+# cluster_test.sh [--real-nodes] [1.37|1.36|1.30]...: does the test cluster do what its help says? Starts clusters in its own folder and leaves
 # nothing behind. --real-nodes: only the checks of real nodes, which it makes last.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit
 real_only=; if [[ ${1:-} == --real-nodes ]]; then real_only=yes; shift; fi
-versions=("$@"); ((${#versions[@]})) || versions=(1.36)
+versions=("$@"); ((${#versions[@]})) || versions=(1.37)
 QUARTERMASTER_CLUSTERS=$(mktemp -d); export QUARTERMASTER_CLUSTERS
-real_node() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster/node-dev/bin/real-node"; }
+. ./layout.sh
+real_node() { echo "$(unit_home node)/bin/real-node"; }
 trap './cluster.sh down --all 2>/dev/null; rm -rf "$QUARTERMASTER_CLUSTERS"' EXIT
 passed=0 failed=0
 
@@ -31,7 +32,7 @@ no_process_of() { ! grep -lsz "$1" /proc/[0-9]*/cmdline; }
 control_plane_checks() {
   check "an unknown verb is refused in one line"       refuses "unknown verb 'upp'" ./cluster.sh upp
   check "an unknown option is refused in one line"     refuses "unknown option '--nods'" ./cluster.sh up --nods 3
-  check "an unknown Kubernetes version names those there are" refuses "not one of: 1.36 1.30" ./cluster.sh up --k8s 1.29
+  check "an unknown Kubernetes version names those there are" refuses "not one of: 1.37 1.36 1.30" ./cluster.sh up --k8s 1.29
   check "an option of another verb is refused"         refuses "'down' does not take --port" ./cluster.sh down --port 1
   check "no real node at all is refused"               refuses "--real-nodes 0 is none of 1 to" ./cluster.sh up --real-nodes 0
   check "an unknown component is refused"              refuses "not a component" ./cluster.sh restart kube-proxies
@@ -99,7 +100,7 @@ EOF
     check "$version: a stopped component shows in status"    bash -c '! ./cluster.sh status --name "$1"' _ "$name"
     check "$version: up says which component does not run"   bash -c './cluster.sh up --name "$1" --k8s "$2" 2>&1 | grep "do not run: kube-scheduler"' _ "$name" "$version"
     ./cluster.sh start scheduler --name "$name"
-    check "$version: another version under the same name is refused" bash -c '! ./cluster.sh up --name "$1" --k8s "$2"' _ "$name" "$([[ $version == 1.36 ]] && echo 1.30 || echo 1.36)"
+    check "$version: another version under the same name is refused" bash -c '! ./cluster.sh up --name "$1" --k8s "$2"' _ "$name" "$([[ $version == 1.30 ]] && echo 1.37 || echo 1.30)"
   done
 
   # Interrupted while the API server starts: nothing of it may stay.

@@ -1,7 +1,8 @@
 # lane.sh: what the run.sh of test lanes share, to be sourced. The lane has `usage`, and `own_option` where it has arguments of its own.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$(cd "$(dirname "${BASH_SOURCE[1]}")" && pwd)
-run='' k8s=1.36 operator=''
+. "$root/test/cluster/layout.sh"
+run='' k8s=${k8s_minors[0]} operator=''
 
 wrong() { echo "run.sh: $1 (see --help)" >&2; exit 2; }
 die() { echo "run.sh: $1" >&2; exit 1; }
@@ -26,7 +27,7 @@ read_options() {
     esac
     shift "$taken"
   done
-  case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; esac
+  [[ " ${k8s_minors[*]} " == *" $k8s "* ]] || wrong "--k8s '$k8s' is not one of: ${k8s_minors[*]}"
 }
 
 needs_value() { [[ $# -ge 2 ]] || wrong "$1 needs a value"; }
@@ -39,20 +40,16 @@ find_operator() {
 
 build_cluster() { "$root/test/cluster/build.sh" --k8s "$k8s" --tools "$@"; }
 
-# go_test ARGUMENT...: `go test` in the lane's folder, in place of this script. Each wait has its own deadline; the one for all is for what hangs,
-# and a busy machine must not reach it.
-go_test() {
-  . "$root/test/cluster/go.sh"
-  cd "$here" || exit
-  QM_K8S=$k8s GOWORK=off CGO_ENABLED=0 exec "$go" test -buildvcs=false -count=1 -v -timeout 45m "$@" ${run:+-run "$run"}
+# compile FOLDER: the tests of that folder of test/, such as chart/server, sets $binary to their program and goes to the folder.
+compile() {
+  "$root/test/compile.sh" "./$1" || exit
+  binary=$root/build/test/$1.test
+  cd "$root/test/$1" || exit
 }
 
-# compile NAME sets $binary: the tests of the lane's folder, as build/test/NAME.test.
-compile() {
-  . "$root/test/cluster/go.sh"
-  [[ -n $go ]] || { "$root/test/cluster/build.sh" --k8s none --tools sim; . "$root/test/cluster/go.sh"; }
-  mkdir -p "$root/build/test"
-  binary=$root/build/test/$1.test
-  cd "$here" || exit
-  flock "$root/build/test/.$1.lock" env GOWORK=off CGO_ENABLED=0 "$go" test -c -buildvcs=false -o "$binary" . || die "the tests do not compile"
+# run_tests FOLDER [ARGUMENT...]: compiles them and runs them in place of this script. Each wait has its own deadline; the one for all is for
+# what hangs, and a busy machine must not reach it.
+run_tests() {
+  compile "$1"
+  QM_K8S=$k8s exec "$binary" -test.v -test.timeout 45m "${@:2}" ${run:+-test.run "$run"}
 }

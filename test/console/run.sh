@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30] [-run REGEX]
+usage: run.sh [--k8s 1.37|1.36|1.30] [-run REGEX]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage. Half a minute.
 The program under test is $QM_OPERATOR, else build/release/quartermaster, else build/dev/quartermaster.
 H
@@ -13,4 +13,4 @@ H
 
 read_options "--k8s -run" "$@"
 build_cluster etcd,helm,sim
-go_test ./server
+run_tests console/server

@@ -4,15 +4,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 usage() { cat <<'H'
-usage: ./dev demo [--once] [--k8s 1.36|1.30]
-       QM_PLUGINS=FOLDER ./dev demo --real [--once] [--k8s 1.36|1.30]
+usage: ./dev demo [--once] [--k8s 1.37|1.36|1.30]
+       QM_PLUGINS=FOLDER ./dev demo --real [--once] [--k8s 1.37|1.36|1.30]
 Shows the main job on a real control plane with 8 simulated nodes: label a node, declare a resource, see what happens.
   --once   print it and clean up; without it the cluster stays until Ctrl-C, with commands to try
   --real   on two real nodes (kubelet, containerd, kube-proxy) with the operator as pods of its image: label a node, NVIDIA's device plugin
            starts there, and a container prints the card that it was given. FOLDER has NVIDIA's programs (test/plugins/README.md). Needs root.
 H
 }
-once='' k8s=1.36 arguments=("$@")
+once='' k8s=1.37 arguments=("$@")
 while [ $# -gt 0 ]; do case $1 in
   --once) once=1; shift ;;
   --real) exec test/demo/real.sh "${arguments[@]}" ;;

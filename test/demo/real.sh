@@ -4,7 +4,7 @@
 # `./dev demo --real` calls it after building everything it needs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-once='' k8s=1.36
+once='' k8s=1.37
 while [ $# -gt 0 ]; do case $1 in
   --real) shift ;;
   --once) once=1; shift ;;
@@ -40,7 +40,7 @@ runtime() {
   local folder handler
   folder=$(dirname "$KUBECONFIG")
   . test/cluster/go.sh
-  (cd test/plugins && CGO_ENABLED=0 "$go" build -buildvcs=false -o "$folder/node-2/runtime" ./runtime) || return
+  (cd test/plugins && go build -o "$folder/node-2/runtime" ./runtime) || return
   for handler in runc nvidia; do
     printf "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.%s]\n  runtime_type = 'io.containerd.runc.v2'\n" $handler
     printf "  [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.%s.options]\n" $handler

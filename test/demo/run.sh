@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30]
+usage: run.sh [--k8s 1.37|1.36|1.30]
 Runs demo.sh, waits until it shows the cluster, sends what Ctrl-C sends, and looks for what is left. Prints `go test -v` output; exit
 code 0 when all passed, 1 when a test failed, 2 on wrong usage. Half a minute.
 H

@@ -5,7 +5,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=${here%/test/docs}
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30] [--operator FILE] [--list] [DOCUMENT...]
+usage: run.sh [--k8s 1.37|1.36|1.30] [--operator FILE] [--list] [DOCUMENT...]
 Runs the fenced blocks of README.md and docs/*.md on a cluster that it makes: control plane, KWOK's nodes, simulated plugins. All documents
 are run on two clusters, half of them on each.
   sh, bash  each command has to end with 0, or with the code that the document's situation names
@@ -22,7 +22,7 @@ H
 }
 wrong() { echo "run.sh: $1 (see --help)" >&2; exit 2; }
 die() { echo "run.sh: $1" >&2; exit 1; }
-k8s=1.36 operator='' list='' documents=() everything=''
+k8s=1.37 operator='' list='' documents=() everything=''
 while (($#)); do
   case $1 in
     --k8s) [[ $# -ge 2 ]] || wrong "$1 needs a value"; k8s=$2; shift 2 ;;
@@ -33,7 +33,7 @@ while (($#)); do
     *) [[ -f $root/$1 ]] || wrong "no document '$1'"; documents+=("$1"); shift ;;
   esac
 done
-case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; esac
+case $k8s in 1.37|1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.37, 1.36, 1.30" ;; esac
 ((${#documents[@]})) || { everything=1; documents=(README.md); for document in "$root"/docs/*.md; do documents+=("${document#"$root"/}"); done; }
 for candidate in "$root/build/release/quartermaster" "$root/build/dev/quartermaster"; do [[ -n $operator || ! -x $candidate ]] || operator=$candidate; done
 [[ -n $operator || -n $list ]] || die "no operator: ./dev build release"

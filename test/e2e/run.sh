@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--kubeconfig FILE] [--k8s 1.36|1.30] [--operator FILE] [TEST...]
+usage: run.sh [--kubeconfig FILE] [--k8s 1.37|1.36|1.30] [--operator FILE] [TEST...]
   --kubeconfig  a test cluster where the operator and `sim plugins` run already; without it one is made and taken down:
                 control plane, chart, simulated plugins, the operator under its ServiceAccount
   --operator    the program (default: build/release/quartermaster, else build/dev/quartermaster)

@@ -374,10 +374,10 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 
 // S54: one minor older than the server, because the policy's image is, and because the server has only just been upgraded.
 func TestS54_a_scheduler_one_minor_older_than_the_server(t *testing.T) {
-	if minor != "1.36" {
-		t.Skip("there is no kube-scheduler older than that of 1.30")
+	if minor != "1.37" {
+		t.Skip("there is a kube-scheduler one minor older than the newest server")
 	}
-	const older, pinned, usual = "kube-scheduler-1.35", "registry.local:5000/kube-scheduler:", "registry.k8s.io/kube-scheduler:"
+	const older, pinned, usual = "kube-scheduler-1.36", "registry.local:5000/kube-scheduler:", "registry.k8s.io/kube-scheduler:"
 	d := openDen(t, map[string]int{"pgpu": 1, "vgpu": 1})
 	said, err := exec.Command(d.Tool(older), "--version").Output()
 	d.must(err)

@@ -20,7 +20,7 @@ import (
 
 var (
 	program = kit.Env("QM_OPERATOR", "")
-	minor   = kit.Env("QM_K8S", "1.36")
+	minor   = kit.Env("QM_K8S", "1.37")
 	prefix  = kit.Env("QM_FAULTS_PREFIX", fmt.Sprintf("faults-%d", os.Getpid())) // clusters of this prefix are used when they run
 	keep    = os.Getenv("QM_FAULTS_KEEP") != ""                                  // whoever started us takes them down
 	nightly = os.Getenv("QM_NIGHTLY") != ""

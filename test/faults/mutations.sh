@@ -6,6 +6,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
 clusters=mutations-$$
 trap '"$here/run.sh" --down "$clusters"; rm -rf "$work"' EXIT
+. "$here/../cluster/go.sh"
 (cd "$here" && go build -o "$work/fakeoperator" ./fakeoperator)
 bad=0
 # expect pass|fail GUARD TEST: with GUARD -, no guard is removed.

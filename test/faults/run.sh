@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--short|--nightly] [-run REGEX] [--k8s 1.36|1.30] [--operator FILE] [--previous REVISION] [--clusters NAME]
+usage: run.sh [--short|--nightly] [-run REGEX] [--k8s 1.37|1.36|1.30] [--operator FILE] [--previous REVISION] [--clusters NAME]
        run.sh --list | --down NAME
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage.
   --short      the form for every change, about 5 minutes for all (default)
@@ -52,7 +52,7 @@ if [[ -n $previous ]]; then
   git -C "$QM_PREVIOUS" checkout --quiet "$revision"
   "$QM_PREVIOUS/dev" build release quartermaster
 fi
-build_cluster "etcd,kwok,helm,sim$([[ $k8s == 1.30 ]] || echo ,scheduler-1.35)"
+build_cluster "etcd,kwok,helm,sim$([[ $k8s != "${k8s_minors[0]}" ]] || echo ,scheduler-1.36)"
 
 export QM_K8S=$k8s QM_FAULTS_KEEP=1
 if [[ -n $clusters ]]; then export QM_FAULTS_PREFIX=$clusters

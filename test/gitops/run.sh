@@ -26,4 +26,4 @@ QM_GITOPS=$(readlink -f "$QM_GITOPS"); export QM_GITOPS
 QM_IMAGE=$("$root/image/build.sh" | awk 'END { print $1 }'); export QM_IMAGE
 QM_IMAGE_TAG=$(<"$root/VERSION"); export QM_IMAGE_TAG
 build_cluster etcd,kwok,helm,sim --real-node
-go_test .
+run_tests gitops

@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30] [-run REGEX] [--cluster NAME]
+usage: run.sh [--k8s 1.37|1.36|1.30] [-run REGEX] [--cluster NAME]
 Builds the image of build/release/quartermaster twice, in two folders, and reads it. Then installs the chart with it on two real nodes.
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when this machine can
 have no real nodes (it takes root and cgroups) or make no image. Seven minutes, most of it waiting.
@@ -22,4 +22,4 @@ read_options "--k8s -run --cluster" "$@"
 "$root/image/build.sh" --check || exit 77
 [[ -x $root/build/release/quartermaster ]] || die "no program build/release/quartermaster: ./dev build release quartermaster"
 build_cluster etcd,kwok,helm,prometheus --real-node
-go_test .
+run_tests image

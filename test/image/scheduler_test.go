@@ -89,8 +89,7 @@ func (p *product) placesAPod(scheduler string, interlude func()) {
 
 // runTheStaticPod: kubeadm's kube-scheduler is a static pod of the node. The agent puts the extender into its configuration, and takes it out.
 func (p *product) runTheStaticPod() {
-	golden := map[string]string{"1.36": "kubeadm.yaml", "1.30": "kubeadm-1.30.yaml"}[minor]
-	manifest, err := os.ReadFile(filepath.Join(kit.Root(), "test/golden/scheduler_config/manifests", golden))
+	manifest, err := kit.KubeadmScheduler(minor)
 	must(p.t, err)
 	image := regexp.MustCompile(`image: (\S+)`).FindSubmatch(manifest)
 	p.script("node-image", string(image[1]), p.Tool("kube-scheduler")+":/usr/local/bin/kube-scheduler")

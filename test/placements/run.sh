@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30] [-run REGEX] [--operator FILE] [--cluster NAME]
+usage: run.sh [--k8s 1.37|1.36|1.30] [-run REGEX] [--operator FILE] [--cluster NAME]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage. Two minutes.
   -run REGEX      only tests whose name matches
   --operator      the program under test (default: build/release/quartermaster, else build/dev/quartermaster)
@@ -16,4 +16,4 @@ H
 cluster_variable=QM_PLACEMENTS_CLUSTER
 read_options "--k8s -run --operator --cluster" "$@"
 build_cluster etcd,kwok,helm
-go_test .
+run_tests placements

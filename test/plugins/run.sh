@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: QM_PLUGINS=FOLDER run.sh [--k8s 1.36|1.30] [-run REGEX] [--operator FILE] [--record]
+usage: QM_PLUGINS=FOLDER run.sh [--k8s 1.37|1.36|1.30] [-run REGEX] [--operator FILE] [--record]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when there is nothing to
 run: no ready programs in the folder, or no right to make a real node. README.md names the programs. About five minutes.
   -run REGEX  only tests whose name matches
@@ -32,7 +32,5 @@ for program in libnvidia-ml.so.1 nvidia-smi; do
 done
 "$root/test/plugins/features.sh" ${QM_RECORD:+--record}
 build_cluster etcd,kwok,helm --real-node
-. "$root/test/cluster/go.sh"
-go=$(command -v "$go")
-export PATH=${go%/*}:$PATH # the tests call it too
-go_test .
+. "$root/test/cluster/go.sh" # the tests call go
+run_tests plugins

@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30] [-run REGEX] [--operator FILE] [--cluster NAME]
+usage: run.sh [--k8s 1.37|1.36|1.30] [-run REGEX] [--operator FILE] [--cluster NAME]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when this machine can
 have no real node (it takes root and cgroups). Three to four minutes, most of it waiting for kubelets.
   -run REGEX      only tests whose name matches
@@ -18,7 +18,5 @@ cluster_variable=QM_REALNODE_CLUSTER
 read_options "--k8s -run --operator --cluster" "$@"
 "$root/test/cluster/cluster.sh" node-check || exit 77
 build_cluster etcd,kwok,helm --real-node
-. "$root/test/cluster/go.sh"
-go=$(command -v "$go")
-export PATH=${go%/*}:$PATH # the tests call it too
-go_test -parallel 3 .
+. "$root/test/cluster/go.sh" # the tests call go
+run_tests realnode -test.parallel 3

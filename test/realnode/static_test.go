@@ -219,11 +219,7 @@ func (m *controlPlaneNode) said() (events, log string) {
 // openControlPlaneNode is the real node of a cluster: kubeadm's kube-scheduler, with this behind its image's name, leads, and the agent runs.
 func openControlPlaneNode(t *testing.T, c *kit.Cluster, suffix string) *controlPlaneNode {
 	t.Helper()
-	name := "kubeadm.yaml"
-	if minor == "1.30" {
-		name = "kubeadm-1.30.yaml"
-	}
-	text, err := os.ReadFile(filepath.Join(kit.Root(), "test/golden/scheduler_config/manifests", name))
+	text, err := kit.KubeadmScheduler(minor)
 	must(t, err)
 	m := &controlPlaneNode{product: &product{Product: &kit.Product{Scenario: &kit.Scenario{Cluster: c}, T: t}, t: t}, original: string(text)}
 	m.image = regexp.MustCompile(`image: (\S+)`).FindStringSubmatch(m.original)[1]

@@ -116,7 +116,7 @@ func TestTheKrewManifestFitsTheArchive(t *testing.T) {
 	named := filepath.Join(t.TempDir(), "quartermaster.yaml")
 	must(t, os.WriteFile(named, text, 0o644))
 	krew := func(words ...string) *exec.Cmd {
-		return exec.Command(os.Getenv("QM_GO"), append([]string{"-C", filepath.Join(kit.Root(), "test/release/krew"), "tool"}, words...)...)
+		return exec.Command("go", append([]string{"-C", filepath.Join(kit.Root(), "test/release/krew"), "tool"}, words...)...)
 	}
 	if said, err := krew("validate-krew-manifest", "-skip-install", "-manifest", named).CombinedOutput(); err != nil {
 		t.Errorf("krew's validator: %v\n%s", err, said)

@@ -23,6 +23,5 @@ arch=amd64
 "$root/dev" release --out "$QM_RELEASE" --arch "$arch"
 export QM_RELEASE
 build_cluster etcd,helm
-. "$root/test/cluster/go.sh"
-export QM_GO=$go # krew is built with it
-go_test .
+. "$root/test/cluster/go.sh" # the tests build krew
+run_tests release

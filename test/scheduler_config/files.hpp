@@ -33,9 +33,10 @@ inline std::vector<std::filesystem::path> files_in(std::string_view folder) {
 /// One edit of base.yaml, as test/scheduler_config makes it too.
 struct mutant {
   std::string name, text, code;
-  int only = 0;  ///< minor; 0: both
+  std::string before;         ///< the code of versions older than `since`
+  int since = 0, until = 99;  ///< minor versions
 
-  std::string code_on(int minor) const { return only == 0 || only == minor ? code : std::string(); }
+  std::string code_on(int minor) const { return minor < since ? before : minor > until ? std::string() : code; }
 };
 
 inline std::vector<mutant> mutants() {
@@ -47,7 +48,11 @@ inline std::vector<mutant> mutants() {
     auto& made = out.emplace_back();
     made.name = text::yaml::text_at(row, "name");
     made.code = text::yaml::text_at(row, "code");
-    if (const auto only = text::yaml::text_at(row, "only"); !only.empty()) made.only = only == "1.30" ? 30 : 36;
+    made.before = text::yaml::text_at(row, "before");
+    if (const auto since = text::yaml::text_at(row, "since"); !since.empty())
+      made.since = std::stoi(std::string(since));
+    if (const auto until = text::yaml::text_at(row, "until"); !until.empty())
+      made.until = std::stoi(std::string(until));
     made.text = base;
     const auto match = base.find(before);
     if (match == base.npos) throw std::runtime_error(made.name + ": no such text in base.yaml");

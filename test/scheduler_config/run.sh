@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30] [-run REGEX] [--operator FILE] [--cluster NAME]
+usage: run.sh [--k8s 1.37|1.36|1.30] [-run REGEX] [--operator FILE] [--cluster NAME]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage. One minute;
 three with QM_NIGHTLY=1, which takes all files instead of a third of them.
   -run REGEX      only tests whose name matches
@@ -17,4 +17,4 @@ H
 cluster_variable=QM_SCHEDULER_CLUSTER
 read_options "--k8s -run --operator --cluster" "$@"
 build_cluster etcd,kwok
-go_test -parallel 4 .
+run_tests scheduler_config -test.parallel 4

@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--k8s 1.36|1.30] [-run REGEX] [--operator FILE]
+usage: run.sh [--k8s 1.37|1.36|1.30] [-run REGEX] [--operator FILE]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage. Needs root (mounts of its own).
 Two minutes: the first test and a third of the others, another third each day; all of them, six minutes, with QM_NIGHTLY=1.
   -run REGEX   only tests whose name matches
@@ -15,4 +15,4 @@ H
 
 read_options "--k8s -run --operator" "$@"
 build_cluster etcd,helm
-go_test .
+run_tests static_pod

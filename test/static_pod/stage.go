@@ -181,11 +181,7 @@ func (s *stage) controlPlaneNode(node string) (*controlPlaneNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	golden := "kubeadm.yaml"
-	if s.minor == "1.30" {
-		golden = "kubeadm-1.30.yaml"
-	}
-	manifest, err := os.ReadFile(filepath.Join(kit.Root(), "test/golden/scheduler_config/manifests", golden))
+	manifest, err := kit.KubeadmScheduler(s.minor)
 	if err != nil {
 		return nil, err
 	}

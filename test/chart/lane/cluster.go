@@ -42,7 +42,7 @@ func Program() string {
 func (c *Cluster) Run(tests func() int, options ...string) int {
 	k8s := os.Getenv("QM_K8S")
 	if k8s == "" {
-		k8s = "1.36"
+		k8s = "1.37"
 	}
 	if Program() == "" {
 		fmt.Println("no program under test: ./dev build release")

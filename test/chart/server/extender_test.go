@@ -76,7 +76,7 @@ func Test_an_upgrade_that_loses_every_value_takes_nothing_from_a_scheduler_that_
 	}
 	// What values of earlier charts said is refused, and nothing happens.
 	for _, gone := range []string{"extender.enabled=false", "staticPod.enabled=false", "extender.enabled=true"} {
-		out, rc := run("", chart.Tool("helm-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", gone)
+		out, rc := run("", chart.Tool("kubernetes-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", gone)
 		if rc == 0 || !strings.Contains(out, "is no value any more") || !strings.Contains(out, "spec.scheduler.mode") {
 			t.Errorf("%s: %d %s", gone, rc, out)
 		}
@@ -90,7 +90,7 @@ func Test_an_upgrade_that_loses_every_value_takes_nothing_from_a_scheduler_that_
 func Test_an_upgrade_from_a_chart_that_made_the_secrets_says_how_they_are_kept(t *testing.T) {
 	installed(t, "replicaCount=0")
 	stored(t, "Helm")
-	out, rc := run("", chart.Tool("helm-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace)
+	out, rc := run("", chart.Tool("kubernetes-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace)
 	_, command, found := strings.Cut(out, "keep the three first: ")
 	if rc == 0 || !found {
 		t.Fatalf("%d %s", rc, out)

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 func helm(t *testing.T, arguments ...string) string {
 	t.Helper()
-	out, rc := run("", chart.Tool("helm-*", "helm"), append(arguments, "-n", namespace)...)
+	out, rc := run("", chart.Tool("kubernetes-*", "helm"), append(arguments, "-n", namespace)...)
 	if rc != 0 {
 		t.Fatalf("helm %v: %s", arguments, out)
 	}
@@ -277,7 +277,7 @@ func TestS2_S57_the_server_accepts_what_the_switches_say(t *testing.T) {
 func TestS2_a_wrong_value_changes_nothing(t *testing.T) {
 	installed(t, "replicaCount=0", "pgpu_enable=true")
 	before := given(t)
-	out, rc := run("", chart.Tool("helm-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", "replicaCount=0,policy.modules.pgpu.enable=true")
+	out, rc := run("", chart.Tool("kubernetes-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", "replicaCount=0,policy.modules.pgpu.enable=true")
 	if rc == 0 || !strings.Contains(out, "at '/policy/modules/pgpu': additional properties 'enable' not allowed") {
 		t.Errorf("exit code %d: %s", rc, out)
 	}
@@ -543,7 +543,7 @@ func finish(t *testing.T, phase string) {
 func uninstall(t *testing.T, phase string) (string, int) {
 	done := make(chan struct{})
 	go func() { defer close(done); finish(t, phase) }()
-	out, rc := run("", chart.Tool("helm-*", "helm"), "uninstall", "quartermaster", "-n", namespace)
+	out, rc := run("", chart.Tool("kubernetes-*", "helm"), "uninstall", "quartermaster", "-n", namespace)
 	<-done
 	return out, rc
 }
@@ -586,7 +586,7 @@ func TestS2_helm_uninstall_ends_when_the_job_cannot_start(t *testing.T) {
 	}
 	installed(t, "replicaCount=1", "uninstall.timeoutSeconds=120")
 	began := time.Now()
-	out, rc := run("", chart.Tool("helm-*", "helm"), "uninstall", "quartermaster", "-n", namespace)
+	out, rc := run("", chart.Tool("kubernetes-*", "helm"), "uninstall", "quartermaster", "-n", namespace)
 	if took := time.Since(began); rc == 0 || !strings.Contains(out, "DeadlineExceeded") || took < 110*time.Second || took > 150*time.Second {
 		t.Errorf("after %s, exit code %d: %s", took, rc, out)
 	}

@@ -112,7 +112,7 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
     options.files = {"-"};
     const auto got = lint(options, begin + extenders);
     EXPECT_THAT(got.err,
-                HasSubstr("kube-scheduler 1.36 starts if it can read /etc/kubernetes/scheduler.conf: 0 errors"))
+                HasSubstr("kube-scheduler 1.37 starts if it can read /etc/kubernetes/scheduler.conf: 0 errors"))
         << got.out;
     options.language = "zh";
     const auto zh = lint(options, begin + extenders).err;
@@ -144,7 +144,7 @@ TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
   lint_scheduler_options options;
   options.files = {"-"};
   const std::string once = "/a/scheduler.conf, /b/ca.crt, /b/tls.crt, /b/tls.key";
-  EXPECT_THAT(lint(options, config).err, HasSubstr("kube-scheduler 1.36 starts if it can read " + once + ": 0 errors"));
+  EXPECT_THAT(lint(options, config).err, HasSubstr("kube-scheduler 1.37 starts if it can read " + once + ": 0 errors"));
   EXPECT_THAT(lint(options, "kind: [\n").err, HasSubstr("does not start: "));
   options.manifest = golden + "manifests/kubeadm.yaml";
   EXPECT_THAT(lint(options, config).err, HasSubstr("starts if it can read /etc/kubernetes/scheduler.conf, " + once));
@@ -154,7 +154,7 @@ TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
               HasSubstr("若能读取 /a/scheduler.conf、/b/ca.crt、/b/tls.crt、/b/tls.key 即可启动"));
   options.language = "en";
   options.in_cluster = true;
-  EXPECT_THAT(lint(options, begin).err, HasSubstr("kube-scheduler 1.36 starts: 0 errors")) << "it opens none";
+  EXPECT_THAT(lint(options, begin).err, HasSubstr("kube-scheduler 1.37 starts: 0 errors")) << "it opens none";
 }
 
 TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
@@ -171,7 +171,7 @@ TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
       "kubernetes string", "starts boolean", "opens array", "asksAboutCards boolean", "findings array");
   EXPECT_THAT(members("mistakes/19-sound.yaml"), form);
   EXPECT_EQ(nlohmann::json::parse(lint(options).out),
-            nlohmann::json::parse(R"({"kubernetes": "1.36", "starts": true, "asksAboutCards": true, "findings": [],
+            nlohmann::json::parse(R"({"kubernetes": "1.37", "starts": true, "asksAboutCards": true, "findings": [],
                                     "opens": ["/etc/kubernetes/scheduler.conf", "/etc/kubernetes/pki/ca.crt",
                                               "/etc/kubernetes/pki/scheduler-extender.crt",
                                               "/etc/kubernetes/pki/scheduler-extender.key"]})"));
@@ -190,8 +190,8 @@ TEST(lint_scheduler, says_by_which_rules_a_version_is_judged_that_it_does_not_kn
   options.files = {golden + "mistakes/19-sound.yaml"};
   options.kubernetes = "1.40";
   EXPECT_THAT(lint(options).err, HasSubstr("kube-scheduler 1.40 starts if "));
-  EXPECT_THAT(lint(options).err, HasSubstr("; judged by the rules of 1.36, the newest known"));
-  options.kubernetes = "1.36";
+  EXPECT_THAT(lint(options).err, HasSubstr("; judged by the rules of 1.37, the newest known"));
+  options.kubernetes = "1.37";
   EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("newest known")));
 }
 

@@ -34,7 +34,7 @@ func paths(other string) []string {
 // cluster has the chart with the console, a node with four cards, and two namespaces. All names of a namespace's objects begin with its name.
 func cluster(t *testing.T) {
 	t.Helper()
-	call(t, "", chart.Tool("helm-*", "helm"), "upgrade", "--install", "quartermaster", chart.Chart(), "-n", namespace, "--create-namespace",
+	call(t, "", chart.Tool("kubernetes-*", "helm"), "upgrade", "--install", "quartermaster", chart.Chart(), "-n", namespace, "--create-namespace",
 		"--set", "replicaCount=0", "--set", "console.enabled=true")
 	kubectl(t, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1", "labels": {"quartermaster.io/module": "vgpu"}}}`, "apply", "-f", "-")
 	const amounts = `{"tencent.com/vcuda-core": "400", "tencent.com/vcuda-memory": "256"}`

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"quartermaster.io/test/repository"
 )
 
 // Cluster is a real control plane, made by test/cluster/cluster.sh.
@@ -29,10 +30,7 @@ type Cluster struct {
 }
 
 // Root is the top of the source tree.
-func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Clean(filepath.Join(filepath.Dir(file), "..", "..", ".."))
-}
+func Root() string { return repository.Root() }
 
 func clusterScript(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(Root(), "test/cluster/cluster.sh"), args...)

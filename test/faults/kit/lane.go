@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +21,17 @@ func Env(name, otherwise string) string {
 }
 
 // Minor version of Kubernetes that a lane runs on.
-func Minor() string { return Env("QM_K8S", "1.36") }
+func Minor() string { return Env("QM_K8S", "1.37") }
+
+// KubeadmScheduler is the manifest of kube-scheduler as kubeadm of that version writes it.
+func KubeadmScheduler(minor string) ([]byte, error) {
+	name := "kubeadm.yaml"
+	if minor == "1.30" {
+		name = "kubeadm-1.30.yaml"
+	}
+	manifest, err := os.ReadFile(filepath.Join(Root(), "test/golden/scheduler_config/manifests", name))
+	return regexp.MustCompile(`(kube-scheduler:v)1\.\d+`).ReplaceAll(manifest, []byte("${1}"+minor)), err
+}
 
 // Program under test: $QM_OPERATOR, else the one that was built here; "" when there is none.
 func Program() string {

@@ -29,7 +29,7 @@ func (c *Cluster) Script(verb string, args ...string) (string, error) {
 // Compile builds the Go program of a folder, which may be named from the caller's tests, as a file in `dir`.
 func Compile(dir, source string) (program string, err error) {
 	program = filepath.Join(dir, filepath.Base(source))
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".")
+	build := exec.Command("go", "build", "-o", program, ".")
 	build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", source, err, text)

@@ -52,7 +52,7 @@ func theOperatorsPrometheus(t *testing.T, folder string, ports map[string][]stri
 
 func upgraded(t *testing.T, values string) {
 	t.Helper()
-	call(t, "", chart.Tool("helm-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--reuse-values", "--set", values)
+	call(t, "", chart.Tool("kubernetes-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--reuse-values", "--set", values)
 }
 
 // podsOfTheChart have its labels, and are programs on this machine. The policy owns them, so that no controller of the chart takes them for its own.

@@ -246,9 +246,9 @@ spec: {nodeName: t4-1, containers: [{name: main, image: "none.test/none:1"}]}
 
 func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 	webhook := freePort(t)
-	call(t, "", chart.Tool("helm-*", "helm"), "install", "quartermaster", chart.Chart(), "-n", namespace, "--create-namespace", "--set",
+	call(t, "", chart.Tool("kubernetes-*", "helm"), "install", "quartermaster", chart.Chart(), "-n", namespace, "--create-namespace", "--set",
 		"replicaCount=0,agent.enabled=true,agent.metrics.port=9402,monitoring.prometheus.install=true,monitoring.rules.hami=true,monitoring.rules.dcgm=true,admission.url=https://127.0.0.1:"+webhook)
-	sim := chart.Tool("sim-*", "sim")
+	sim := chart.Tool("kubernetes-*", "sim")
 	call(t, "", sim, "nodes", "--kubeconfig", kubeconfig, "--profile", "t4=3")
 	start(t, nil, sim, "plugins", "--kubeconfig", kubeconfig)
 	port := freePort(t)

@@ -27,7 +27,7 @@ std::string with_flags(const std::string& more) {
   return out.replace(out.find(flag), std::string(flag).size(), flag + more);
 }
 control_plane_files made(const control_plane_files& now, std::int64_t generation = 1) {
-  const auto out = with_extender(now, ours(), generation, 36);
+  const auto out = with_extender(now, ours(), generation, newest_minor);
   EXPECT_TRUE(out) << out.error();
   return out.value_or(control_plane_files());
 }
@@ -53,7 +53,7 @@ TEST(scheduler_control_plane, as_kubeadm_makes_it_gets_both_files_and_loses_them
   const auto facts = facts_of(extended.manifest);
   EXPECT_EQ(facts.checksum, checksum_of(*extended.config));
   EXPECT_EQ(facts.generation, 1);
-  EXPECT_EQ(facts.version, "v1.36.3");
+  EXPECT_EQ(facts.version, "v1.37.2");
   EXPECT_EQ(facts.healthz, "https://127.0.0.1:10259");
   EXPECT_TRUE(facts.elects);
   const auto again = made(extended);
@@ -102,7 +102,7 @@ TEST(scheduler_control_plane, what_people_add_to_ours_stays_when_it_goes) {
 }
 
 TEST(scheduler_control_plane, says_why_nothing_can_be_written) {
-  const auto reason = [](const control_plane_files& now, int otherwise = 36) {
+  const auto reason = [](const control_plane_files& now, int otherwise = newest_minor) {
     const auto out = with_extender(now, ours(), 1, otherwise);
     EXPECT_FALSE(out);
     return out ? std::string() : out.error();
@@ -130,7 +130,7 @@ TEST(scheduler_control_plane, a_file_that_a_scheduler_runs_with_is_judged_by_wha
         "fieldOfTomorrow: 1\n", "extenders:\n- {urlPrefix: 'https://a/b', prioritizeVerb: prioritize, weight: -1}\n"}) {
     const auto config = std::string(foreign_config) + more;
     ASSERT_TRUE(any_ends(judge(config))) << more;
-    const auto extended = with_extender({config, reads_a_file()}, ours(), 1, 36);
+    const auto extended = with_extender({config, reads_a_file()}, ours(), 1, newest_minor);
     ASSERT_TRUE(extended) << extended.error();
     EXPECT_THAT(*extended->config, HasSubstr("https://10.96.0.77:443/scheduler"));
     const auto restored = without_extender(*extended, false);
@@ -142,14 +142,14 @@ TEST(scheduler_control_plane, a_file_that_a_scheduler_runs_with_is_judged_by_wha
 TEST(scheduler_control_plane, what_we_add_to_a_file_that_runs_must_not_end_it) {
   auto wrong = ours();
   wrong.ca = "not PEM";
-  const auto out = with_extender({foreign_config, reads_a_file()}, wrong, 1, 36);
+  const auto out = with_extender({foreign_config, reads_a_file()}, wrong, 1, newest_minor);
   ASSERT_FALSE(out);
   EXPECT_THAT(out.error(), StartsWith("scheduler-config.yaml:"));
 }
 
 TEST(scheduler_control_plane, knows_the_version_by_the_server_where_the_image_does_not_tell) {
   auto manifest = kubeadm;
-  const std::string tag = ":v1.36.3";
+  const std::string tag = ":v1.37.2";
   manifest.replace(manifest.find(tag), tag.size(), "@sha256:" + std::string(64, '0'));
   EXPECT_TRUE(with_extender({std::nullopt, manifest}, ours(), 1, 30));
   const auto old = with_extender({std::nullopt, manifest}, ours(), 1, 29);

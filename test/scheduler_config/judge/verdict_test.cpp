@@ -39,7 +39,7 @@ TEST(scheduler_verdict, S7_says_of_every_edit_whether_kube_scheduler_starts) {
   const auto all = mutants();
   EXPECT_GE(all.size(), 60U);
   for (const auto& entry : all) {
-    for (const int minor : {30, 36}) {
+    for (const int minor : {oldest_minor, 36, newest_minor}) {
       EXPECT_EQ(first_end(judge(entry.text, kubernetes(minor))), entry.code_on(minor))
           << entry.name << ", Kubernetes 1." << minor;
     }
@@ -48,7 +48,7 @@ TEST(scheduler_verdict, S7_says_of_every_edit_whether_kube_scheduler_starts) {
 
 TEST(scheduler_verdict, S7_finds_nothing_fatal_in_what_tools_write) {
   for (const auto& file : files_in("corpus")) {
-    for (const int minor : {30, 36}) EXPECT_EQ(first_end(judge(slurp(file), kubernetes(minor))), "") << file;
+    for (const int minor : {oldest_minor, 36, newest_minor}) EXPECT_EQ(first_end(judge(slurp(file), kubernetes(minor))), "") << file;
   }
 }
 
@@ -72,7 +72,7 @@ std::string lines_of(const std::string& name, const findings& findings) {
 TEST(scheduler_verdict, S7_names_every_mistake_of_the_manuals_once) {
   std::string all;
   for (const auto& file : files_in("mistakes")) {
-    const auto found = judge(slurp(file), kubernetes(36));
+    const auto found = judge(slurp(file), kubernetes(newest_minor));
     const auto name = file.filename().string();
     all += lines_of(name, found);
     if (name.starts_with("04-")) {
@@ -112,7 +112,7 @@ TEST(scheduler_verdict, S7_judges_the_static_pod_beside_its_file) {
   for (const auto& file : files_in("manifests")) {
     const auto manifest = parse_document(slurp(file));
     ASSERT_TRUE(manifest) << file;
-    all += lines_of(file.filename().string(), judge_static_pod(*manifest, &*config, kubernetes(36)));
+    all += lines_of(file.filename().string(), judge_static_pod(*manifest, &*config, kubernetes(newest_minor)));
   }
   compare(golden_files / "manifests.txt", all);
 }
@@ -128,7 +128,7 @@ TEST(scheduler_verdict, S7_knows_the_file_that_another_product_lost_its_extender
 TEST(scheduler_verdict, takes_plugins_of_an_image_of_ones_own) {
   const auto all = mutants();
   const auto match = std::ranges::find(all, "a plugin that is not there", &mutant::name);
-  auto kubernete = kubernetes(36);
+  auto kubernete = kubernetes(newest_minor);
   EXPECT_EQ(first_end(judge(match->text, kubernete)), "plugin_unknown");
   kubernete.plugins = {"Coscheduling"};
   EXPECT_EQ(first_end(judge(match->text, kubernete)), "");
@@ -153,7 +153,7 @@ TEST(scheduler_verdict, F36_says_where) {
 }
 
 TEST(scheduler_verdict, F36_a_number_beyond_every_type_is_refused) {
-  const auto findings = judge(R"({"kind": 1e99999, "apiVersion": "v1"})", kubernetes(36));
+  const auto findings = judge(R"({"kind": 1e99999, "apiVersion": "v1"})", kubernetes(newest_minor));
   ASSERT_THAT(codes_of(findings), ElementsAre("not_json"));
   EXPECT_THAT(message_of(findings.at(0), text::language::en), testing::HasSubstr("1e99999"));
 }
@@ -161,9 +161,9 @@ TEST(scheduler_verdict, F36_a_number_beyond_every_type_is_refused) {
 /// base.yaml with one edit, and what is reported about it.
 std::vector<std::string> said_of(const std::string& before, const std::string& after) {
   auto text = slurp(golden_files / "base.yaml");
-  const auto sound = codes_of(judge(text, kubernetes(36)));
+  const auto sound = codes_of(judge(text, kubernetes(newest_minor)));
   text.replace(text.find(before), before.size(), after);
-  auto out = codes_of(judge(text, kubernetes(36)));
+  auto out = codes_of(judge(text, kubernetes(newest_minor)));
   for (const auto& entry : sound) {
     if (const auto match = std::ranges::find(out, entry); match != out.end()) out.erase(match);
   }

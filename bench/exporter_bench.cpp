@@ -1,5 +1,6 @@
 // What a scrape of the agent costs: what each card uses is attributed to containers, and the page is written. 64 cards
 // with 99 containers each are some 40,000 series; 8 cards with one container each are a usual node.
+// Rows of docs/claims.md: T19.
 
 #include <benchmark/benchmark.h>
 

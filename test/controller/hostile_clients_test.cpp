@@ -147,7 +147,7 @@ void raise_file_limit() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-TEST_P(hostile_clients, F38_F39_memory_stays_and_probes_are_answered) {
+TEST_P(hostile_clients, F38_F39_O4_memory_stays_and_probes_are_answered) {
   const bool nightly = ::getenv("QM_NIGHTLY");
   const auto lasts = nightly ? 60s : 1s;
   const int clients = nightly ? 1000 : 200;

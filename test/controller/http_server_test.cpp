@@ -346,7 +346,7 @@ TEST_F(http_server, F39_who_has_just_come_is_not_the_one_to_go) {
   EXPECT_NE(probe.until("still\n").find("200"), std::string::npos);
 }
 
-TEST_F(http_server, F58_a_stop_answers_what_is_under_way_and_closes_the_rest) {
+TEST_F(http_server, F58_O8_a_stop_answers_what_is_under_way_and_closes_the_rest) {
   start();
   client idle(*this), busy(*this);
   idle.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -383,7 +383,7 @@ TEST_F(http_server, refuses_addresses_that_are_none) {
   }
 }
 
-TEST_F(http_server, readyz_tells_every_reason_and_healthz_only_that_we_turn) {
+TEST_F(http_server, O9_readyz_tells_every_reason_and_healthz_only_that_we_turn) {
   controller::milliseconds now = 10'000ms;
   controller::health health(metrics, [&now] { return now; });
   std::string trouble = "not synced yet";

@@ -154,7 +154,7 @@ TEST_F(manager, F58_a_lease_is_not_given_back_while_a_write_may_be_on_its_way) {
   EXPECT_TRUE(log.contains("the lease is not given back"));
 }
 
-TEST_F(manager, a_cache_without_contact_is_not_ready) {
+TEST_F(manager, O9_a_cache_without_contact_is_not_ready) {
   controller::milliseconds now = 1000s;
   kube::watch_settings settings;
   settings.watch_list = false;

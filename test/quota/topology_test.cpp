@@ -44,7 +44,7 @@ class whole_cards : public testing::Test {
   placement placement_;
 };
 
-TEST_F(whole_cards, lie_on_one_numa_node_where_that_is_all_that_is_known) {
+TEST_F(whole_cards, S65_lie_on_one_numa_node_where_that_is_all_that_is_known) {
   put(eight(mode::pgpu));
   busy({"1", "2"});
   EXPECT_THAT(cards({gpus(3)}), ElementsAre(4, 5, 6));
@@ -52,7 +52,7 @@ TEST_F(whole_cards, lie_on_one_numa_node_where_that_is_all_that_is_known) {
   EXPECT_THAT(cards({gpus(5)}), ElementsAre(0, 3, 4, 5, 6));
 }
 
-TEST_F(whole_cards, lie_where_the_links_are_and_leave_the_rest_linked) {
+TEST_F(whole_cards, S9_S13_lie_where_the_links_are_and_leave_the_rest_linked) {
   auto node = eight(mode::pgpu);
   // NVLink between 0 and 3, and among 4, 5 and 6.
   for (int a = 0; a < 8; ++a)
@@ -99,7 +99,7 @@ TEST_F(whole_cards, what_is_left_of_shared_cards_is_counted) {
   EXPECT_EQ(fragmentation(*book_.view("n")), 10);
 }
 
-TEST(topology_property, no_set_of_the_model_lies_better) {
+TEST(topology_property, S9_no_set_of_the_model_lies_better) {
   const auto seed = static_cast<unsigned long>(small::number_from("QM_SEED", 1));
   const long scenes = small::number_from("QM_QUOTA_OPERATIONS", 100'000) / 250;
   for (long number = 0; number < scenes; ++number) {

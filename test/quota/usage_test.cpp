@@ -402,7 +402,7 @@ void run_schedule(unsigned long seed) {
   schedule(seed).run();
 }
 
-TEST(usage, random_schedules_agree_with_a_model_that_counts_every_second) {
+TEST(usage, S40_random_schedules_agree_with_a_model_that_counts_every_second) {
   const auto seed = number_from("QM_SEED", 0);
   if (seed > 0) return run_schedule(static_cast<unsigned long>(seed));
   const auto schedules = number_from("QM_USAGE_SCHEDULES", 400);

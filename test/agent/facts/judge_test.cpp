@@ -321,7 +321,7 @@ const std::vector<defect> defects{
 
 class defects_of_a_node : public testing::TestWithParam<defect> {};
 
-TEST_P(defects_of_a_node, S1_S73_are_found_each_as_one_row_with_what_to_do) {
+TEST_P(defects_of_a_node, S1_S73_S92_are_found_each_as_one_row_with_what_to_do) {
   const auto& defect = GetParam();
   good_node node;
   defect.seed(node);

@@ -2,6 +2,7 @@
 # unprivileged_test.sh PROGRAM LIBRARY: the agent's checks as its DaemonSet makes them. The program is user 65531 without
 # a capability, and sees dev, etc, run and usr of a machine with the stand-in for the card. Exit code 77: this machine
 # cannot run it.
+# Rows of docs/claims.md: S5.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 root=${here%/test/agent/facts}

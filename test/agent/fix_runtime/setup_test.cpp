@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(corpus, fix_runtime, testing::ValuesIn(names()), [](con
   return name;
 });
 
-TEST_P(fix_runtime, writes_what_the_golden_file_says_keeps_the_rest_and_takes_all_back) {
+TEST_P(fix_runtime, S6_writes_what_the_golden_file_says_keeps_the_rest_and_takes_all_back) {
   node node(GetParam());
   const auto before = node.files();
   auto dry = node.options;
@@ -178,7 +178,7 @@ void expect_old_or_new(const texts& now, const texts& before, const texts& after
   for (const auto& [path, content] : before) EXPECT_TRUE(now.contains(path)) << path << " is gone";
 }
 
-TEST(fix_runtime_setup, a_kill_at_any_moment_leaves_old_or_new_files_and_the_next_call_completes) {
+TEST(fix_runtime_setup, S6_a_kill_at_any_moment_leaves_old_or_new_files_and_the_next_call_completes) {
   for (const auto& name : kinds) {
     node whole(name);
     const auto before = whole.files();

@@ -44,7 +44,7 @@ int told(const char* name, bool right, const std::string& detail = {}) {
   return right ? 0 : 1;
 }
 
-TEST(static_pod_files, are_put_in_place_and_taken_out_byte_for_byte) {
+TEST(static_pod_files, F50_are_put_in_place_and_taken_out_byte_for_byte) {
   control_plane_node node;
   EXPECT_EQ(node.settle(true), state::applied);
   EXPECT_EQ(node.now(), extended);
@@ -99,7 +99,7 @@ TEST(static_pod_files, keep_their_owner) {
   EXPECT_EQ(about.st_gid, 2002U);
 }
 
-TEST(static_pod_files, follow_no_link) {
+TEST(static_pod_files, F48_follow_no_link) {
   const auto planted = [](const char* name) {
     control_plane_node node;
     const auto outside = node.root / "outside";
@@ -128,7 +128,7 @@ TEST(static_pod_files, follow_no_link) {
   EXPECT_TRUE(fs::is_empty(with_folder.root / "elsewhere"));
 }
 
-TEST(static_pod_files, replace_a_link_in_the_place_of_the_draft_and_do_not_follow_it) {
+TEST(static_pod_files, F48_replace_a_link_in_the_place_of_the_draft_and_do_not_follow_it) {
   control_plane_node node;
   node.put(node.root / "outside", "theirs\n");
   fs::create_directory(node.root / "quartermaster");
@@ -160,7 +160,7 @@ TEST(static_pod_files, a_missing_folder_is_said_in_one_line) {
   EXPECT_THAT(files(node.root / "none").look().error(), HasSubstr("no folder"));
 }
 
-TEST(static_pod_files, a_file_that_changes_under_the_hand_is_left_alone) {
+TEST(static_pod_files, F53_a_file_that_changes_under_the_hand_is_left_alone) {
   control_plane_node node;
   const files layer(node.root);
   const step write{.kind = action::write_manifest, .text = *extended.manifest};
@@ -184,7 +184,7 @@ TEST(static_pod_files, a_rehearsal_leaves_no_trace) {
   EXPECT_FALSE(fs::exists(node.root / "quartermaster/draft"));
 }
 
-TEST(static_pod_files, a_record_that_cannot_be_read_stops_it) {
+TEST(static_pod_files, F54_a_record_that_cannot_be_read_stops_it) {
   control_plane_node node;
   fs::create_directory(node.root / "quartermaster");
   node.put(node.kept(), "{");
@@ -233,20 +233,20 @@ int killed_everywhere(bool asked_for, bool ours_works, const std::function<void(
   return -1;
 }
 
-TEST(static_pod_crash, anywhere_while_applying_is_taken_up) {
+TEST(static_pod_crash, F49_anywhere_while_applying_is_taken_up) {
   EXPECT_GT(killed_everywhere(true, true, [](control_plane_node&) {}, state::applied, extended), 30);
 }
-TEST(static_pod_crash, anywhere_while_removing_is_taken_up) {
+TEST(static_pod_crash, F49_anywhere_while_removing_is_taken_up) {
   EXPECT_GT(
       killed_everywhere(false, true, [](control_plane_node& node) { node.settle(true); }, state::disabled, bare), 30);
 }
-TEST(static_pod_crash, anywhere_while_taking_back_is_taken_up) {
+TEST(static_pod_crash, F49_anywhere_while_taking_back_is_taken_up) {
   EXPECT_GT(killed_everywhere(true, false, [](control_plane_node&) {}, state::rolled_back, bare), 60);
 }
 
 // ---- disks ----
 
-TEST(static_pod_disk, every_call_that_fails_is_one_line_and_leaves_whole_files) {
+TEST(static_pod_disk, F48_every_call_that_fails_is_one_line_and_leaves_whole_files) {
   for (const int number : {EIO, ENOSPC, EROFS}) {
     int places = 0;
     for (int nth = 1; nth < 1000; ++nth) {
@@ -270,7 +270,7 @@ TEST(static_pod_disk, every_call_that_fails_is_one_line_and_leaves_whole_files) 
   }
 }
 
-TEST(static_pod_disk, a_full_one_is_seen_before_anything_is_written) {
+TEST(static_pod_disk, F47_a_full_one_is_seen_before_anything_is_written) {
   const auto status = among_own_mounts([] {
     control_plane_node around;
     const auto root = around.root / "small";
@@ -304,7 +304,7 @@ TEST(static_pod_disk, a_full_one_is_seen_before_anything_is_written) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(static_pod_disk, a_read_only_one_is_said_and_left) {
+TEST(static_pod_disk, F48_a_read_only_one_is_said_and_left) {
   const auto status = among_own_mounts([] {
     control_plane_node node;
     if (::mount(node.root.c_str(), node.root.c_str(), nullptr, MS_BIND, nullptr) != 0 ||

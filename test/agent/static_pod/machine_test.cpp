@@ -88,7 +88,7 @@ TEST(static_pod_machine, writes_nothing_in_another_ones_turn) {
   }
 }
 
-TEST(static_pod_machine, takes_back_what_does_not_work_in_time_and_says_why) {
+TEST(static_pod_machine, F51_takes_back_what_does_not_work_in_time_and_says_why) {
   auto facts = at(phase::applying, extended);
   facts.down = "kube-scheduler-m1 is not ready (CrashLoopBackOff)";
   facts.up_for = 0s;
@@ -150,7 +150,7 @@ TEST(static_pod_machine, does_it_again_where_kubeadm_has_written_the_manifest) {
   EXPECT_TRUE(next(facts).kept.created);
 }
 
-TEST(static_pod_machine, leaves_a_configuration_alone_that_somebody_changed) {
+TEST(static_pod_machine, F53_leaves_a_configuration_alone_that_somebody_changed) {
   for (const auto is : {phase::applied, phase::applying, phase::reverting, phase::reverted}) {
     const auto did = next(at(is, {"c+mine", "m+ours"}));
     EXPECT_EQ(did.kind, action::stop);
@@ -158,7 +158,7 @@ TEST(static_pod_machine, leaves_a_configuration_alone_that_somebody_changed) {
   }
 }
 
-TEST(static_pod_machine, stops_where_a_manifest_is_changed_while_it_is_under_way) {
+TEST(static_pod_machine, F53_stops_where_a_manifest_is_changed_while_it_is_under_way) {
   EXPECT_THAT(next(at(phase::applying, {"c+ours", "m+mine"})).reason, HasSubstr("kube-scheduler.yaml was changed"));
 }
 
@@ -275,7 +275,7 @@ TEST(static_pod_record, is_read_as_it_was_written) {
   EXPECT_EQ(read_record(write(record)), record);
 }
 
-TEST(static_pod_record, says_what_is_wrong_with_it) {
+TEST(static_pod_record, F54_says_what_is_wrong_with_it) {
   EXPECT_EQ(read_record("").error(), "is no JSON object");
   EXPECT_EQ(read_record("[]").error(), "is no JSON object");
   EXPECT_EQ(read_record("{\"v\":2}").error(), "is of another version (v 2; known is 1)");

@@ -186,7 +186,7 @@ TEST_F(views, a_limit_that_refuses_is_the_reason) {
   EXPECT_THAT(rows[1]["quota"].get<std::string>(), HasSubstr("cohort all of namespace team-a"));
 }
 
-TEST_F(views, namespaces_have_what_they_use_and_may_use) {
+TEST_F(views, S42_namespaces_have_what_they_use_and_may_use) {
   read();
   const auto rows = namespaces_view(cluster, team_a(), {})["namespaces"];
   ASSERT_EQ(rows.size(), 1u);
@@ -249,7 +249,7 @@ TEST_F(views, capacity_says_what_is_stranded) {
   EXPECT_TRUE(rows[0]["daysUntilFull"].is_null());
 }
 
-TEST_F(views, days_until_full_follow_the_trend) {
+TEST_F(views, S43_days_until_full_follow_the_trend) {
   trend growing, level;
   for (int hour = 0; hour < 48; ++hour) {
     growing.emplace_back(hour * 3600, 100 + hour);

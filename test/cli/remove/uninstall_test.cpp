@@ -54,7 +54,7 @@ TEST(uninstall, a_node_without_anything_of_ours_is_left_alone) {
   EXPECT_EQ(tidy_patch(node), json::array());
 }
 
-TEST(uninstall, takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
+TEST(uninstall, O6_takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
   const auto node = node_with({{"quartermaster.io/module", "pgpu"},
                                {"quartermaster.io/taken-over", "true"},
                                {"cuda-major-version", "12"},

@@ -34,7 +34,7 @@ TEST_F(capacity_report, is_the_capacity_view_as_a_table) {
   EXPECT_THAT(printed(view(), "wide"), HasSubstr("STRANDED-CARDS"));
 }
 
-TEST_F(capacity_report, has_days_where_there_is_a_trend) {
+TEST_F(capacity_report, S43_has_days_where_there_is_a_trend) {
   const auto row = view()["models"][0];
   console::trend trend;
   for (int i = 0; i <= 24; ++i) trend.emplace_back(1'795'600'000 + i * 3600, 100.0 + i);

@@ -114,12 +114,12 @@ TEST_F(month_of_two_teams, rows_are_ordered_and_priced) {
   EXPECT_EQ(made.discrepancy, "");
 }
 
-TEST_F(month_of_two_teams, the_first_price_that_matches_counts) {
+TEST_F(month_of_two_teams, S68_the_first_price_that_matches_counts) {
   spec.prices = {{"*", 1'000'000}, {"Tesla-T4", 9'000'000}};
   EXPECT_EQ(report().rows[0].card_hour, 1'000'000);
 }
 
-TEST_F(month_of_two_teams, the_table_adds_up_though_each_row_is_rounded) {
+TEST_F(month_of_two_teams, S40_the_table_adds_up_though_each_row_is_rounded) {
   spec.prices = {{"*", 4'000}};  // rows of 0.004, 0.008, 0.004 and 0.012
   const auto made = report();
   std::int64_t sum = 0;
@@ -178,7 +178,7 @@ TEST_F(month_of_two_teams, parts_that_differ_are_said) {
   EXPECT_THAT(report("team-a").discrepancy, HasSubstr("of Tesla-T4"));
 }
 
-TEST_F(month_of_two_teams, a_model_whose_columns_do_not_add_up_is_said) {
+TEST_F(month_of_two_teams, S40_a_model_whose_columns_do_not_add_up_is_said) {
   object("").models["Tesla-T4"].idle.memory_mib_seconds -= 1;
   EXPECT_THAT(report().discrepancy, HasSubstr("of Tesla-T4, parts, idle, unhealthy and unattributed are not capacity"));
 }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t price = 2'500'000;  // 2.50
 
-TEST(cost, a_whole_card_for_an_hour_costs_its_price) {
+TEST(cost, S68_a_whole_card_for_an_hour_costs_its_price) {
   EXPECT_EQ(cost_of(price, {100 * 3600, 15360 * 3600}, 15360), (cost{2'500'000, 250}));
 }
 

@@ -37,7 +37,7 @@ std::string given() {
                   series_of("team-b", "train", "GPU-2", "1073741824")});
 }
 
-TEST(right_size, the_query_is_that_of_the_alert) {
+TEST(right_size, S39_the_query_is_that_of_the_alert) {
   std::ifstream file("charts/quartermaster/files/rules.yaml");
   const std::string rules{std::istreambuf_iterator<char>(file), {}};
   std::string text;  // one blank where there is a line end or several blanks
@@ -48,7 +48,7 @@ TEST(right_size, the_query_is_that_of_the_alert) {
   EXPECT_THAT(text, HasSubstr("alert: QuartermasterShareMemoryUnused expr: |- " + unused_query() + " labels:"));
 }
 
-TEST(right_size, joins_what_was_used_with_what_was_given) {
+TEST(right_size, S39_joins_what_was_used_with_what_was_given) {
   const auto rows = right_sizes(unused(), given(), "");
   ASSERT_TRUE(rows) << rows.error();
   ASSERT_EQ(rows->size(), 2u);
@@ -62,7 +62,7 @@ TEST(right_size, joins_what_was_used_with_what_was_given) {
   EXPECT_EQ(right_sizes(unused(), given(), "team-b")->size(), 1u);
 }
 
-TEST(right_size, the_advice_is_never_more_than_what_was_given_and_never_nothing) {
+TEST(right_size, S39_the_advice_is_never_more_than_what_was_given_and_never_nothing) {
   right_size_row row;
   row.given_mib = 300;
   row.peak_mib = 80;

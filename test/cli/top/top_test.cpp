@@ -138,7 +138,7 @@ TEST_F(top, its_numbers_are_those_of_the_console) {
   EXPECT_EQ(in_top, in_console);
 }
 
-TEST_F(top, a_namespace_uses_in_the_console_what_its_pods_hold_in_top) {
+TEST_F(top, S42_a_namespace_uses_in_the_console_what_its_pods_hold_in_top) {
   std::map<std::string, json> in_console, in_top;
   const auto pods = answer("pods");
   for (const auto& row : console::namespaces_view(cluster, everyone(), {})["namespaces"])

@@ -474,7 +474,7 @@ TEST(verify_allocate, a_pod_that_may_not_be_made_is_a_finding) {
   EXPECT_FALSE(server.removed);
 }
 
-TEST(verify_allocate, C174_a_full_node_is_not_asked_for_a_card) {
+TEST(verify_allocate, S4_a_full_node_is_not_asked_for_a_card) {
   one_pod server;
   const auto step = server.tried(20);
   EXPECT_EQ(step.is, outcome::skipped);

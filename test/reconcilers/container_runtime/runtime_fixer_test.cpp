@@ -111,7 +111,7 @@ class fixing : public testing::Test, public fake_cluster {
   std::uint64_t version_ = 1;
 };
 
-TEST_F(fixing, goes_node_by_node_and_tells_what_was_written) {
+TEST_F(fixing, S6_goes_node_by_node_and_tells_what_was_written) {
   settle();
   EXPECT_EQ(node_of_pod(), "gpu-1");
   EXPECT_THAT(server.writes(), ElementsAre("apply " + pod_path));

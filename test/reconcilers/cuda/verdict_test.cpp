@@ -134,7 +134,7 @@ TEST(verdict, the_cuda_a_driver_reports_counts_before_the_table) {
   EXPECT_EQ(judge({12, 4}, {}).is, unknown);
 }
 
-TEST(verdict, S29_S15_through_a_sharing_library) {
+TEST(verdict, S15_S29_S85_through_a_sharing_library) {
   struct row {
     std::string_view cuda, runtime;
     bool mig;

@@ -205,7 +205,7 @@ struct silent_transport final : kube::transport {
   }
 };
 
-TEST_F(request_handler_test, F5_the_scheduler_gets_its_answer_while_the_API_server_hangs) {
+TEST_F(request_handler_test, F5_O8_the_scheduler_gets_its_answer_while_the_API_server_hangs) {
   silent_transport silence;
   kube::client no_answer(silence);
   controller::registry page;

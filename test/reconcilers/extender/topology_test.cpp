@@ -78,7 +78,7 @@ std::string listed(const cards& set) {
 
 class machines : public testing::TestWithParam<const char*> {};
 
-TEST_P(machines, give_the_stored_set_for_every_number_of_cards) {
+TEST_P(machines, S9_S90_give_the_stored_set_for_every_number_of_cards) {
   const machine machine(GetParam());
   const auto size = machine.size();
   const auto inventory = reconcilers::extender::node_of(
@@ -124,7 +124,7 @@ TEST_P(machines, give_the_stored_set_for_every_number_of_cards) {
   EXPECT_EQ(kept.str(), text) << path << ": QM_GOLDEN=write takes over what is made now";
 }
 
-TEST_P(machines, score_every_pair_as_the_report_has_it) {
+TEST_P(machines, S90_score_every_pair_as_the_report_has_it) {
   const machine machine(GetParam());
   const auto size = machine.size();
   const auto inventory = reconcilers::extender::node_of(

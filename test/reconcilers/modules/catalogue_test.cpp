@@ -178,7 +178,7 @@ TEST(catalogue, S2_no_object_belongs_to_two_modules) {
   }
 }
 
-TEST(catalogue, every_daemon_set_runs_where_our_label_says_and_tolerates_a_mode_change_whatever_the_policy_says) {
+TEST(catalogue, S62_every_daemon_set_runs_where_our_label_says_and_tolerates_a_mode_change_whatever_the_policy_says) {
   for (const auto& entry : catalogue()) {
     for (const auto& spec : {module_spec(), wishful()}) {
       const auto set = json::parse(intents_of(entry, spec, known()).back().body);
@@ -229,7 +229,7 @@ TEST(catalogue, no_two_modules_advertise_one_resource_so_a_pod_says_whose_it_is)
   }
 }
 
-TEST(catalogue, S64_S76_says_what_keeps_pods_apart_and_nothing_stronger) {
+TEST(catalogue, S64_S76_S84_S86_says_what_keeps_pods_apart_and_nothing_stronger) {
   std::map<std::string_view, std::string_view> isolations;
   for (const auto& entry : catalogue()) isolations[entry.name] = text_of(isolation_of(entry, {}));
   EXPECT_EQ(isolations, (std::map<std::string_view, std::string_view>{{"pgpu", "exclusive"},
@@ -250,7 +250,7 @@ TEST(catalogue, S64_S76_says_what_keeps_pods_apart_and_nothing_stronger) {
 
 /// A DaemonSet that surges would run two plugins on a node, one that rolls by itself does not look at what is
 /// allocatable.
-TEST(catalogue, C155_every_plugin_rolls_out_by_one_driver_and_why_and_from_where_is_said) {
+TEST(catalogue, every_plugin_rolls_out_by_one_driver_and_why_and_from_where_is_said) {
   for (const auto& entry : catalogue()) {
     EXPECT_GT(entry.rolls_out.reason.size(), 20u) << entry.name;
     EXPECT_GT(entry.rolls_out.source.size(), 10u) << entry.name;
@@ -276,7 +276,7 @@ TEST(catalogue, C155_every_plugin_rolls_out_by_one_driver_and_why_and_from_where
 }
 
 /// Pods and their DaemonSet say what they are made from; an image alone is distinguished from everything else.
-TEST(catalogue, C155_a_template_is_marked_by_its_content) {
+TEST(catalogue, a_template_is_marked_by_its_content) {
   const auto mark = [](const module_spec& spec, std::size_t index = 0) {
     std::vector<json> sets;
     for (const auto& entry : intents_of(hami, spec, known())) {
@@ -454,7 +454,7 @@ json device_set(const std::string& name, const module_spec& spec) {
 
 json plain_device() { return device_set("fpga", device({{"resources", {{{"name", "example.com/fpga"}}}}})); }
 
-TEST(custom, S27_ascend_amd_intel_and_fpga_are_modules_side_by_side) {
+TEST(custom, S27_S89_ascend_amd_intel_and_fpga_are_modules_side_by_side) {
   std::map<std::string, module_spec, std::less<>> modules;
   const std::pair<const char*, const char*> all[] = {{"ascend", "huawei.com/Ascend910"},
                                                      {"amd", "amd.com/gpu"},

@@ -202,7 +202,7 @@ TEST(enrolment, S3_a_refusal_is_an_event_on_the_node_and_leaves_its_labels_alone
   EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
 }
 
-TEST(enrolment, C61_changes_the_mode_by_removing_first) {
+TEST(enrolment, S58_changes_the_mode_by_removing_first) {
   cluster cluster;
   cluster.enrolled("pgpu");
   cluster.node_now([](json& object) {
@@ -353,7 +353,7 @@ TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
   EXPECT_EQ(cluster.status("phase"), "Removing");
 }
 
-TEST(enrolment, C62_evicts_with_the_uid_waits_for_budgets_and_tells_the_pods) {
+TEST(enrolment, evicts_with_the_uid_waits_for_budgets_and_tells_the_pods) {
   cluster cluster;
   cluster.enrolled("pgpu");
   auto policy = *cluster.policies.find({{}, "default"});
@@ -394,7 +394,7 @@ TEST(enrolment, C62_evicts_with_the_uid_waits_for_budgets_and_tells_the_pods) {
   EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
 }
 
-TEST(enrolment, C62_a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
+TEST(enrolment, a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
   cluster cluster;
   cluster.enrolled("pgpu");
   auto policy = *cluster.policies.find({{}, "default"});

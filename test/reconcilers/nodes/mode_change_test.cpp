@@ -125,7 +125,7 @@ TEST(mode_change, a_settled_node_is_left_as_it_is) {
   EXPECT_FALSE(again.again_in);
 }
 
-TEST(mode_change, C61_a_change_taints_removes_waits_and_only_then_sets) {
+TEST(mode_change, S58_a_change_taints_removes_waits_and_only_then_sets) {
   lab lab;
   lab.ask("pgpu");
   lab.settle();
@@ -160,7 +160,7 @@ TEST(mode_change, C61_a_change_taints_removes_waits_and_only_then_sets) {
   EXPECT_THAT(lab.history, ElementsAre("Verifying", "Ready", "Removing", "Enrolling", "Verifying", "Ready"));
 }
 
-TEST(mode_change, C62_a_change_waits_for_pods_that_hold_cards_and_names_them) {
+TEST(mode_change, S58_a_change_waits_for_pods_that_hold_cards_and_names_them) {
   lab node;
   node.ask("pgpu");
   node.settle();
@@ -720,7 +720,7 @@ TEST(mode_change, a_plugin_that_restarts_keeps_the_mode_and_is_no_news) {
 /// API): ends in the mode asked for last, and never sets a label while a plugin of another mode is there.
 /// C61: every pair of modes, killed after any step (which is the same as looking again with nothing remembered but the
 /// API): ends in the mode asked for last, and never sets a label while a plugin of another mode is there.
-TEST(mode_change, C61_F1_every_change_ends_where_it_was_asked_to_whatever_happens_in_between) {
+TEST(mode_change, S58_F1_every_change_ends_where_it_was_asked_to_whatever_happens_in_between) {
   const char* modes[] = {"pgpu", "vgpu", "mps", ""};
   std::mt19937 random(7);
   for (int seed = 0; seed < 2000; ++seed) {
@@ -804,7 +804,7 @@ std::shared_ptr<const modules::offer> pgpu_with(settings_map settings) {
   return std::make_shared<const modules::offer>(all);
 }
 
-TEST(mode_change, C61_a_node_whose_cards_are_all_cut_is_up_with_its_slices) {
+TEST(mode_change, a_node_whose_cards_are_all_cut_is_up_with_its_slices) {
   for (const auto& [setting, value, resource] : {std::tuple{"MIG_STRATEGY", "mixed", "nvidia.com/mig-1g.10gb"},
                                                  {"configMap", "sizes", "nvidia.com/half-a100"}}) {
     lab node;
@@ -824,7 +824,7 @@ TEST(mode_change, C61_a_node_whose_cards_are_all_cut_is_up_with_its_slices) {
   }
 }
 
-TEST(mode_change, C61_the_slices_of_the_old_plugin_are_waited_for) {
+TEST(mode_change, the_slices_of_the_old_plugin_are_waited_for) {
   lab lab;
   lab.ask("pgpu");
   lab.settle();

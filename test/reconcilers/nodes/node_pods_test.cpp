@@ -36,7 +36,7 @@ kube::node named(const char* name, kube::quantities listed = {}) {
   return out;
 }
 
-TEST(node_pods, C61_a_slice_of_a_card_holds_it_and_a_name_that_nobody_lists_does_not) {
+TEST(node_pods, a_slice_of_a_card_holds_it_and_a_name_that_nobody_lists_does_not) {
   lab lab;
   lab.pods.put(lab.pod("team", "slice", "n1", nullptr, "nvidia.com/mig-1g.10gb"));
   lab.pods.put(lab.pod("team", "memory", "n1", nullptr, "nvidia.com/gpumem"));
@@ -52,7 +52,7 @@ TEST(node_pods, C61_a_slice_of_a_card_holds_it_and_a_name_that_nobody_lists_does
       << "of the vendor's modules the one that serves the node";
 }
 
-TEST(node_pods, C62_says_which_pods_are_never_evicted) {
+TEST(node_pods, says_which_pods_are_never_evicted) {
   kube::pod pod;
   EXPECT_THAT(why_it_stays(pod), testing::HasSubstr("lost"));
   pod.owners = {{"Foo", "other", {}, false}, {"ReplicaSet", "web", {}, true}};

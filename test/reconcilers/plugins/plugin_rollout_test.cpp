@@ -149,7 +149,7 @@ TEST(plugin_rollout, with_the_newest_version_everywhere_there_is_nothing_to_do) 
   EXPECT_EQ(step.message, "");
 }
 
-TEST(plugin_rollout, C155_goes_from_node_to_node_and_waits_until_each_is_what_it_was) {
+TEST(plugin_rollout, goes_from_node_to_node_and_waits_until_each_is_what_it_was) {
   lab lab(3);
   lab.want(v2);
   auto step = lab.step();
@@ -178,7 +178,7 @@ TEST(plugin_rollout, C155_goes_from_node_to_node_and_waits_until_each_is_what_it
   EXPECT_FALSE(lab.is.record);
 }
 
-TEST(plugin_rollout, C149_the_first_node_that_does_not_come_back_halts_it) {
+TEST(plugin_rollout, the_first_node_that_does_not_come_back_halts_it) {
   lab lab(3);
   lab.never_ready = {v2};
   lab.want(v2);
@@ -192,7 +192,7 @@ TEST(plugin_rollout, C149_the_first_node_that_does_not_come_back_halts_it) {
   EXPECT_THAT(step.message, HasSubstr("2 nodes keep the version before"));
 }
 
-TEST(plugin_rollout, C149_a_plugin_that_is_ready_and_finds_no_card_halts_it) {
+TEST(plugin_rollout, a_plugin_that_is_ready_and_finds_no_card_halts_it) {
   lab lab(3);
   lab.no_cards = {v2};
   lab.want(v2);
@@ -218,7 +218,7 @@ TEST(plugin_rollout, a_crash_loop_and_an_image_that_is_not_there_are_said_at_onc
   EXPECT_EQ(lab.step().is, kind::halted);
 }
 
-TEST(plugin_rollout, C153_the_image_put_back_heals_the_broken_node_and_touches_no_other) {
+TEST(plugin_rollout, the_image_put_back_heals_the_broken_node_and_touches_no_other) {
   lab lab(4);
   lab.never_ready = {v2};
   lab.want(v2);
@@ -232,7 +232,7 @@ TEST(plugin_rollout, C153_the_image_put_back_heals_the_broken_node_and_touches_n
   EXPECT_THAT(lab.order, testing::ElementsAre("n0", "n0"));
 }
 
-TEST(plugin_rollout, C153_a_third_version_is_tried_on_the_broken_node_first) {
+TEST(plugin_rollout, a_third_version_is_tried_on_the_broken_node_first) {
   lab lab(4);
   lab.never_ready = {v2};
   lab.want(v2);
@@ -245,7 +245,7 @@ TEST(plugin_rollout, C153_a_third_version_is_tried_on_the_broken_node_first) {
   EXPECT_THAT(lab.order, testing::ElementsAre("n1", "n1", "n0", "n2", "n3"));
 }
 
-TEST(plugin_rollout, C154_a_node_that_heals_lets_it_go_on) {
+TEST(plugin_rollout, a_node_that_heals_lets_it_go_on) {
   lab lab(2);
   lab.never_ready = {v2};
   lab.want(v2);
@@ -257,7 +257,7 @@ TEST(plugin_rollout, C154_a_node_that_heals_lets_it_go_on) {
   EXPECT_EQ(lab.versions(), "22");
 }
 
-TEST(plugin_rollout, C149_a_node_without_cards_proves_nothing_and_comes_last) {
+TEST(plugin_rollout, a_node_without_cards_proves_nothing_and_comes_last) {
   lab lab(3);
   lab.at(0).allocatable = {{gpu, 0}};
   lab.no_cards = {v2};
@@ -283,7 +283,7 @@ TEST(plugin_rollout, amounts_are_compared_only_where_nothing_but_the_image_chang
   EXPECT_EQ(step.record->needs, (kube::quantities{{gpu, 1}}));
 }
 
-TEST(plugin_rollout, C28_a_plugin_that_running_pods_need_waits_for_them_node_by_node) {
+TEST(plugin_rollout, a_plugin_that_running_pods_need_waits_for_them_node_by_node) {
   lab lab(3, strategy::when_idle);
   lab.at(0).users = {"team/train"};
   lab.at(2).users = {"team/infer"};
@@ -395,7 +395,7 @@ TEST(plugin_rollout, the_record_is_read_as_it_was_written) {
 
 /// Whatever happens in whatever order: one node at a time, no pod disturbed (lab::step checks that), nothing new
 /// touched while a node is broken, and once the world is good everything gets the newest version.
-TEST(plugin_rollout, C155_holds_its_promises_in_every_order_of_events) {
+TEST(plugin_rollout, holds_its_promises_in_every_order_of_events) {
   std::mt19937 random(20'260'817);
   const auto chance = [&](int odds) { return random() % static_cast<unsigned>(odds) == 0; };
   int halts = 0, ends = 0, waits = 0;

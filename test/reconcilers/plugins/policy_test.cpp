@@ -200,7 +200,7 @@ TEST(policy, S2_a_policy_that_is_gone_leaves_nothing) {
   EXPECT_THAT(cluster.made_objects(), IsEmpty());
 }
 
-TEST(policy, C158_prunes_what_bears_our_labels_and_nothing_else) {
+TEST(policy, O6_prunes_what_bears_our_labels_and_nothing_else) {
   cluster cluster;
   cluster.switch_to(1);
   const auto foreign = sets + "somebody", elsewhere = std::string("/apis/apps/v1/namespaces/team/daemonsets/x");
@@ -247,7 +247,7 @@ TEST(policy, F25_an_edit_while_nobody_looked_is_found_after_the_restart) {
             "pgpu");
 }
 
-TEST(policy, F25_what_is_deleted_or_edited_comes_back_and_what_others_added_stays) {
+TEST(policy, F25_O6_what_is_deleted_or_edited_comes_back_and_what_others_added_stays) {
   for (const auto& path : {pgpu_set, vgpu_set, account, metrics}) {
     cluster cluster;
     cluster.switch_to(3);
@@ -667,7 +667,7 @@ TEST(policy, S2_reports_each_module_and_when_all_is_well) {
             json::parse(R"({"name":"vgpu","enabled":false,"desired":0,"ready":0,"nodes":0,"isolation":"soft"})"));
 }
 
-TEST(policy, C153_says_what_a_new_version_waits_for_where_it_halted_and_what_there_was_before) {
+TEST(policy, says_what_a_new_version_waits_for_where_it_halted_and_what_there_was_before) {
   cluster cluster;
   cluster.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:1"}}}});
   cluster.settle();

@@ -148,7 +148,7 @@ TEST(rollouts, a_settled_module_is_not_written_to) {
   EXPECT_EQ(cluster.news, 0);
 }
 
-TEST(rollouts, C155_writes_down_the_node_then_deletes_its_plugin_by_uid_then_waits) {
+TEST(rollouts, writes_down_the_node_then_deletes_its_plugin_by_uid_then_waits) {
   cluster cluster;
   cluster.version("a.2");
   cluster.server.forget();
@@ -189,7 +189,7 @@ TEST(rollouts, C155_writes_down_the_node_then_deletes_its_plugin_by_uid_then_wai
   EXPECT_EQ(cluster.subject.look("vgpu").message, "");
 }
 
-TEST(rollouts, C155_watches_that_are_behind_do_not_make_it_take_a_second_node) {
+TEST(rollouts, watches_that_are_behind_do_not_make_it_take_a_second_node) {
   cluster cluster;
   cluster.version("a.2");
   cluster.user("train", "gpu-1");
@@ -214,7 +214,7 @@ TEST(rollouts, C155_watches_that_are_behind_do_not_make_it_take_a_second_node) {
   EXPECT_EQ(cluster.record(), record);
 }
 
-TEST(rollouts, C28_looks_again_when_a_pod_that_a_node_waits_for_ends) {
+TEST(rollouts, looks_again_when_a_pod_that_a_node_waits_for_ends) {
   cluster cluster;
   cluster.user("train", "gpu-1");
   cluster.user("infer", "gpu-2");
@@ -235,7 +235,7 @@ TEST(rollouts, C28_looks_again_when_a_pod_that_a_node_waits_for_ends) {
   EXPECT_EQ(cluster.server.writes().size(), 2u);
 }
 
-TEST(rollouts, C28_a_pod_that_our_watch_has_not_shown_yet_is_not_disturbed) {
+TEST(rollouts, a_pod_that_our_watch_has_not_shown_yet_is_not_disturbed) {
   cluster cluster;
   cluster.version("a.2");
   cluster.on_server = {
@@ -250,7 +250,7 @@ TEST(rollouts, C28_a_pod_that_our_watch_has_not_shown_yet_is_not_disturbed) {
   EXPECT_THAT(cluster.server.writes()[0], HasSubstr("delete "));
 }
 
-TEST(rollouts, C153_another_process_goes_on_where_the_last_was_killed) {
+TEST(rollouts, another_process_goes_on_where_the_last_was_killed) {
   cluster cluster;
   cluster.version("a.2");
   cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
@@ -270,7 +270,7 @@ TEST(rollouts, C153_another_process_goes_on_where_the_last_was_killed) {
   EXPECT_THAT(cluster.server.writes()[0], HasSubstr("delete " + pods_path + "plugin-gpu-1-"));
 }
 
-TEST(rollouts, C153_the_record_of_an_earlier_version_counts_and_the_next_write_removes_it) {
+TEST(rollouts, the_record_of_an_earlier_version_counts_and_the_next_write_removes_it) {
   cluster cluster;
   cluster.version("a.2");
   cluster.reconcile();
@@ -303,7 +303,7 @@ TEST(rollouts, C153_the_record_of_an_earlier_version_counts_and_the_next_write_r
   EXPECT_EQ(cluster.record(), "");
 }
 
-TEST(rollouts, C149_a_node_that_does_not_come_back_is_news_and_no_other_is_touched) {
+TEST(rollouts, a_node_that_does_not_come_back_is_news_and_no_other_is_touched) {
   cluster cluster;
   cluster.version("a.2");
   cluster.reconcile();

@@ -159,7 +159,7 @@ void run_schedule(unsigned long seed) {
 class usage_schedules : public testing::TestWithParam<unsigned long> {};
 INSTANTIATE_TEST_SUITE_P(quarter, usage_schedules, testing::Values(0UL, 1UL, 2UL, 3UL));
 
-TEST_P(usage_schedules, every_second_of_a_pod_is_counted_once) {
+TEST_P(usage_schedules, S40_every_second_of_a_pod_is_counted_once) {
   const char* const seed = std::getenv("QM_SEED");
   if (seed) return run_schedule(std::strtoul(seed, nullptr, 10));
   const char* const schedules = std::getenv("QM_USAGE_SCHEDULES");

@@ -48,7 +48,8 @@ TEST(scheduler_verdict, S7_says_of_every_edit_whether_kube_scheduler_starts) {
 
 TEST(scheduler_verdict, S7_finds_nothing_fatal_in_what_tools_write) {
   for (const auto& file : files_in("corpus")) {
-    for (const int minor : {oldest_minor, 36, newest_minor}) EXPECT_EQ(first_end(judge(slurp(file), kubernetes(minor))), "") << file;
+    for (const int minor : {oldest_minor, 36, newest_minor})
+      EXPECT_EQ(first_end(judge(slurp(file), kubernetes(minor))), "") << file;
   }
 }
 

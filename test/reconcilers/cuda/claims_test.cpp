@@ -1,4 +1,5 @@
-// The lint of claims finds each of those the manuals make and this product does not.
+// The lint of claims finds each of those the manuals make and this product does not. The page of those it makes is made
+// of the tests.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -45,22 +46,53 @@ TEST(claims, S79_the_documents_say_that_cards_of_other_machines_are_not_in_scope
             std::string::npos);
 }
 
-TEST(claims, the_table_tells_what_ran_in_part_and_of_which_commit_it_is) {
-  const auto folder = std::filesystem::path(testing::TempDir());
-  std::ofstream(folder / "junit.xml") << R"(<testcase name="kube.a.S1_all" status="run">)" << "\n"
-                                      << R"(<testcase name="kube.a.S2_one" status="run">)" << "\n"
-                                      << R"(<testcase name="kube.a.S2_other" status="notrun">)" << "\n"
-                                      << R"(<testcase name="kube.a.S3_none" status="disabled">)" << "\n"
-                                      << R"(<testcase name="kube.a.S4_good" status="run">)" << "\n"
-                                      << R"(<testcase name="kube.a.S4_bad" status="fail">)" << "\n";
-  const auto output = folder / "table.md";
-  const auto command = std::string(SOURCE_ROOT) + "/test/claims.sh " + (folder / "junit.xml").string() + " " +
-                       output.string() + " >/dev/null";
-  ASSERT_EQ(std::system(command.c_str()), 0);  // NOLINT: our own script
-  const auto table = text_of(output);
-  for (const auto* part : {"Commit ", "| S1 | `kube.a.S1_all` | passed (1) |", "| partly run (1 of 2) |",
-                           "| `kube.a.S3_none` | not run |", "| `kube.a.S4_good`<br>`kube.a.S4_bad` | FAILED |"})
-    EXPECT_NE(table.find(part), std::string::npos) << part << " in\n" << table;
+/// What claims.sh prints of the tree in `folder`. Findings end with "claims.sh found something".
+std::string claims_of(const std::filesystem::path& folder, const std::string& option = "") {
+  const auto output = folder / "output";
+  const auto command = std::string(SOURCE_ROOT) + "/test/claims.sh " + option + " " + folder.string() + " >" +
+                       output.string() + " || echo claims.sh found something >>" + output.string();
+  EXPECT_EQ(std::system(command.c_str()), 0);  // NOLINT: our own script
+  return text_of(output);
+}
+
+TEST(claims, the_page_has_each_row_with_its_tests_and_what_does_not_fit_is_named) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / ("claims-tree-" + std::to_string(getpid()));
+  const auto put = [&](const std::string& file, const std::string& text) {
+    std::filesystem::create_directories((folder / file).parent_path());
+    std::ofstream(folder / file) << text;
+  };
+  put("docs/claims.md", "");
+  put("test/claims.txt", "# rows\nS1 One.\nS2 Two. | Not tried.\nF42b Three.\n");
+  put("test/CMakeLists.txt",
+      "lane(f 1.37 short 1 8)\nboth(e2e 1 1 8)\nlane(g 1.30 ci 1 8)\nlane(gg - all 1 8 SCRIPT g/run.sh)\n");
+  put("test/g/g_test.go", "func TestS1_on_the_oldest(t *testing.T) {\n");
+  put("test/a_test.cpp", "TEST(a, S1_is_so) {\n}\nTEST_F(a,\n       F42b_S1_has_a_long_name) {\n}\n");
+  put("test/b_test.go", "func TestS1_goes_on_long(t *testing.T) {\n");
+  put("test/e2e/c/chainsaw-test.yaml", "metadata:\n  name: s1-c\n");
+  put("bench/d/run.sh", "#!/bin/sh\n# Rows of docs/claims.md: F42b.\n");
+  EXPECT_EQ(claims_of(folder), "");
+  EXPECT_EQ(claims_of(folder, "--check"), "");
+  const auto page = text_of(folder / "docs/claims.md");
+  for (const auto* part :
+       {"| S1 | One. | [a_test.cpp](../test/a_test.cpp): `a.S1_is_so`, `a.F42b_S1_has_a_long_name`<br>"
+        "[b_test.go](../test/b_test.go): `TestS1_goes_on_long` (long)<br>"
+        "[e2e/c/chainsaw-test.yaml](../test/e2e/c/chainsaw-test.yaml): `s1-c`<br>"
+        "[g/g_test.go](../test/g/g_test.go): `TestS1_on_the_oldest` (ci) |",
+        "| F42b | Three. | [bench/d/run.sh](../bench/d/run.sh)<br>[a_test.cpp](../test/a_test.cpp): `a.F42b_",
+        "| S2 | Two. | Not tried. |"})
+    EXPECT_NE(page.find(part), std::string::npos) << part << " in\n" << page;
+
+  put("test/a_test.cpp", "TEST(a, S9_is_not_there) {\n}\nTEST(a, S2_is_so) {\n}\n");
+  put("bench/d/run.sh", "#!/bin/sh\n");
+  EXPECT_EQ(
+      claims_of(folder, "--check"),
+      "claims: test/a_test.cpp: a.S9_is_not_there has S9 in its name or rows, which test/claims.txt does not have\n"
+      "claims: test/claims.txt:3: S2 has a test, so take its reason away\n"
+      "claims: test/claims.txt:4: no test has F42b in its name; write why after \" | \"\n"
+      "claims: docs/claims.md is not what test/claims.sh makes: ./dev fmt\n"
+      "claims.sh found something\n");
+  EXPECT_EQ(text_of(folder / "docs/claims.md"), page) << "--check writes nothing";
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -716,9 +716,7 @@ TEST(mode_change, a_plugin_that_restarts_keeps_the_mode_and_is_no_news) {
   EXPECT_THAT(lab.events, IsEmpty());
 }
 
-/// C61: every pair of modes, killed after any step (which is the same as looking again with nothing remembered but the
-/// API): ends in the mode asked for last, and never sets a label while a plugin of another mode is there.
-/// C61: every pair of modes, killed after any step (which is the same as looking again with nothing remembered but the
+/// Every pair of modes, killed after any step (which is the same as looking again with nothing remembered but the
 /// API): ends in the mode asked for last, and never sets a label while a plugin of another mode is there.
 TEST(mode_change, S58_F1_every_change_ends_where_it_was_asked_to_whatever_happens_in_between) {
   const char* modes[] = {"pgpu", "vgpu", "mps", ""};

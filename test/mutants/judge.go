@@ -68,7 +68,7 @@ func newJudge(ctx context.Context, tree *tree, last stage, upcoming []mutant) (*
 		return nil, err
 	}
 	out := &judge{tree: tree, last: last, usual: map[string]time.Duration{}}
-	for _, match := range regexp.MustCompile(`(?m)^qm_test\((\w+)`).FindAllStringSubmatch(string(lists), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^qm_suite\((\w+)`).FindAllStringSubmatch(string(lists), -1) {
 		out.suites = append(out.suites, match[1])
 	}
 	var needed []string
@@ -227,7 +227,7 @@ func (judge *judge) runEntries(ctx context.Context, log io.Writer, stage stage, 
 		arguments = append(arguments, "--changed", "HEAD")
 	}
 	if entry != "" {
-		arguments = append(arguments, "-R", "^"+regexp.QuoteMeta(entry)+"$")
+		arguments = append(arguments, "-R", "^"+entry+"$")
 	}
 	limited, stop := context.WithTimeout(ctx, limit)
 	defer stop()

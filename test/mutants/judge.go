@@ -204,7 +204,11 @@ func (judge *judge) build(ctx context.Context, log io.Writer, suites []string) (
 func (judge *judge) runSelection(ctx context.Context, log io.Writer, selection selection, limit time.Duration) (string, error) {
 	limited, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	out, rc, err := judge.command(limited, log, false, "build/dev/"+selection.suite+"_test", "--gtest_filter="+selection.filter)
+	arguments := []string{"build/dev/" + selection.suite + "_test", "--gtest_brief=0"} // to know what ran when it crashes
+	if selection.filter != "" {
+		arguments = append(arguments, "--gtest_filter="+selection.filter)
+	}
+	out, rc, err := judge.command(limited, log, false, arguments...)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}

@@ -8,7 +8,7 @@ namespace {
 
 using controller::condition;
 using controller::set_condition;
-using json = nlohmann::json;
+using nlohmann::json;
 
 condition ready(std::string status, std::string message = "all well") {
   return {"Ready", std::move(status), "Settled", std::move(message), 4};

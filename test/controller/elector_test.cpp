@@ -10,7 +10,7 @@ namespace {
 using kube::errc;
 using kube::method;
 using namespace std::chrono_literals;
-using json = nlohmann::json;
+using nlohmann::json;
 
 using controller::milliseconds;
 

@@ -41,7 +41,7 @@ using std::chrono::steady_clock;
 
 constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
 
-struct kind {
+struct hostile_kind {
   std::string name;
   std::string opening;                ///< sent at once
   std::string flood;                  ///< and then this, again and again
@@ -49,39 +49,43 @@ struct kind {
   enum { reads, deaf, half_closed } manner = reads;
 };
 
-void PrintTo(const kind& kind, std::ostream* out) { *out << kind.name; }
+void PrintTo(const hostile_kind& kind, std::ostream* out) { *out << kind.name; }
 
-std::vector<kind> kinds() {
+std::vector<hostile_kind> kinds() {
   const std::string host = " HTTP/1.1\r\nHost: a\r\n", x(16'000, 'x');
   const std::string chunked = "POST /healthz" + host + "Transfer-Encoding: chunked\r\n\r\n";
   const std::string taken = "POST /take" + host + "Transfer-Encoding: chunked\r\n\r\n";
   std::string many;
   for (int i = 0; i < 100; ++i) many += "GET /metrics" + host + "\r\n";
   return {
-      {"silent", "", "", {}, kind::reads},
-      {"slow_head", "GET /hea", "l", 100ms, kind::reads},
-      {"endless_head", "GET /healthz" + host + "X: ", x, {}, kind::reads},
-      {"endless_fields", "GET /healthz" + host, "a: b\r\n", 1ms, kind::reads},
-      {"polite_idlers", "GET /x" + host + "\r\n", "", {}, kind::reads},
-      {"slow_body", "POST /take" + host + "Content-Length: 100000\r\n\r\n", "x", 100ms, kind::reads},
-      {"large_bodies", taken + "f0000\r\n" + x, x, 20ms, kind::reads},
-      {"endless_body", taken + "fffffff\r\n", x, {}, kind::reads},
-      {"endless_chunks", taken, "1\r\na\r\n", 1ms, kind::reads},
-      {"chunk_extensions", taken + "1;", x, {}, kind::reads},
-      {"extensions_nowhere", chunked + "1;", x, {}, kind::reads},
-      {"trailers", taken + "0\r\na: ", x, {}, kind::reads},
-      {"deaf", many, "", {}, kind::deaf},
-      {"half_closed", "GET /healthz HTTP/1.1\r\nHos", "", {}, kind::half_closed},
+      {"silent", "", "", {}, hostile_kind::reads},
+      {"slow_head", "GET /hea", "l", 100ms, hostile_kind::reads},
+      {"endless_head", "GET /healthz" + host + "X: ", x, {}, hostile_kind::reads},
+      {"endless_fields", "GET /healthz" + host, "a: b\r\n", 1ms, hostile_kind::reads},
+      {"polite_idlers", "GET /x" + host + "\r\n", "", {}, hostile_kind::reads},
+      {"slow_body", "POST /take" + host + "Content-Length: 100000\r\n\r\n", "x", 100ms, hostile_kind::reads},
+      {"large_bodies", taken + "f0000\r\n" + x, x, 20ms, hostile_kind::reads},
+      {"endless_body", taken + "fffffff\r\n", x, {}, hostile_kind::reads},
+      {"endless_chunks", taken, "1\r\na\r\n", 1ms, hostile_kind::reads},
+      {"chunk_extensions", taken + "1;", x, {}, hostile_kind::reads},
+      {"extensions_nowhere", chunked + "1;", x, {}, hostile_kind::reads},
+      {"trailers", taken + "0\r\na: ", x, {}, hostile_kind::reads},
+      {"deaf", many, "", {}, hostile_kind::deaf},
+      {"half_closed", "GET /healthz HTTP/1.1\r\nHos", "", {}, hostile_kind::half_closed},
       {"smuggling",
        "POST /take" + host + "Transfer-Encoding: gzip\r\nContent-Length: 3\r\n\r\nGET /metrics" + host + "\r\n",
        "",
        {},
-       kind::reads},
-      {"garbage", std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00\xff\r\n\r\n", 17), x, {}, kind::reads},
+       hostile_kind::reads},
+      {"garbage",
+       std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00\xff\r\n\r\n", 17),
+       x,
+       {},
+       hostile_kind::reads},
   };
 }
 
-asio::awaitable<void> attack(const kind& profile, unsigned short port) {
+asio::awaitable<void> attack(const hostile_kind& profile, unsigned short port) {
   const auto executor = co_await asio::this_coro::executor;
   for (;;) {
     tcp::socket socket(executor);
@@ -89,8 +93,8 @@ asio::awaitable<void> attack(const kind& profile, unsigned short port) {
     if (!failed && !profile.opening.empty())
       std::tie(failed, std::ignore) = co_await asio::async_write(socket, asio::buffer(profile.opening), as_pair);
     boost::system::error_code ignored;
-    if (profile.manner == kind::half_closed) socket.shutdown(tcp::socket::shutdown_send, ignored);
-    while (!failed && profile.manner == kind::deaf) co_await controller::sleep_for(1s);
+    if (profile.manner == hostile_kind::half_closed) socket.shutdown(tcp::socket::shutdown_send, ignored);
+    while (!failed && profile.manner == hostile_kind::deaf) co_await controller::sleep_for(1s);
     while (!failed && !profile.flood.empty()) {
       std::tie(failed, std::ignore) = co_await asio::async_write(socket, asio::buffer(profile.flood), as_pair);
       if (profile.pause > 0ms) co_await controller::sleep_for(profile.pause);
@@ -124,7 +128,7 @@ std::optional<steady_clock::duration> probe(unsigned short port) {
   return steady_clock::now() - began;
 }
 
-struct hostile_clients : controller_test::rig, testing::WithParamInterface<kind> {
+struct hostile_clients : controller_test::rig, testing::WithParamInterface<hostile_kind> {
   static const char* outside(const char* name) { return ::getenv(name); }
   const bool own = !outside("QM_HOSTILE_PORT");
 
@@ -199,7 +203,7 @@ TEST_P(hostile_clients, F38_F39_O4_memory_stays_and_probes_are_answered) {
   loop.context().restart();
   const auto rest = serve_for(200ms);
   auto crowd = std::make_unique<asio::io_context>();
-  const kind kind = GetParam();
+  const hostile_kind kind = GetParam();
   for (int i = 0; i < clients; ++i) asio::co_spawn(*crowd, attack(kind, port), asio::detached);
   std::thread crowding([&] { crowd->run(); });
   const auto most = serve_for(lasts);

@@ -53,11 +53,11 @@ struct caller {
 
 struct http_reader : testing::Test, caller {};
 
-const std::string chunked = "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+const std::string chunked_request = "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 TEST_F(http_reader, reads_requests_one_after_the_other_however_they_are_cut) {
   const std::string both =
-      "POST /a?b=c HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nxyz" + chunked +
+      "POST /a?b=c HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nxyz" + chunked_request +
       "2;why=not\r\nab\r\n3\r\ncde\r\n0\r\nTrailer: t\r\n\r\nGET /b HTTP/1.0\r\n\r\n";
   for (std::size_t piece = 1; piece < both.size(); ++piece) {
     heads.clear();
@@ -86,16 +86,16 @@ TEST_F(http_reader, F38_what_comes_besides_the_body_has_a_limit_from_its_first_b
   };
   const std::string x(512, 'x');
   const row rows[] = {
-      {chunked + "1;", x, http_reading::malformed},
-      {chunked + "1\r\na\r\n1;" + x.substr(0, 100) + "=\"", x, http_reading::malformed},
-      {chunked + "0\r\na: ", x, http_reading::malformed},
-      {chunked + "0\r\n", "a: b\r\n", http_reading::malformed},
+      {chunked_request + "1;", x, http_reading::malformed},
+      {chunked_request + "1\r\na\r\n1;" + x.substr(0, 100) + "=\"", x, http_reading::malformed},
+      {chunked_request + "0\r\na: ", x, http_reading::malformed},
+      {chunked_request + "0\r\n", "a: b\r\n", http_reading::malformed},
       {"GET /" + x, x, http_reading::head_too_large},
       {"GET / HTTP/1.1\r\nHost: a\r\nX: ", x, http_reading::head_too_large},
       {"GET / HTTP/1.1\r\nHost: a\r\n", "a: b\r\n", http_reading::head_too_large},  // each line comes whole
-      {chunked, "1\r\na\r\n", http_reading::body_too_large},
-      {chunked, "1;" + x + "\r\na\r\n", http_reading::body_too_large},
-      {chunked + "fffffff\r\n", x, http_reading::body_too_large},
+      {chunked_request, "1\r\na\r\n", http_reading::body_too_large},
+      {chunked_request, "1;" + x + "\r\na\r\n", http_reading::body_too_large},
+      {chunked_request + "fffffff\r\n", x, http_reading::body_too_large},
       {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n", x, http_reading::body_too_large},
   };
   for (const auto& [opening, flood, end] : rows) {
@@ -151,7 +151,7 @@ TEST_F(http_reader, F38_what_could_be_two_requests_is_none) {
        {"5\nabcde\r\n0\r\n\r\n", "5\r\nabcdeX0\r\n\r\n", "-1\r\n", "0x5\r\nabcde\r\n0\r\n\r\n",
         "5 \r\nabcde\r\n0\r\n\r\n", "fffffffffffffffff\r\n", "\r\n0\r\n\r\n", "0\r\nContent-Length: 5\r\n\r\n"}) {
     caller fresh;
-    const auto end = fresh.send(chunked + body);
+    const auto end = fresh.send(chunked_request + body);
     EXPECT_TRUE(end == http_reading::malformed || end == http_reading::body_too_large) << body;
     EXPECT_TRUE(fresh.bodies.empty()) << body;
   }
@@ -159,7 +159,9 @@ TEST_F(http_reader, F38_what_could_be_two_requests_is_none) {
 
 // Boost.Beast 1.81, basic_parser.ipp: BOOST_ASSERT(n >= 5) when the end of a body comes byte by byte.
 TEST_F(http_reader, an_empty_chunked_body_may_come_byte_by_byte) {
-  EXPECT_EQ(send(chunked + "0\r\n\r\n" + chunked + "0\r\na: b\r\n\r\n" + chunked + "1\r\na\r\n0\r\n\r\n", 1),
+  EXPECT_EQ(send(chunked_request + "0\r\n\r\n" + chunked_request + "0\r\na: b\r\n\r\n" + chunked_request +
+                     "1\r\na\r\n0\r\n\r\n",
+                 1),
             http_reading::more);
   EXPECT_EQ(bodies, (std::vector<std::string>{"", "", "a"}));
   EXPECT_TRUE(under_test.empty());

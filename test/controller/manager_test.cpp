@@ -13,11 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct thing : kube::object {
+struct empty_object : kube::object {
   static const kube::resource& of() { return kube::resources::config_maps; }
   static constexpr kube::encoding wire = kube::encoding::json;
-  static kube::result<thing> decode(std::string_view) { return thing(); }
-  friend bool operator==(const thing&, const thing&) = default;
+  static kube::result<empty_object> decode(std::string_view) { return empty_object(); }
+  friend bool operator==(const empty_object&, const empty_object&) = default;
 };
 
 struct noted : controller::reconciler {
@@ -33,7 +33,7 @@ struct noted : controller::reconciler {
 struct manager : controller_test::rig {
   kube_test::scripted_transport api;
   controller::health health{metrics};
-  controller::store<thing> store;
+  controller::store<empty_object> store;
   std::vector<std::string> steps;
   noted reconciler{steps};
   controller::runner_metrics running{metrics};
@@ -192,7 +192,7 @@ TEST_F(manager, a_server_that_cannot_start_ends_it_before_anything_was_asked) {
 }
 
 TEST_F(manager, caches_of_one_resource_have_names_of_their_own) {
-  controller::store<thing> second;
+  controller::store<empty_object> second;
   under_test.add_cache(api, {}, store);
   under_test.add_cache(api, {}, second);
   const auto problems = health.problems();

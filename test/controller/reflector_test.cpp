@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using kube::errc;
 using kube::method;
-using json = nlohmann::json;
+using nlohmann::json;
 
 /// A ConfigMap by its JSON, of which "bad" cannot be decoded.
 struct thing : kube::object {

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-struct fixture {
+struct client_fixture {
   boost::asio::io_context loop;
   scripted_transport api;
   client api_client{api};
@@ -31,7 +31,7 @@ constexpr auto status_429 =
 }  // namespace
 
 TEST(client, gets_an_object_as_json) {
-  fixture f;
+  client_fixture f;
   f.api.on(method::get, "/api/v1/nodes/gpu-1").accepts("application/json").answers(200, R"({"kind":"Node"})");
   const auto got = run(f.loop, f.api_client.get(resources::nodes, {"", "gpu-1"}));
   ASSERT_TRUE(got) << got.error().message;
@@ -39,7 +39,7 @@ TEST(client, gets_an_object_as_json) {
 }
 
 TEST(client, names_the_operation_and_the_object_in_errors) {
-  fixture f;
+  client_fixture f;
   f.api.on(method::get, "/api/v1/nodes/x").answers(404, status_404);
   f.api.on(method::get, "/apis/apps/v1/namespaces/kube-system/daemonsets/d").fails(errc::connect, "connection refused");
   const auto missing = run(f.loop, f.api_client.get(resources::nodes, {"", "x"}));
@@ -52,7 +52,7 @@ TEST(client, names_the_operation_and_the_object_in_errors) {
 }
 
 TEST(client, an_answer_that_is_not_json_is_a_decode_error) {
-  fixture f;
+  client_fixture f;
   f.api.on(method::get, "/api/v1/nodes/x").answers(200, "<html>");
   const auto got = run(f.loop, f.api_client.get(resources::nodes, {"", "x"}));
   ASSERT_FALSE(got);
@@ -60,7 +60,7 @@ TEST(client, an_answer_that_is_not_json_is_a_decode_error) {
 }
 
 TEST(client, lists_all_pages_and_drops_the_version_when_it_continues) {
-  fixture f;
+  client_fixture f;
   f.api.on(method::get, "/api/v1/pods?*resourceVersion=7*")
       .answers(200, R"({"metadata":{"continue":"more"},"items":[{"n":1},{"n":2}]})");
   f.api.on(method::get, "/api/v1/pods?*continue=more*").answers(200, R"({"metadata":{},"items":[{"n":3}]})");
@@ -75,7 +75,7 @@ TEST(client, lists_all_pages_and_drops_the_version_when_it_continues) {
 }
 
 TEST(client, an_empty_list_may_be_null) {
-  fixture f;
+  client_fixture f;
   f.api.on(method::get, "/api/v1/pods*").answers(200, R"({"metadata":{},"items":null})");
   const auto got = run(f.loop, f.api_client.list(resources::pods, list_options()));
   ASSERT_TRUE(got);
@@ -83,7 +83,7 @@ TEST(client, an_empty_list_may_be_null) {
 }
 
 TEST(client, F18_repeats_429_and_503_that_say_when_and_not_others) {
-  fixture f;
+  client_fixture f;
   f.api.on(method::get, "/version").answers(429, status_429).retry_after(0s);
   f.api.on(method::get, "/version").answers(503).retry_after(0s);
   f.api.on(method::get, "/version").answers(200, "{}");
@@ -97,7 +97,7 @@ TEST(client, F18_repeats_429_and_503_that_say_when_and_not_others) {
 }
 
 TEST(client, F18_gives_up_after_ten_repeats) {
-  fixture f;
+  client_fixture f;
   for (int i = 0; i <= 10; ++i) f.api.on(method::get, "/api/v1/nodes/x").answers(429, status_429).retry_after(0s);
   const auto got = run(f.loop, f.api_client.get(resources::nodes, {"", "x"}));
   ASSERT_FALSE(got);
@@ -105,7 +105,7 @@ TEST(client, F18_gives_up_after_ten_repeats) {
 }
 
 TEST(client, a_long_wait_is_the_callers_decision) {
-  fixture f;
+  client_fixture f;
   f.api.on(method::get, "/api/v1/nodes/x").answers(429, status_429).retry_after(3600s);
   const auto got = run(f.loop, f.api_client.get(resources::nodes, {"", "x"}));
   ASSERT_FALSE(got);
@@ -113,7 +113,7 @@ TEST(client, a_long_wait_is_the_callers_decision) {
 }
 
 TEST(client, a_refused_eviction_is_not_waited_for) {
-  fixture f;
+  client_fixture f;
   f.api.on(method::post, "/api/v1/namespaces/a/pods/p/eviction*")
       .body_has(R"("uid":"u-1")")
       .answers(429, status_429)
@@ -126,7 +126,7 @@ TEST(client, a_refused_eviction_is_not_waited_for) {
 }
 
 TEST(client, removing_what_is_gone_is_success_and_removing_another_is_a_conflict) {
-  fixture f;
+  client_fixture f;
   preconditions only_if;
   only_if.uid = "u-1";
   f.api.on(method::del, "/apis/apps/v1/namespaces/a/daemonsets/d").body_has(R"("uid":"u-1")").answers(404, status_404);
@@ -139,7 +139,7 @@ TEST(client, removing_what_is_gone_is_success_and_removing_another_is_a_conflict
 
 // An auth proxy whose session is over redirects to its login.
 TEST(client, a_redirect_is_no_success_whatever_was_asked) {
-  fixture f;
+  client_fixture f;
   const object_key key{"a", "d"};
   const auto& type = resources::daemon_sets;
   const std::string path = "/apis/apps/v1/namespaces/a/daemonsets";
@@ -162,7 +162,7 @@ TEST(client, a_redirect_is_no_success_whatever_was_asked) {
 }
 
 TEST(client, without_a_name_nothing_is_sent) {
-  fixture f;
+  client_fixture f;
   const auto& type = resources::daemon_sets;
   for (const auto* none : {"", ".", ".."}) {
     const object_key key{"a", none};
@@ -183,7 +183,7 @@ TEST(client, without_a_name_nothing_is_sent) {
 }
 
 TEST(client, each_verb_sends_its_own_request) {
-  fixture f;
+  client_fixture f;
   const json object = {{"apiVersion", "v1"},
                        {"kind", "ConfigMap"},
                        {"metadata", {{"name", "c"}, {"namespace", "a"}, {"resourceVersion", "5"}}}};

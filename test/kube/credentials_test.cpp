@@ -30,7 +30,7 @@ std::string seconds_text(std::chrono::system_clock::time_point time) {
 
 steady_time soon() { return std::chrono::steady_clock::now() + 20s; }
 
-struct fixture {
+struct credentials_fixture {
   boost::asio::io_context loop;
   scratch_folder files;
 
@@ -92,7 +92,7 @@ TEST(credentials, a_missing_file_is_an_error_and_keeps_what_was_read) {
 }
 
 TEST(credentials, tokens_and_passwords_become_headers) {
-  fixture f;
+  credentials_fixture f;
   user_config user;
   user.token = "abc\n";
   EXPECT_EQ(run(f.loop, f.of(user).current(soon()))->authorization, "Bearer abc");
@@ -104,7 +104,7 @@ TEST(credentials, tokens_and_passwords_become_headers) {
 }
 
 TEST(credentials, a_token_with_two_lines_cannot_smuggle_a_header_in) {
-  fixture f;
+  credentials_fixture f;
   user_config user;
   user.token_file = f.files.write("token", "s3cret\r\nImpersonate-User: admin");
   const auto got = run(f.loop, f.of(user).current(soon()));
@@ -115,7 +115,7 @@ TEST(credentials, a_token_with_two_lines_cannot_smuggle_a_header_in) {
 }
 
 TEST(credentials, F19_a_token_file_that_is_gone_or_empty_for_a_moment_does_not_log_us_out) {
-  fixture f;
+  credentials_fixture f;
   user_config user;
   user.token_file = f.files.write("token", "one");
   auto credentials = f.of(user);
@@ -129,7 +129,7 @@ TEST(credentials, F19_a_token_file_that_is_gone_or_empty_for_a_moment_does_not_l
 }
 
 TEST(credentials, a_password_in_a_file_is_read_again) {
-  fixture f;
+  credentials_fixture f;
   user_config user;
   user.username_file = f.files.write("username", "jane\n");
   user.password_file = f.files.write("password", "pw\n");
@@ -146,7 +146,7 @@ TEST(credentials, a_password_in_a_file_is_read_again) {
 }
 
 TEST(credentials, a_mismatched_pair_is_refused_at_the_start) {
-  fixture f;
+  credentials_fixture f;
   test_ca ca;
   user_config user;
   user.certificate.data = ca.issue().certificate;
@@ -158,7 +158,7 @@ TEST(credentials, a_mismatched_pair_is_refused_at_the_start) {
 }
 
 TEST(credentials, a_plugin_runs_once_for_all_callers_and_is_kept_until_it_expires) {
-  fixture f;
+  credentials_fixture f;
   auto credentials = f.of(f.counting_plugin("2099-01-01T00:00:00Z"));
   std::vector<std::string> got;
   for (int i = 0; i < 5; ++i)
@@ -171,14 +171,14 @@ TEST(credentials, a_plugin_runs_once_for_all_callers_and_is_kept_until_it_expire
 }
 
 TEST(credentials, an_expired_plugin_credential_is_renewed) {
-  fixture f;
+  credentials_fixture f;
   auto credentials = f.of(f.counting_plugin("2001-01-01T00:00:00Z"));
   EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t1");
   EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t2");
 }
 
 TEST(credentials, an_old_plugin_credential_serves_until_its_end_while_another_is_fetched) {
-  fixture f;
+  credentials_fixture f;
   const auto ends = std::chrono::system_clock::now() + 5s;
   auto credentials = f.of(f.counting_plugin(seconds_text(ends)));
   ASSERT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t1");
@@ -201,7 +201,7 @@ TEST(credentials, an_old_plugin_credential_serves_until_its_end_while_another_is
 }
 
 TEST(credentials, F19_a_401_runs_the_plugin_again_once_for_all_who_got_it) {
-  fixture f;
+  credentials_fixture f;
   auto credentials = f.of(f.counting_plugin());
   const auto first = run(f.loop, credentials.current(soon()));
   ASSERT_TRUE(first);
@@ -211,7 +211,7 @@ TEST(credentials, F19_a_401_runs_the_plugin_again_once_for_all_who_got_it) {
 }
 
 TEST(credentials, a_failing_plugin_is_an_error_that_goes_away_with_its_cause) {
-  fixture f;
+  credentials_fixture f;
   auto credentials = f.of(f.counting_plugin());
   f.files.write("broken", "");
   const auto got = run(f.loop, credentials.current(soon()));
@@ -222,7 +222,7 @@ TEST(credentials, a_failing_plugin_is_an_error_that_goes_away_with_its_cause) {
 }
 
 TEST(credentials, O7_a_plugin_that_cannot_be_started_is_said_at_once) {
-  fixture f;
+  credentials_fixture f;
   user_config user = f.counting_plugin();
   user.exec->command = f.files.path("nowhere");
   auto credentials = f.of(user);
@@ -232,7 +232,7 @@ TEST(credentials, O7_a_plugin_that_cannot_be_started_is_said_at_once) {
 }
 
 TEST(credentials, a_caller_waits_for_the_plugin_no_longer_than_its_deadline) {
-  fixture f;
+  credentials_fixture f;
   user_config user = f.counting_plugin();
   user.exec->command = f.files.program("slow", "#!/bin/sh\nsleep 100\n");
   auto credentials = f.of(user);

@@ -29,7 +29,7 @@ exec_config plugin(std::string command) {
   return made;
 }
 
-std::string credential(const std::string& status) {
+std::string credential_text(const std::string& status) {
   return R"({"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":)" + status + "}";
 }
 
@@ -121,7 +121,7 @@ TEST(exec_plugin, inherits_no_descriptor_of_ours) {
 
 TEST(exec_plugin, reads_client_certificates) {
   const auto got =
-      parse_exec_credential(credential(R"({"clientCertificateData":"C","clientKeyData":"K"})"), plugin("p"));
+      parse_exec_credential(credential_text(R"({"clientCertificateData":"C","clientKeyData":"K"})"), plugin("p"));
   ASSERT_TRUE(got);
   EXPECT_EQ(got->certificate, "C");
   EXPECT_EQ(got->key, "K");
@@ -139,9 +139,9 @@ TEST(exec_plugin, refuses_what_is_not_a_credential) {
   EXPECT_THAT(reason(R"({"apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"t"}})"),
               HasSubstr("another apiVersion"));
   EXPECT_THAT(reason(R"({"apiVersion":"client.authentication.k8s.io/v1"})"), HasSubstr("without status"));
-  EXPECT_THAT(reason(credential("{}")), HasSubstr("neither"));
-  EXPECT_THAT(reason(credential(R"({"token":"t","clientKeyData":"K"})")), HasSubstr("only one"));
-  EXPECT_THAT(reason(credential(R"({"token":"t","expirationTimestamp":"tomorrow"})")), HasSubstr("RFC 3339"));
+  EXPECT_THAT(reason(credential_text("{}")), HasSubstr("neither"));
+  EXPECT_THAT(reason(credential_text(R"({"token":"t","clientKeyData":"K"})")), HasSubstr("only one"));
+  EXPECT_THAT(reason(credential_text(R"({"token":"t","expirationTimestamp":"tomorrow"})")), HasSubstr("RFC 3339"));
 }
 
 TEST(exec_plugin, the_information_is_as_asked_for) {

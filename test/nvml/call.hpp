@@ -14,7 +14,10 @@
 
 namespace nvml {
 
-using json = nlohmann::json;
+using nlohmann::json;
+
+/// Bytes.
+constexpr std::uint64_t mib = 1024 * 1024;
 
 /// A card or MIG device under a call, in the fixture of that moment.
 struct subject {

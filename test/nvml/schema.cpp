@@ -9,7 +9,7 @@
 namespace nvml {
 namespace {
 
-using json = nlohmann::json;
+using nlohmann::json;
 enum class type { text, flag, count, word, words, object, list };
 
 struct row {

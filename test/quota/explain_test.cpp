@@ -5,11 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 #include <tuple>
 
-#include "brute_force.hpp"
+#include "small_world.hpp"
 
 namespace {
 
@@ -207,14 +206,6 @@ TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
 // ---- every smaller change, tried
 // ---------------------------------------------------------------------------------------
 
-long number_from(const char* name, long fallback) {
-  const char* const text = std::getenv(name);
-  return text == nullptr || *text == '\0' ? fallback : std::strtol(text, nullptr, 10);
-}
-
-const std::map<std::string, mode> modes{{"pgpu", mode::pgpu}, {"vgpu", mode::vgpu},   {"mps", mode::mps},
-                                        {"hami", mode::hami}, {"share", mode::share}, {"gpushare", mode::gpushare}};
-
 /// The order of the header, written once more.
 long rounded_up(long part, long total) { return part * 1'000'000 / total + (part * 1'000'000 % total != 0 ? 1 : 0); }
 using pod_order = std::tuple<long, std::size_t, std::size_t, long, long, std::size_t>;
@@ -280,7 +271,7 @@ class scene {
     auto& node = world_.nodes[name];
     node.modes = serves;
     quota::node_inventory same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
-    for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(serve));
+    for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(small::modes.at(serve));
     for (int i = 1 + below(3); i > 0; --i) {
       quota::card card{.uuid = name + "-" + std::to_string(i),
                        .model = pick({"Tesla T4", "A100"}),
@@ -606,8 +597,8 @@ class scene {
 };
 
 TEST(explain_property, the_named_change_works_and_nothing_smaller_does) {
-  const long scenes = number_from("QM_QUOTA_OPERATIONS", 100'000) / 100;
-  const auto seed = static_cast<unsigned long>(number_from("QM_SEED", 1));
+  const long scenes = small::number_from("QM_QUOTA_OPERATIONS", 100'000) / 100;
+  const auto seed = static_cast<unsigned long>(small::number_from("QM_SEED", 1));
   long tried = 0, of_pods = 0, of_nodes = 0;
   std::map<kind, long> kinds;
   for (long number = 0; number < scenes; ++number) {

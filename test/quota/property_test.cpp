@@ -3,21 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <tuple>
 
-#include "brute_force.hpp"
 #include "quota/filter.hpp"
+#include "small_world.hpp"
 
 namespace {
 
 using quota::mode;
-
-long number_from(const char* name, long fallback) {
-  const char* const text = std::getenv(name);
-  return text == nullptr || *text == '\0' ? fallback : std::strtol(text, nullptr, 10);
-}
 
 /// What a pod holds, in a fixed order.
 quota::holding sorted(quota::holding held) {
@@ -40,9 +34,6 @@ void expect_same_entries(const quota::ledger& before, const quota::ledger& after
   });
   ASSERT_EQ(after.size(), confirmed);
 }
-
-const std::map<std::string, mode> modes{{"pgpu", mode::pgpu}, {"vgpu", mode::vgpu},   {"mps", mode::mps},
-                                        {"hami", mode::hami}, {"share", mode::share}, {"gpushare", mode::gpushare}};
 
 class life {
  public:
@@ -90,7 +81,7 @@ class life {
     auto& node = world_.nodes[name];
     node.modes = serves;
     quota::node_inventory same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
-    for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(serve));
+    for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(small::modes.at(serve));
     if (below(3) == 0) same.placement = quota::policy::spread;
     node.pool = same.pool = pick({"", "red", "blue"});
     const int cards = 1 + below(serves.contains("vgpu") ? 6 : 4);
@@ -401,8 +392,8 @@ class life {
 };
 
 TEST(quota_property, S8_S12_S70_no_over_commit_and_no_false_refusal_beside_a_model_that_tries_everything) {
-  const long operations = number_from("QM_QUOTA_OPERATIONS", 100'000);
-  const auto seed = static_cast<unsigned long>(number_from("QM_SEED", 1));
+  const long operations = small::number_from("QM_QUOTA_OPERATIONS", 100'000);
+  const auto seed = static_cast<unsigned long>(small::number_from("QM_SEED", 1));
   long fitted = 0, refused = 0, full = 0, followed = 0, chosen = 0, restarts = 0;
   // Many short lives: each has nodes of its own.
   for (long done = 0, number = 0; done < operations; ++number) {

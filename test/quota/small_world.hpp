@@ -17,6 +17,11 @@ inline long number_from(const char* name, long fallback) {
   return text == nullptr || *text == '\0' ? fallback : std::strtol(text, nullptr, 10);
 }
 
+/// The engine's modes by the model's names.
+inline const std::map<std::string, quota::mode> modes{
+    {"pgpu", quota::mode::pgpu}, {"vgpu", quota::mode::vgpu},   {"mps", quota::mode::mps},
+    {"hami", quota::mode::hami}, {"share", quota::mode::share}, {"gpushare", quota::mode::gpushare}};
+
 using pod = std::vector<brute::request>;
 
 /// Limits of a pod as the engine takes them; valid as long as this is.
@@ -43,8 +48,6 @@ class world {
   }
 
   void add_node(const std::string& name, const std::set<std::string>& serves, int cards) {
-    static const std::map<std::string, quota::mode> modes{
-        {"pgpu", quota::mode::pgpu}, {"vgpu", quota::mode::vgpu}, {"hami", quota::mode::hami}};
     names.push_back(name);
     auto& node = model.nodes[name];
     node.modes = serves;

@@ -5,11 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <random>
 #include <set>
+
+#include "small_world.hpp"
 
 namespace {
 
@@ -168,11 +169,6 @@ TEST(usage, rows_are_bounded_and_nothing_is_lost) {
   EXPECT_EQ(rows.size(), quota::max_usage_rows);
   EXPECT_EQ(sum(rows), (card_time{1000, 2000}));
   EXPECT_EQ(rows.at({"other", "other", "other", 0}), (card_time{745, 1490}));
-}
-
-long number_from(const char* name, long fallback) {
-  const char* const text = std::getenv(name);
-  return text == nullptr || *text == '\0' ? fallback : std::strtol(text, nullptr, 10);
 }
 
 /// The same world, a second at a time. What it gets is what really happened, and what an operator can have seen of
@@ -403,9 +399,9 @@ void run_schedule(unsigned long seed) {
 }
 
 TEST(usage, S40_random_schedules_agree_with_a_model_that_counts_every_second) {
-  const auto seed = number_from("QM_SEED", 0);
+  const auto seed = small::number_from("QM_SEED", 0);
   if (seed > 0) return run_schedule(static_cast<unsigned long>(seed));
-  const auto schedules = number_from("QM_USAGE_SCHEDULES", 400);
+  const auto schedules = small::number_from("QM_USAGE_SCHEDULES", 400);
   ASSERT_GT(schedules, 0) << "QM_USAGE_SCHEDULES is no number from 1 on";
   for (long i = 1; i <= schedules && !testing::Test::HasFailure(); ++i) run_schedule(static_cast<unsigned long>(i));
 }

@@ -10,8 +10,8 @@ using cards::owner_kind;
 
 const container_name a{"ns", "a", "main"}, b{"ns", "b", "main"};
 
-cards::process_usage process(unsigned pid, owner_kind kind, const std::string& container, std::uint64_t memory,
-                             std::uint64_t busy) {
+cards::process_usage usage_of(unsigned pid, owner_kind kind, const std::string& container, std::uint64_t memory,
+                              std::uint64_t busy) {
   cards::process_usage out;
   out.pid = pid;
   out.owner = {kind, container, container.empty() ? "" : "some"};
@@ -45,7 +45,8 @@ class attribution : public testing::Test {
 TEST_F(attribution, a_process_counts_for_its_container) {
   give(pod_a, 20, 200);
   give(pod_b, 30, 300);
-  card.processes = {process(1, owner_kind::pod, "aaa", 100, 200'000), process(2, owner_kind::pod, "aaa", 50, 100'000)};
+  card.processes = {usage_of(1, owner_kind::pod, "aaa", 100, 200'000),
+                    usage_of(2, owner_kind::pod, "aaa", 50, 100'000)};
   const auto [shares, memory, busy] = take();
   EXPECT_EQ(shares, (std::vector<share>{{a, 20, 200, 150, 300'000, 2, 0}, {b, 30, 300, 0, 0, 0, 0}}));
   EXPECT_EQ(memory, (unattributed{0, 0, 0, 450}));
@@ -54,7 +55,7 @@ TEST_F(attribution, a_process_counts_for_its_container) {
 
 TEST_F(attribution, one_container_alone_has_all_where_no_process_is_seen) {
   give(pod_a, 100, 1000);
-  card.processes = {process(1, owner_kind::unseen, "", 100, 0)};
+  card.processes = {usage_of(1, owner_kind::unseen, "", 100, 0)};
   const auto [shares, memory, busy] = take();
   EXPECT_EQ(shares, (std::vector<share>{{a, 100, 1000, 600, 500'000, 0, 0}}));
   EXPECT_EQ(memory, unattributed());
@@ -72,10 +73,10 @@ TEST_F(attribution, of_several_containers_nothing_is_known_where_no_process_is_s
 
 TEST_F(attribution, the_server_of_mps_works_for_one_container_or_for_no_one_in_particular) {
   give(pod_a, 20, 200);
-  card.processes = {process(1, owner_kind::mps_server, "ccc", 300, 400'000)};
+  card.processes = {usage_of(1, owner_kind::mps_server, "ccc", 300, 400'000)};
   EXPECT_EQ(take().shares, (std::vector<share>{{a, 20, 200, 300, 400'000, 0, 0}}));
   give(pod_b, 30, 300);
-  card.processes.push_back(process(2, owner_kind::pod, "bbb", 10, 0));
+  card.processes.push_back(usage_of(2, owner_kind::pod, "bbb", 10, 0));
   card.processes.back().is_mps_client = true;
   const auto [shares, memory, busy] = take();
   EXPECT_EQ(shares, (std::vector<share>{{a, 20, 200, 0, 0, 0, 0}, {b, 30, 300, 10, 0, 1, 1}}));
@@ -84,7 +85,7 @@ TEST_F(attribution, the_server_of_mps_works_for_one_container_or_for_no_one_in_p
 }
 
 TEST_F(attribution, processes_with_more_than_the_card_are_scaled_down) {
-  card.processes = {process(1, owner_kind::pod, "aaa", 600, 500'000), process(2, owner_kind::host, "", 600, 500'001)};
+  card.processes = {usage_of(1, owner_kind::pod, "aaa", 600, 500'000), usage_of(2, owner_kind::host, "", 600, 500'001)};
   const auto [shares, memory, busy] = take();
   EXPECT_EQ(shares.at(0).memory_used, 300U);
   EXPECT_EQ(memory, (unattributed{300, 0, 0, 0}));
@@ -92,7 +93,7 @@ TEST_F(attribution, processes_with_more_than_the_card_are_scaled_down) {
 }
 
 TEST_F(attribution, pods_that_no_one_knows_and_containers_without_a_name) {
-  card.processes = {process(1, owner_kind::pod, "zzz", 10, 0), process(2, owner_kind::pod, "new", 20, 0)};
+  card.processes = {usage_of(1, owner_kind::pod, "zzz", 10, 0), usage_of(2, owner_kind::pod, "new", 20, 0)};
   card.processes[1].owner.pod_uid = pod_a.id.to_string();
   const auto [shares, memory, busy] = take();
   EXPECT_EQ(shares.at(0).name, (container_name{"ns", "a", ""}));
@@ -100,7 +101,7 @@ TEST_F(attribution, pods_that_no_one_knows_and_containers_without_a_name) {
 }
 
 TEST_F(attribution, a_process_that_hides_its_memory_hides_that_of_its_container) {
-  card.processes = {process(1, owner_kind::pod, "aaa", 10, 7), process(2, owner_kind::pod, "bbb", 20, 0)};
+  card.processes = {usage_of(1, owner_kind::pod, "aaa", 10, 7), usage_of(2, owner_kind::pod, "bbb", 20, 0)};
   card.processes[0].memory.reset();
   const auto [shares, memory, busy] = take();
   EXPECT_EQ(shares.at(0).memory_used, std::nullopt);

@@ -8,7 +8,7 @@
 namespace agent::exporter {
 namespace {
 
-page one_card() {
+page page_of_cards() {
   page out;
   out.node = "gpu-1";
   out.mode = "pgpu";
@@ -52,7 +52,7 @@ std::string text_of(const page& page) {
 }
 
 TEST(exporter_page, S75_has_labels_and_base_units) {
-  const auto text = text_of(one_card());
+  const auto text = text_of(page_of_cards());
   const std::string card = R"({node="gpu-1",uuid="GPU-1",model="Tesla T4",mode="pgpu")";
   const auto share = card + R"(,namespace="team-a",pod="train-0",container="main"})";
   for (const auto& line :
@@ -77,7 +77,7 @@ TEST(exporter_page, S75_has_labels_and_base_units) {
 }
 
 TEST(exporter_page, S36_a_card_that_is_cut_by_mig_has_a_mode_of_its_own) {
-  auto page = one_card();
+  auto page = page_of_cards();
   page.report.cards.front().mig = true;
   const auto text = text_of(page);
   EXPECT_NE(text.find(R"(quartermaster_card_memory_bytes{node="gpu-1",uuid="GPU-1",model="Tesla T4",mode="mig"} 2000)"),
@@ -89,7 +89,7 @@ TEST(exporter_page, S36_a_card_that_is_cut_by_mig_has_a_mode_of_its_own) {
 }
 
 TEST(exporter_page, has_no_more_series_of_shares_than_are_allowed_and_counts_the_rest) {
-  auto page = one_card();
+  auto page = page_of_cards();
   auto& shares = page.parts.front().shares;
   shares.resize(1);
   shares.push_back(shares.front());
@@ -106,11 +106,11 @@ TEST(exporter_page, has_no_more_series_of_shares_than_are_allowed_and_counts_the
   std::size_t series = 0;
   const std::string second = R"(pod="train-1")";
   for (auto place = text.find(second); place != std::string::npos; place = text.find(second, place + 1)) ++series;
-  EXPECT_EQ(series, exporter::series_per_share);
+  EXPECT_EQ(series, series_per_share);
 }
 
 TEST(exporter_page, of_a_card_without_readings_says_who_it_is) {
-  auto page = one_card();
+  auto page = page_of_cards();
   page.usage.clear();
   page.parts.clear();
   const auto text = text_of(page);
@@ -120,7 +120,7 @@ TEST(exporter_page, of_a_card_without_readings_says_who_it_is) {
 }
 
 TEST(exporter_page, S75_of_a_check_that_could_not_be_seen_says_nothing) {
-  auto page = one_card();
+  auto page = page_of_cards();
   page.preflight = {{"driver", facts::check_state::ok, "550.90.07", ""},
                     {"persistence", facts::check_state::warning, "off", "switch it on"},
                     {"cdi", facts::check_state::failed, "missing", "make one"},

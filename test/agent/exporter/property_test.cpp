@@ -92,11 +92,11 @@ class node {
     page.mode = "m";
     page.report = cards::read_inventory(*nvml_);
     page.usage = reader_.read(*nvml_);
-    std::vector<exporter::pod> decoded;
+    std::vector<agent::exporter::pod> decoded;
     for (const auto& pod : pods)
-      if (!pod.is_gone) decoded.push_back(*exporter::pod::decode(wire_of(sent(pod))));
+      if (!pod.is_gone) decoded.push_back(*agent::exporter::pod::decode(wire_of(sent(pod))));
     std::ranges::shuffle(decoded, random_);
-    std::vector<const exporter::pod*> known;
+    std::vector<const agent::exporter::pod*> known;
     for (const auto& pod : decoded) known.push_back(&pod);
     const auto devices = devices_in(wire_of(kubelet()));
     EXPECT_TRUE(devices);

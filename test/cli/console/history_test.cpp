@@ -40,9 +40,9 @@ TEST(history, series_share_their_times_and_gaps_are_null) {
       {"metric":{"node":"<b>"},"values":[[160,"1"],[220,"0.25"]]}]}})");
   EXPECT_EQ(view["available"], true);
   EXPECT_EQ(view["unit"], "ratio");
-  EXPECT_EQ(view["times"], json::parse("[100,160,220]"));
-  EXPECT_EQ(view["series"][0]["values"], json::parse("[0.5,null,null]"));
-  EXPECT_EQ(view["series"][1]["values"], json::parse("[null,1.0,0.25]"));
+  EXPECT_EQ(view["times"], ordered_json::parse("[100,160,220]"));
+  EXPECT_EQ(view["series"][0]["values"], ordered_json::parse("[0.5,null,null]"));
+  EXPECT_EQ(view["series"][1]["values"], ordered_json::parse("[null,1.0,0.25]"));
   EXPECT_EQ(view["series"][1]["name"], "<b>");
 }
 

@@ -25,7 +25,7 @@ const std::vector<std::string> api_paths{"me",         "fleet",        "nodes/gp
 
 /// header.payload.signature with this end
 std::string token_until(std::int64_t seconds) {
-  auto payload = kube::base64_encode(json{{"exp", seconds}}.dump());
+  auto payload = kube::base64_encode(ordered_json{{"exp", seconds}}.dump());
   std::erase(payload, '=');
   return "e30." + payload + ".c2ln";
 }
@@ -101,7 +101,7 @@ TEST_F(console_service, nothing_is_said_without_a_token) {
   for (const auto& path : api_paths) {
     const auto answer = get(path);
     EXPECT_EQ(answer.status, 401) << path;
-    EXPECT_EQ(json::parse(answer.body)["error"]["code"], "unauthenticated");
+    EXPECT_EQ(ordered_json::parse(answer.body)["error"]["code"], "unauthenticated");
     EXPECT_FALSE(answer.pieces);
   }
   EXPECT_EQ(api.token_reviews, 0) << "no token is no question";
@@ -269,16 +269,16 @@ TEST_F(console_service, rights_are_asked_about_in_so_many_namespaces_and_it_is_s
   asking.most_namespaces = 20;
   for (int i = 0; i < 18; ++i) cluster.pods.put(console_test::pod_of("ns-" + std::to_string(i), "pod", 1, 1));
   api.rights["a"] = {{"pods", "ns-3"}, {"pods", "ns-7"}, {"acceleratorquotas", "ns-7"}, {"pods", "team-b"}};
-  const auto all = json::parse(get("me", "token-of-a").body);
-  EXPECT_EQ(all["namespaces"], json({"ns-3", "ns-7", "team-b"}));
+  const auto all = ordered_json::parse(get("me", "token-of-a").body);
+  EXPECT_EQ(all["namespaces"], ordered_json({"ns-3", "ns-7", "team-b"}));
   EXPECT_EQ(all["lacksNamespaces"], false);
   EXPECT_EQ(api.access_reviews, 5 + 20 + 3) << "of quotas only where pods may be listed";
   cluster.pods.put(console_test::pod_of("a-first-one", "pod", 1, 1));
   now += 31s;
-  const auto some = json::parse(get("me", "token-of-a").body);
-  EXPECT_EQ(some["namespaces"], json({"ns-3", "ns-7"}));
+  const auto some = ordered_json::parse(get("me", "token-of-a").body);
+  EXPECT_EQ(some["namespaces"], ordered_json({"ns-3", "ns-7"}));
   EXPECT_EQ(some["lacksNamespaces"], true);
-  EXPECT_EQ(json::parse(get("me", "token-of-admin").body)["lacksNamespaces"], false);
+  EXPECT_EQ(ordered_json::parse(get("me", "token-of-admin").body)["lacksNamespaces"], false);
 }
 
 TEST_F(console_service, known_tokens_are_bounded) {
@@ -338,7 +338,7 @@ TEST_F(console_service, wrong_parameters_are_named) {
 }
 
 TEST_F(console_service, without_prometheus_history_says_so) {
-  const auto view = json::parse(get("history?chart=utilization&range=7d", "token-of-admin").body);
+  const auto view = ordered_json::parse(get("history?chart=utilization&range=7d", "token-of-admin").body);
   EXPECT_EQ(view["available"], false);
   EXPECT_THAT(view["message"].get<std::string>(), HasSubstr("--prometheus-url"));
   EXPECT_EQ(view["to"].get<int>() - view["from"].get<int>(), 7 * 24 * 3600);
@@ -474,7 +474,7 @@ TEST_F(many_waiting, others_are_answered_while_reasons_are_worked_out) {
   ASSERT_TRUE(answers.await(6));
   EXPECT_EQ(answers.done.back().first, "waiting");
   for (const auto& [name, answer] : answers.done) EXPECT_EQ(answer.status, 200) << name;
-  EXPECT_EQ(json::parse(answers.done.back().second.body)["pods"].size(), 100u);
+  EXPECT_EQ(ordered_json::parse(answers.done.back().second.body)["pods"].size(), 100u);
 }
 
 TEST_F(many_waiting, two_people_take_turns) {
@@ -515,12 +515,13 @@ TEST_F(many_waiting, who_is_placed_meanwhile_is_not_shown_as_waiting) {
   EXPECT_THAT(body, Not(HasSubstr("waits-98")));
   EXPECT_THAT(body, Not(HasSubstr("waits-99")));
   now += 1s;
-  EXPECT_EQ(json::parse(get(waiting("token-of-a")).body)["total"], 99) << "and the answer is not kept as of now";
+  EXPECT_EQ(ordered_json::parse(get(waiting("token-of-a")).body)["total"], 99)
+      << "and the answer is not kept as of now";
 }
 
 TEST_F(console_service, reasons_hold_for_some_seconds_and_no_longer) {
   const auto fitting = [&] {
-    return json::parse(get("waiting?namespace=team-a", "token-of-admin").body)["pods"][0]["fitting"].get<int>();
+    return ordered_json::parse(get("waiting?namespace=team-a", "token-of-admin").body)["pods"][0]["fitting"].get<int>();
   };
   EXPECT_EQ(fitting(), 0);
   cluster.pods.erase(kube::object_key{"team-b", "secret-2"});
@@ -541,7 +542,7 @@ TEST(console_reasons, are_bounded) {
 
 TEST_F(console_service, the_link_of_a_laptop_signs_in) {
   asking.link_token = "random";
-  EXPECT_EQ(json::parse(get("me", "random").body)["signedInBy"], "link");
+  EXPECT_EQ(ordered_json::parse(get("me", "random").body)["signedInBy"], "link");
   EXPECT_EQ(get("fleet", "random").status, 200);
   EXPECT_EQ(get("me", "token-of-admin").status, 401);
   EXPECT_EQ(get("me").status, 401);

@@ -26,19 +26,20 @@ struct views : two_teams {
     }
     return out;
   }
-  json waiting(const viewer& viewer, std::string_view ns, page_range range) const {
+  ordered_json waiting(const viewer& viewer, std::string_view ns, page_range range) const {
     const auto known = resources_of(cluster);
     const auto page = waiting_pods(cluster, known, viewer, ns, range);
-    std::map<kube::object_key, json> reasons;
+    std::map<kube::object_key, ordered_json> reasons;
     for (const auto& pod : page.pods) reasons[pod] = waiting_reason(cluster, known, viewer, *cluster.pods.find(pod));
     return waiting_view(page, std::move(reasons));
   }
   /// Every view, as one text.
   std::string all(const viewer& viewer) {
     read();
-    json out = json::array({me_view(cluster, viewer, false), fleet_view(cluster, viewer, {0, 5000}),
-                            waiting(viewer, "", {0, 200}), namespaces_view(cluster, viewer, {}),
-                            declarations_view(cluster, viewer, {}), capacity_view(cluster, viewer, {}, "")});
+    ordered_json out =
+        ordered_json::array({me_view(cluster, viewer, false), fleet_view(cluster, viewer, {0, 5000}),
+                             waiting(viewer, "", {0, 200}), namespaces_view(cluster, viewer, {}),
+                             declarations_view(cluster, viewer, {}), capacity_view(cluster, viewer, {}, "")});
     for (const auto* node : {"gpu-1", "gpu-2", "gpu-3"}) out.push_back(node_view(cluster, viewer, details_of(node)));
     return out.dump();
   }
@@ -48,7 +49,7 @@ TEST_F(views, the_fleet_shows_every_card_with_its_shares) {
   read();
   const auto view = fleet_view(cluster, everyone(), {0, 5000});
   EXPECT_EQ(view["total"], 3);
-  EXPECT_EQ(view["namespaces"], json({"team-a", "team-b"}));
+  EXPECT_EQ(view["namespaces"], ordered_json({"team-a", "team-b"}));
   const auto& node = view["nodes"][0];
   EXPECT_EQ(node[0], "gpu-1");
   EXPECT_EQ(view["modes"][node[1].get<int>()], "vgpu");
@@ -56,15 +57,15 @@ TEST_F(views, the_fleet_shows_every_card_with_its_shares) {
   EXPECT_EQ(card[1], 16384);
   EXPECT_EQ(card[3], 80) << "cores that are given out";
   EXPECT_EQ(card[4], 8192) << "MiB";
-  EXPECT_EQ(card[5], json::parse("[[50,4096,0],[30,4096,1]]"));
+  EXPECT_EQ(card[5], ordered_json::parse("[[50,4096,0],[30,4096,1]]"));
   EXPECT_EQ(view["nodes"][2][3].get<int>() & 4, 4) << "gpu-3 changes its mode";
 }
 
 TEST_F(views, a_share_of_others_is_in_use_and_has_no_name) {
   read();
   const auto view = fleet_view(cluster, team_a(), {0, 5000});
-  EXPECT_EQ(view["namespaces"], json({"team-a"}));
-  EXPECT_EQ(view["nodes"][0][4][0][5], json::parse("[[50,4096,0],[30,4096,-1]]"));
+  EXPECT_EQ(view["namespaces"], ordered_json({"team-a"}));
+  EXPECT_EQ(view["nodes"][0][4][0][5], ordered_json::parse("[[50,4096,0],[30,4096,-1]]"));
 }
 
 TEST_F(views, a_page_of_the_fleet) {
@@ -104,7 +105,7 @@ TEST_F(views, a_change_of_mode_has_its_steps_and_what_blocks_it) {
   EXPECT_EQ(change["steps"][0]["state"], "done");
   EXPECT_EQ(change["steps"][1]["state"], "now");
   EXPECT_EQ(change["steps"][5]["state"], "later");
-  EXPECT_EQ(change["blockers"], json::parse(R"([{"namespace":"team-a","name":"mine-3"}])"));
+  EXPECT_EQ(change["blockers"], ordered_json::parse(R"([{"namespace":"team-a","name":"mine-3"}])"));
   EXPECT_EQ(change["hiddenBlockers"], 1);
   EXPECT_TRUE(node_view(cluster, team_a(), details_of("gpu-3"))["message"].is_null());
   EXPECT_TRUE(node_view(cluster, everyone(), details_of("gpu-1"))["change"].is_null());
@@ -139,7 +140,7 @@ TEST_F(views, a_module_that_is_off_is_what_a_pod_waits_for) {
   read();
   const auto rows = waiting(team_a(), "", {0, 200})["pods"];
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0]["unserved"], json::array());
+  EXPECT_EQ(rows[0]["unserved"], ordered_json::array());
   EXPECT_THAT(rows[1]["unserved"][0].get<std::string>(), HasSubstr("Module pgpu offers it and is off"));
 }
 
@@ -193,7 +194,7 @@ TEST_F(views, S42_namespaces_have_what_they_use_and_may_use) {
   EXPECT_EQ(rows[0]["name"], "team-a");
   EXPECT_EQ(rows[0]["pods"], 2);
   EXPECT_EQ(rows[0]["waiting"], 1);
-  EXPECT_EQ(rows[0]["used"], json::parse(R"({"cards":2,"cores":90,"memoryMiB":6144})"));
+  EXPECT_EQ(rows[0]["used"], ordered_json::parse(R"({"cards":2,"cores":90,"memoryMiB":6144})"));
   EXPECT_EQ(rows[0]["cohort"], "all");
   EXPECT_EQ(rows[0]["quota"][0]["resource"], "cores");
   EXPECT_EQ(rows[0]["quota"][0]["nominal"], 200);
@@ -267,7 +268,7 @@ TEST_F(views, S43_days_until_full_follow_the_trend) {
 TEST_F(views, the_person_reads_which_views_there_are) {
   read();
   const auto view = me_view(cluster, team_a(), true);
-  EXPECT_EQ(view["namespaces"], json({"team-a"}));
+  EXPECT_EQ(view["namespaces"], ordered_json({"team-a"}));
   EXPECT_EQ(view["views"]["fleet"], true);
   EXPECT_EQ(view["allNamespaces"], false);
   EXPECT_EQ(view["prometheus"], true);
@@ -275,7 +276,7 @@ TEST_F(views, the_person_reads_which_views_there_are) {
 }
 
 /// The shapes that the page is made for.
-std::set<std::string> fields_of(const json& value, const std::string& path = "") {
+std::set<std::string> fields_of(const ordered_json& value, const std::string& path = "") {
   std::set<std::string> out;
   if (value.is_object())
     for (const auto& [key, entry] : value.items()) {
@@ -285,15 +286,15 @@ std::set<std::string> fields_of(const json& value, const std::string& path = "")
   if (value.is_array() && !value.empty() && !value[0].is_array()) out.merge(fields_of(value[0], path + "[]"));
   return out;
 }
-json example(const std::string& name) {
+ordered_json example(const std::string& name) {
   std::ifstream file(TEST_DATA "/console/examples/" + name + ".json");
-  return json::parse(file);
+  return ordered_json::parse(file);
 }
 
 TEST_F(views, the_examples_have_the_fields_of_the_views) {
   cluster.nodes.put(vgpu_node("gpu-4", 2));
   auto report = extender_test::reported(
-      "gpu-3", json::parse(R"([{"uuid":"GPU-0","index":0,"model":"T4","memoryMiB":16384,"links":["X"]}])"));
+      "gpu-3", ordered_json::parse(R"([{"uuid":"GPU-0","index":0,"model":"T4","memoryMiB":16384,"links":["X"]}])"));
   report.mode = cluster.cards.find({{}, "gpu-3"})->mode;
   cluster.cards.put(report);
   read();

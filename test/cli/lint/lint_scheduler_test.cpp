@@ -10,17 +10,14 @@
 
 #include "cli/render/render_scheduler.hpp"
 #include "controller/x509.hpp"
+#include "test/cli/lint/outcome.hpp"
 
 namespace cli {
 namespace {
 
 using testing::HasSubstr, testing::IsEmpty, testing::StartsWith;
-const std::string golden = std::string(TEST_DATA) + "/golden/scheduler_config/";
+const std::string golden_scheduler = std::string(TEST_DATA) + "/golden/scheduler_config/";
 
-struct outcome {
-  int rc;
-  std::string out, err;
-};
 outcome lint(const lint_scheduler_options& options, const std::string& input = "") {
   std::istringstream stream(input);
   std::ostringstream out, err;
@@ -67,11 +64,11 @@ class scheduler_verbs : public testing::Test {
 
 TEST(lint_scheduler, S7_ends_with_3_where_kube_scheduler_would_not_start_and_says_so) {
   lint_scheduler_options options;
-  options.files = {golden + "mistakes/01-v1beta2.yaml"};
+  options.files = {golden_scheduler + "mistakes/01-v1beta2.yaml"};
   options.kubernetes = "1.36";
   const auto text = lint(options);
   EXPECT_EQ(text.rc, 3);
-  EXPECT_THAT(text.out, StartsWith(golden + "mistakes/01-v1beta2.yaml:1:1: error: apiVersion is"));
+  EXPECT_THAT(text.out, StartsWith(golden_scheduler + "mistakes/01-v1beta2.yaml:1:1: error: apiVersion is"));
   EXPECT_THAT(text.err, HasSubstr("kube-scheduler 1.36 does not start: 1 error, 0 warnings"));
   options.output = "json";
   const auto json = nlohmann::json::parse(lint(options).out);
@@ -88,7 +85,7 @@ TEST(lint_scheduler, S7_ends_with_3_where_kube_scheduler_would_not_start_and_say
 
 TEST(lint_scheduler, S7_takes_the_version_of_the_manifest_and_knows_it_by_its_kind) {
   lint_scheduler_options options;
-  options.files = {golden + "manifests/kubeadm-1.30.yaml", golden + "mistakes/19-sound.yaml"};
+  options.files = {golden_scheduler + "manifests/kubeadm-1.30.yaml", golden_scheduler + "mistakes/19-sound.yaml"};
   const auto got = lint(options);
   EXPECT_THAT(got.err, HasSubstr("kube-scheduler 1.30 starts"));
   EXPECT_THAT(got.out, HasSubstr("[no_config_flag]"));
@@ -97,7 +94,8 @@ TEST(lint_scheduler, S7_takes_the_version_of_the_manifest_and_knows_it_by_its_ki
 
 TEST(lint_scheduler, S7_says_whose_extender_a_later_file_loses) {
   lint_scheduler_options options;
-  options.files = {golden + "mistakes/05-service-proxy-rights.yaml", golden + "mistakes/12-not-ignored.yaml"};
+  options.files = {golden_scheduler + "mistakes/05-service-proxy-rights.yaml",
+                   golden_scheduler + "mistakes/12-not-ignored.yaml"};
   EXPECT_THAT(lint(options).out, HasSubstr("05-service-proxy-rights.yaml:6:3: error: extenders[0] asks for "
                                            "tencent.com/vcuda-core, tencent.com/vcuda-memory"));
 }
@@ -125,7 +123,7 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
   EXPECT_FALSE(warns(other + ", managedResources: [{name: example.com/disk}, {name: nvidia.com/gpu}]}]\n"));
   EXPECT_FALSE(warns(other + "}]\n")) << "asked about every pod";
   lint_scheduler_options options;
-  options.files = {golden + "mistakes/01-v1beta2.yaml"};
+  options.files = {golden_scheduler + "mistakes/01-v1beta2.yaml"};
   EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("no extender"))) << "it does not start at all";
   options.files = {"-"};
   options.output = "json";
@@ -146,7 +144,7 @@ TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
   const std::string once = "/a/scheduler.conf, /b/ca.crt, /b/tls.crt, /b/tls.key";
   EXPECT_THAT(lint(options, config).err, HasSubstr("kube-scheduler 1.37 starts if it can read " + once + ": 0 errors"));
   EXPECT_THAT(lint(options, "kind: [\n").err, HasSubstr("does not start: "));
-  options.manifest = golden + "manifests/kubeadm.yaml";
+  options.manifest = golden_scheduler + "manifests/kubeadm.yaml";
   EXPECT_THAT(lint(options, config).err, HasSubstr("starts if it can read /etc/kubernetes/scheduler.conf, " + once));
   options.manifest.clear();
   options.language = "zh";
@@ -161,7 +159,7 @@ TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
   lint_scheduler_options options;
   options.output = "json";
   const auto members = [&](const std::string& file) {
-    options.files = {golden + file};
+    options.files = {golden_scheduler + file};
     const auto got = nlohmann::json::parse(lint(options).out);
     std::vector<std::string> out;
     for (const auto& [key, value] : got.items()) out.push_back(key + " " + value.type_name());
@@ -177,7 +175,7 @@ TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
                                               "/etc/kubernetes/pki/scheduler-extender.key"]})"));
   EXPECT_THAT(members("mistakes/02-left-margin.yaml"), form);
   // Of a manifest alone, and of what cannot be read, no one knows.
-  options.files = {golden + "manifests/kubeadm.yaml"};
+  options.files = {golden_scheduler + "manifests/kubeadm.yaml"};
   EXPECT_EQ(nlohmann::json::parse(lint(options).out).at("asksAboutCards"), nullptr);
   options.files = {"-"};
   const auto unread = nlohmann::json::parse(lint(options, "kind: [\n").out);
@@ -187,7 +185,7 @@ TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
 
 TEST(lint_scheduler, says_by_which_rules_a_version_is_judged_that_it_does_not_know) {
   lint_scheduler_options options;
-  options.files = {golden + "mistakes/19-sound.yaml"};
+  options.files = {golden_scheduler + "mistakes/19-sound.yaml"};
   options.kubernetes = "1.40";
   EXPECT_THAT(lint(options).err, HasSubstr("kube-scheduler 1.40 starts if "));
   EXPECT_THAT(lint(options).err, HasSubstr("; judged by the rules of 1.37, the newest known"));
@@ -218,7 +216,7 @@ TEST_F(scheduler_verbs, S7_render_a_file_that_lint_has_nothing_against) {
 }
 
 TEST_F(scheduler_verbs, S7_merge_and_give_back) {
-  options_.merge = golden + "corpus/05-comments-everywhere.yaml";
+  options_.merge = golden_scheduler + "corpus/05-comments-everywhere.yaml";
   const auto merged = render(options_);
   ASSERT_EQ(merged.rc, 0) << merged.err;
   write("merged.yaml", merged.out);
@@ -230,7 +228,7 @@ TEST_F(scheduler_verbs, S7_merge_and_give_back) {
 }
 
 TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
-  options_.merge = golden + "corpus/01-kubeadm-minimal.yaml";
+  options_.merge = golden_scheduler + "corpus/01-kubeadm-minimal.yaml";
   options_.scheduler_name = "cards";
   auto text = render(options_).out;
   const auto change = [&](const std::string& before, const std::string& after) {
@@ -273,7 +271,7 @@ TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
   const auto given_back = render(back);
   EXPECT_THAT(notes(given_back), testing::UnorderedElementsAreArray(common));
   std::stringstream before;
-  before << std::ifstream(golden + "corpus/01-kubeadm-minimal.yaml", std::ios::binary).rdbuf();
+  before << std::ifstream(golden_scheduler + "corpus/01-kubeadm-minimal.yaml", std::ios::binary).rdbuf();
   EXPECT_EQ(given_back.out, before.str());
 
   // Written again: what is given now is known, so the key and the resource that went are reported too.
@@ -290,7 +288,7 @@ TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
 }
 
 TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
-  options_.merge = golden + "corpus/10-json-pretty.json";
+  options_.merge = golden_scheduler + "corpus/10-json-pretty.json";
   const auto merged = render(options_);
   ASSERT_EQ(merged.rc, 0) << merged.err;
   write("merged.json", merged.out);
@@ -355,9 +353,10 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
   EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.30 or newer"));
   EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
   EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
-  EXPECT_THAT(refused([](auto& o) { o.merge = golden + "mistakes/01-v1beta2.yaml"; }),
+  EXPECT_THAT(refused([](auto& o) { o.merge = golden_scheduler + "mistakes/01-v1beta2.yaml"; }),
               HasSubstr("01-v1beta2.yaml:1:1: apiVersion is"));
-  EXPECT_THAT(refused([](auto& o) { o.merge = golden + "mistakes/19-sound.yaml"; }), HasSubstr("[managed_by_another]"));
+  EXPECT_THAT(refused([](auto& o) { o.merge = golden_scheduler + "mistakes/19-sound.yaml"; }),
+              HasSubstr("[managed_by_another]"));
   auto options = options_;
   options.ca = "/nowhere";
   EXPECT_EQ(render(options).rc, 1);

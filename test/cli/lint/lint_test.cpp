@@ -17,6 +17,7 @@
 #include "cli/verbs.hpp"
 #include "reconcilers/declarations/registry.hpp"
 #include "reconcilers/declarations/texts.hpp"
+#include "test/cli/lint/outcome.hpp"
 
 namespace cli {
 namespace {
@@ -32,10 +33,6 @@ std::string slurp(const std::filesystem::path& file) {
   return out.str();
 }
 
-struct outcome {
-  int rc;
-  std::string out, err;
-};
 outcome run(std::vector<std::string> files, const std::string& language = "en", const std::string& output = "text",
             bool strict = false, const std::string& input = "") {
   lint_options options;

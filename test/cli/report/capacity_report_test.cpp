@@ -13,10 +13,11 @@ using testing::HasSubstr;
 using testing::Not;
 
 struct capacity_report : two_teams {
-  console::json view(const console::trends& trends = {}, const std::string& message = "no Prometheus") {
+  console::ordered_json view(const console::trends& trends = {}, const std::string& message = "no Prometheus") {
     return console::capacity_view(read(), everyone(), trends, message);
   }
-  static std::string printed(const console::json& view, const std::string& output, const std::string& language = "en") {
+  static std::string printed(const console::ordered_json& view, const std::string& output,
+                             const std::string& language = "en") {
     std::ostringstream out;
     print_capacity(view, {output, language}, out);
     return out.str();

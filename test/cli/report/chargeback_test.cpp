@@ -19,8 +19,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr quota::seconds hour = 3600;
-constexpr std::string_view month = "2026-11";
-const auto begin = api::bounds_of(month)->begin;
+constexpr std::string_view billed_month = "2026-11";
+const auto begin = api::bounds_of(billed_month)->begin;
 
 /// A Tesla-T4 has 15360 MiB.
 quota::card_time cards(std::int64_t cores, std::int64_t mib, std::int64_t hours = 1) {
@@ -29,9 +29,9 @@ quota::card_time cards(std::int64_t cores, std::int64_t mib, std::int64_t hours 
 
 accelerator_usage object_of(const std::string& ns, quota::seconds end) {
   accelerator_usage out;
-  out.month = month;
+  out.month = billed_month;
   out.name_space = ns;
-  out.key.name = api::usage_name(month, ns);
+  out.key.name = api::usage_name(billed_month, ns);
   out.since = begin;
   out.until = end;
   return out;
@@ -70,10 +70,10 @@ struct month_of_two_teams : testing::Test {
   }
   accelerator_usage& object(std::string_view ns) {
     for (auto& entry : objects)
-      if (entry.name_space == ns && entry.month == month) return entry;
+      if (entry.name_space == ns && entry.month == billed_month) return entry;
     throw std::out_of_range("no such object");
   }
-  chargeback report(std::string_view ns = {}) { return chargeback_of(month, objects, spec, ns).value(); }
+  chargeback report(std::string_view ns = {}) { return chargeback_of(billed_month, objects, spec, ns).value(); }
   std::string printed(const std::string& output, const std::string& language = "en", std::string_view ns = {}) {
     std::ostringstream out;
     print(report(ns), {output, language}, out);
@@ -227,7 +227,7 @@ TEST_F(month_of_two_teams, says_since_when_it_counts) {
 TEST_F(month_of_two_teams, a_month_that_nobody_counted_has_no_report) {
   EXPECT_EQ(chargeback_of("2026-12", objects, spec), std::nullopt);
   std::erase_if(objects, [](const accelerator_usage& entry) { return entry.name_space.empty(); });
-  EXPECT_EQ(chargeback_of(month, objects, spec), std::nullopt);
+  EXPECT_EQ(chargeback_of(billed_month, objects, spec), std::nullopt);
 }
 
 TEST(csv_text, is_quoted_by_rfc_4180_and_is_no_formula) {

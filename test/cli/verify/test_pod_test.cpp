@@ -26,7 +26,7 @@ using testing::Not;
 kube::error lost(kube::errc code, const char* message) { return {code, 0, message, std::nullopt}; }
 
 /// An API server for one pod.
-struct one_pod {
+struct test_pod_server {
   using answer = kube::result<kube::response>;
   recording_transport transport;
   std::string name;    ///< that it was to have; empty: none was asked for
@@ -41,7 +41,7 @@ struct one_pod {
   };
   std::function<void()> at_look = [] {};
 
-  one_pod() {
+  test_pod_server() {
     transport.answer = [this](const kube::request& request) -> answer {
       if (request.verb == kube::method::post) {
         name = json::parse(request.body).at("/metadata/name"_json_pointer);
@@ -93,7 +93,7 @@ class slow_transport final : public kube::transport {
 TEST(test_pod, has_a_name_of_its_own_before_it_is_made) {
   std::set<std::string> names;
   for (int i = 0; i < 3; ++i) {
-    one_pod server;
+    test_pod_server server;
     EXPECT_TRUE(server.tried());
     EXPECT_THAT(server.name, testing::MatchesRegex("quartermaster-verify-[a-z0-9]+"));
     EXPECT_THAT(server.removed_only, HasSubstr("u-1"));
@@ -104,7 +104,7 @@ TEST(test_pod, has_a_name_of_its_own_before_it_is_made) {
 }
 
 TEST(test_pod, one_whose_creation_was_not_answered_is_looked_up_and_removed) {
-  const one_pod::answer table[] = {
+  const test_pod_server::answer table[] = {
       std::unexpected(lost(kube::errc::connect, "closed the connection in the middle")),
       std::unexpected(lost(kube::errc::timeout, "no answer within 30000 ms")),
       recording_transport::refused(504, "Timeout"),
@@ -112,7 +112,7 @@ TEST(test_pod, one_whose_creation_was_not_answered_is_looked_up_and_removed) {
       kube::response{200, "<html>", "text/html", {}, {}},
   };
   for (const auto& entry : table) {
-    one_pod server;
+    test_pod_server server;
     server.at_post = [&] {
       server.there = true;
       return entry;
@@ -126,7 +126,7 @@ TEST(test_pod, one_whose_creation_was_not_answered_is_looked_up_and_removed) {
 }
 
 TEST(test_pod, one_that_comes_after_its_creation_was_given_up_is_removed_too) {
-  one_pod server;
+  test_pod_server server;
   server.at_post = [&] {
     server.there = true;
     server.hidden = 2;
@@ -137,7 +137,7 @@ TEST(test_pod, one_that_comes_after_its_creation_was_given_up_is_removed_too) {
 }
 
 TEST(test_pod, one_that_cannot_be_looked_up_is_named_with_the_command_that_removes_it) {
-  one_pod server;
+  test_pod_server server;
   server.at_post = [&] {
     server.reachable = false;
     return std::unexpected(lost(kube::errc::timeout, "no answer within 30000 ms"));
@@ -147,10 +147,10 @@ TEST(test_pod, one_that_cannot_be_looked_up_is_named_with_the_command_that_remov
   EXPECT_THAT(out.error().message, HasSubstr("no answer within 30000 ms; the test pod may be there (get pods team/"));
   EXPECT_THAT(out.error().message, EndsWith(server.by_hand()));
 
-  const one_pod::answer table[] = {std::unexpected(lost(kube::errc::timeout, "no answer within 30000 ms")),
-                                   recording_transport::refused(502, "", "bad gateway")};
+  const test_pod_server::answer table[] = {std::unexpected(lost(kube::errc::timeout, "no answer within 30000 ms")),
+                                           recording_transport::refused(502, "", "bad gateway")};
   for (const auto& entry : table) {
-    one_pod absent;
+    test_pod_server absent;
     absent.at_post = [&] { return entry; };
     out = absent.tried();
     ASSERT_FALSE(out);
@@ -181,7 +181,7 @@ TEST(test_pod, only_what_is_refused_for_its_content_is_refused) {
       {500, "InternalError", R"(failed calling webhook "w": connection refused)", false},
   };
   for (const auto& [status, reason, message, content] : table) {
-    one_pod server;
+    test_pod_server server;
     std::string text = message;
     server.at_post = [&] {
       if (const auto position = text.find("{name}"); position != std::string::npos)
@@ -199,8 +199,8 @@ TEST(test_pod, only_what_is_refused_for_its_content_is_refused) {
 
 TEST(test_pod, is_not_asked_for_where_the_server_cannot_be_reached_or_read) {
   for (const bool answers : {false, true}) {
-    one_pod server;
-    server.transport.answer = [&](const kube::request&) -> one_pod::answer {
+    test_pod_server server;
+    server.transport.answer = [&](const kube::request&) -> test_pod_server::answer {
       if (answers) return recording_transport::refused(403, "Forbidden", R"(User "u" cannot get resource "pods")");
       return std::unexpected(lost(kube::errc::connect, "connection refused: is the API server up?"));
     };
@@ -214,7 +214,7 @@ TEST(test_pod, is_not_asked_for_where_the_server_cannot_be_reached_or_read) {
 TEST(test_pod, is_removed_on_every_signal_that_asks_for_an_end_and_outlives_a_broken_pipe) {
   std::signal(SIGHUP, SIG_DFL);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    one_pod server;
+    test_pod_server server;
     server.at_look = [signal] { std::raise(signal); };
     const auto out = server.tried();
     ASSERT_TRUE(out) << out.error().message;
@@ -223,7 +223,7 @@ TEST(test_pod, is_removed_on_every_signal_that_asks_for_an_end_and_outlives_a_br
   }
   std::signal(SIGHUP, SIG_IGN);  // nohup
   for (const int signal : {SIGPIPE, SIGHUP}) {
-    one_pod server;
+    test_pod_server server;
     server.at_look = [signal] { std::raise(signal); };
     const auto out = server.tried();
     ASSERT_TRUE(out) << out.error().message;
@@ -235,7 +235,7 @@ TEST(test_pod, is_removed_on_every_signal_that_asks_for_an_end_and_outlives_a_br
 }
 
 TEST(test_pod, a_stop_while_it_is_made_is_no_finding) {
-  one_pod made;
+  test_pod_server made;
   made.at_post = [&] {
     std::raise(SIGINT);
     made.there = true;
@@ -246,7 +246,7 @@ TEST(test_pod, a_stop_while_it_is_made_is_no_finding) {
   EXPECT_TRUE(out->stopped);
   EXPECT_FALSE(made.there);
 
-  one_pod refused;
+  test_pod_server refused;
   refused.at_post = [] { return recording_transport::refused(422, "Invalid", "no"); };
   slow_transport slow(refused.transport, [](const kube::request& request) {
     if (request.verb == kube::method::post) std::raise(SIGINT);
@@ -255,7 +255,7 @@ TEST(test_pod, a_stop_while_it_is_made_is_no_finding) {
   ASSERT_FALSE(out) << "who stops it learns nothing of the pod";
   EXPECT_THAT(out.error().message, HasSubstr("stopped before"));
 
-  one_pod unasked;
+  test_pod_server unasked;
   slow_transport early(unasked.transport, [](const kube::request&) { std::raise(SIGINT); });
   out = unasked.tried(early);
   ASSERT_FALSE(out);

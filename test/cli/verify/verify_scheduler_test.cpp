@@ -136,7 +136,7 @@ TEST(verify_scheduler, every_outcome_has_words_and_a_remedy_in_both_languages) {
 }
 
 /// An API server for one pod, of which the scheduler says these things one after the other.
-struct one_pod {
+struct scheduled_pod_server {
   recording_transport transport;
   std::vector<json> looks;
   std::size_t looked = 0;
@@ -144,7 +144,7 @@ struct one_pod {
   bool created = false, removed = false, sees_events = true;
   std::function<void()> at_look = [] {};
 
-  one_pod() {
+  scheduled_pod_server() {
     transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
       if (request.verb == kube::method::post) {
         created = true;
@@ -175,7 +175,7 @@ struct one_pod {
 };
 
 TEST(verify_scheduler, looks_until_the_scheduler_has_spoken_and_removes_the_pod) {
-  one_pod server;
+  scheduled_pod_server server;
   server.looks = {pod_with("", ""), pod_with("SchedulerError", R"(Post "https://10.96.0.7": x509: no)"),
                   pod_with("Unschedulable", "0/3 nodes are available: 3 Insufficient nvidia.com/gpucores.")};
   const auto found = server.tested();
@@ -185,7 +185,7 @@ TEST(verify_scheduler, looks_until_the_scheduler_has_spoken_and_removes_the_pod)
 }
 
 TEST(verify_scheduler, without_the_right_to_read_events_the_rest_is_told) {
-  one_pod server;
+  scheduled_pod_server server;
   server.sees_events = false;
   server.looks = {pod_with("SchedulerError", R"(Post "https://10.96.0.7": x509: no)")};
   const auto found = server.tested();
@@ -195,7 +195,7 @@ TEST(verify_scheduler, without_the_right_to_read_events_the_rest_is_told) {
 }
 
 TEST(verify_scheduler, a_pod_that_may_not_be_made_is_a_finding) {
-  one_pod server;
+  scheduled_pod_server server;
   server.made = recording_transport::refused(
       403, "Forbidden", R"(admission webhook "w" denied the request: write schedulerName: quartermaster)");
   const auto found = server.tested();
@@ -205,7 +205,7 @@ TEST(verify_scheduler, a_pod_that_may_not_be_made_is_a_finding) {
 }
 
 TEST(verify_scheduler, a_signal_and_a_pod_that_is_taken_away_are_no_answer) {
-  one_pod stopped;
+  scheduled_pod_server stopped;
   stopped.looks = {pod_with("", "")};
   stopped.at_look = [&] {
     if (stopped.looked == 2) std::raise(SIGTERM);
@@ -214,7 +214,7 @@ TEST(verify_scheduler, a_signal_and_a_pod_that_is_taken_away_are_no_answer) {
   ASSERT_FALSE(found);
   EXPECT_THAT(found.error().message, HasSubstr("stopped before"));
   EXPECT_TRUE(stopped.removed);
-  one_pod gone;
+  scheduled_pod_server gone;
   found = gone.tested();
   ASSERT_FALSE(found);
   EXPECT_THAT(found.error().message, HasSubstr("someone else"));

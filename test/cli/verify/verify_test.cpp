@@ -350,7 +350,7 @@ TEST(verify_verb, without_our_types_that_is_what_is_wrong) {
 // --- --allocate
 
 /// An API server for one pod: what it is at each look, its log, and whether it was removed.
-struct one_pod {
+struct allocated_pod_server {
   recording_transport transport;
   std::vector<json> looks;  ///< the last one stays
   std::size_t looked = 0;
@@ -360,7 +360,7 @@ struct one_pod {
   bool removed = false;
   std::function<void()> at_look;
 
-  one_pod() {
+  allocated_pod_server() {
     log.body = "NVIDIA_VISIBLE_DEVICES=GPU-1f\nGPU 0: Tesla T4 (UUID: GPU-1f)\n";
     transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
       if (request.verb == kube::method::post) {
@@ -399,8 +399,9 @@ struct one_pod {
 };
 
 TEST(verify_allocate, S4_runs_a_pod_for_the_smallest_unit_reads_it_and_removes_it) {
-  one_pod server;
-  server.looks = {one_pod::in("Pending"), one_pod::in("Running"), one_pod::in("Succeeded")};
+  allocated_pod_server server;
+  server.looks = {allocated_pod_server::in("Pending"), allocated_pod_server::in("Running"),
+                  allocated_pod_server::in("Succeeded")};
   const auto step = server.tried();
   EXPECT_EQ(step.is, outcome::good);
   EXPECT_THAT(step.value, HasSubstr("Tesla T4 (UUID: GPU-1f)"));
@@ -417,8 +418,8 @@ TEST(verify_allocate, S4_runs_a_pod_for_the_smallest_unit_reads_it_and_removes_i
 }
 
 TEST(verify_allocate, S4_a_pod_that_no_kubelet_runs_has_nothing_to_read) {
-  one_pod server;
-  server.looks = {one_pod::in("Running")};
+  allocated_pod_server server;
+  server.looks = {allocated_pod_server::in("Running")};
   server.log = recording_transport::refused(500, "InternalError");
   const auto step = server.tried();
   EXPECT_EQ(step.is, outcome::unknown) << "what is not seen is not good";
@@ -430,8 +431,8 @@ TEST(verify_allocate, S4_a_pod_that_no_kubelet_runs_has_nothing_to_read) {
 }
 
 TEST(verify_allocate, S4_a_pod_that_was_given_a_card_and_sees_none_is_a_finding) {
-  one_pod server;
-  server.looks = {one_pod::in("Succeeded")};
+  allocated_pod_server server;
+  server.looks = {allocated_pod_server::in("Succeeded")};
   server.log.body = "NVIDIA_VISIBLE_DEVICES=GPU-1f\nno card is visible\n";
   const auto step = server.tried();
   EXPECT_EQ(step.is, outcome::wrong);
@@ -452,20 +453,20 @@ TEST(verify_allocate, says_why_a_pod_does_not_run) {
        "UnexpectedAdmissionError: Allocate failed"},
   };
   for (const auto& [status, reason] : table) {
-    one_pod server;
+    allocated_pod_server server;
     server.looks = {{{"status", status}}};
     const auto step = server.tried();
     EXPECT_EQ(step.is, outcome::wrong);
     EXPECT_EQ(step.cause, stage_code::allocation_failed);
     EXPECT_EQ(step.value, reason);
-    EXPECT_THAT(remedy_of(step, "gpu-1", text::language::en),
+    EXPECT_THAT(reconcilers::verify::remedy_of(step, "gpu-1", text::language::en),
                 testing::MatchesRegex("kubectl get events -n default --field-selector involvedObject.name=[a-z0-9-]+"));
     EXPECT_TRUE(server.removed);
   }
 }
 
 TEST(verify_allocate, a_pod_that_may_not_be_made_is_a_finding) {
-  one_pod server;
+  allocated_pod_server server;
   server.made = recording_transport::refused(422, "Invalid", "spec.containers[0].image: Required value");
   const auto step = server.tried();
   EXPECT_EQ(step.is, outcome::wrong);
@@ -475,15 +476,15 @@ TEST(verify_allocate, a_pod_that_may_not_be_made_is_a_finding) {
 }
 
 TEST(verify_allocate, S4_a_full_node_is_not_asked_for_a_card) {
-  one_pod server;
+  allocated_pod_server server;
   const auto step = server.tried(20);
   EXPECT_EQ(step.is, outcome::skipped);
   EXPECT_TRUE(server.transport.sent.empty());
 }
 
 TEST(verify_allocate, removes_the_pod_on_control_c) {
-  one_pod server;
-  server.looks = {one_pod::in("Pending")};
+  allocated_pod_server server;
+  server.looks = {allocated_pod_server::in("Pending")};
   server.at_look = [&] {
     if (server.looked == 2) std::raise(SIGINT);
   };
@@ -494,8 +495,8 @@ TEST(verify_allocate, removes_the_pod_on_control_c) {
 }
 
 TEST(verify_allocate, removes_the_pod_when_the_server_goes_away_and_names_it_when_it_cannot) {
-  one_pod server;
-  server.looks = {one_pod::in("Pending")};
+  allocated_pod_server server;
+  server.looks = {allocated_pod_server::in("Pending")};
   const auto usual = server.transport.answer;
   server.transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {
     if (request.verb == kube::method::del) return recording_transport::refused(403, "Forbidden", "may not");

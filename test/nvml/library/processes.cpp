@@ -7,8 +7,6 @@ using namespace nvml;
 
 namespace {
 
-constexpr std::uint64_t mib = 1024 * 1024;
-
 bool is_in(const json& process, const handle& handle) {
   return handle.kind == handle_kind::card ||
          (process.value("gpu_instance", no_instance) == handle.gpu_instance &&

@@ -8,8 +8,6 @@ using namespace nvml;
 
 namespace {
 
-constexpr std::uint64_t mib = 1024 * 1024;
-
 struct amounts {
   std::uint64_t total, reserved, used;
 };
@@ -28,7 +26,7 @@ const char* const current_clocks[] = {"clock_graphics_mhz", "clock_sm_mhz", "clo
 const char* const highest_clocks[] = {"clock_graphics_max_mhz", "clock_sm_max_mhz", "clock_memory_max_mhz",
                                       "clock_video_max_mhz"};
 
-return_code clock(const char* function, device device, unsigned type, const char* const (&keys)[4], unsigned* mhz) {
+return_code clock_of(const char* function, device device, unsigned type, const char* const (&keys)[4], unsigned* mhz) {
   if (type >= std::size(keys)) return invalid_argument;
   return answer_fact(function, device, keys[type], mhz);
 }
@@ -110,20 +108,20 @@ NVML_EXPORT nvmlDeviceGetTemperatureThreshold(device device, unsigned threshold,
 }
 
 NVML_EXPORT nvmlDeviceGetClockInfo(device device, unsigned type, unsigned* mhz) {
-  return clock("nvmlDeviceGetClockInfo", device, type, current_clocks, mhz);
+  return clock_of("nvmlDeviceGetClockInfo", device, type, current_clocks, mhz);
 }
 NVML_EXPORT nvmlDeviceGetMaxClockInfo(device device, unsigned type, unsigned* mhz) {
-  return clock("nvmlDeviceGetMaxClockInfo", device, type, highest_clocks, mhz);
+  return clock_of("nvmlDeviceGetMaxClockInfo", device, type, highest_clocks, mhz);
 }
 NVML_EXPORT nvmlDeviceGetMaxCustomerBoostClock(device device, unsigned type, unsigned* mhz) {
-  return clock("nvmlDeviceGetMaxCustomerBoostClock", device, type, highest_clocks, mhz);
+  return clock_of("nvmlDeviceGetMaxCustomerBoostClock", device, type, highest_clocks, mhz);
 }
 NVML_EXPORT nvmlDeviceGetApplicationsClock(device device, unsigned type, unsigned* mhz) {
-  return clock("nvmlDeviceGetApplicationsClock", device, type, highest_clocks, mhz);
+  return clock_of("nvmlDeviceGetApplicationsClock", device, type, highest_clocks, mhz);
 }
 NVML_EXPORT nvmlDeviceGetDefaultApplicationsClock(device device, unsigned type, unsigned* mhz) {
-  return clock("nvmlDeviceGetDefaultApplicationsClock", device, type, highest_clocks, mhz);
+  return clock_of("nvmlDeviceGetDefaultApplicationsClock", device, type, highest_clocks, mhz);
 }
 NVML_EXPORT nvmlDeviceGetClock(device device, unsigned type, unsigned id, unsigned* mhz) {
-  return clock("nvmlDeviceGetClock", device, type, id == 0 ? current_clocks : highest_clocks, mhz);
+  return clock_of("nvmlDeviceGetClock", device, type, id == 0 ? current_clocks : highest_clocks, mhz);
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "test/controller/rig.hpp"
+#include "test/reconcilers/certificates/times.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
 
 namespace reconcilers {
@@ -16,8 +17,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-constexpr std::int64_t day = 86'400, year = 365 * day, start = 1'800'000'000;
 
 struct caller_certificates_test : controller_test::rig {
   recording_recorder events;

@@ -16,6 +16,7 @@
 
 #include "api/hash.hpp"
 #include "controller/x509.hpp"
+#include "test/reconcilers/certificates/times.hpp"
 
 namespace reconcilers {
 namespace {
@@ -27,7 +28,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using kind = extender_step::kind;
 
-constexpr std::int64_t start = 1'800'000'000, minute = 60, day = 86'400, year = 365 * day;
 const std::vector<std::string> names{"quartermaster-extender.ns.svc", "localhost"};
 
 /// What one process has read.

@@ -14,6 +14,7 @@
 #include "controller/x509.hpp"
 #include "kube/config.hpp"
 #include "test/controller/rig.hpp"
+#include "test/reconcilers/certificates/times.hpp"
 #include "test/reconcilers/fake_server.hpp"
 #include "test/reconcilers/projections.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
@@ -36,10 +37,9 @@ const std::string folder_path = "/api/v1/namespaces/quartermaster/secrets/";
 const std::string server_path = folder_path + "quartermaster-extender",
                   client_path = folder_path + "quartermaster-extender-client",
                   authority_path = folder_path + "quartermaster-extender-authority";
-constexpr std::int64_t day = 86'400, year = 365 * day;
-const std::vector<std::string> names{"quartermaster-extender.quartermaster.svc",
-                                     "quartermaster-extender.quartermaster.svc.cluster.local", "quartermaster-extender",
-                                     "localhost"};
+const std::vector<std::string> server_names{"quartermaster-extender.quartermaster.svc",
+                                            "quartermaster-extender.quartermaster.svc.cluster.local",
+                                            "quartermaster-extender", "localhost"};
 
 std::string decoded(const json& object, const char* key) {
   const auto data = object.value("data", json::object());
@@ -70,7 +70,7 @@ struct extender_certificates_test : controller_test::rig {
   controller::store<accelerator_policy> policies;
   controller::store<kube::deployment> deployments;
   milliseconds now{1'000'000};
-  std::int64_t wall = 1'800'000'000;
+  std::int64_t wall = start;
   std::optional<std::vector<extender_scheduler>> control_plane_nodes = std::vector<extender_scheduler>();
   std::unique_ptr<extender_certificates> leader;
   int made = 0;
@@ -112,7 +112,7 @@ struct extender_certificates_test : controller_test::rig {
   /// As an earlier chart did; without a key: as one did before that.
   void install(bool with_key = true) {
     const auto ca = x509::make_authority("helm", {wall, wall + 10 * year});
-    const auto leaf = *x509::issue(ca, "s", names, {wall, wall + year});
+    const auto leaf = *x509::issue(ca, "s", server_names, {wall, wall + year});
     const auto caller = *x509::issue(ca, "kube-scheduler", {}, {wall, wall + year}, x509::usage::client);
     const auto pair = [&](const controller::pem_pair& pem_pair) {
       return json{{"ca.crt", ca.certificate}, {"tls.crt", pem_pair.certificate}, {"tls.key", pem_pair.key}};
@@ -278,7 +278,7 @@ TEST_F(extender_certificates_test, makes_all_of_them_where_there_is_a_policy) {
   ASSERT_TRUE(leaf && caller);
   EXPECT_TRUE(leaf->server && x509::signed_by(*leaf, authority_is[0]));
   EXPECT_TRUE(caller->client && x509::signed_by(*caller, authority_is[0]));
-  EXPECT_THAT(leaf->names, testing::UnorderedElementsAreArray(names));
+  EXPECT_THAT(leaf->names, testing::UnorderedElementsAreArray(server_names));
   EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
 }
 

@@ -37,15 +37,15 @@ rule_set rules_from(const std::vector<config_map_text>& config_maps, const compi
   return all.compile(options);
 }
 
-const auto core = sound("tencent.com/vcuda-core", "gpu-manager").with("defaultValue", "20");
-const auto memory = sound("tencent.com/vcuda-memory", "gpu-manager").with("defaultValue", "10");
+const auto core_with_default = sound("tencent.com/vcuda-core", "gpu-manager").with("defaultValue", "20");
+const auto memory_with_default = sound("tencent.com/vcuda-memory", "gpu-manager").with("defaultValue", "10");
 
 ruling judge_one(const rule_set& rules, const kube::container& only, const evaluation& evaluation = {}) {
   return evaluate(rules, std::span(&only, 1), "", evaluation);
 }
 
 TEST(evaluate, a_pod_that_names_no_declared_key_is_left_alone) {
-  EXPECT_EQ(judge_one(rules_from({core}), box("main", {{"nvidia.com/gpu", 3}})), ruling());
+  EXPECT_EQ(judge_one(rules_from({core_with_default}), box("main", {{"nvidia.com/gpu", 3}})), ruling());
 }
 
 TEST(evaluate, S24_a_disabled_key_must_not_be_set) {
@@ -57,7 +57,7 @@ TEST(evaluate, S24_a_disabled_key_must_not_be_set) {
 }
 
 TEST(evaluate, S24_S25_a_required_key_is_filled_where_it_has_a_default_and_refused_otherwise) {
-  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto rules = rules_from({core_with_default, memory_with_default.with("limits", "required")});
   const auto filled_in = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}));
   EXPECT_TRUE(filled_in.allowed());
   EXPECT_THAT(filled_in.fills, ElementsAre(default_amount{0, "tencent.com/vcuda-memory", 10}));
@@ -74,7 +74,7 @@ TEST(evaluate, S24_S25_a_required_key_is_filled_where_it_has_a_default_and_refus
 TEST(evaluate, S11_what_a_program_behind_a_key_refuses_is_refused_whatever_the_key) {
   const auto rules = rules_from({sound("nvidia.com/mps-core", "mps"), sound("nvidia.com/mps-memory", "mps"),
                                  sound("aliyun.com/gpu-core.percentage").with("defaultValue", "5"),
-                                 sound("nvidia.com/gpucores"), core, memory});
+                                 sound("nvidia.com/gpucores"), core_with_default, memory_with_default});
   const auto refusal = [&](kube::quantities limits) {
     return texts_of(judge_one(rules, box("main", std::move(limits))).refused);
   };
@@ -93,7 +93,7 @@ TEST(evaluate, S11_what_a_program_behind_a_key_refuses_is_refused_whatever_the_k
 }
 
 TEST(evaluate, S24_what_a_person_wrote_is_never_changed) {
-  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto rules = rules_from({core_with_default, memory_with_default.with("limits", "required")});
   const auto got = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 200}, {"tencent.com/vcuda-memory", 0}}));
   EXPECT_THAT(got.fills, IsEmpty());
   EXPECT_TRUE(got.allowed());
@@ -105,7 +105,7 @@ TEST(evaluate, S24_what_a_person_wrote_is_never_changed) {
 TEST(evaluate, S24_what_a_warning_says_is_not_filled_in) {
   evaluation evaluation;
   evaluation.fill = false;
-  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto rules = rules_from({core_with_default, memory_with_default.with("limits", "required")});
   const auto got = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 100}}), evaluation);
   EXPECT_TRUE(got.allowed()) << "a whole card";
   const auto share = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}), evaluation);
@@ -116,13 +116,13 @@ TEST(evaluate, S24_what_a_warning_says_is_not_filled_in) {
 }
 
 TEST(evaluate, S25_whole_cards_need_no_memory_and_get_none) {
-  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto rules = rules_from({core_with_default, memory_with_default.with("limits", "required")});
   EXPECT_EQ(judge_one(rules, box("main", {{"tencent.com/vcuda-core", 200}})), ruling());
 }
 
 /// The table that the API server's form is held to as well (test/admission).
 TEST(evaluate, S24_S25_every_amount_of_the_vocabulary) {
-  const auto rules = rules_from({core, memory});
+  const auto rules = rules_from({core_with_default, memory_with_default});
   const auto verdict = [](const ruling& ruling) {
     if (ruling.allowed()) return "allowed";
     if (ruling.refused.size() == 1 && ruling.refused[0].kind == objection_kind::not_legal) return "not_legal";
@@ -180,13 +180,13 @@ TEST(evaluate, related_and_unoffered_keys_are_said_and_never_refused) {
 }
 
 TEST(evaluate, S24_one_mistake_is_said_once) {
-  const auto related = core.with("relatedResources", "tencent.com/vcuda-memory");
-  const auto rules = rules_from({related, memory});
+  const auto related = core_with_default.with("relatedResources", "tencent.com/vcuda-memory");
+  const auto rules = rules_from({related, memory_with_default});
   const auto share = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}));
   ASSERT_EQ(share.refused.size(), 1U);
   EXPECT_EQ(share.refused[0].kind, objection_kind::needs_partner);
   EXPECT_THAT(share.warnings, IsEmpty()) << "that it usually goes with what it cannot go without";
-  const auto disabled = rules_from({related.with("limits", "disabled"), memory});
+  const auto disabled = rules_from({related.with("limits", "disabled"), memory_with_default});
   EXPECT_EQ(judge_one(disabled, box("main", {{"tencent.com/vcuda-core", 30}})).warnings.size(), 1U)
       << "of a key that must not be there the partner is not refused";
 }
@@ -234,8 +234,9 @@ TEST(evaluate, S24_a_request_without_a_limit_is_neither_filled_over_nor_said_twi
 }
 
 TEST(evaluate, S25_whole_cards_that_are_filled_in_get_no_memory_either) {
-  const auto rules = rules_from({core.with("limits", "required").with("defaultValue", "100"),
-                                 memory.with("limits", "required"), sound("example.com/third", "gpu-manager")});
+  const auto rules =
+      rules_from({core_with_default.with("limits", "required").with("defaultValue", "100"),
+                  memory_with_default.with("limits", "required"), sound("example.com/third", "gpu-manager")});
   EXPECT_THAT(judge_one(rules, box("main", {{"example.com/third", 1}})).fills,
               ElementsAre(default_amount{0, "tencent.com/vcuda-core", 100}));
 }
@@ -263,7 +264,8 @@ TEST(compiled, a_group_without_its_members_does_no_harm) {
 }
 
 TEST(evaluate, S26_says_everything_in_chinese_too) {
-  const auto rules = rules_from({core, memory, sound().with("limits", "disabled").without("defaultValue")});
+  const auto rules =
+      rules_from({core_with_default, memory_with_default, sound().with("limits", "disabled").without("defaultValue")});
   const auto got =
       judge_one(rules, box("main", {{"example.com/fpga", 1}, {"tencent.com/vcuda-core", 130}}, role::init));
   EXPECT_EQ(texts_of(got.refused, text::language::zh),
@@ -275,19 +277,19 @@ TEST(evaluate, S26_says_everything_in_chinese_too) {
 TEST(evaluate, what_is_said_stays_within_what_cel_may_return) {
   std::vector<kube::container> many;
   for (int i = 0; i < 200; ++i) many.push_back(box("c" + std::to_string(i), {{"tencent.com/vcuda-core", 130}}));
-  EXPECT_EQ(texts_of(evaluate(rules_from({core}), many, "").refused).size(), 3800U);
+  EXPECT_EQ(texts_of(evaluate(rules_from({core_with_default}), many, "").refused).size(), 3800U);
 }
 
 TEST(compiled, comes_back_as_it_was) {
   const std::set<std::string, std::less<>> offered{"example.com/b"};
   compile_options options;
   options.offered = &offered;
-  const auto rules =
-      rules_from({core, memory.with("limits", "required"), sound().with("limits", "disabled").without("defaultValue"),
-                  sound("example.com/a", "x")
-                      .with("excludeResources", "tencent.com/vcuda-core")
-                      .with("runtimeClassName", "nvidia")},
-                 options);
+  const auto rules = rules_from({core_with_default, memory_with_default.with("limits", "required"),
+                                 sound().with("limits", "disabled").without("defaultValue"),
+                                 sound("example.com/a", "x")
+                                     .with("excludeResources", "tencent.com/vcuda-core")
+                                     .with("runtimeClassName", "nvidia")},
+                                options);
   EXPECT_EQ(rules_of(spec_of(rules)), rules);
   const auto spec = spec_of(rules);
   EXPECT_THAT(spec["keys"],
@@ -306,7 +308,7 @@ TEST(compiled, comes_back_as_it_was) {
 }
 
 TEST(evaluate, S49_what_the_pod_says_beside_a_key_is_held_to_what_is_allowed) {
-  const auto rules = rules_from({core, memory});
+  const auto rules = rules_from({core_with_default, memory_with_default});
   const auto judge_limit = [&](std::string_view limit, std::int64_t cores, text::language lang = text::language::en) {
     const pod_amounts written{{"tencent.com/vcuda-core-limit", std::string(limit)}};
     evaluation evaluation;
@@ -335,7 +337,7 @@ TEST(evaluate, S49_reads_only_what_carries_an_amount_and_where_it_does) {
 }
 
 TEST(evaluate, F38_a_pod_beyond_the_bounds_is_refused_and_nothing_is_filled_in) {
-  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto rules = rules_from({core_with_default, memory_with_default.with("limits", "required")});
   const auto evaluate_pod = [&](std::size_t containers, std::size_t limits) {
     std::vector<kube::container> all(containers, box("main", {}));
     if (!all.empty()) all.back() = box("last", {{"tencent.com/vcuda-core", 30}});
@@ -366,8 +368,8 @@ TEST(compiled, F36_what_others_wrote_into_the_object_is_read_without_harm) {
 }
 
 TEST(compiled, names_the_config_maps_its_rules_came_from) {
-  const auto rules = rules_from({core, memory});
-  EXPECT_THAT(sources_of(spec_of(rules).dump()), testing::ElementsAre(core.key, memory.key));
+  const auto rules = rules_from({core_with_default, memory_with_default});
+  EXPECT_THAT(sources_of(spec_of(rules).dump()), testing::ElementsAre(core_with_default.key, memory_with_default.key));
   for (const auto* other : {"", "null", "[]", "{\"rules\":[]}", "{\"rules\":{\"a/b\":1}}", "{\"rules\":"})
     EXPECT_THAT(sources_of(other), testing::IsEmpty()) << other;
 }

@@ -15,7 +15,7 @@
 namespace reconcilers::declarations {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 const std::filesystem::path folder = std::filesystem::path(TEST_DATA) / "golden/crl";
 
 std::string slurp(const std::filesystem::path& file) {
@@ -27,9 +27,9 @@ std::string slurp(const std::filesystem::path& file) {
 
 /// Verdicts by ConfigMap, and below each the same findings in Chinese.
 std::string verdicts_of(const std::string& name) {
-  json out = json::object();
+  ordered_json out = ordered_json::object();
   for (const auto& entry : judge_together(read_config_maps(folder / (name + ".yaml")))) {
-    auto annotation = json::parse(annotation_of(entry));
+    auto annotation = ordered_json::parse(annotation_of(entry));
     for (const auto& f : entry.findings) annotation["zh"].push_back(message_of(f, text::language::zh));
     out[entry.config_map.name] = std::move(annotation);
   }

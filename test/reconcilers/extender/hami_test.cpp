@@ -15,9 +15,8 @@ namespace {
 
 using namespace reconcilers::extender;
 using testing::SizeIs;
-using role = kube::container::role;
 
-constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr auto allocated = "hami.io/vgpu-devices-allocated";
 
 /// Two cards with nothing given out.
@@ -62,7 +61,7 @@ TEST(hami_plugin, gives_every_container_the_cards_that_were_decided) {
     auto book = two_cards();
     const auto held = decided(book, pod);
     const pod_request request(pod, {});
-    const auto written = annotations_of(held, request, pod, *book.view("a")->inventory, 1'800'000'000 * second);
+    const auto written = annotations_of(held, request, pod, *book.view("a")->inventory, 1'800'000'000 * second_ns);
     for (const auto& [key, value] : entry["pods"][0]["metadata"]["annotations"].items())
       EXPECT_EQ(written.value(key, ""), value.get<std::string>())
           << name << ": the record is of other words than we write";
@@ -140,7 +139,7 @@ TEST(gpu_manager_plugin, is_told_the_number_of_the_device_file) {
   book.put(node);
   const auto pod = share("p", 200, 0);
   const auto held = decided(book, pod);
-  const auto written = annotations_of(held, pod_request(pod, {}), pod, node, second);
+  const auto written = annotations_of(held, pod_request(pod, {}), pod, node, second_ns);
   EXPECT_EQ(written.at("tencent.com/predicate-gpu-idx-0"), "1,2");
   auto bound = annotated(pod, {{"tencent.com/gpu-assigned", "true"}, {"tencent.com/predicate-gpu-idx-0", "1,2"}});
   bound.node_name = "a";

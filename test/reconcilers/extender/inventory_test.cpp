@@ -12,10 +12,8 @@ using reconcilers::extender::node_of;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const auto any = [](std::string_view key) { return key == "example.com/fpga"; };
-
 quota::node_inventory seen(const kube::node& node, const reconcilers::accelerator_policy* policy = nullptr) {
-  return node_of(node, policy, any);
+  return node_of(node, policy, is_fpga);
 }
 
 TEST(inventory, gpu_manager_offers_hundredths_of_cards_and_quarter_gibibytes) {
@@ -161,7 +159,7 @@ TEST(inventory, S9_the_agents_links_are_between_the_cards_they_name) {
     {"uuid":"GPU-a","index":0,"numa":0,"links":["X","PIX","SYS"]},
     {"uuid":"GPU-b","index":1,"numa":0,"links":["PIX","X","NV4 SYS"]}]}})");
   const auto three = node("a", {}, {{"nvidia.com/gpu", 3}});
-  const auto got = node_of(three, nullptr, any, reported.cards);
+  const auto got = node_of(three, nullptr, is_fpga, reported.cards);
   ASSERT_EQ(got.cards.size(), 3u);
   EXPECT_EQ(got.cards[0].uuid, "GPU-a");
   EXPECT_EQ(got.between(0, 1), (quota::link{quota::path::bridge, 0}));
@@ -171,7 +169,7 @@ TEST(inventory, S9_the_agents_links_are_between_the_cards_they_name) {
 
   auto partial = reported.cards;
   partial[1].links.clear();
-  EXPECT_THAT(node_of(three, nullptr, any, partial).links, IsEmpty()) << "one card does not say its links";
+  EXPECT_THAT(node_of(three, nullptr, is_fpga, partial).links, IsEmpty()) << "one card does not say its links";
 }
 
 /// Settings of the module (resourceName, resourceMem and so on).

@@ -11,7 +11,6 @@ namespace {
 using namespace reconcilers::extender;
 using testing::SizeIs;
 
-const auto any = [](std::string_view key) { return key == "example.com/fpga"; };
 constexpr std::int64_t timestamp = 1'800'000'000'000'000'000;
 
 /// A node with nothing given out, and what is decided for a pod on it.
@@ -21,8 +20,8 @@ struct decision {
   json written;
 
   decision(const kube::node& node, const kube::pod& pod) {
-    book.put(node_of(node, nullptr, any));
-    const pod_request request(pod, any);
+    book.put(node_of(node, nullptr, is_fpga));
+    const pod_request request(pod, is_fpga);
     quota::demand needs;
     const auto no = quota::read(request.containers(), view().inventory->serves, needs);
     EXPECT_FALSE(no) << quota::text_of(*no);
@@ -64,7 +63,7 @@ TEST(placement, what_is_written_is_read_back) {
     decision made(node, pod);
     auto bound = annotated(pod, made.written);
     bound.node_name = "a";
-    const auto got = held_by(bound, made.view(), pod_request(bound, any));
+    const auto got = held_by(bound, made.view(), pod_request(bound, is_fpga));
     EXPECT_EQ(got.origin, source::planned) << made.written.dump();
     EXPECT_EQ(got.holding, made.held) << made.written.dump();
   }
@@ -110,14 +109,14 @@ TEST(placement, gpushare_reads_one_card_and_its_size) {
 TEST(placement, of_another_bind_the_plugins_own_words_count) {
   decision empty(vgpu_node("a", 2), share("q", 1, 1));
   const auto bound = annotated(share("p", 20, 8, "a"), {{"tencent.com/predicate-gpu-idx-0", "1"}});
-  auto got = held_by(bound, empty.view(), pod_request(bound, any));
+  auto got = held_by(bound, empty.view(), pod_request(bound, is_fpga));
   EXPECT_EQ(got.origin, source::confirmed);
   ASSERT_THAT(got.holding.grants, SizeIs(1));
   EXPECT_EQ(got.holding.grants[0].card, "a/1");
 
   decision hami(hami_node(), hami_pod());
   const auto foreign = annotated(hami_pod("a"), {{"hami.io/vgpu-devices-allocated", ";a/1,NVIDIA,5000,40:;"}});
-  got = held_by(foreign, hami.view(), pod_request(foreign, any));
+  got = held_by(foreign, hami.view(), pod_request(foreign, is_fpga));
   EXPECT_EQ(got.origin, source::confirmed);
   ASSERT_THAT(got.holding.grants, SizeIs(1));
   EXPECT_EQ(got.holding.grants[0].card, "a/1");
@@ -128,7 +127,7 @@ TEST(placement, what_gpu_manager_took_wins_over_what_was_planned) {
   decision made(vgpu_node("a", 4), share("p", 100, 0));
   auto bound = annotated(share("p", 100, 0, "a"), made.written);
   bound = annotated(bound, {{"tencent.com/gpu-assigned", "true"}, {"tencent.com/predicate-gpu-idx-0", "3"}});
-  const auto got = held_by(bound, made.view(), pod_request(bound, any));
+  const auto got = held_by(bound, made.view(), pod_request(bound, is_fpga));
   EXPECT_EQ(got.origin, source::confirmed);
   EXPECT_EQ(got.holding.grants[0].card, "a/3");
 }
@@ -148,7 +147,7 @@ TEST(placement, F41_an_annotation_that_holds_less_than_the_limits_is_not_believe
            R"()",
        }) {
     const auto bound = annotated(share("p", 20, 8, "a"), {{"quartermaster.io/placement", text}});
-    const auto got = held_by(bound, made.view(), pod_request(bound, any));
+    const auto got = held_by(bound, made.view(), pod_request(bound, is_fpga));
     EXPECT_EQ(got.origin, source::guessed) << text;
     ASSERT_THAT(got.holding.grants, SizeIs(1)) << text;
     EXPECT_EQ(got.holding.grants[0].cores, 20) << text;
@@ -157,10 +156,10 @@ TEST(placement, F41_an_annotation_that_holds_less_than_the_limits_is_not_believe
 
 TEST(placement, a_pod_that_was_forced_on_a_full_node_is_booked_all_the_same) {
   quota::ledger book;
-  book.put(node_of(vgpu_node("a", 1), nullptr, any));
+  book.put(node_of(vgpu_node("a", 1), nullptr, is_fpga));
   const auto first = share("p", 100, 0, "a"), second = share("q", 60, 8, "a");
-  book.record("p", held_by(first, *book.view("a"), pod_request(first, any)).holding);
-  const auto got = held_by(second, *book.view("a"), pod_request(second, any));
+  book.record("p", held_by(first, *book.view("a"), pod_request(first, is_fpga)).holding);
+  const auto got = held_by(second, *book.view("a"), pod_request(second, is_fpga));
   EXPECT_EQ(got.origin, source::guessed);
   EXPECT_EQ(book.record("q", got.holding), quota::booked::over_given);
 }
@@ -171,10 +170,10 @@ TEST(placement, init_containers_count_where_they_ask_for_more) {
       container("init", {{"tencent.com/vcuda-core", 50}, {"tencent.com/vcuda-memory", 4}}, kube::container::role::init);
   const auto more =
       container("init", {{"tencent.com/vcuda-core", 60}, {"tencent.com/vcuda-memory", 4}}, kube::container::role::init);
-  const auto serves = node_of(vgpu_node("a", 4), nullptr, any).serves;
+  const auto serves = node_of(vgpu_node("a", 4), nullptr, is_fpga).serves;
   const auto cards_of = [&](const std::vector<kube::container>& containers) {
     const auto workload = pod("p", containers);
-    const pod_request request(workload, any);
+    const pod_request request(workload, is_fpga);
     quota::demand needs;
     EXPECT_FALSE(quota::read(request.containers(), serves, needs));
     std::uint32_t sum = 0;
@@ -186,7 +185,6 @@ TEST(placement, init_containers_count_where_they_ask_for_more) {
   const auto whole = [](const std::string& name, std::int64_t cards, kube::container::role role) {
     return container(name, {{"tencent.com/vcuda-core", cards * 100}}, role);
   };
-  using role = kube::container::role;
   EXPECT_EQ(cards_of({whole("i", 2, role::init), whole("a", 1, role::main)}), 2u);
   EXPECT_EQ(cards_of({whole("i", 2, role::init), whole("a", 1, role::main), whole("b", 1, role::main)}), 2u);
 }
@@ -209,9 +207,9 @@ TEST(placement, S69_gpushares_plugin_is_told_one_card_or_the_pod_is_refused) {
   const auto two = pod("q", {container("a", {{"aliyun.com/gpu-mem", 3}}), container("b", {{"aliyun.com/gpu-mem", 5}})});
   const auto try_on = [](const kube::pod& pod, std::int64_t cards) {
     quota::ledger book;
-    book.put(
-        node_of(node("a", {}, {{"aliyun.com/gpu-mem", 16 * cards}, {"aliyun.com/gpu-count", cards}}), nullptr, any));
-    const pod_request request(pod, any);
+    book.put(node_of(node("a", {}, {{"aliyun.com/gpu-mem", 16 * cards}, {"aliyun.com/gpu-count", cards}}), nullptr,
+                     is_fpga));
+    const pod_request request(pod, is_fpga);
     const auto view = *book.view("a");
     quota::demand needs;
     EXPECT_FALSE(quota::read(request.containers(), view.inventory->serves, needs));
@@ -236,8 +234,8 @@ TEST(placement, pods_of_gpushare_with_several_containers_are_booked) {
       pod("q", {container("a", {{"aliyun.com/gpu-mem", 3}}), container("b", {{"aliyun.com/gpu-mem", 5}})}, "a"),
       {{"ALIYUN_COM_GPU_MEM_IDX", "1"}});
   quota::ledger book;
-  book.put(node_of(node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}), nullptr, any));
-  const auto got = held_by(bound, *book.view("a"), pod_request(bound, any));
+  book.put(node_of(node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}), nullptr, is_fpga));
+  const auto got = held_by(bound, *book.view("a"), pod_request(bound, is_fpga));
   EXPECT_EQ(got.origin, source::confirmed);
   ASSERT_THAT(got.holding.grants, SizeIs(2));
   EXPECT_EQ(got.holding.grants[1].card, "a/1");
@@ -254,8 +252,8 @@ TEST(placement, S70_a_label_that_changes_under_a_running_pod_changes_nothing_tha
   for (const auto* label : {"1", "2", "3", "7", "garbage"}) {
     bound.labels = packed({{"aliyun.com/gpu-count", label}});
     quota::ledger anew;
-    anew.put(node_of(host, nullptr, any));
-    const auto got = held_by(bound, *anew.view("a"), pod_request(bound, any));
+    anew.put(node_of(host, nullptr, is_fpga));
+    const auto got = held_by(bound, *anew.view("a"), pod_request(bound, is_fpga));
     EXPECT_EQ(got.origin, source::planned) << label;
     EXPECT_EQ(got.holding, made.held) << label;
   }
@@ -263,8 +261,8 @@ TEST(placement, S70_a_label_that_changes_under_a_running_pod_changes_nothing_tha
   foreign.node_name = "a";
   foreign.labels = packed({{"aliyun.com/gpu-count", "2"}});
   quota::ledger anew;
-  anew.put(node_of(host, nullptr, any));
-  const auto got = held_by(foreign, *anew.view("a"), pod_request(foreign, any));
+  anew.put(node_of(host, nullptr, is_fpga));
+  const auto got = held_by(foreign, *anew.view("a"), pod_request(foreign, is_fpga));
   ASSERT_THAT(got.holding.grants, SizeIs(1));
   EXPECT_EQ(got.holding.grants[0].card, "a/2");
   EXPECT_EQ(got.holding.grants[0].memory_mib, 12288);
@@ -275,7 +273,6 @@ TEST(placement, an_init_container_is_told_the_card_where_its_share_is) {
                            kube::container::role role) {
     return container(name, {{"nvidia.com/gpualloc", 1}, {key, memory}, {"nvidia.com/gpucores", cores}}, role);
   };
-  using role = kube::container::role;
   const auto host = node("a", {}, {{"nvidia.com/gpualloc", 20}},
                          {{"hami.io/node-nvidia-register",
                            "GPU-a0,10,16384,100,NVIDIA-T4,0,true,0,hami-core:"
@@ -285,7 +282,7 @@ TEST(placement, an_init_container_is_told_the_card_where_its_share_is) {
     const auto list = made.written.at("hami.io/vgpu-devices-to-allocate").get<std::string>();
     const auto init = list.substr(0, list.find(','));
     for (const auto& grant : made.held.grants)
-      if (grant.card == init && pod_request(pod, any).names()[grant.container]->name == "b")
+      if (grant.card == init && pod_request(pod, is_fpga).names()[grant.container]->name == "b")
         return std::string("with b");
     return list;
   };
@@ -304,7 +301,6 @@ TEST(placement, an_init_container_that_asks_for_more_is_lent_it_and_each_is_told
     return container(name, {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", mib}, {"nvidia.com/gpucores", cores}},
                      role);
   };
-  using role = kube::container::role;
   const auto workload = pod("p", {asks_for("load", 12000, 10, role::init), asks_for("main", 6000, 40, role::main),
                                   asks_for("side", 3000, 20, role::main)});
   const decision made(node("a", {}, {{"nvidia.com/gpualloc", 10}},
@@ -321,19 +317,19 @@ TEST(placement, S49_what_is_written_on_the_pod_counts_whole_or_is_refused) {
   auto workload = share("p", 20, 8);
   const auto limit = [&](std::string_view text) {
     workload.annotations = packed({{"tencent.com/vcuda-core-limit", std::string(text)}});
-    const pod_request read(workload, any);
+    const pod_request read(workload, is_fpga);
     return std::ranges::find(read.containers()[0], "tencent.com/vcuda-core-limit", &quota::amount::key)->value;
   };
   EXPECT_EQ(limit("50"), 50);
   for (const auto* text : {"banana", "50 cores", "0", "-5", ""}) EXPECT_EQ(limit(text), quota::not_a_number) << text;
   auto spread = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 4}})});
   spread.labels = packed({{"aliyun.com/gpu-count", "2"}});
-  EXPECT_THAT(pod_request(spread, any).containers()[0], SizeIs(2)) << "the container's own limit counts";
+  EXPECT_THAT(pod_request(spread, is_fpga).containers()[0], SizeIs(2)) << "the container's own limit counts";
 }
 
 TEST(placement, keys_nobody_declared_are_not_ours) {
-  EXPECT_FALSE(asks(pod("p", {container("main", {{"rdma/hca", 1}})}), any));
-  EXPECT_TRUE(asks(pod("p", {container("main", {{"example.com/fpga", 1}})}), any));
+  EXPECT_FALSE(asks(pod("p", {container("main", {{"rdma/hca", 1}})}), is_fpga));
+  EXPECT_TRUE(asks(pod("p", {container("main", {{"example.com/fpga", 1}})}), is_fpga));
   EXPECT_TRUE(asks(share("p", 1, 1), {}));
 }
 

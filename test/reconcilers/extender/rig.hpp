@@ -24,6 +24,10 @@ namespace extender_test {
 using nlohmann::json;
 using amounts = std::vector<std::pair<std::string, std::int64_t>>;
 using texts = std::vector<std::pair<std::string, std::string>>;
+using role = kube::container::role;
+
+/// The one resource that a ConfigMap declares.
+inline bool is_fpga(std::string_view key) { return key == "example.com/fpga"; }
 
 using reconcilers::packed;
 inline kube::quantities quantities(amounts amounts) {
@@ -52,8 +56,7 @@ inline std::uint64_t next_version() {
   static std::uint64_t last = 100;
   return ++last;
 }
-inline kube::container container(const std::string& name, const amounts& limits,
-                                 kube::container::role kind = kube::container::role::main) {
+inline kube::container container(const std::string& name, const amounts& limits, role kind = role::main) {
   kube::container out;
   out.name = name;
   out.kind = kind;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "test/reconcilers/nodes/gpu_1.hpp"
 #include "test/reconcilers/projections.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 
@@ -19,9 +20,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
 
-constexpr auto uid = "00000000-0000-4000-8000-000000000001";
-const kube::object_key key{{}, "gpu-1"};
-
+constexpr auto node_uid = "00000000-0000-4000-8000-000000000001";
 /// One Node, as the API server keeps it under server-side apply: who owns which label or annotation.
 struct applied_node {
   std::map<std::string, std::string> labels, annotations;
@@ -46,7 +45,7 @@ struct applied_node {
     ++version;
   }
   kube::response apply(const std::string& owner, const json& metadata, bool force = false) {
-    if (metadata.value("uid", "") != uid) return recording_transport::refused(409, "Conflict", "uid mismatch");
+    if (metadata.value("uid", "") != node_uid) return recording_transport::refused(409, "Conflict", "uid mismatch");
     if (metadata.value("resourceVersion", std::to_string(version)) != std::to_string(version))
       return recording_transport::refused(409, "Conflict", "the object has been modified");
     const auto before = std::pair(labels, annotations);
@@ -114,11 +113,11 @@ class labeling : public testing::Test {
     policy.removing = removing;
     policies.put(std::move(policy));
   }
-  void report(int number, const std::string& owner = uid) {
+  void report(int number, const std::string& owner = node_uid) {
     json object = {
         {"metadata",
          {{"name", "gpu-1"},
-          {"uid", uid},
+          {"uid", node_uid},
           {"ownerReferences", {{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "gpu-1"}, {"uid", owner}}}}}},
         {"status", {{"cards", json::array()}}}};
     for (int i = 0; i < number; ++i)
@@ -130,7 +129,7 @@ class labeling : public testing::Test {
     kube::node node;
     read_metadata({{"metadata",
                     {{"name", "gpu-1"},
-                     {"uid", uid},
+                     {"uid", node_uid},
                      {"resourceVersion", std::to_string(server.version)},
                      {"labels", server.labels},
                      {"annotations", server.annotations}}}},
@@ -141,7 +140,7 @@ class labeling : public testing::Test {
   /// One look; the store is as the server is.
   void turn(bool discovery = false) {
     show(discovery);
-    const auto done = run(subject.reconcile(key));
+    const auto done = run(subject.reconcile(node_key));
     EXPECT_TRUE(done) << done.error().message;
   }
   static constexpr auto product = "nvidia.com/gpu.product", count = "nvidia.com/gpu.count",
@@ -178,7 +177,7 @@ TEST_F(labeling, what_someone_did_just_now_is_not_undone) {
   report(3);
   server.remove(memory);  // the store does not have either yet
   server.set(product, "just now");
-  const auto done = run(subject.reconcile(key));
+  const auto done = run(subject.reconcile(node_key));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, kube::errc::conflict) << "so that it is tried again";
   EXPECT_THAT(server.labels, ElementsAre(Pair(count, "2"), Pair(product, "just now")));
@@ -191,7 +190,7 @@ TEST_F(labeling, what_someone_did_just_now_is_not_undone) {
 
 TEST_F(labeling, another_applier_of_the_same_value_keeps_it) {
   turn();
-  server.apply("gitops", {{"uid", uid}, {"labels", {{count, "2"}}}});
+  server.apply("gitops", {{"uid", node_uid}, {"labels", {{count, "2"}}}});
   report(3);
   turn();
   EXPECT_EQ(server.labels[count], "2") << "changing it would be a conflict";
@@ -215,7 +214,7 @@ TEST_F(labeling, follows_the_cards_and_goes_with_the_report) {
   report(1);
   turn();
   EXPECT_THAT(server.labels, SizeIs(3));
-  reports.erase(key);
+  reports.erase(node_key);
   turn();
   EXPECT_THAT(server.labels, IsEmpty());
 }
@@ -277,13 +276,13 @@ TEST_F(labeling, what_cannot_be_written_is_an_error) {
     return recording_transport::refused(403, "Forbidden");
   };
   show();
-  EXPECT_FALSE(run(subject.reconcile(key)));
+  EXPECT_FALSE(run(subject.reconcile(node_key)));
   transport.answer = [](const kube::request&) -> kube::result<kube::response> {
     return recording_transport::refused(409, "Conflict",
                                         ".metadata.annotations." + std::string(card_labels_annotation));
   };
   const auto sent = transport.sent.size();
-  EXPECT_FALSE(run(subject.reconcile(key)));
+  EXPECT_FALSE(run(subject.reconcile(node_key)));
   EXPECT_THAT(transport.sent, SizeIs(sent + 2)) << "it is taken back once, not again and again";
 }
 
@@ -325,7 +324,7 @@ TEST_F(labeling, takes_no_label_with_its_record) {
   server.forge("x");
   server.set(product, "just now");  // the store does not have either yet
   report(3);
-  EXPECT_FALSE(run(subject.reconcile(key))) << "the node has changed";
+  EXPECT_FALSE(run(subject.reconcile(node_key))) << "the node has changed";
   EXPECT_EQ(server.labels[product], "just now");
   for (int i = 0; i < 4; ++i) turn();
   EXPECT_THAT(server.labels, ElementsAre(Pair(count, "3"), Pair(memory, "15360"), Pair(product, "just now")));
@@ -347,7 +346,7 @@ TEST_F(labeling, a_node_that_has_gone_is_no_error) {
                                                         : "Invalid",
                                           message);
     };
-    EXPECT_TRUE(run(subject.reconcile(key))) << message;
+    EXPECT_TRUE(run(subject.reconcile(node_key))) << message;
   }
 }
 
@@ -361,20 +360,20 @@ TEST_F(labeling, reads_the_conflicts_of_a_real_server) {
         "Apply failed with 2 conflicts: conflicts with \"gitops\":\n- "
         ".metadata.labels.nvidia.com/gpu.count\n- .metadata.labels.nvidia.com/gpu.memory");
   };
-  EXPECT_TRUE(run(subject.reconcile(key)));
+  EXPECT_TRUE(run(subject.reconcile(node_key)));
   ASSERT_THAT(transport.sent, SizeIs(2));
   EXPECT_EQ(json::parse(transport.sent[1].body)["metadata"]["labels"], json({{product, "Tesla-T4"}}));
 }
 
 TEST_F(labeling, looks_at_a_node_again_only_where_something_of_it_changed) {
   show();
-  auto before = *nodes.find(key), after = before;
+  auto before = *nodes.find(node_key), after = before;
   after.resource_version += 1;
   after.ready = kube::condition_status::yes;
   EXPECT_THAT(subject.affected_by(&before, &after), IsEmpty()) << "a heartbeat";
   after.has_gpu_discovery = true;
-  EXPECT_THAT(subject.affected_by(&before, &after), ElementsAre(key));
-  reports.erase(key);
+  EXPECT_THAT(subject.affected_by(&before, &after), ElementsAre(node_key));
+  reports.erase(node_key);
   EXPECT_THAT(subject.affected_by(&before, &after), IsEmpty()) << "no agent, and no label that we wrote";
 }
 

@@ -1,6 +1,7 @@
 #include "reconcilers/nodes/enrolment.hpp"
 
 #include "test/reconcilers/fake_cluster.hpp"
+#include "test/reconcilers/nodes/gpu_1.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers {
@@ -8,10 +9,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
-
-const std::string node_path = "/api/v1/nodes/gpu-1";
-const std::string object_path = "/apis/quartermaster.io/v1alpha1/acceleratornodes/gpu-1";
-const kube::object_key key{{}, "gpu-1"};
 
 /// The reconciler with a server whose watches it sees at once, unless they lag.
 class cluster : public fake_cluster {
@@ -103,7 +100,7 @@ class cluster : public fake_cluster {
     pods.erase(last);
   }
   controller::action reconcile() {
-    const auto done = run(subject.reconcile(key));
+    const auto done = run(subject.reconcile(node_key));
     EXPECT_TRUE(done) << done.error().message;
     return done.value_or(controller::action());
   }
@@ -269,7 +266,7 @@ TEST(enrolment, a_plugin_stays_while_pods_cannot_be_read) {
     if (!request.target.starts_with("/api/v1/pods")) return std::nullopt;
     return recording_transport::refused(403, "Forbidden");
   };
-  const auto done = run(cluster.subject.reconcile(key));
+  const auto done = run(cluster.subject.reconcile(node_key));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, kube::errc::forbidden);
   EXPECT_EQ(cluster.label(), "pgpu");
@@ -346,7 +343,7 @@ TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
   other.taints.clear();
   other.resource_version = 2;
   cluster.nodes.put(other);
-  EXPECT_THAT(cluster.woken, ElementsAre(key));
+  EXPECT_THAT(cluster.woken, ElementsAre(node_key));
   cluster.reconcile();
   EXPECT_EQ(cluster.taints(), "quartermaster.io/switching=pgpu.mps");
   cluster.reconcile();
@@ -497,7 +494,7 @@ TEST(enrolment, a_node_that_asks_for_nothing_costs_nothing) {
   cluster.node({});
   cluster.reconcile();
   EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
-  EXPECT_THAT(cluster.subject.affected_by(nullptr, cluster.nodes.find(key)), IsEmpty());
+  EXPECT_THAT(cluster.subject.affected_by(nullptr, cluster.nodes.find(node_key)), IsEmpty());
 }
 
 /// What an agent has made: no one owns it. With a report once it has written one.
@@ -616,7 +613,7 @@ TEST(enrolment, F6_what_cannot_be_written_is_an_error_to_be_tried_again) {
   cluster cluster;
   cluster.node({{"nvidia-device-enable", "pgpu"}});
   cluster.server.interfere = [](const kube::request&) { return recording_transport::refused(500, "InternalError"); };
-  const auto done = run(cluster.subject.reconcile(key));
+  const auto done = run(cluster.subject.reconcile(node_key));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, kube::errc::server);
   cluster.server.interfere = nullptr;
@@ -636,17 +633,17 @@ TEST(enrolment, F1_killed_around_every_write_the_successor_ends_at_the_same_plac
         ++writes;
         return dead ? std::optional(recording_transport::refused(500, "Killed")) : std::nullopt;
       };
-      (void)run(cluster.subject.reconcile(key));
+      (void)run(cluster.subject.reconcile(node_key));
       cluster.server.interfere = nullptr;
       enrolment successor{{cluster.policies, cluster.nodes, cluster.pods, cluster.objects},
                           cluster.client,
                           cluster.recorder,
                           {"quartermaster"}};
-      ASSERT_TRUE(run(successor.reconcile(key)));
+      ASSERT_TRUE(run(successor.reconcile(node_key)));
       EXPECT_EQ(cluster.label(), "pgpu") << k;
       EXPECT_EQ(cluster.status("phase"), "Verifying") << k;
       cluster.server.forget();
-      ASSERT_TRUE(run(successor.reconcile(key)));
+      ASSERT_TRUE(run(successor.reconcile(node_key)));
       EXPECT_THAT(cluster.server.writes(), IsEmpty()) << k;
     }
   }
@@ -658,16 +655,16 @@ TEST(enrolment, S2_a_policy_that_turns_a_module_on_or_off_wakes_the_nodes_it_con
   auto match = *cluster.policies.find({{}, "default"});
   auto disabled = match;
   disabled.modules["vgpu"].enabled = false;
-  EXPECT_THAT(cluster.subject.affected_by(&disabled, &match), ElementsAre(key));
+  EXPECT_THAT(cluster.subject.affected_by(&disabled, &match), ElementsAre(node_key));
   auto image = match;
   image.modules["pgpu"].image = "x:2";
   EXPECT_THAT(cluster.subject.affected_by(&match, &image), IsEmpty());
   image.modules["vgpu"].image = "x:2";
-  EXPECT_THAT(cluster.subject.affected_by(&match, &image), ElementsAre(key))
+  EXPECT_THAT(cluster.subject.affected_by(&match, &image), ElementsAre(node_key))
       << "the tested image does not suit every node, and another may";
   auto offered = match;
   match.modules["mps"].image.clear();
-  EXPECT_THAT(cluster.subject.affected_by(&match, &offered), ElementsAre(key))
+  EXPECT_THAT(cluster.subject.affected_by(&match, &offered), ElementsAre(node_key))
       << "what was not offered is, by an image";
   auto other = match;
   other.key.name = "other";
@@ -702,7 +699,7 @@ TEST(enrolment, waits_for_all_of_its_stores) {
   enrolment early{
       {cluster.policies, cluster.nodes, empty, cluster.objects}, cluster.client, cluster.recorder, {"quartermaster"}};
   cluster.node({{"nvidia-device-enable", "pgpu"}});
-  const auto done = run(early.reconcile(key));
+  const auto done = run(early.reconcile(node_key));
   ASSERT_TRUE(done);
   EXPECT_TRUE(done->again_in);
   EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
@@ -716,7 +713,7 @@ TEST(enrolment, a_node_with_a_module_is_isolated_while_pods_have_a_scheduler_of_
     object["spec"]["taints"] = json::array({{{"key", "example.com/theirs"}, {"effect", "NoSchedule"}}});
   });
   cluster.isolates = true;
-  EXPECT_THAT(cluster.subject.isolation_changed(), ElementsAre(key));
+  EXPECT_THAT(cluster.subject.isolation_changed(), ElementsAre(node_key));
   cluster.reconcile();
   EXPECT_EQ(cluster.taints(), "example.com/theirs quartermaster.io/accelerator");
   EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
@@ -729,7 +726,7 @@ TEST(enrolment, a_node_with_a_module_is_isolated_while_pods_have_a_scheduler_of_
   cluster.reconcile();
   EXPECT_THAT(cluster.server.writes(), IsEmpty());
   cluster.isolates = false;
-  EXPECT_THAT(cluster.subject.isolation_changed(), ElementsAre(key));
+  EXPECT_THAT(cluster.subject.isolation_changed(), ElementsAre(node_key));
   cluster.reconcile();
   EXPECT_EQ(cluster.taints(), "example.com/theirs");
 }
@@ -757,7 +754,7 @@ TEST(enrolment, one_node_at_least_is_left_to_everything_else) {
   EXPECT_EQ(cluster.taints(), "") << "every node has a module";
   cluster.woken.clear();
   cluster.other_node("cpu-1");
-  EXPECT_THAT(cluster.woken, ElementsAre(key));
+  EXPECT_THAT(cluster.woken, ElementsAre(node_key));
   cluster.reconcile();
   EXPECT_EQ(cluster.taints(), "quartermaster.io/accelerator");
   cluster.other_node("cpu-1", false);

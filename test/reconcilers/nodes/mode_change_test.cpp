@@ -18,13 +18,13 @@ using testing::Not;
 
 /// A node, its kubelet and the DaemonSet controller as far as a change of mode meets them: pods follow the label a few
 /// turns later, what is advertised follows the pods.
-class lab {
+class mode_lab {
  public:
   node_state is;
   std::vector<mode_step::event> events;
   std::vector<std::string> history;  ///< phases, without repetitions
 
-  lab() { is.wall = 1'767'225'600; }
+  mode_lab() { is.wall = 1'767'225'600; }
 
   void ask(const char* mode) {
     is.wanted = {kind::mode, modules::find(mode), mode, {}, {}};
@@ -92,7 +92,7 @@ class lab {
 };
 
 TEST(mode_change, S3_enrols_a_node_that_asks) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   const auto first = lab.step();
   EXPECT_TRUE(first.label);
@@ -112,7 +112,7 @@ TEST(mode_change, S3_enrols_a_node_that_asks) {
 }
 
 TEST(mode_change, a_settled_node_is_left_as_it_is) {
-  lab lab;
+  mode_lab lab;
   lab.ask("vgpu");
   lab.settle();
   const auto status = lab.is.before;
@@ -126,7 +126,7 @@ TEST(mode_change, a_settled_node_is_left_as_it_is) {
 }
 
 TEST(mode_change, S58_a_change_taints_removes_waits_and_only_then_sets) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.ask("mps");
@@ -161,10 +161,10 @@ TEST(mode_change, S58_a_change_taints_removes_waits_and_only_then_sets) {
 }
 
 TEST(mode_change, S58_a_change_waits_for_pods_that_hold_cards_and_names_them) {
-  lab node;
+  mode_lab node;
   node.ask("pgpu");
   node.settle();
-  node.is.holders = {lab::pod("train-1", "pgpu"), lab::pod("train-0", "pgpu")};
+  node.is.holders = {mode_lab::pod("train-1", "pgpu"), mode_lab::pod("train-0", "pgpu")};
   node.ask("vgpu");
   node.step();
   auto now = node.step();
@@ -184,15 +184,16 @@ TEST(mode_change, S58_a_change_waits_for_pods_that_hold_cards_and_names_them) {
 }
 
 TEST(mode_change, evicts_what_may_be_evicted_and_names_the_rest) {
-  lab node;
+  mode_lab node;
   node.ask("pgpu");
   node.settle();
   node.is.evict = true;
-  auto daemon = lab::pod("daemon", "pgpu"), guarded = lab::pod("guarded", "pgpu"), ending = lab::pod("ending", "pgpu");
+  auto daemon = mode_lab::pod("daemon", "pgpu"), guarded = mode_lab::pod("guarded", "pgpu"),
+       ending = mode_lab::pod("ending", "pgpu");
   daemon.stays = "is of a DaemonSet";
   guarded.refused = "its PodDisruptionBudget allows no eviction now";
   ending.deleting = true;
-  node.is.holders = {daemon, guarded, ending, lab::pod("train", "pgpu")};
+  node.is.holders = {daemon, guarded, ending, mode_lab::pod("train", "pgpu")};
   node.ask("vgpu");
   EXPECT_THAT(node.step().evict, IsEmpty()) << "the taint is first, or they would come back";
   const auto now = node.step();
@@ -206,10 +207,10 @@ TEST(mode_change, evicts_what_may_be_evicted_and_names_the_rest) {
 }
 
 TEST(mode_change, a_drain_that_takes_too_long_leaves_the_node_what_it_was_and_is_tried_again) {
-  lab node;
+  mode_lab node;
   node.ask("pgpu");
   node.settle();
-  node.is.holders = {lab::pod("train", "pgpu")};
+  node.is.holders = {mode_lab::pod("train", "pgpu")};
   node.ask("vgpu");
   node.step(), node.step();
   node.is.in_phase = 1800s;
@@ -232,7 +233,7 @@ TEST(mode_change, a_drain_that_takes_too_long_leaves_the_node_what_it_was_and_is
   EXPECT_FALSE(now.writes_node());
   EXPECT_EQ(now.again_in, 600s);
 
-  lab later = node;
+  mode_lab later = node;
   later.is.wall += 600;
   EXPECT_EQ(later.step().change, mode_step::taint_change::set) << "after a back-off";
   later.step();
@@ -242,11 +243,11 @@ TEST(mode_change, a_drain_that_takes_too_long_leaves_the_node_what_it_was_and_is
   later.step();
   EXPECT_EQ(later.step().again_in, 1200s) << "twice as long";
 
-  lab edited = node;
+  mode_lab edited = node;
   ++edited.is.policy_generation;
   EXPECT_EQ(edited.step().change, mode_step::taint_change::set) << "the policy was edited";
 
-  lab other = node;
+  mode_lab other = node;
   other.ask("mps");
   EXPECT_EQ(other.step().change, mode_step::taint_change::set) << "another mode is asked for";
 
@@ -259,7 +260,7 @@ TEST(mode_change, a_drain_that_takes_too_long_leaves_the_node_what_it_was_and_is
 }
 
 TEST(mode_change, a_plugin_that_does_not_come_up_is_taken_back_for_the_old_one) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.ask("vgpu");
@@ -280,7 +281,7 @@ TEST(mode_change, a_plugin_that_does_not_come_up_is_taken_back_for_the_old_one) 
 }
 
 TEST(mode_change, where_the_old_plugin_does_not_come_back_the_node_is_stuck_and_stays_tainted) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.ask("vgpu");
@@ -300,7 +301,7 @@ TEST(mode_change, where_the_old_plugin_does_not_come_back_the_node_is_stuck_and_
 
 TEST(mode_change, a_label_put_back_in_mid_flight_cancels_the_change) {
   for (int steps = 1; steps < 6; ++steps) {
-    lab lab;
+    mode_lab lab;
     lab.ask("pgpu");
     lab.settle();
     lab.ask("vgpu");
@@ -314,13 +315,13 @@ TEST(mode_change, a_label_put_back_in_mid_flight_cancels_the_change) {
 }
 
 TEST(mode_change, pods_that_arrive_late_are_waited_for_although_the_old_plugin_is_gone) {
-  lab node;
+  mode_lab node;
   node.ask("pgpu");
   node.settle();
   node.ask("vgpu");
   node.step(), node.step();
   node.daemon_sets(), node.kubelet_ends_pods(), node.kubelet_advertises();
-  node.is.holders = {lab::pod("late", "pgpu")};
+  node.is.holders = {mode_lab::pod("late", "pgpu")};
   const auto now = node.step();
   EXPECT_EQ(now.status->phase, "Draining");
   EXPECT_THAT(now.status->blockers, ElementsAre("team/late"));
@@ -332,7 +333,7 @@ TEST(mode_change, pods_that_arrive_late_are_waited_for_although_the_old_plugin_i
 }
 
 TEST(mode_change, only_so_many_at_once_and_not_while_the_kubelet_is_silent) {
-  lab lab;
+  mode_lab lab;
   lab.is.may_begin = false;
   lab.ask("pgpu");
   auto now = lab.step();
@@ -355,7 +356,7 @@ TEST(mode_change, only_so_many_at_once_and_not_while_the_kubelet_is_silent) {
 }
 
 TEST(mode_change, a_kubelet_that_falls_silent_in_mid_flight_leaves_the_node_tainted_and_says_why) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.ask("vgpu");
@@ -376,7 +377,7 @@ TEST(mode_change, a_kubelet_that_falls_silent_in_mid_flight_leaves_the_node_tain
 }
 
 TEST(mode_change, a_node_that_never_came_up_in_its_first_mode_goes_back_to_none) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.step(), lab.daemon_sets();
   lab.is.in_phase = 300s;
@@ -393,15 +394,15 @@ TEST(mode_change, a_node_that_never_came_up_in_its_first_mode_goes_back_to_none)
 }
 
 TEST(mode_change, pods_that_hold_cards_of_the_mode_it_is_in_hinder_nothing) {
-  lab node;
+  mode_lab node;
   node.ask("pgpu");
   node.settle();
-  node.is.holders = {lab::pod("train", "pgpu")};
+  node.is.holders = {mode_lab::pod("train", "pgpu")};
   EXPECT_EQ(node.step().status->phase, "Ready");
 }
 
 TEST(mode_change, asking_for_nothing_removes_the_label_and_then_the_object) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.ask_nothing();
@@ -420,7 +421,7 @@ TEST(mode_change, asking_for_nothing_removes_the_label_and_then_the_object) {
 }
 
 TEST(mode_change, a_node_that_never_asked_gets_no_object) {
-  lab lab;
+  mode_lab lab;
   const auto now = lab.step();
   EXPECT_FALSE(now.label);
   EXPECT_FALSE(now.status);
@@ -428,7 +429,7 @@ TEST(mode_change, a_node_that_never_asked_gets_no_object) {
 }
 
 TEST(mode_change, S3_a_refusal_keeps_the_mode_the_node_is_in) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.refuse("UnknownMode", "label says vgpus");
@@ -447,7 +448,7 @@ TEST(mode_change, S3_a_refusal_keeps_the_mode_the_node_is_in) {
 }
 
 TEST(mode_change, S3_a_refused_node_without_a_mode_has_an_object_that_says_why) {
-  lab lab;
+  mode_lab lab;
   lab.refuse("ConflictingLabels", "two");
   const auto now = lab.step();
   EXPECT_FALSE(now.label);
@@ -460,10 +461,10 @@ TEST(mode_change, S3_a_refused_node_without_a_mode_has_an_object_that_says_why) 
 }
 
 TEST(mode_change, S2_a_module_switched_off_lets_its_nodes_go_when_their_pods_have_ended) {
-  lab node;
+  mode_lab node;
   node.ask("pgpu");
   node.settle();
-  node.is.holders = {lab::pod("train", "pgpu")};
+  node.is.holders = {mode_lab::pod("train", "pgpu")};
   node.refuse("ModuleDisabled", "off");
   node.switched_off = "pgpu";
   node.switch_on();
@@ -482,7 +483,7 @@ TEST(mode_change, S2_a_module_switched_off_lets_its_nodes_go_when_their_pods_hav
 }
 
 TEST(mode_change, S2_asking_for_a_module_that_is_off_keeps_the_mode_that_is_on) {
-  lab lab;
+  mode_lab lab;
   lab.refuse("ModuleDisabled", "off");
   auto now = lab.step();
   EXPECT_EQ(now.status->phase, "Disabled");
@@ -498,7 +499,7 @@ TEST(mode_change, S2_asking_for_a_module_that_is_off_keeps_the_mode_that_is_on) 
 }
 
 TEST(mode_change, a_node_left_to_others_gives_up_our_mode) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.is.wanted = {kind::left_alone, nullptr, "pgpu-dra", "LeftAlone", "the DRA driver"};
@@ -511,7 +512,7 @@ TEST(mode_change, a_node_left_to_others_gives_up_our_mode) {
 }
 
 TEST(mode_change, F25_our_label_removed_or_changed_by_hand_comes_back) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.is.placed = "";
@@ -531,7 +532,7 @@ TEST(mode_change, F25_our_label_removed_or_changed_by_hand_comes_back) {
 }
 
 TEST(mode_change, S74_waits_while_another_plugin_advertises_and_says_which_resource) {
-  lab lab;
+  mode_lab lab;
   lab.is.allocatable = {{"nvidia.com/gpu", 8}};
   lab.ask("vgpu");
   const auto now = lab.step();
@@ -542,7 +543,7 @@ TEST(mode_change, S74_waits_while_another_plugin_advertises_and_says_which_resou
 }
 
 TEST(mode_change, S74_what_the_new_mode_is_called_must_not_be_there_before_its_plugin) {
-  lab lab;
+  mode_lab lab;
   lab.is.allocatable = {{"nvidia.com/gpu", 8}};
   lab.ask("pgpu");
   EXPECT_EQ(lab.step().status->reason, "StillAdvertised") << "a plugin we do not know by name";
@@ -555,10 +556,10 @@ TEST(mode_change, S74_what_the_new_mode_is_called_must_not_be_there_before_its_p
 }
 
 /// A node with someone else's plugin that advertises whole cards, one of them held.
-lab with_theirs() {
-  lab node;
+mode_lab with_theirs() {
+  mode_lab node;
   node.is.allocatable = {{"nvidia.com/gpu", 8}};
-  node.is.holders = {lab::pod("train", "pgpu")};
+  node.is.holders = {mode_lab::pod("train", "pgpu")};
   node.ask("pgpu");
   node.is.wanted.foreign = {{"DaemonSet kube-system/theirs runs here", "give it an affinity"}};
   return node;
@@ -660,7 +661,7 @@ TEST(mode_change, S74_a_plugin_that_comes_back_in_mid_flight_is_no_second_one_fo
 }
 
 TEST(mode_change, S4_a_plugin_that_fails_is_explained_and_then_called_stuck) {
-  lab lab;
+  mode_lab lab;
   lab.ask("vgpu");
   lab.settle();
   lab.is.plugins.clear(), lab.is.allocatable.clear();
@@ -700,7 +701,7 @@ TEST(mode_change, S4_a_plugin_that_fails_is_explained_and_then_called_stuck) {
 }
 
 TEST(mode_change, a_plugin_that_restarts_keeps_the_mode_and_is_no_news) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.events.clear();
@@ -722,7 +723,7 @@ TEST(mode_change, S58_F1_every_change_ends_where_it_was_asked_to_whatever_happen
   const char* modes[] = {"pgpu", "vgpu", "mps", ""};
   std::mt19937 random(7);
   for (int seed = 0; seed < 2000; ++seed) {
-    lab node;
+    mode_lab node;
     const char* last = "";
     for (int turn = 0; turn < 80; ++turn) {
       switch (random() % 12) {
@@ -760,7 +761,7 @@ TEST(mode_change, S58_F1_every_change_ends_where_it_was_asked_to_whatever_happen
         case 9:
           node.is.holders.clear();
           if (random() % 3 == 0 && !node.is.placed.empty() && !node.is.taint)
-            node.is.holders = {lab::pod("train", node.is.placed.c_str())};
+            node.is.holders = {mode_lab::pod("train", node.is.placed.c_str())};
           break;
         default: {
           const auto was = node.is.placed;
@@ -805,7 +806,7 @@ std::shared_ptr<const modules::offer> pgpu_with(settings_map settings) {
 TEST(mode_change, a_node_whose_cards_are_all_cut_is_up_with_its_slices) {
   for (const auto& [setting, value, resource] : {std::tuple{"MIG_STRATEGY", "mixed", "nvidia.com/mig-1g.10gb"},
                                                  {"configMap", "sizes", "nvidia.com/half-a100"}}) {
-    lab node;
+    mode_lab node;
     node.is.offered = pgpu_with({{setting, value}});
     node.ask("pgpu");
     node.is.wanted.mode = node.is.offered->find("pgpu");
@@ -814,7 +815,7 @@ TEST(mode_change, a_node_whose_cards_are_all_cut_is_up_with_its_slices) {
     EXPECT_EQ(node.step().status->phase, "Ready") << resource;
     EXPECT_EQ(node.is.before->message, std::string(resource) + " allocatable");
 
-    lab strict;
+    mode_lab strict;
     strict.ask("pgpu");
     strict.step(), strict.daemon_sets(), strict.kubelet_starts_pods();
     strict.is.allocatable = {{resource, 56}};
@@ -823,7 +824,7 @@ TEST(mode_change, a_node_whose_cards_are_all_cut_is_up_with_its_slices) {
 }
 
 TEST(mode_change, the_slices_of_the_old_plugin_are_waited_for) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
   lab.ask("vgpu");
@@ -837,7 +838,7 @@ TEST(mode_change, the_slices_of_the_old_plugin_are_waited_for) {
 }
 
 TEST(mode_change, S69_what_gpushare_leaves_in_the_status_holds_no_change_up) {
-  lab node;
+  mode_lab node;
   node.ask("gpushare");
   node.settle();
   ASSERT_EQ(node.is.before->phase, "Ready");
@@ -854,14 +855,14 @@ TEST(mode_change, S69_what_gpushare_leaves_in_the_status_holds_no_change_up) {
   EXPECT_EQ(node.is.before->phase, "Ready");
   EXPECT_FALSE(node.is.taint);
 
-  lab fresh;  // a node that had the original once
+  mode_lab fresh;  // a node that had the original once
   fresh.is.allocatable = {{"aliyun.com/gpu-count", 8}, {"aliyun.com/gpu-mem", 0}};
   fresh.ask("gpushare");
   EXPECT_EQ(fresh.step().label, "gpushare");
 }
 
 TEST(mode_change, S3_a_taint_that_keeps_the_plugin_away_is_named_with_the_setting_that_helps) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.step();
   lab.is.untolerated = "dedicated=gpu:NoSchedule";
@@ -875,10 +876,10 @@ TEST(mode_change, S3_a_taint_that_keeps_the_plugin_away_is_named_with_the_settin
 
 TEST(mode_change, S2_without_a_policy_the_status_says_so) {
   for (const bool its_turn : {false, true}) {
-    lab node;
+    mode_lab node;
     node.ask("pgpu");
     node.settle();
-    node.is.holders = {lab::pod("train", "pgpu")};
+    node.is.holders = {mode_lab::pod("train", "pgpu")};
     node.is.governed = false;
     node.switched_off = "pgpu";
     node.refuse("NoPolicy", "there is none");
@@ -895,7 +896,7 @@ TEST(mode_change, S2_without_a_policy_the_status_says_so) {
 }
 
 TEST(mode_change, S3_the_condition_Ready_is_that_of_the_mode_the_node_asks_for) {
-  lab lab;
+  mode_lab lab;
   lab.ask("pgpu");
   lab.step();
   EXPECT_EQ(lab.is.before->ready, "False");

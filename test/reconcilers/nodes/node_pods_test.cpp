@@ -10,7 +10,7 @@ namespace {
 
 using testing::IsEmpty;
 
-class lab {
+class pods_lab {
  public:
   controller::store<kube::pod> pods;
   node_pods index{pods, "quartermaster"};
@@ -37,7 +37,7 @@ kube::node named(const char* name, kube::quantities listed = {}) {
 }
 
 TEST(node_pods, a_slice_of_a_card_holds_it_and_a_name_that_nobody_lists_does_not) {
-  lab lab;
+  pods_lab lab;
   lab.pods.put(lab.pod("team", "slice", "n1", nullptr, "nvidia.com/mig-1g.10gb"));
   lab.pods.put(lab.pod("team", "memory", "n1", nullptr, "nvidia.com/gpumem"));
   lab.pods.put(lab.pod("team", "nic", "n1", nullptr, "rdma/hca"));
@@ -64,7 +64,7 @@ TEST(node_pods, says_which_pods_are_never_evicted) {
 }
 
 TEST(node_pods, knows_plugins_by_namespace_and_label_and_holders_by_what_they_ask_for) {
-  lab lab;
+  pods_lab lab;
   lab.pods.put(lab.pod("quartermaster", "p", "n1", "pgpu", nullptr));
   lab.pods.put(lab.pod("team", "fake", "n1", "mps", nullptr));
   lab.pods.put(lab.pod("team", "train", "n1", nullptr, "nvidia.com/gpu"));
@@ -81,7 +81,7 @@ TEST(node_pods, knows_plugins_by_namespace_and_label_and_holders_by_what_they_as
 }
 
 TEST(node_pods, S74_knows_the_device_plugins_of_others) {
-  lab lab;
+  pods_lab lab;
   auto foreign_pod = lab.pod("gpu-operator", "p-1", "n1", nullptr, nullptr);
   foreign_pod.owners = {{"DaemonSet", "nvidia-device-plugin-daemonset", {}, true}};
   EXPECT_FALSE(lab.index.foreign("n1").gpu_operator);
@@ -106,7 +106,7 @@ TEST(node_pods, S74_knows_the_device_plugins_of_others) {
 }
 
 TEST(node_pods, S27_resources_of_a_policys_own_modules_are_held_like_any_other) {
-  lab lab;
+  pods_lab lab;
   lab.pods.put(lab.pod("team", "fpga", "n1", nullptr, "example.com/fpga"));
   lab.pods.put(lab.pod("team", "train", "n1", nullptr, "nvidia.com/gpu"));
   std::map<std::string, module_spec, std::less<>> modules;
@@ -122,7 +122,7 @@ TEST(node_pods, S27_resources_of_a_policys_own_modules_are_held_like_any_other) 
 }
 
 TEST(node_pods, a_pod_that_has_ended_or_is_gone_counts_no_more) {
-  lab lab;
+  pods_lab lab;
   lab.pods.put(lab.pod("team", "train", "n1", nullptr, "tencent.com/vcuda-core"));
   auto ended = lab.pod("team", "train", "n1", nullptr, "tencent.com/vcuda-core");
   ended.phase = kube::pod_phase::succeeded;
@@ -134,7 +134,7 @@ TEST(node_pods, a_pod_that_has_ended_or_is_gone_counts_no_more) {
 }
 
 TEST(node_pods, wakes_the_node_a_pod_is_on_and_only_for_pods_that_matter) {
-  lab lab;
+  pods_lab lab;
   const auto train = lab.pod("team", "train", "n1", nullptr, "nvidia.com/gpu"),
              web = lab.pod("team", "web", "n1", nullptr, nullptr);
   EXPECT_THAT(lab.index.affected_by(nullptr, &train), testing::ElementsAre(kube::object_key{{}, "n1"}));
@@ -143,7 +143,7 @@ TEST(node_pods, wakes_the_node_a_pod_is_on_and_only_for_pods_that_matter) {
 }
 
 TEST(node_pods, agrees_with_counting_over_random_histories) {
-  lab lab;
+  pods_lab lab;
   std::mt19937 random(3);
   for (int turn = 0; turn < 3000; ++turn) {
     const auto name = std::to_string(random() % 20);

@@ -3,14 +3,13 @@
 #include <memory>
 
 #include "test/reconcilers/fake_cluster.hpp"
+#include "test/reconcilers/nodes/gpu_1.hpp"
 
 namespace reconcilers {
 namespace {
 
 using nlohmann::json;
 using namespace std::chrono_literals;
-
-std::string object_path(const std::string& node) { return "/apis/quartermaster.io/v1alpha1/acceleratornodes/" + node; }
 
 class ageing : public testing::Test, public fake_cluster {
  public:
@@ -42,7 +41,7 @@ class ageing : public testing::Test, public fake_cluster {
     node.key.name = name;
     node.resource_version = ++version_;
     nodes.put(node);
-    server.put(object_path(name),
+    server.put(object_path_of(name),
                {{"metadata", {{"name", name}}},
                 {"status", {{"driver", {{"boot", "b"}}}, {"cards", {{{"uuid", "GPU-a"}, {"health", "XID 48"}}}}}}});
   }
@@ -63,7 +62,7 @@ class ageing : public testing::Test, public fake_cluster {
     return done ? done->again_in : std::nullopt;
   }
   json condition(const std::string& node = "gpu-1") const {
-    for (const auto& entry : server.objects.at(object_path(node))["status"].value("conditions", json::array()))
+    for (const auto& entry : server.objects.at(object_path_of(node))["status"].value("conditions", json::array()))
       if (entry["type"] == "AgentReporting") return entry;
     return {};
   }
@@ -187,7 +186,7 @@ TEST_F(ageing, a_new_process_waits_again_and_leaves_what_is_said) {
 }
 
 TEST_F(ageing, a_node_that_never_had_an_agent_is_not_concerned) {
-  server.put(object_path("gpu-1"), {{"metadata", {{"name", "gpu-1"}}}, {"status", {{"phase", "Ready"}}}});
+  server.put(object_path_of("gpu-1"), {{"metadata", {{"name", "gpu-1"}}}, {"status", {{"phase", "Ready"}}}});
   EXPECT_EQ(turn(), std::nullopt);
   const auto pod = agent("gpu-1", true);
   EXPECT_THAT(subject->affected_by(nullptr, &pod), IsEmpty());

@@ -1,14 +1,12 @@
 #include "reconcilers/nodes/restore.hpp"
 
 #include "test/reconcilers/fake_cluster.hpp"
+#include "test/reconcilers/nodes/gpu_1.hpp"
 
 namespace reconcilers {
 namespace {
 
 using nlohmann::json;
-
-const std::string node_path = "/api/v1/nodes/gpu-1";
-const std::string object_path = "/apis/quartermaster.io/v1alpha1/acceleratornodes/gpu-1";
 
 class restoring : public testing::Test, public fake_cluster {
  public:

@@ -18,8 +18,8 @@ using strategy = modules::rollout::strategy;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr auto gpu = "nvidia.com/gpu";
-const std::string v1 = "shape.1", v2 = "shape.2", other = "different.3";
+constexpr auto gpu_resource = "nvidia.com/gpu";
+const std::string v1 = "shape.1", v2 = "shape.2", other_version = "different.3";
 
 /// The nodes of a module, their kubelets and the DaemonSet controller. A version may be broken: its pods do not become
 /// ready, or become ready and find no card.
@@ -32,7 +32,7 @@ class lab {
 
   explicit lab(std::size_t nodes, strategy update_strategy = strategy::always) {
     is.method = update_strategy;
-    is.resources = {gpu};
+    is.resources = {gpu_resource};
     is.wall = 1'767'225'600;
     for (std::size_t i = 0; i < nodes; ++i) {
       auto& node = is.nodes.emplace_back();
@@ -83,7 +83,7 @@ class lab {
     if (!node.answers) return;
     if (!node.pods.empty() && node.pods.front().deleting) {
       node.pods.clear();
-      node.allocatable = {{gpu, 0}};
+      node.allocatable = {{gpu_resource, 0}};
     } else if (node.pods.empty()) {
       make(node);
     } else if (!node.pods.front().ready) {
@@ -117,7 +117,7 @@ class lab {
     for (const auto& node : is.nodes) {
       const bool touched = std::ranges::find(order, node.name) != order.end();
       const auto* pod = node.pods.empty() ? nullptr : &node.pods.front();
-      const bool up = pod && pod->ready && !pod->deleting && kube::amount(node.allocatable, gpu) > 0;
+      const bool up = pod && pod->ready && !pod->deleting && kube::amount(node.allocatable, gpu_resource) > 0;
       out += touched && node.answers && !node.changing && !up ? 1 : 0;
     }
     return out;
@@ -135,7 +135,7 @@ class lab {
   void come_up(rollout_node& node) {
     auto& pod = node.pods.front();
     pod.ready = !never_ready.contains(pod.made_from);
-    node.allocatable = {{gpu, pod.ready && !no_cards.contains(pod.made_from) ? 4 : 0}};
+    node.allocatable = {{gpu_resource, pod.ready && !no_cards.contains(pod.made_from) ? 4 : 0}};
   }
   int made_ = 0;
   std::optional<std::pair<std::optional<rollout_record>, std::chrono::milliseconds>> well_;
@@ -155,7 +155,7 @@ TEST(plugin_rollout, goes_from_node_to_node_and_waits_until_each_is_what_it_was)
   auto step = lab.step();
   ASSERT_TRUE(step.record && step.remove);
   EXPECT_EQ(step.remove->node, "n0");
-  EXPECT_EQ(step.record->needs, (kube::quantities{{gpu, 4}}));
+  EXPECT_EQ(step.record->needs, (kube::quantities{{gpu_resource, 4}}));
   EXPECT_EQ(step.message, "newest version on 0 of 3 nodes; node n0 is under way");
   for (int i = 0; i < 3; ++i) {
     lab.cluster(lab.at(0));
@@ -163,7 +163,7 @@ TEST(plugin_rollout, goes_from_node_to_node_and_waits_until_each_is_what_it_was)
     EXPECT_EQ(step.is, kind::wait);
     EXPECT_FALSE(step.record || step.clear || step.remove) << i;
   }
-  ASSERT_EQ(lab.at(0).allocatable, (kube::quantities{{gpu, 4}}));
+  ASSERT_EQ(lab.at(0).allocatable, (kube::quantities{{gpu_resource, 4}}));
   EXPECT_EQ(step.again_in, 10s) << "what is allocatable may be from before the restart";
   lab.pass(9s);
   EXPECT_FALSE(lab.step().remove);
@@ -226,7 +226,7 @@ TEST(plugin_rollout, the_image_put_back_heals_the_broken_node_and_touches_no_oth
   lab.want(v1);
   const auto step = lab.step();
   ASSERT_TRUE(step.record && step.remove);
-  EXPECT_EQ(step.record->needs, (kube::quantities{{gpu, 4}})) << "as before everything";
+  EXPECT_EQ(step.record->needs, (kube::quantities{{gpu_resource, 4}})) << "as before everything";
   EXPECT_EQ(lab.run().is, kind::done);
   EXPECT_EQ(lab.versions(), "1111");
   EXPECT_THAT(lab.order, testing::ElementsAre("n0", "n0"));
@@ -239,7 +239,7 @@ TEST(plugin_rollout, a_third_version_is_tried_on_the_broken_node_first) {
   lab.at(0).answers = false;
   ASSERT_EQ(lab.run(40).is, kind::halted);
   lab.at(0).answers = true;
-  lab.want(other);
+  lab.want(other_version);
   EXPECT_EQ(lab.run().is, kind::done);
   EXPECT_EQ(lab.versions(), "3333");
   EXPECT_THAT(lab.order, testing::ElementsAre("n1", "n1", "n0", "n2", "n3"));
@@ -259,7 +259,7 @@ TEST(plugin_rollout, a_node_that_heals_lets_it_go_on) {
 
 TEST(plugin_rollout, a_node_without_cards_proves_nothing_and_comes_last) {
   lab lab(3);
-  lab.at(0).allocatable = {{gpu, 0}};
+  lab.at(0).allocatable = {{gpu_resource, 0}};
   lab.no_cards = {v2};
   lab.want(v2);
   lab.run();
@@ -272,7 +272,7 @@ TEST(plugin_rollout, amounts_are_compared_only_where_nothing_but_the_image_chang
   healthy.want(v1);
   auto step = healthy.step();
   ASSERT_TRUE(step.record);
-  EXPECT_EQ(step.record->needs, (kube::quantities{{gpu, 1}}));
+  EXPECT_EQ(step.record->needs, (kube::quantities{{gpu_resource, 1}}));
   lab broken(2);
   broken.at(1).pods.front().ready = false;
   broken.at(1).allocatable.clear();
@@ -280,7 +280,7 @@ TEST(plugin_rollout, amounts_are_compared_only_where_nothing_but_the_image_chang
   step = broken.step();
   ASSERT_TRUE(step.remove);
   EXPECT_EQ(step.remove->node, "n1") << "who is down has nothing to lose";
-  EXPECT_EQ(step.record->needs, (kube::quantities{{gpu, 1}}));
+  EXPECT_EQ(step.record->needs, (kube::quantities{{gpu_resource, 1}}));
 }
 
 TEST(plugin_rollout, a_plugin_that_running_pods_need_waits_for_them_node_by_node) {
@@ -387,7 +387,7 @@ TEST(plugin_rollout, a_plugin_somebody_else_deleted_counts) {
 }
 
 TEST(plugin_rollout, the_record_is_read_as_it_was_written) {
-  const rollout_record record{"set", "gpu-1", v2, 1'767'225'600, {{gpu, 4}}};
+  const rollout_record record{"set", "gpu-1", v2, 1'767'225'600, {{gpu_resource, 4}}};
   EXPECT_EQ(rollout_record::parse(record.to_string(), "set"), record);
   for (const auto* text : {"", "[]", "{", "{\"node\":1}", "{\"node\":\"\"}"})
     EXPECT_FALSE(rollout_record::parse(text, "set")) << text;
@@ -401,14 +401,14 @@ TEST(plugin_rollout, holds_its_promises_in_every_order_of_events) {
   int halts = 0, ends = 0, waits = 0;
   for (int round = 0; round < 2'000; ++round) {
     lab lab(1 + random() % 6, chance(2) ? strategy::when_idle : strategy::always);
-    const std::vector<std::string> versions{v1, v2, other, "shape.4"};
+    const std::vector<std::string> versions{v1, v2, other_version, "shape.4"};
     for (int turn = 0; turn < 150; ++turn) {
       auto& node = lab.at(random() % lab.is.nodes.size());
       if (chance(25)) lab.want(versions[random() % versions.size()]);
       if (chance(40)) lab.never_ready = {versions[random() % versions.size()]};
       if (chance(40)) lab.no_cards = {versions[random() % versions.size()]};
       if (chance(20)) lab.never_ready.clear(), lab.no_cards.clear();
-      if (chance(8) && kube::amount(node.allocatable, gpu) > 0) node.users = {"team/pod"};
+      if (chance(8) && kube::amount(node.allocatable, gpu_resource) > 0) node.users = {"team/pod"};
       if (chance(4)) node.users.clear();
       if (chance(3)) lab.cluster(node);
       if (chance(3)) lab.cluster(node);
@@ -427,7 +427,7 @@ TEST(plugin_rollout, holds_its_promises_in_every_order_of_events) {
     lab.no_cards.clear();
     for (auto& node : lab.is.nodes) {
       node.users.clear();
-      if (!node.pods.empty() && node.pods.front().ready) node.allocatable = {{gpu, 4}};
+      if (!node.pods.empty() && node.pods.front().ready) node.allocatable = {{gpu_resource, 4}};
     }
     EXPECT_EQ(lab.run(200).is, kind::done) << "round " << round;
     for (const auto& node : lab.is.nodes) {
@@ -451,7 +451,7 @@ class move_lab {
 
   explicit move_lab(strategy strategy) {
     is.method = strategy;
-    is.resources = {gpu};
+    is.resources = {gpu_resource};
     is.wall = 1'767'225'600;
     for (const auto* name : {"n0", "n1", "n2"}) {
       auto& node = is.nodes.emplace_back();
@@ -474,7 +474,7 @@ class move_lab {
   void pods(rollout_node& node) {
     if (!node.pods.empty() && node.pods[0].deleting) {
       node.pods.clear();
-      node.allocatable = {{gpu, 0}};
+      node.allocatable = {{gpu_resource, 0}};
     } else if (node.serves == between_sets) {
       for (auto& pod : node.pods) pod.deleting = true;
     } else if (node.pods.empty()) {
@@ -486,7 +486,7 @@ class move_lab {
       ADD_FAILURE() << node.name << " got another DaemonSet while the plugin of the old one was there";
     } else {
       node.pods[0].ready = true;
-      node.allocatable = {{gpu, 4}};
+      node.allocatable = {{gpu_resource, 4}};
     }
   }
   rollout_step step() {

@@ -16,7 +16,7 @@ const std::string pods_path = "/api/v1/namespaces/quartermaster/pods/";
 const kube::object_key vgpu{{}, "vgpu"};
 
 /// The reconciler with a server whose watches it sees at once, unless they lag.
-class cluster : public fake_cluster {
+class rollout_cluster : public fake_cluster {
  public:
   controller::store<accelerator_policy> policies;
   controller::store<kube::daemon_set> sets;
@@ -32,7 +32,7 @@ class cluster : public fake_cluster {
                    {"quartermaster", [this] { return controller::wall_time(1'800'000'000s) + now; },
                     [this] { return now; }, [this] { ++news; }}};
 
-  cluster() {
+  rollout_cluster() {
     sync(policies, sets, nodes, pods, objects);
     server.watch = [this](const std::string& path, const json& is, const json& last) { show(path, is, last); };
     server.interfere = [this](const kube::request& request) { return answer_list(request); };
@@ -138,7 +138,7 @@ class cluster : public fake_cluster {
 };
 
 TEST(rollouts, a_settled_module_is_not_written_to) {
-  cluster cluster;
+  rollout_cluster cluster;
   EXPECT_FALSE(cluster.reconcile().again_in);
   EXPECT_EQ(cluster.reconcile().again_in, 250ms)
       << "a thousand nodes that enrol are not a thousand looks at a thousand";
@@ -149,7 +149,7 @@ TEST(rollouts, a_settled_module_is_not_written_to) {
 }
 
 TEST(rollouts, writes_down_the_node_then_deletes_its_plugin_by_uid_then_waits) {
-  cluster cluster;
+  rollout_cluster cluster;
   cluster.version("a.2");
   cluster.server.forget();
   cluster.reconcile();
@@ -190,7 +190,7 @@ TEST(rollouts, writes_down_the_node_then_deletes_its_plugin_by_uid_then_waits) {
 }
 
 TEST(rollouts, watches_that_are_behind_do_not_make_it_take_a_second_node) {
-  cluster cluster;
+  rollout_cluster cluster;
   cluster.version("a.2");
   cluster.user("train", "gpu-1");
   cluster.lag_sets = cluster.lag_pods = true;
@@ -215,7 +215,7 @@ TEST(rollouts, watches_that_are_behind_do_not_make_it_take_a_second_node) {
 }
 
 TEST(rollouts, looks_again_when_a_pod_that_a_node_waits_for_ends) {
-  cluster cluster;
+  rollout_cluster cluster;
   cluster.user("train", "gpu-1");
   cluster.user("infer", "gpu-2");
   const auto* pod = cluster.pods.find({"team", "train"});
@@ -236,7 +236,7 @@ TEST(rollouts, looks_again_when_a_pod_that_a_node_waits_for_ends) {
 }
 
 TEST(rollouts, a_pod_that_our_watch_has_not_shown_yet_is_not_disturbed) {
-  cluster cluster;
+  rollout_cluster cluster;
   cluster.version("a.2");
   cluster.on_server = {
       json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"tencent.com/vcuda-core":"10"}}}]}})")};
@@ -251,7 +251,7 @@ TEST(rollouts, a_pod_that_our_watch_has_not_shown_yet_is_not_disturbed) {
 }
 
 TEST(rollouts, another_process_goes_on_where_the_last_was_killed) {
-  cluster cluster;
+  rollout_cluster cluster;
   cluster.version("a.2");
   cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
     if (request.verb != kube::method::del) return cluster.answer_list(request);
@@ -271,7 +271,7 @@ TEST(rollouts, another_process_goes_on_where_the_last_was_killed) {
 }
 
 TEST(rollouts, the_record_of_an_earlier_version_counts_and_the_next_write_removes_it) {
-  cluster cluster;
+  rollout_cluster cluster;
   cluster.version("a.2");
   cluster.reconcile();
   auto object = cluster.server.objects.at(set_path);
@@ -304,7 +304,7 @@ TEST(rollouts, the_record_of_an_earlier_version_counts_and_the_next_write_remove
 }
 
 TEST(rollouts, a_node_that_does_not_come_back_is_news_and_no_other_is_touched) {
-  cluster cluster;
+  rollout_cluster cluster;
   cluster.version("a.2");
   cluster.reconcile();
   cluster.pod("gpu-1", "a.2", false);
@@ -319,7 +319,7 @@ TEST(rollouts, a_node_that_does_not_come_back_is_news_and_no_other_is_touched) {
 }
 
 TEST(rollouts, S52_a_node_moves_to_its_node_set_by_our_label_and_the_old_plugin_goes_first) {
-  cluster cluster;
+  rollout_cluster cluster;
   cluster.nodes.erase(*cluster.nodes.find({{}, "gpu-2"}));
   const std::string path = "/api/v1/nodes/gpu-1";
   const auto label = [&] {
@@ -364,7 +364,7 @@ TEST(rollouts, S52_a_node_moves_to_its_node_set_by_our_label_and_the_old_plugin_
 }
 
 TEST(rollouts, what_is_not_ours_is_left_alone) {
-  cluster cluster;
+  rollout_cluster cluster;
   kube::daemon_set set;
   set.key = {"quartermaster", "theirs"};
   set.resource_version = 1;

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 const server newest;
 
-addition ours(const std::string& scheduler_name = {}) {
+addition our_entry(const std::string& scheduler_name = {}) {
   extender_settings out;
   out.url = "https://10.96.0.77/scheduler";
   return {extender_entry(out), scheduler_name};
@@ -29,7 +29,7 @@ TEST(scheduler_merge, S7_gives_back_the_bytes_from_before) {
   std::size_t merged = 0;
   for (const auto& file : files_in("corpus")) {
     const auto text = slurp(file);
-    const auto there = merge(text, ours(), newest);
+    const auto there = merge(text, our_entry(), newest);
     ASSERT_TRUE(there) << file << ": " << said(there);
     ++merged;
     EXPECT_NE(*there, text);
@@ -37,7 +37,7 @@ TEST(scheduler_merge, S7_gives_back_the_bytes_from_before) {
     ASSERT_TRUE(back) << file << ": " << said(back);
     EXPECT_EQ(*back, text) << file;
     EXPECT_FALSE(any_ends(judge(*there, newest))) << file << "\n" << *there;
-    EXPECT_EQ(merge(*there, ours(), newest), there) << "a second time";
+    EXPECT_EQ(merge(*there, our_entry(), newest), there) << "a second time";
   }
   EXPECT_GE(merged, 30U);
 }
@@ -46,7 +46,7 @@ TEST(scheduler_merge, S7_leaves_every_line_of_the_others_where_it_was) {
   for (const auto& file : files_in("corpus")) {
     if (file.extension() == ".json" || file.filename().string().contains("flow")) continue;
     const auto text = slurp(file);
-    const auto there = merge(text, ours(), newest).value();
+    const auto there = merge(text, our_entry(), newest).value();
     // Every line of the file is in the result, in its order.
     std::istringstream lines(text);
     std::size_t index = 0;
@@ -61,7 +61,7 @@ TEST(scheduler_merge, S7_leaves_every_line_of_the_others_where_it_was) {
 TEST(scheduler_merge, S7_adds_a_profile_and_keeps_the_one_that_was_there_by_default) {
   for (const auto& file : files_in("corpus")) {
     const auto text = slurp(file);
-    const auto there = merge(text, ours("quartermaster"), newest);
+    const auto there = merge(text, our_entry("quartermaster"), newest);
     if (!there) {
       EXPECT_THAT(said(there), testing::AnyOf(HasSubstr("no_safe_place"), HasSubstr("profile_without_name"))) << file;
       continue;
@@ -71,24 +71,27 @@ TEST(scheduler_merge, S7_adds_a_profile_and_keeps_the_one_that_was_there_by_defa
     EXPECT_FALSE(any_ends(judge(*there, newest))) << file;
   }
   const auto minimal = slurp(golden_files / "corpus/01-kubeadm-minimal.yaml");
-  EXPECT_THAT(merge(minimal, ours("quartermaster"), newest).value(), HasSubstr("schedulerName: default-scheduler"));
+  EXPECT_THAT(merge(minimal, our_entry("quartermaster"), newest).value(),
+              HasSubstr("schedulerName: default-scheduler"));
 }
 
 TEST(scheduler_merge, refuses_what_would_end_kube_scheduler) {
   const auto minimal = slurp(golden_files / "corpus/01-kubeadm-minimal.yaml");
-  const auto try_merge = [&](const std::string& extender) { return said(merge(minimal + extender, ours(), newest)); };
+  const auto try_merge = [&](const std::string& extender) {
+    return said(merge(minimal + extender, our_entry(), newest));
+  };
   EXPECT_THAT(try_merge("extenders:\n- urlPrefix: http://a:1\n  bindVerb: bind\n"), HasSubstr("bound_by_another"));
   EXPECT_THAT(try_merge("extenders:\n- urlPrefix: http://a:1\n  managedResources: [{name: nvidia.com/gpu}]\n"),
               HasSubstr("managed_by_another"));
   EXPECT_THAT(try_merge("extenders:\n- urlPrefix: http://a:1\n  colour: red\n"), HasSubstr("field_unknown"));
   EXPECT_THAT(try_merge("extenders: null\n"), HasSubstr("no_safe_place"));
   EXPECT_THAT(try_merge("x: &l []\nextenders: *l\n"), HasSubstr("field_unknown"));
-  EXPECT_THAT(said(merge("kind: KubeSchedulerConfiguration\n", ours(), newest)), HasSubstr("no_kind"));
+  EXPECT_THAT(said(merge("kind: KubeSchedulerConfiguration\n", our_entry(), newest)), HasSubstr("no_kind"));
 }
 
 TEST(scheduler_merge, refuses_to_lose_what_others_wrote_into_our_part) {
   const auto text = slurp(golden_files / "corpus/05-comments-everywhere.yaml");
-  auto there = merge(text, ours(), newest).value();
+  auto there = merge(text, our_entry(), newest).value();
   const auto end = there.find("# quartermaster: end");
   auto edited = there;
   edited.insert(end, "- {urlPrefix: 'http://b:2'}\n");

@@ -1,6 +1,7 @@
 #include "controller/loop.hpp"
 
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -21,8 +22,6 @@ namespace controller {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr milliseconds lag_period{1000};  // often enough to see a stall, rare enough to cost nothing
 
 // Handlers that work while the loop hangs: only what is allowed in a signal handler.
 void end_with(const char* line) {
@@ -63,9 +62,11 @@ asio::awaitable<void> throw_error(kube::task<void> task) {
 
 }  // namespace
 
-void arm_hard_deadline(std::chrono::seconds seconds) {
+void arm_hard_deadline(milliseconds time) {
   handle(SIGALRM, on_hard_deadline);
-  alarm(static_cast<unsigned>(seconds.count()));
+  itimerval once{};
+  once.it_value = {time.count() / 1000, time.count() % 1000 * 1000};
+  setitimer(ITIMER_REAL, &once, nullptr);
 }
 
 void spawned::cancel() const {
@@ -73,8 +74,9 @@ void spawned::cancel() const {
   if (keep && keep->running) keep->stop.emit(asio::cancellation_type::terminal);
 }
 
-loop::loop(registry& metrics)
-    : lag_(metrics.make_histogram("quartermaster_loop_lag_seconds", "How late the loop's one-second timer was.")),
+loop::loop(registry& metrics, milliseconds lag_period)
+    : lag_period_(lag_period),
+      lag_(metrics.make_histogram("quartermaster_loop_lag_seconds", "How late the loop's one-second timer was.")),
       exceptions_(metrics.counters("quartermaster_coroutine_exceptions_total", "Exceptions out of coroutines: bugs.",
                                    {"name"})),
       on_fatal_(end_without) {
@@ -134,7 +136,7 @@ bool loop::on_end(const std::string& name, const std::shared_ptr<spawned::state>
 
 void loop::post(std::function<void()> callback) { asio::post(context_, std::move(callback)); }
 
-void loop::stop_on_signals(std::function<void()> stop, std::chrono::seconds hard) {
+void loop::stop_on_signals(std::function<void()> stop, milliseconds hard) {
   handle(SIGPIPE, SIG_IGN);
   handle(SIGHUP, SIG_IGN);
   signals_.add(SIGTERM);
@@ -145,15 +147,15 @@ void loop::stop_on_signals(std::function<void()> stop, std::chrono::seconds hard
     handle(SIGTERM, on_second_signal);
     handle(SIGINT, on_second_signal);
     arm_hard_deadline(hard);
-    log::info("stopping", {{"signal", number}, {"deadline_s", hard.count()}});
+    log::info("stopping", {{"signal", number}, {"deadline_ms", hard.count()}});
     stop();
   });
 }
 
 asio::awaitable<void> loop::measure_lag() {
   for (;;) {
-    const auto due = std::chrono::steady_clock::now() + lag_period;
-    const bool slept = co_await sleep_for(lag_period);
+    const auto due = std::chrono::steady_clock::now() + lag_period_;
+    const bool slept = co_await sleep_for(lag_period_);
     if (!slept) co_return;
     const double late = std::max(0.0, std::chrono::duration<double>(std::chrono::steady_clock::now() - due).count());
     lag_.observe(late);

@@ -40,7 +40,8 @@ class spawned {
 
 class loop {
  public:
-  explicit loop(registry& metrics);
+  /// `lag_period`: between two looks at how late the loop is; often enough to see a stall, rare enough to cost nothing.
+  explicit loop(registry& metrics, milliseconds lag_period = milliseconds(1000));
   loop(const loop&) = delete;
   loop& operator=(const loop&) = delete;
 
@@ -62,7 +63,7 @@ class loop {
 
   /// SIGTERM and SIGINT call `stop` once. When the process is still there `hard` after that it exits with status 1 and
   /// one line.
-  void stop_on_signals(std::function<void()> stop, std::chrono::seconds hard = std::chrono::seconds(10));
+  void stop_on_signals(std::function<void()> stop, milliseconds hard = milliseconds(10'000));
   /// Runs until `quit`, or until nothing is left to do.
   void run();
   void quit() { context_.stop(); }
@@ -75,13 +76,14 @@ class loop {
 
   boost::asio::io_context context_{1};
   boost::asio::signal_set signals_{context_};
+  milliseconds lag_period_;
   histogram& lag_;
   family<counter>& exceptions_;
   std::function<void(std::string_view)> on_fatal_;
   bool measuring_ = false;
 };
 
-/// The process ends with status 1 and one line after this many seconds, whatever the loop does; 0 takes it back.
-void arm_hard_deadline(std::chrono::seconds seconds);
+/// The process ends with status 1 and one line after this time, whatever the loop does; 0 takes it back.
+void arm_hard_deadline(milliseconds time);
 
 }  // namespace controller

@@ -16,8 +16,8 @@ namespace {
 constexpr milliseconds forever = std::chrono::hours(24 * 365);
 }
 
-manager::manager(loop& loop, health& state, registry& metrics)
-    : loop_(loop), health_(state), reflecting_(metrics), stop_(loop.context()) {}
+manager::manager(loop& loop, health& state, registry& metrics, stop_limits limits)
+    : loop_(loop), health_(state), reflecting_(metrics), limits_(limits), stop_(loop.context()) {}
 
 manager::cache& manager::add_cache(std::string name, std::function<bool()> synced) {
   const auto taken = [this](const std::string& text) {
@@ -120,30 +120,31 @@ boost::asio::awaitable<void> manager::shut_down() {
   // 5. Reconcilers take nothing new; what is under way may finish, because half of a change is the next leader's first
   // surprise.
   for (auto* each : runners_) each->stop();
-  const bool idle = co_await wait_until([this] { return std::ranges::all_of(runners_, &runner::idle); }, 3s, 10ms);
+  const bool idle =
+      co_await wait_until([this] { return std::ranges::all_of(runners_, &runner::idle); }, limits_.reconciles, 10ms);
   if (!idle) {
     log::warn("reconciles did not end in time, the lease is not given back: it expires");
     for (auto* each : runners_) each->cancel();
   }
   // 3. Events that report it, while the lease still lets us write.
   for (auto& each : always_) {
-    if (each.flush) co_await bounded("flush_" + each.name, each.flush(), 1s);
+    if (each.flush) co_await bounded("flush_" + each.name, each.flush(), limits_.flush);
     each.running.cancel();
   }
   // 4. The lease goes back only when none of our parts writes any more: the next leader may start the moment it is
   // free. A write that was cut off may still arrive.
   if (leading_) {
-    for (const auto& call : before_release_) co_await bounded("before_release", call(), 3s);
+    for (const auto& call : before_release_) co_await bounded("before_release", call(), limits_.before_release);
   }
   electing_.cancel();
-  if (idle && leadership_.release) co_await bounded("release", leadership_.release(), 2s);
+  if (idle && leadership_.release) co_await bounded("release", leadership_.release(), limits_.release);
   leading_ = false;
   // 1. Servers last but for the caches they answer from: requests that are on their way still get their answer.
   const auto served = boot_now() - began;
   if (served < drain_delay_) co_await sleep_for(drain_delay_ - served);
   for (auto* server : servers_) server->stop();
-  const bool drained =
-      co_await wait_until([this] { return std::ranges::all_of(servers_, &http_server::drained); }, 1500ms, 10ms);
+  const bool drained = co_await wait_until([this] { return std::ranges::all_of(servers_, &http_server::drained); },
+                                           limits_.connections, 10ms);
   if (!drained) log::warn("connections did not end in time");
   // 2. Caches.
   for (auto& each : caches_) each->running.cancel();

@@ -23,9 +23,16 @@ struct leadership {
   std::function<kube::task<void>()> release;  ///< clean hand-over; may be empty
 };
 
+/// How long the steps of the stop are waited for.
+struct stop_limits {
+  milliseconds reconciles{3000}, flush{1000}, before_release{3000}, release{2000}, connections{1500};
+
+  stop_limits() = default;
+};
+
 class manager {
  public:
-  manager(loop& loop, health& state, registry& metrics);
+  manager(loop& loop, health& state, registry& metrics, stop_limits limits = {});
 
   /// Phase 1, servers: started first, stopped last.
   void add_server(http_server& server) { servers_.push_back(&server); }
@@ -43,8 +50,8 @@ class manager {
       return reflect<T>(transport, settings, store, reflecting_, options);
     };
   }
-  /// Phase 3, always: coroutines every replica runs once the caches are synced. `flush` is awaited (two seconds at
-  /// most) before they end, while the lease is still held; may be empty.
+  /// Phase 3, always: coroutines every replica runs once the caches are synced. `flush` is awaited before they end,
+  /// while the lease is still held; may be empty.
   void add_always(std::string name, std::function<kube::task<void>()> start,
                   std::function<kube::task<void>()> flush = {});
   /// Phase 4, leader: with the first hold of the lease.
@@ -98,6 +105,7 @@ class manager {
   leadership leadership_;
   spawned electing_;
   milliseconds drain_delay_{0};
+  stop_limits limits_;
   boost::asio::steady_timer stop_;
   bool stopping_ = false;
   bool leading_ = false;

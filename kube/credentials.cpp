@@ -82,7 +82,7 @@ result<bool> watched_file::refresh(steady_time now, bool force) {
   return true;
 }
 
-credentials::credentials(boost::asio::any_io_executor executor, cluster_config config)
+credentials::credentials(boost::asio::any_io_executor executor, cluster_config config, wall_clock wall)
     : executor_(std::move(executor)),
       config_(std::move(config)),
       token_file_(config_.user.token_file),
@@ -91,6 +91,7 @@ credentials::credentials(boost::asio::any_io_executor executor, cluster_config c
       ca_file_(config_.ca.data.empty() ? config_.ca.path : ""),
       certificate_file_(config_.user.certificate.data.empty() ? config_.user.certificate.path : ""),
       key_file_(config_.user.key.data.empty() ? config_.user.key.path : "") {
+  exec_->wall = std::move(wall);
   const auto& user = config_.user;
   if (!user.as_user.empty()) fixed_headers_.push_back("Impersonate-User: " + user.as_user);
   if (!user.as_uid.empty()) fixed_headers_.push_back("Impersonate-Uid: " + user.as_uid);
@@ -191,7 +192,7 @@ boost::asio::awaitable<void> credentials::run_exec(std::shared_ptr<exec_state> s
                                                    std::string info) {
   auto got = co_await run_exec_plugin(std::move(config), std::move(info));
   state->running = false;
-  const auto now = std::chrono::system_clock::now();
+  const auto now = state->wall();
   if (got) {
     state->valid = true;
     state->ends = got->expires;
@@ -209,7 +210,7 @@ boost::asio::awaitable<void> credentials::run_exec(std::shared_ptr<exec_state> s
 
 task<void> credentials::refresh_exec(steady_time deadline) {
   auto state = exec_;
-  const auto now = std::chrono::system_clock::now();
+  const auto now = state->wall();
   const bool usable = state->valid && now < state->ends;
   if (usable && now < state->got.expires) co_return result<void>();
   state->valid = usable;

@@ -7,6 +7,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@
 namespace kube {
 
 using steady_time = std::chrono::steady_clock::time_point;
+/// Credentials end at a wall time, so it is read from a clock that a test may set.
+using wall_clock = std::function<std::chrono::system_clock::time_point()>;
 
 /// PEM texts of one moment. Shared by the requests that use them.
 struct tls_material {
@@ -50,7 +53,8 @@ class watched_file {
 
 class credentials {
  public:
-  credentials(boost::asio::any_io_executor executor, cluster_config config);
+  credentials(boost::asio::any_io_executor executor, cluster_config config,
+              wall_clock wall = std::chrono::system_clock::now);
 
   /// The credential to use now. Runs the exec plugin when there is none or it is about to expire; callers share one
   /// run, and wait for it only where the one there is cannot be used any more. Errors: config (a file or the plugin,
@@ -76,6 +80,7 @@ class credentials {
   watched_file token_file_, username_file_, password_file_, ca_file_, certificate_file_, key_file_;
   /// State of the exec plugin, shared with a run that may outlive us.
   struct exec_state {
+    wall_clock wall;
     exec_credential got;                         ///< `expires`: when another one is fetched
     std::chrono::system_clock::time_point ends;  ///< when the server refuses it
     error failed;

@@ -12,8 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using ms = std::chrono::milliseconds;
 
-// client-go reflector.go: about 0.22 requests a second against a dead server.
-constexpr ms first_backoff = 800ms, most_backoff = 30s, backoff_forgotten = 2min;
+constexpr ms most_backoff = 30s, backoff_forgotten = 2min;
 // A server that starts again says "in a second" to everyone. Without a spread that grows, thousands of clients ask
 // every 1.4 s until it is up. With the most, it is asked again 1 to 7.4 s after it is back.
 constexpr ms most_spread = 6400ms;
@@ -44,8 +43,8 @@ watch_machine::watch_machine(const resource& type, watch_settings settings, std:
     : type_(type),
       settings_(std::move(settings)),
       jitter_(std::move(jitter)),
-      spread_(first_backoff),
-      backoff_(first_backoff) {}
+      spread_(settings_.first_backoff),
+      backoff_(settings_.first_backoff) {}
 
 watch_step watch_machine::next(ms now) {
   watch_step step;
@@ -114,7 +113,7 @@ void watch_machine::on_list_page(std::string_view body, ms now, const std::funct
   version_ = std::move(version);
   need_list_ = plain_list_ = list_begun_ = token_expired_ = false;
   strikes_ = 0;
-  spread_ = first_backoff;
+  spread_ = settings_.first_backoff;
   heard_ = now;
   synced_ = true;
   each({store_op::kind::commit, {}});
@@ -143,7 +142,7 @@ store_op watch_machine::on_event(const event& event, ms now) {
   heard_ = now;
   was_away_ = false;
   refusals_ = 0;
-  spread_ = first_backoff;
+  spread_ = settings_.first_backoff;
   ++(event.type == event_type::bookmark ? count_.bookmarks : count_.events);
   const bool initial = phase_ == phase::initial;
   if (initial && event.initial_events_end && event.type == event_type::bookmark) {
@@ -288,7 +287,7 @@ void watch_machine::watch_failed(const error& error, ms now) {
     case errc::gone:
       // A server that was away and is back knows no version of before. What was waited for it is over; a version that
       // is gone after a list that went well is waited for longer each time.
-      if (std::exchange(was_away_, false)) backoff_ = first_backoff;
+      if (std::exchange(was_away_, false)) backoff_ = settings_.first_backoff;
       relist();
       break;
     case errc::version_too_large:
@@ -336,7 +335,7 @@ void watch_machine::retry(const error& error, ms now) {
 }
 
 void watch_machine::back_off(ms now, ms at_least) {
-  if (last_backoff_ && now - *last_backoff_ >= backoff_forgotten) backoff_ = first_backoff;
+  if (last_backoff_ && now - *last_backoff_ >= backoff_forgotten) backoff_ = settings_.first_backoff;
   last_backoff_ = now;
   not_before_ = now + std::max(at_least, scaled(backoff_, 1.0 + jitter_()));
   backoff_ = std::min(backoff_ * 2, most_backoff);

@@ -36,6 +36,9 @@ struct watch_settings {
   /// A watch that ends without an event, and nothing heard for this long: list. The same after three watches in a row
   /// that the server refused, or closed at once.
   std::chrono::milliseconds stale{290'000};
+  /// After a failure; doubles with each further one, up to 30 s. (client-go reflector.go: about 0.22 requests a second
+  /// against a dead server.)
+  std::chrono::milliseconds first_backoff{800};
 
   watch_settings() = default;
 };

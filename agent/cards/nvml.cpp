@@ -1,6 +1,7 @@
 #include "agent/cards/nvml.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/auxv.h>
 
 #include <filesystem>
@@ -24,14 +25,20 @@ constexpr const char* folders[] = {"usr/lib/x86_64-linux-gnu",
                                    "opt/nvidia/lib64"};
 constexpr const char* file_name = "libnvidia-ml.so.1";
 
+/// The loader finds what was loaded before by its name, also when its file has gone with the driver.
+bool has_file(void* handle) {
+  link_map* map = nullptr;
+  std::error_code ignored;
+  return dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && std::filesystem::exists(map->l_name, ignored);
+}
+
 }  // namespace
 
 std::expected<nvml_library, std::string> nvml_library::load(const std::string& root) {
   if (getauxval(AT_BASE) == 0)
     return std::unexpected("this executable is linked statically and can load no driver: run the one of the image");
-  // In a container of the NVIDIA runtime the library is where the loader looks by itself.
-  if (void* const handle = dlopen(file_name, RTLD_NOW | RTLD_LOCAL)) return nvml_library(handle);
-  std::string last = dlerror();
+  // By its path first: where the driver was exchanged, the loader knows the earlier library by the same name.
+  std::string last;
   for (const auto* folder : folders) {
     const auto path = std::filesystem::path(root) / folder / file_name;
     std::error_code ignored;
@@ -39,6 +46,10 @@ std::expected<nvml_library, std::string> nvml_library::load(const std::string& r
     if (void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return nvml_library(handle);
     last = dlerror();
   }
+  // In a container of the NVIDIA runtime the library is where the loader looks by itself.
+  void* const handle = dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
+  if (handle && has_file(handle)) return nvml_library(handle);
+  if (last.empty()) last = handle ? std::string(file_name) + ": its file has gone" : dlerror();
   return std::unexpected(text::utf8_clean("no NVIDIA driver below " + root + ": " + last, 8192));
 }
 

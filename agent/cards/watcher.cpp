@@ -132,7 +132,6 @@ void watcher::deliver_usage(const nvml_library& nvml) {
 }
 
 bool watcher::follow(const std::stop_token& stop, const nvml_library& nvml) {
-  constexpr unsigned wait_ms = 500;
   const auto driven = driven_cards(options_.driver_cards);
   const event_stream events(nvml);  // before the first look: what happens from now on is seen
   auto seen = read_inventory(nvml);
@@ -145,7 +144,7 @@ bool watcher::follow(const std::stop_token& stop, const nvml_library& nvml) {
   recent_events recent;
   for (auto last = clock::now(); !stop.stop_requested();) {
     nvml::event_data event{};
-    const auto code = events.wait(wait_ms, event);
+    const auto code = events.wait(static_cast<unsigned>(options_.event_wait.count()), event);
     if (code == nvml::success) {
       const xid_event seen_event{events.uuid_of(event.card), event.data};
       const bool counts = event.type == nvml::event_xid && !seen_event.card.empty();
@@ -159,7 +158,7 @@ bool watcher::follow(const std::stop_token& stop, const nvml_library& nvml) {
     }
     // Anything else than a time-out is an answer that came at once: a lost card, or a driver that is being taken away.
     const bool failed = code != nvml::success && code != nvml::timeout;
-    if (failed && !wait_for(stop, std::chrono::milliseconds(wait_ms))) return false;
+    if (failed && !wait_for(stop, options_.event_wait)) return false;
     if (driven_cards(options_.driver_cards) != driven) return false;  // NVML counts cards when it starts
     if (code == nvml::timeout && clock::now() - last < options_.period) continue;
     last = clock::now();

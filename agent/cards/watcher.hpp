@@ -34,6 +34,7 @@ struct watcher_options {
   std::string driver_cards = "/proc/driver/nvidia/gpus";  ///< the kernel module has a folder per card there
   std::chrono::milliseconds period{10'000};               ///< between two readings of everything
   std::chrono::milliseconds retry{1'000};                 ///< between two tries to start NVML
+  std::chrono::milliseconds event_wait{500};              ///< one call into the driver that waits for XIDs
   bool reads_usage = false;                               ///< also reads usage, every period
   std::string proc = "/proc";                             ///< where processes of the node are looked up
 };
@@ -46,8 +47,8 @@ class watcher {
   bool end_within(std::chrono::milliseconds time);
   /// Waits for the thread; at most for the NVML call that it is in.
   ~watcher() = default;
-  /// For how long the thread has been in one call into the driver; about a second at most while the driver answers. Any
-  /// thread may call this.
+  /// For how long the thread has been in one call into the driver; little more than `event_wait` while the driver
+  /// answers. Any thread may call this.
   std::chrono::milliseconds silence() const { return life_.age(); }
   watcher(const watcher&) = delete;
   watcher& operator=(const watcher&) = delete;

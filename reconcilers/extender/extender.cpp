@@ -18,8 +18,6 @@ namespace {
 using controller::http_request;
 using controller::http_response;
 
-constexpr controller::milliseconds call_patience{4'000};  // the scheduler's own is 5 s
-
 const http_response not_now{503, "not the leader, or not synced yet\n"};
 
 http_response json_answer(std::string body) { return {200, std::move(body), "application/json"}; }
@@ -54,7 +52,6 @@ constexpr std::string_view kept_for_another = "what is left is kept for a pod th
 
 constexpr std::size_t most_offers = 64;
 constexpr std::size_t most_departures = 16;  // asked about in one call
-constexpr controller::milliseconds departure_patience{2'000};
 
 constexpr std::size_t large = 4u << 20;
 /// One large request must not leave its memory behind.
@@ -114,8 +111,9 @@ constexpr std::array edges{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 
 
 }  // namespace
 
-request_handler::request_handler(dependencies dependencies, controller::registry& metrics)
+request_handler::request_handler(dependencies dependencies, controller::registry& metrics, call_limits limits)
     : dependencies_(std::move(dependencies)),
+      limits_(limits),
       seconds_(
           metrics.histograms("quartermaster_extender_seconds", "Answering the scheduler, by verb.", {"verb"}, edges)),
       nodes_(metrics.counters("quartermaster_extender_nodes_total", "Nodes judged for pods, by outcome.", {"outcome"})),
@@ -226,7 +224,7 @@ boost::asio::awaitable<http_response> request_handler::filter_nominated(std::str
   auto out = filter(body);
   if (in_the_way_.empty()) co_return out;
   using namespace boost::asio::experimental::awaitable_operators;
-  co_await (see_departures(std::exchange(in_the_way_, {})) || controller::sleep_for(departure_patience));
+  co_await (see_departures(std::exchange(in_the_way_, {})) || controller::sleep_for(limits_.departures));
   co_return filter(body);
 }
 
@@ -252,7 +250,7 @@ http_response request_handler::prioritize(const std::string& body) {
 }
 
 boost::asio::awaitable<void> request_handler::settled() const {
-  const auto until = controller::boot_now() + call_patience;
+  const auto until = controller::boot_now() + limits_.seals;
   while (answering() && !dependencies_.binds.sealed() && controller::boot_now() < until) {
     const bool slept = co_await controller::sleep_for(controller::milliseconds(20));
     if (!slept) co_return;

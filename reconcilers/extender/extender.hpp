@@ -21,6 +21,14 @@ inline constexpr std::string_view filter_path = "/scheduler/filter", prioritize_
 /// Whole nodes come as 20 KiB each; names as 20 bytes each.
 inline constexpr std::size_t max_filter_body = 128u << 20, max_bind_body = 16u << 10;
 
+/// How long a call may wait; the scheduler's own patience is 5 s.
+struct call_limits {
+  controller::milliseconds seals{4'000};       ///< for the pods of earlier leaders to be sealed
+  controller::milliseconds departures{2'000};  ///< for the deletion of pods to be seen here
+
+  call_limits() = default;
+};
+
 class request_handler {
  public:
   struct dependencies {
@@ -32,7 +40,7 @@ class request_handler {
     /// A pod for which none of the nodes it was asked about fits.
     std::function<void(const kube::pod&)> on_waiting;
   };
-  request_handler(dependencies dependencies, controller::registry& metrics);
+  request_handler(dependencies dependencies, controller::registry& metrics, call_limits limits = {});
 
   void add_routes(controller::http_server& server);
   /// Has a scheduler asked since this program started?
@@ -68,6 +76,7 @@ class request_handler {
   };
 
   dependencies dependencies_;
+  call_limits limits_;
   bool contacted_ = false;
   std::deque<offer> offers_;
   std::vector<kube::object> in_the_way_;  ///< found by the last filter

@@ -38,10 +38,15 @@ struct manager : controller_test::rig {
   noted reconciler{steps};
   controller::runner_metrics running{metrics};
   controller::runner runner{loop, reconciler, running};
-  controller::manager under_test{loop, health, metrics};
+  controller::manager under_test{loop, health, metrics, quick()};
   bool lead = false;
   bool ended = false;
 
+  static controller::stop_limits quick() {
+    controller::stop_limits out;
+    out.reconciles = out.before_release = 100ms;
+    return out;
+  }
   void prepare() {
     kube::watch_settings settings;
     settings.watch_list = false;
@@ -238,18 +243,24 @@ TEST_F(loop_test, an_exception_out_of_an_essential_coroutine_ends_the_process) {
 
 // A gauge shows the last second only; of a stall between two scrapes no one would hear.
 TEST_F(loop_test, a_stall_of_the_loop_is_still_there_at_the_next_scrape) {
+  controller::registry own;
+  controller::loop stalled(own, 20ms);
   bool done = false;
-  loop.spawn("test", [](controller::loop& loop, bool& done) -> boost::asio::awaitable<void> {
-    co_await controller::sleep_for(500ms);
-    std::this_thread::sleep_for(1200ms);
-    co_await controller::sleep_for(1500ms);
+  stalled.spawn("test", [](controller::loop& loop, bool& done) -> boost::asio::awaitable<void> {
+    co_await controller::sleep_for(10ms);
+    std::this_thread::sleep_for(300ms);
+    co_await controller::sleep_for(50ms);
     done = true;
     loop.quit();
-  }(loop, done));
-  loop.run();
+  }(stalled, done));
+  stalled.run();
   EXPECT_TRUE(done);
-  EXPECT_EQ(metric(R"(quartermaster_loop_lag_seconds_bucket{le="0.5"})") + 1,
-            metric(R"(quartermaster_loop_lag_seconds_bucket{le="+Inf"})"));
+  const auto text = own.text();
+  const auto count = [&](const std::string& bucket) {
+    const auto series = "\nquartermaster_loop_lag_seconds_bucket{le=\"" + bucket + "\"} ";
+    return std::stoi(text.substr(text.find(series) + series.size()));
+  };
+  EXPECT_EQ(count("0.25") + 1, count("+Inf")) << text;
 }
 
 TEST_F(loop_test, a_cancelled_coroutine_is_no_bug) {
@@ -312,7 +323,7 @@ TEST(signals, F29_a_stop_that_hangs_ends_at_the_hard_deadline) {
             [] {
               for (;;) pause();
             },
-            1s);
+            50ms);
         loop.post([ready] { [[maybe_unused]] const auto written = write(ready, "1", 1); });
         loop.run();
       },

@@ -55,11 +55,12 @@ struct reflector : controller_test::rig {
   controller::reflector_state state;
   controller::spawned running;
   int forbidden = 0, broken = 0;
-  controller::milliseconds patience{0};
+  controller::milliseconds patience{0}, first_backoff{1};
 
   void start(bool watch_list = false) {
     kube::watch_settings settings;
     settings.watch_list = watch_list;
+    settings.first_backoff = first_backoff;
     controller::reflector_options options;
     options.state = &state;
     options.on_trouble = [this](const kube::error& error) { ++(error.code == errc::forbidden ? forbidden : broken); };
@@ -293,6 +294,7 @@ TEST_F(reflector, can_be_cancelled_while_it_lists_waits_or_watches) {
   settle();
   end();
   api.on(method::get, list).fails(errc::connect);
+  first_backoff = 1h;
   start();
   settle();
   end();
@@ -350,6 +352,7 @@ struct gaps : controller_test::rig {
     });
     kube::watch_settings settings;
     settings.watch_list = watch_list;
+    settings.first_backoff = 1ms;
     controller::reflector_options options;
     options.now = [this] { return now; };
     options.on_gap = [this](controller::milliseconds since) { seen += " gap@" + std::to_string(since / 1s); };

@@ -96,6 +96,17 @@ TEST_F(runner, retries_an_error_and_says_it_in_one_line) {
   EXPECT_EQ(under_test.queue().failures(key("a")), 0U) << "forgotten after the success";
 }
 
+TEST_F(runner, looking_again_when_told_to_forgets_the_failures_before) {
+  reconciler.answers.push_back(
+      []() -> kube::result<action> { return std::unexpected(kube::error{kube::errc::server, 500, "away", {}}); });
+  reconciler.answers.push_back([] { return action::again(1h); });
+  under_test.start();
+  under_test.add(key("a"));
+  ASSERT_TRUE(saw(2));
+  EXPECT_EQ(metric(R"(quartermaster_reconcile_total{reconciler="scripted",result="requeue"})"), 1);
+  EXPECT_EQ(under_test.queue().failures(key("a")), 0U) << "the next failure is the first again";
+}
+
 TEST_F(runner, a_conflict_is_no_warning) {
   reconciler.answers.push_back([]() -> kube::result<action> {
     return std::unexpected(kube::error{kube::errc::conflict, 409, "someone was quicker", {}});

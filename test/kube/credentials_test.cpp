@@ -5,7 +5,6 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <ctime>
-#include <thread>
 
 #include "test/kube/loop.hpp"
 #include "test/kube/scratch_folder.hpp"
@@ -33,12 +32,13 @@ steady_time soon() { return std::chrono::steady_clock::now() + 20s; }
 struct credentials_fixture {
   boost::asio::io_context loop;
   scratch_folder files;
+  std::chrono::system_clock::time_point now = std::chrono::sys_days(std::chrono::year(2030) / 1 / 2);
 
   credentials of(user_config user) {
     cluster_config config;
     config.server = "https://x";
     config.user = std::move(user);
-    return credentials(loop.get_executor(), std::move(config));
+    return credentials(loop.get_executor(), std::move(config), [this] { return now; });
   }
   /// A plugin that prints token "t<n>" at its n-th run.
   user_config counting_plugin(const std::string& expires = {}) const {
@@ -179,11 +179,11 @@ TEST(credentials, an_expired_plugin_credential_is_renewed) {
 
 TEST(credentials, an_old_plugin_credential_serves_until_its_end_while_another_is_fetched) {
   credentials_fixture f;
-  const auto ends = std::chrono::system_clock::now() + 5s;
+  const auto ends = f.now + 5s;
   auto credentials = f.of(f.counting_plugin(seconds_text(ends)));
   ASSERT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t1");
   f.files.write("broken", "");
-  std::this_thread::sleep_until(ends - 2400ms);  // past half its life
+  f.now = ends - 2400ms;  // past half its life
   for (int i = 0; i < 3; ++i) {
     const auto got = run(f.loop, credentials.current(soon()));
     ASSERT_TRUE(got) << got.error().message;
@@ -192,7 +192,7 @@ TEST(credentials, an_old_plugin_credential_serves_until_its_end_while_another_is
   EXPECT_TRUE(turn(f.loop, [&] { return std::filesystem::file_size(f.files.path("runs")) == 4; })) << "two runs";
   EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t1")
       << "it failed, and the old one is still good";
-  std::this_thread::sleep_until(ends);
+  f.now = ends;
   const auto expired = run(f.loop, credentials.current(soon()));
   ASSERT_FALSE(expired);
   EXPECT_THAT(expired.error().message, HasSubstr("log in first"));

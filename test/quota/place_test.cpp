@@ -139,6 +139,18 @@ TEST_F(bench, memory_and_cores_on_different_cards_are_said_to_be_so) {
   EXPECT_EQ(try_it({share(50, 10)}).code, reason::one_card);
 }
 
+TEST_F(bench, as_many_parts_as_a_pod_may_have_are_judged_by_their_sum_before_any_search) {
+  std::vector<std::int64_t> memory_mib;
+  for (int i = 0; i < 128; ++i) memory_mib.push_back(8192 + i);  // no two alike: a search would not end
+  ledger_.put(with(mode::hami, memory_mib));
+  const auto each_on = [](std::int64_t cards) {
+    return std::vector<amount>{{"nvidia.com/gpu", cards}, {"nvidia.com/gpumem", 100}, {"nvidia.com/gpucores", 26}};
+  };
+  // 26 cores 512 times are more than the node's 12,800.
+  EXPECT_EQ(try_it(std::vector(8, each_on(64))).code, reason::together);
+  EXPECT_EQ(try_it(std::vector(9, each_on(57))).code, reason::search_limit) << "513";
+}
+
 TEST_F(bench, S15_cards_that_are_ill_cut_by_mig_or_taken_out_of_use_get_nothing) {
   auto node = with(shares_and_wholes, {8192, 8192, 8192});
   node.cards[0].healthy = false;

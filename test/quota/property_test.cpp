@@ -8,6 +8,7 @@
 
 #include "quota/filter.hpp"
 #include "small_world.hpp"
+#include "test/rounds.hpp"
 
 namespace {
 
@@ -392,7 +393,7 @@ class life {
 };
 
 TEST(quota_property, S8_S12_S70_no_over_commit_and_no_false_refusal_beside_a_model_that_tries_everything) {
-  const long operations = small::number_from("QM_QUOTA_OPERATIONS", 100'000);
+  const long operations = small::number_from("QM_QUOTA_OPERATIONS", test::rounds(20'000, 100'000));
   const auto seed = static_cast<unsigned long>(small::number_from("QM_SEED", 1));
   long fitted = 0, refused = 0, full = 0, followed = 0, chosen = 0, restarts = 0;
   // Many short lives: each has nodes of its own.

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "small_world.hpp"
+#include "test/rounds.hpp"
 
 namespace {
 
@@ -401,7 +402,7 @@ void run_schedule(unsigned long seed) {
 TEST(usage, S40_random_schedules_agree_with_a_model_that_counts_every_second) {
   const auto seed = small::number_from("QM_SEED", 0);
   if (seed > 0) return run_schedule(static_cast<unsigned long>(seed));
-  const auto schedules = small::number_from("QM_USAGE_SCHEDULES", 400);
+  const auto schedules = small::number_from("QM_USAGE_SCHEDULES", test::rounds(100, 400));
   ASSERT_GT(schedules, 0) << "QM_USAGE_SCHEDULES is no number from 1 on";
   for (long i = 1; i <= schedules && !testing::Test::HasFailure(); ++i) run_schedule(static_cast<unsigned long>(i));
 }

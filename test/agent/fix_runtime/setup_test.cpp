@@ -328,6 +328,24 @@ TEST(fix_runtime_setup, a_pod_writes_what_a_person_would_and_refuses_what_it_can
   }
 }
 
+// containerd takes them with filepath.Glob, and knows more patterns than we do.
+TEST(fix_runtime_setup, a_pattern_of_imports_has_one_star_and_in_its_last_part) {
+  const auto done_with = [](const std::string& import) {
+    node node("containerd_2.0_only_version");
+    const auto folder = "/etc/containerd/";
+    put(node.file(folder + std::string("config.toml")), "version = 3\nimports = ['" + (folder + import) + "']\n");
+    const auto before = node.files();
+    const auto done = set_up(node.options);
+    EXPECT_EQ(done.has_value(), node.files() != before) << import;
+    return done ? std::string("done") : node.shown(done.error());
+  };
+  for (const auto* import : {"*.toml", "a*.toml", "a*", "conf.d/*.toml", "a.toml"})
+    EXPECT_EQ(done_with(import), "done") << import;
+  for (const auto* import : {"*-*.toml", "a*b*.toml", "**", "*/a.toml", "conf*/a.toml", "*/*.toml"})
+    EXPECT_THAT(done_with(import),
+                HasSubstr(std::string("the pattern /etc/containerd/") + import + " of its imports is not understood"));
+}
+
 TEST(fix_runtime_setup, a_dry_run_lists_lines_that_come_and_go) {
   node node("docker_one_line_set_default");
   node.options.dry_run = true;

@@ -9,6 +9,7 @@
 #include "reconcilers/declarations/compiled.hpp"
 #include "reconcilers/declarations/verdict.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
+#include "test/rounds.hpp"
 
 namespace reconcilers::declarations {
 namespace {
@@ -329,7 +330,7 @@ config_map_text random_one(std::mt19937& random, int number) {
 
 TEST(registry, gives_the_same_rules_and_verdicts_in_whatever_order) {
   std::mt19937 random(20261121);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::rounds(40, 200); ++round) {
     std::vector<config_map_text> config_maps;
     for (int i = 0; i < 12; ++i) config_maps.push_back(random_one(random, i));
     const auto before = filled(config_maps);
@@ -347,7 +348,7 @@ TEST(registry, gives_the_same_rules_and_verdicts_in_whatever_order) {
 
 TEST(registry, forgets_what_was_replaced_or_erased) {
   std::mt19937 random(7);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::rounds(40, 200); ++round) {
     registry changed;
     std::vector<config_map_text> last(10);
     for (int step = 0; step < 60; ++step) {
@@ -371,8 +372,9 @@ TEST(registry, forgets_what_was_replaced_or_erased) {
 
 TEST(registry, a_change_alters_the_verdict_of_neighbours_only) {
   std::mt19937 random(11);
+  const int rounds = test::rounds(100, 400);
   int altered = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     registry all;
     std::vector<config_map_text> config_maps;
     for (int i = 0; i < 12; ++i) all.put(config_maps.emplace_back(random_one(random, i)).view());
@@ -390,7 +392,7 @@ TEST(registry, a_change_alters_the_verdict_of_neighbours_only) {
                                                            << annotation_of(all.judge(was.config_map));
     }
   }
-  EXPECT_GT(altered, 100) << "the property was put to the test";
+  EXPECT_GT(altered, rounds / 4) << "the property was put to the test";
 }
 
 }  // namespace

@@ -123,6 +123,20 @@ TEST(placement, of_another_bind_the_plugins_own_words_count) {
   EXPECT_EQ(got.holding.grants[0].memory_mib, 5000);
 }
 
+/// Annotations lie one behind the other in memory. The first byte of the next one may look like a digit.
+TEST(placement, a_number_ends_where_its_text_ends) {
+  const decision empty(vgpu_node("a", 12), share("q", 1, 1));
+  const auto card_of = [&](std::string_view text, std::size_t length) {
+    const std::string next(length, 'z');
+    const auto bound = annotated(share("p", 20, 8, "a"), {{"tencent.com/predicate-gpu-idx-0", text}, {next, "1"}});
+    const auto got = held_by(bound, empty.view(), pod_request(bound, any));
+    return got.origin == source::confirmed ? got.holding.grants.at(0).card : std::string(to_string(got.origin));
+  };
+  for (std::size_t length = 1; length < 64; ++length) ASSERT_EQ(card_of("1", length), "a/1") << length;
+  for (const auto* text : {"1x", "x", "", "-1", "+1", " 1", "1 "}) EXPECT_EQ(card_of(text, 8), "guessed") << text;
+  EXPECT_EQ(card_of("11", 8), "a/11");
+}
+
 TEST(placement, what_gpu_manager_took_wins_over_what_was_planned) {
   decision made(vgpu_node("a", 4), share("p", 100, 0));
   auto bound = annotated(share("p", 100, 0, "a"), made.written);

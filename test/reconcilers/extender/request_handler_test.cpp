@@ -27,8 +27,14 @@ struct request_handler_test : rig {
   bool leading = true;
   request_handler subject{
       {book, api, known.pods, binds, [this] { return leading; }, [this](const kube::pod& pod) { waiters.note(pod); }},
-      metrics};
+      metrics,
+      quick()};
 
+  static call_limits quick() {
+    call_limits out;
+    out.departures = std::chrono::milliseconds(200);
+    return out;
+  }
   request_handler_test() {
     known.nodes.put(vgpu_node("a", 2));
     known.nodes.put(vgpu_node("b", 1));
@@ -209,7 +215,7 @@ TEST_F(request_handler_test, F5_O8_the_scheduler_gets_its_answer_while_the_API_s
   silent_transport silence;
   kube::client no_answer(silence);
   controller::registry page;
-  request_handler cut_off{{book, no_answer, known.pods, binds, [] { return true; }, {}}, page};
+  request_handler cut_off{{book, no_answer, known.pods, binds, [] { return true; }, {}}, page, quick()};
   auto low = share("low", 80, 8, "b"), urgent = share("urgent", 80, 8);
   low.deleting = true;
   known.pods.put(low);

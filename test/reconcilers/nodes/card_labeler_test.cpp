@@ -365,6 +365,24 @@ TEST_F(labeling, reads_the_conflicts_of_a_real_server) {
   EXPECT_EQ(json::parse(transport.sent[1].body)["metadata"]["labels"], json({{product, "Tesla-T4"}}));
 }
 
+/// The name of a manager, or a label of others that begins like ours, may have the words of our field in it.
+TEST_F(labeling, finds_its_field_in_a_conflict_behind_a_longer_one_that_begins_alike) {
+  const std::string field = ".metadata.labels." + std::string(count);
+  for (const auto& [message, is_named] :
+       {std::pair(field + "-x\n- " + field, true), std::pair(field + "-x, " + field + ".y, " + field + ", z", true),
+        std::pair(field + "-x " + field + ".y", false)}) {
+    show();
+    transport.sent.clear();
+    transport.answer = [&](const kube::request&) -> kube::result<kube::response> {
+      if (transport.sent.size() > 1) return recording_transport::answered(200, json::object());
+      return recording_transport::refused(409, "Conflict", message);
+    };
+    EXPECT_EQ(run(subject.reconcile(key)).has_value(), is_named) << message;
+    EXPECT_THAT(transport.sent, SizeIs(is_named ? 2 : 1)) << message;
+    if (is_named) EXPECT_FALSE(json::parse(transport.sent.back().body)["metadata"]["labels"].contains(count));
+  }
+}
+
 TEST_F(labeling, looks_at_a_node_again_only_where_something_of_it_changed) {
   show();
   auto before = *nodes.find(node_key), after = before;

@@ -6,6 +6,8 @@
 #include <map>
 #include <random>
 
+#include "test/rounds.hpp"
+
 namespace reconcilers {
 namespace {
 
@@ -722,7 +724,7 @@ TEST(mode_change, a_plugin_that_restarts_keeps_the_mode_and_is_no_news) {
 TEST(mode_change, S58_F1_every_change_ends_where_it_was_asked_to_whatever_happens_in_between) {
   const char* modes[] = {"pgpu", "vgpu", "mps", ""};
   std::mt19937 random(7);
-  for (int seed = 0; seed < 2000; ++seed) {
+  for (int seed = 0; seed < test::rounds(200, 2'000); ++seed) {
     mode_lab node;
     const char* last = "";
     for (int turn = 0; turn < 80; ++turn) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "test/reconcilers/usage/rig.hpp"
+#include "test/rounds.hpp"
 
 namespace usage_test {
 namespace {
@@ -163,7 +164,7 @@ TEST_P(usage_schedules, S40_every_second_of_a_pod_is_counted_once) {
   const char* const seed = std::getenv("QM_SEED");
   if (seed) return run_schedule(std::strtoul(seed, nullptr, 10));
   const char* const schedules = std::getenv("QM_USAGE_SCHEDULES");
-  const auto count = schedules ? std::strtol(schedules, nullptr, 10) : 200L;
+  const auto count = schedules ? std::strtol(schedules, nullptr, 10) : test::rounds(40L, 200L);
   ASSERT_GT(count, 0) << "QM_USAGE_SCHEDULES is no number from 1 on";
   for (auto i = 1 + GetParam(); i <= static_cast<unsigned long>(count) && !testing::Test::HasFailure(); i += 4)
     run_schedule(i);

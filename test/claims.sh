@@ -14,7 +14,7 @@ results() {
        match($0, /--- (PASS|FAIL|SKIP): Test[A-Za-z0-9_]+/) { split(substr($0, RSTART + 4, RLENGTH - 4), w, ": ")
          print suite "/" substr(w[2], 5), (w[1] == "PASS") ? "run" : (w[1] == "FAIL") ? "fail" : "notrun" }' "$junit"
 }
-# A lane that ran a test again reports it twice: the last result counts.
+# A lane that has a test twice reports it twice: the last result counts.
 table=$(results | awk '!($1 in last) { order[++n] = $1 } { last[$1] = $2 } END { for (i = 1; i <= n; ++i) print order[i], last[order[i]] }' |
   awk '
     { name = $1; status = ($2 == "run") ? "passed" : ($2 == "fail") ? "FAILED" : "not run"

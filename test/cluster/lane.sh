@@ -47,9 +47,28 @@ compile() {
   cd "$root/test/$1" || exit
 }
 
+# select_tests sets $selection to the arguments that choose tests: those of -run, else those of the set QM_SET. A test whose name ends in
+# _long is only in the sets `long`, which has no others, and `all`. Where nothing is said the set is `short`, or `all` with QM_NIGHTLY, which
+# makes the tests themselves longer.
+select_tests() {
+  set_name=${QM_SET:-${QM_NIGHTLY:+all}} set_name=${set_name:-short}
+  case $set_name in
+    short) selection=(-test.skip '_long$') ;;
+    long) selection=(-test.run '_long$') ;;
+    all) selection=() ;;
+    *) wrong "QM_SET '$set_name' is not one of: short, long, all" ;;
+  esac
+  [[ -z $run ]] || selection=(-test.run "$run")
+}
+
 # run_tests FOLDER [ARGUMENT...]: compiles them and runs them in place of this script. Each wait has its own deadline; the one for all is for
 # what hangs, and a busy machine must not reach it.
 run_tests() {
+  local selection
+  select_tests
+  if [[ $set_name == long && -z $run ]] && ! grep -Eqs '^func Test\w*_long\(' "$root/test/$1"/*_test.go; then
+    echo "no test of $1 is in the set 'long'"; exit 0
+  fi
   compile "$1"
-  QM_K8S=$k8s exec "$binary" -test.v -test.timeout 45m "${@:2}" ${run:+-test.run "$run"}
+  QM_K8S=$k8s exec "$binary" -test.v -test.timeout 45m "${@:2}" "${selection[@]}"
 }

@@ -158,7 +158,7 @@ func (s *stage) caught(t *testing.T, of schema.GroupVersionResource, all ...[]mu
 	}
 }
 
-func TestAMistakeInAnyPartOfTheRefusalIsNoticed(t *testing.T) {
+func TestAMistakeInAnyPartOfTheRefusalIsNoticed_long(t *testing.T) {
 	s := set(t)
 	s.unmutated(t)
 	must(t, write("Dedicated"))
@@ -167,7 +167,7 @@ func TestAMistakeInAnyPartOfTheRefusalIsNoticed(t *testing.T) {
 	s.caught(t, validatingBinding, bound, []mutant{{"warned only", `["Deny"]`, `["Warn"]`}})
 }
 
-func TestAMistakeInAnyPartOfTheMutationIsNoticed(t *testing.T) {
+func TestAMistakeInAnyPartOfTheMutationIsNoticed_long(t *testing.T) {
 	if !api.Fills {
 		t.Skip("this server has no MutatingAdmissionPolicies")
 	}

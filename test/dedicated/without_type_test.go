@@ -15,7 +15,7 @@ import (
 
 // The type ResourceRules goes while the chart's policies are there, as with `quartermaster uninstall` before `helm uninstall`: every pod of
 // the cluster is made as if we were not there. With failurePolicy Fail no pod would be, from the server's next start at the latest.
-func TestWithoutTheTypeOfTheRulesPodsAreMade(t *testing.T) {
+func TestWithoutTheTypeOfTheRulesPodsAreMade_long(t *testing.T) {
 	s := set(t)
 	must(t, write("Dedicated"))
 	s.settle(t, true)

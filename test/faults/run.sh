@@ -17,6 +17,7 @@ Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2
   --clusters   use the clusters NAME-calm, -storm, -pair, -extender, -dedicated and -usage, start them when they are not there, and leave them up
   --down       end the clusters of that NAME
   --list       the names of the tests
+QM_SET=short|long|all chooses a set (default: short; lane.sh says what is in it); -run wins over it.
 H
 }
 
@@ -43,6 +44,7 @@ down() {
 }
 if [[ $verb == down ]]; then down "$clusters"; exit 0; fi
 
+select_tests
 compile faults
 if [[ $verb == list ]]; then QM_OPERATOR=/bin/true "$binary" -test.list .; exit 0; fi
 if [[ -n $previous ]]; then
@@ -62,17 +64,4 @@ else
   trap 'exit 130' INT TERM
 fi
 limit=$([[ -n ${QM_NIGHTLY:-}${QM_USAGE_SCHEDULES:-} ]] && echo 10h || echo 45m)  # 200 schedules of TestUsage_random take 6 hours
-log=$(mktemp)
-rc=0
-"$binary" -test.v -test.parallel 64 -test.timeout "$limit" ${run:+-test.run "$run"} | tee "$log" || rc=$?
-# These tests have deadlines in seconds on a machine they share with two control planes. A few that fail are run once more, alone, and
-# named: a test that needs it often is a defect of the test or of the operator.
-mapfile -t failed < <(grep -oE '^--- FAIL: Test[A-Za-z0-9_]+' "$log" | sed 's/.*: //')
-rm -f "$log"
-if ((rc != 0 && ${#failed[@]} >= 1 && ${#failed[@]} <= 3)); then
-  echo "run.sh: failed at first, run again: ${failed[*]}"
-  rc=0
-  "$binary" -test.v -test.timeout "$limit" -test.run "^($(IFS='|'; echo "${failed[*]}"))\$" || rc=$?
-  ((rc != 0)) || echo "run.sh: passed only when run again: ${failed[*]}"
-fi
-exit $rc
+"$binary" -test.v -test.parallel 64 -test.timeout "$limit" "${selection[@]}"

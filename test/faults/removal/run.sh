@@ -9,5 +9,5 @@ read_options "--k8s --operator" "$@"
 find_operator
 [[ -n $operator ]] || die "no operator: ./dev build release"
 build_cluster etcd,kwok,helm,sim
-compile faults/removal
-QM_K8S=$k8s QM_OPERATOR=$operator exec "$binary" -test.v -test.timeout 30m
+export QM_OPERATOR=$operator
+run_tests faults/removal

@@ -48,7 +48,7 @@ compile() {
 }
 
 # select_tests sets $selection to the arguments that choose tests: those of -run, else those of the set QM_SET. A test whose name ends in
-# _long is only in the sets `long`, which has no others, and `all`. Where nothing is said the set is `short`, or `all` with QM_NIGHTLY, which
+# _long is only in the sets `long`, which has no others, and `all`. The default is `short`, or `all` with QM_NIGHTLY, which
 # makes the tests themselves longer.
 select_tests() {
   set_name=${QM_SET:-${QM_NIGHTLY:+all}} set_name=${set_name:-short}

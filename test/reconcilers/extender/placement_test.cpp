@@ -129,7 +129,7 @@ TEST(placement, a_number_ends_where_its_text_ends) {
   const auto card_of = [&](std::string_view text, std::size_t length) {
     const std::string next(length, 'z');
     const auto bound = annotated(share("p", 20, 8, "a"), {{"tencent.com/predicate-gpu-idx-0", text}, {next, "1"}});
-    const auto got = held_by(bound, empty.view(), pod_request(bound, any));
+    const auto got = held_by(bound, empty.view(), pod_request(bound, is_fpga));
     return got.origin == source::confirmed ? got.holding.grants.at(0).card : std::string(to_string(got.origin));
   };
   for (std::size_t length = 1; length < 64; ++length) ASSERT_EQ(card_of("1", length), "a/1") << length;

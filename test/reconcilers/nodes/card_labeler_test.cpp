@@ -377,7 +377,7 @@ TEST_F(labeling, finds_its_field_in_a_conflict_behind_a_longer_one_that_begins_a
       if (transport.sent.size() > 1) return recording_transport::answered(200, json::object());
       return recording_transport::refused(409, "Conflict", message);
     };
-    EXPECT_EQ(run(subject.reconcile(key)).has_value(), is_named) << message;
+    EXPECT_EQ(run(subject.reconcile(node_key)).has_value(), is_named) << message;
     EXPECT_THAT(transport.sent, SizeIs(is_named ? 2 : 1)) << message;
     if (is_named) EXPECT_FALSE(json::parse(transport.sent.back().body)["metadata"]["labels"].contains(count));
   }

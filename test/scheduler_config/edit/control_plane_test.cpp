@@ -124,13 +124,15 @@ TEST(scheduler_control_plane, says_why_nothing_can_be_written) {
 
 // Plugins of the image, feature gates and fields of a newer version are not known to us; the file starts nonetheless.
 TEST(scheduler_control_plane, a_file_that_a_scheduler_runs_with_is_judged_by_what_we_add_alone) {
-  for (const auto* more :
-       {"profiles:\n- plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}\n",
-        "profiles:\n- pluginConfig:\n  - {name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}\n",
-        "fieldOfTomorrow: 1\n", "extenders:\n- {urlPrefix: 'https://a/b', prioritizeVerb: prioritize, weight: -1}\n"}) {
+  // The field `shape` has a feature gate, which is on from 1.37 on.
+  for (const auto& [minor, more] :
+       {std::pair(newest_minor, "profiles:\n- plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}\n"),
+        {36, "profiles:\n- pluginConfig:\n  - {name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}\n"},
+        {newest_minor, "fieldOfTomorrow: 1\n"},
+        {newest_minor, "extenders:\n- {urlPrefix: 'https://a/b', prioritizeVerb: prioritize, weight: -1}\n"}}) {
     const auto config = std::string(foreign_config) + more;
-    ASSERT_TRUE(any_ends(judge(config))) << more;
-    const auto extended = with_extender({config, reads_a_file()}, ours(), 1, newest_minor);
+    ASSERT_TRUE(any_ends(judge(config, {.minor = minor}))) << more;
+    const auto extended = with_extender({config, reads_a_file()}, ours(), 1, minor);
     ASSERT_TRUE(extended) << extended.error();
     EXPECT_THAT(*extended->config, HasSubstr("https://10.96.0.77:443/scheduler"));
     const auto restored = without_extender(*extended, false);

@@ -131,7 +131,7 @@ TEST(scheduler_control_plane, a_file_that_a_scheduler_runs_with_is_judged_by_wha
         {newest_minor, "fieldOfTomorrow: 1\n"},
         {newest_minor, "extenders:\n- {urlPrefix: 'https://a/b', prioritizeVerb: prioritize, weight: -1}\n"}}) {
     const auto config = std::string(foreign_config) + more;
-    ASSERT_TRUE(any_ends(judge(config, {.minor = minor}))) << more;
+    ASSERT_TRUE(any_ends(judge(config, {.minor = minor, .plugins = {}}))) << more;
     const auto extended = with_extender({config, reads_a_file()}, ours(), 1, minor);
     ASSERT_TRUE(extended) << extended.error();
     EXPECT_THAT(*extended->config, HasSubstr("https://10.96.0.77:443/scheduler"));

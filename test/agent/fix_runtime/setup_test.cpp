@@ -339,7 +339,7 @@ TEST(fix_runtime_setup, a_pattern_of_imports_has_one_star_and_in_its_last_part) 
     EXPECT_EQ(done.has_value(), node.files() != before) << import;
     return done ? std::string("done") : node.shown(done.error());
   };
-  for (const auto* import : {"*.toml", "a*.toml", "a*", "conf.d/*.toml", "a.toml"})
+  for (const auto* import : {"a*.toml", "a*", "conf.d/*.toml", "a.toml"})
     EXPECT_EQ(done_with(import), "done") << import;
   for (const auto* import : {"*-*.toml", "a*b*.toml", "**", "*/a.toml", "conf*/a.toml", "*/*.toml"})
     EXPECT_THAT(done_with(import),

@@ -21,6 +21,9 @@ func edited(t *testing.T, from, to string) string {
 	return strings.Replace(base, from, to, 1)
 }
 
+// usual is how long something may take that comes.
+const usual = 30 * time.Second
+
 // own is a file in which the second profile has this name, so that no other kube-scheduler looks at its pods.
 func own(config, scheduler string) string {
 	return strings.Replace(config, "schedulerName: batch", "schedulerName: "+scheduler, 1)
@@ -36,15 +39,15 @@ func says(t *testing.T, config, code string) {
 	}
 }
 
-// waits creates a pod and returns why the scheduler says it waits; "" where no scheduler has said so for 30 s.
-func waits(t *testing.T, name, scheduler string) (condition corev1.PodCondition) {
+// waits creates a pod and returns why the scheduler says it waits; "" where no scheduler has said so in that time.
+func waits(t *testing.T, name, scheduler string, patience time.Duration) (condition corev1.PodCondition) {
 	t.Helper()
 	pods := at.Client.CoreV1().Pods("default")
 	if _, err := pods.Create(at.ctx, pod(name, scheduler), metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 		return
 	}
-	for deadline := time.Now().Add(30 * time.Second); condition.Reason == "" && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); condition.Reason == "" && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		now, err := pods.Get(at.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			t.Error(err)
@@ -73,7 +76,7 @@ func TestS7_AnAddressNothingCanBeSentToFailsEveryPod(t *testing.T) {
 			}
 			says(t, config, code)
 			var why corev1.PodCondition
-			did, err := at.start(config, func() { why = waits(t, name, name) }, noElection)
+			did, err := at.start(config, func() { why = waits(t, name, name, usual) }, noElection)
 			must(t, err)
 			must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
 			if !did.started || why.Status != corev1.ConditionFalse || why.Reason != "SchedulerError" {
@@ -87,13 +90,13 @@ func TestS7_AnAddressNothingCanBeSentToFailsEveryPod(t *testing.T) {
 // Such a Lease is never made, so its kube-scheduler never leads. It is an administrator: the name alone decides.
 func TestS7_ALeaseOfNoLegalNameIsNeverHeld(t *testing.T) {
 	t.Parallel()
-	lead := func(t *testing.T, name, line string) (outcome, bool) {
+	lead := func(t *testing.T, name, line string, patience time.Duration) (outcome, bool) {
 		config := strings.ReplaceAll(own(edited(t, "resourceName: mutant", line), name), standard, at.Kubeconfig)
 		if name != "legal" {
 			says(t, config, "lease_name_malformed")
 		}
 		var why corev1.PodCondition
-		did, err := at.start(config, func() { why = waits(t, name, name) })
+		did, err := at.start(config, func() { why = waits(t, name, name, patience) })
 		must(t, err)
 		must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
 		return did, why.Reason != ""
@@ -101,7 +104,7 @@ func TestS7_ALeaseOfNoLegalNameIsNeverHeld(t *testing.T) {
 	for name, line := range map[string]string{"illegal-name": "resourceName: a b", "illegal-namespace": "resourceNamespace: A.b"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			did, led := lead(t, name, line)
+			did, led := lead(t, name, line, 6*time.Second) // it looks for its Lease several times, and says so
 			if !did.started || led || !strings.Contains(strings.ToLower(did.said), "error initially creating lea") {
 				t.Errorf("started: %v, led: %v\n%s", did.started, led, did.said)
 			}
@@ -109,7 +112,7 @@ func TestS7_ALeaseOfNoLegalNameIsNeverHeld(t *testing.T) {
 	}
 	t.Run("legal", func(t *testing.T) {
 		t.Parallel()
-		if did, led := lead(t, "legal", "resourceName: a.b"); !led {
+		if did, led := lead(t, "legal", "resourceName: a.b", usual); !led {
 			t.Errorf("started: %v, led: %v\n%s", did.started, led, did.said)
 		}
 	})
@@ -118,17 +121,17 @@ func TestS7_ALeaseOfNoLegalNameIsNeverHeld(t *testing.T) {
 // The pod is judged, and its events are refused.
 func TestS7_ASchedulerThatNoEventCanNameIsSilent(t *testing.T) {
 	t.Parallel()
-	events := func(t *testing.T, scheduler, name string) (made []string) {
+	events := func(t *testing.T, scheduler, name string, patience time.Duration) (made []string) {
 		config := edited(t, "schedulerName: batch", "schedulerName: "+scheduler)
 		if scheduler == "a b" {
 			says(t, config, "scheduler_name_malformed")
 		}
 		_, err := at.start(config, func() {
 			// The extender of base.yaml does not answer.
-			if why := waits(t, name, scheduler); why.Reason != "SchedulerError" {
+			if why := waits(t, name, scheduler, usual); why.Reason != "SchedulerError" {
 				t.Errorf("%s: the pod's condition is %+v", scheduler, why)
 			}
-			for deadline := time.Now().Add(10 * time.Second); len(made) == 0 && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+			for deadline := time.Now().Add(patience); len(made) == 0 && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 				all, err := at.Client.EventsV1().Events("default").List(at.ctx, metav1.ListOptions{FieldSelector: "regarding.name=" + name})
 				must(t, err)
 				for _, one := range all.Items {
@@ -142,13 +145,13 @@ func TestS7_ASchedulerThatNoEventCanNameIsSilent(t *testing.T) {
 	}
 	t.Run("silent", func(t *testing.T) {
 		t.Parallel()
-		if made := events(t, "a b", "silent"); len(made) != 0 {
+		if made := events(t, "a b", "silent", 3*time.Second); len(made) != 0 {
 			t.Errorf("events %v", made)
 		}
 	})
 	t.Run("heard", func(t *testing.T) {
 		t.Parallel()
-		if made := events(t, "a-b", "heard"); len(made) == 0 {
+		if made := events(t, "a-b", "heard", usual); len(made) == 0 {
 			t.Error("no event of a scheduler with a legal name")
 		}
 	})

@@ -184,8 +184,7 @@ func signedAt(t *testing.T, name string) time.Time {
 
 // The extender's authority is deleted while three control-plane nodes' kube-schedulers ask the operator: each is started with both authorities, one after
 // the other, before anything is signed by the new one, and then with its own new certificate. At no moment is a handshake refused.
-func TestS54_ADeletedAuthorityIsReplacedOnAllControlPlaneNodesBeforeItSigns(t *testing.T) {
-	sometimes(t, 7)
+func TestS54_ADeletedAuthorityIsReplacedOnAllControlPlaneNodesBeforeItSigns_long(t *testing.T) {
 	o := operate(t)
 	begin(t)
 	runAll(t)

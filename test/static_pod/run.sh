@@ -7,7 +7,7 @@ usage() {
   cat <<'H'
 usage: run.sh [--k8s 1.37|1.36|1.30] [-run REGEX] [--operator FILE]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage. Needs root (mounts of its own).
-Two minutes: the first test and a third of the others, another third each day; all of them, six minutes, with QM_NIGHTLY=1.
+About a minute; all of them take six.
   -run REGEX   only tests whose name matches
   --operator   the program under test (default: build/release/quartermaster, else build/dev/quartermaster)
 H

@@ -4,12 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -68,19 +66,6 @@ func begin(t *testing.T) {
 			must(t, m.asBefore())
 		}
 	})
-}
-
-// sometimes: in the short form a third of the tests in addition to the first, another third each day; all of them with QM_NIGHTLY or -run. QM_SEED
-// chooses the third.
-func sometimes(t *testing.T, i int) {
-	t.Helper()
-	third := time.Now().YearDay()
-	if seed, err := strconv.Atoi(os.Getenv("QM_SEED")); err == nil {
-		third = seed
-	}
-	if os.Getenv("QM_NIGHTLY") == "" && flag.Lookup("test.run").Value.String() == "" && (i+third)%3 != 0 {
-		t.Skip("another third of these today; QM_NIGHTLY=1 runs all")
-	}
 }
 
 func tail(text string, lines int) string {
@@ -200,8 +185,7 @@ func TestS7_AllControlPlaneNodesOneAtATimeAndBackByteForByte(t *testing.T) {
 }
 
 // The agent dies in the middle of each step, and another takes its place.
-func TestF49_KilledAtEveryStep(t *testing.T) {
-	sometimes(t, 0)
+func TestF49_KilledAtEveryStep_long(t *testing.T) {
 	begin(t)
 	for _, m := range at.controlPlaneNodes[1:] {
 		must(t, m.run())
@@ -245,8 +229,7 @@ func TestF49_KilledAtEveryStep(t *testing.T) {
 }
 
 // A kube-scheduler that ends as soon as it reads a configuration: the others are not touched meanwhile, and it gets its old files back.
-func TestF51_OneThatCrashesIsTakenBack(t *testing.T) {
-	sometimes(t, 1)
+func TestF51_OneThatCrashesIsTakenBack_long(t *testing.T) {
 	begin(t)
 	for _, m := range at.controlPlaneNodes {
 		m.fails.Store(true)
@@ -309,8 +292,7 @@ func TestF51_OneThatCrashesIsTakenBack(t *testing.T) {
 }
 
 // A certificate the extender does not take, and one that is not the key's: seen before anything is written.
-func TestF52_WrongCertificatesAreSeenBeforeAnythingIsWritten(t *testing.T) {
-	sometimes(t, 2)
+func TestF52_WrongCertificatesAreSeenBeforeAnythingIsWritten_long(t *testing.T) {
 	begin(t)
 	secrets := at.Client.CoreV1().Secrets(namespace)
 	is, err := secrets.Get(at.ctx, "quartermaster-extender-client", metav1.GetOptions{})
@@ -374,8 +356,7 @@ func TestF52_WrongCertificatesAreSeenBeforeAnythingIsWritten(t *testing.T) {
 }
 
 // kubeadm upgrade writes the manifest again, whatever was in it: also a second time, while the change after the first is under way.
-func TestS7_WhatKubeadmWritesIsDoneAgain(t *testing.T) {
-	sometimes(t, 3)
+func TestS7_WhatKubeadmWritesIsDoneAgain_long(t *testing.T) {
 	begin(t)
 	runAll(t)
 	apply(t)
@@ -401,8 +382,7 @@ func TestS7_WhatKubeadmWritesIsDoneAgain(t *testing.T) {
 }
 
 // A person's edit is never written over: it is reported, and nothing more. Taken out again, the edit stays.
-func TestF53_WhatAPersonChangedIsLeftAlone(t *testing.T) {
-	sometimes(t, 4)
+func TestF53_WhatAPersonChangedIsLeftAlone_long(t *testing.T) {
 	begin(t)
 	runAll(t)
 	apply(t)
@@ -430,8 +410,7 @@ func TestF53_WhatAPersonChangedIsLeftAlone(t *testing.T) {
 }
 
 // A file that people had already: ours is in it, and nothing else of it has changed; then it is theirs again.
-func TestS7_AFileOfPeopleIsMergedAndGivenBack(t *testing.T) {
-	sometimes(t, 5)
+func TestS7_AFileOfPeopleIsMergedAndGivenBack_long(t *testing.T) {
 	begin(t)
 	m := at.controlPlaneNodes[0]
 	manifest := m.before["manifests/kube-scheduler.yaml"]
@@ -461,7 +440,6 @@ func TestS7_AFileOfPeopleIsMergedAndGivenBack(t *testing.T) {
 
 // A symbolic link where a file should be: not followed, and said.
 func TestF48_ALinkIsNotFollowed(t *testing.T) {
-	sometimes(t, 6)
 	begin(t)
 	m := at.controlPlaneNodes[0]
 	outside := m.dir + "/outside.yaml"

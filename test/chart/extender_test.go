@@ -40,7 +40,7 @@ func Test_two_renderings_are_equal_byte_for_byte(t *testing.T) {
 			if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			text, err := Helm("template", "quartermaster", Chart(), "-n", "quartermaster", "-f", file, "--kube-version", "1.36.0")
+			text, err := Render("quartermaster", Chart(), "-n", "quartermaster", "-f", file, "--kube-version", "1.36.0")
 			if err != nil {
 				t.Fatal(err)
 			}

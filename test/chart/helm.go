@@ -67,7 +67,7 @@ func TemplateOf(chart, values string, arguments ...string) ([]Object, error) {
 		return nil, err
 	}
 	file.Close()
-	text, err := Helm(append([]string{"template", "quartermaster", chart, "-n", "quartermaster", "-f", file.Name(), "--kube-version", "1.36.0",
+	text, err := Render("quartermaster", chart, append([]string{"-n", "quartermaster", "-f", file.Name(), "--kube-version", "1.36.0",
 		"--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"}, arguments...)...)
 	if err != nil {
 		return nil, err

@@ -269,7 +269,7 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 
 func notesOf(t *testing.T, folder, values string, more ...string) string {
 	t.Helper()
-	text, err := Helm(append([]string{"template", "qm", folder, "-n", "gpu", "--show-only", "templates/notes.yaml", "--set", values}, more...)...)
+	text, err := Render("qm", folder, append([]string{"-n", "gpu", "--show-only", "templates/notes.yaml", "--set", values}, more...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

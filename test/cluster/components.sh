@@ -176,10 +176,10 @@ last_lines() {
 
 # await NAME: waits until it answers. If it dies or 60 s pass, prints the end of its log and returns 1.
 await() {
-  local deadline=$((SECONDS + 60))
+  local deadline=$((SECONDS + 180))
   until answers "$1"; do
     if [[ -z $(pid_of "$1") ]]; then say "$1 ended while starting; its last lines:"; last_lines "$1"; return 1; fi
-    if ((SECONDS > deadline)); then say "$1 is not ready after 60 s; its last lines:"; last_lines "$1"; return 1; fi
+    if ((SECONDS > deadline)); then say "$1 is not ready after 180 s; its last lines:"; last_lines "$1"; return 1; fi
     sleep 0.1
   done
 }

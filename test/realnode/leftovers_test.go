@@ -78,7 +78,7 @@ func cgroups() (out []string) {
 
 // A second cluster with a real node comes, is switched off and on, loses its parts one after the other, and goes; the first one's nodes
 // never see it.
-func TestNothingStaysAndNobodyElseSeesIt(t *testing.T) {
+func TestNothingStaysAndNobodyElseSeesIt_long(t *testing.T) {
 	transitions := func() string {
 		nodes, err := cluster.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		must(t, err)

@@ -70,7 +70,7 @@ func TestTheNodeIsRealAndTheOthersAreAsBefore(t *testing.T) {
 }
 
 // A kubelet and a containerd that are killed and started again find their pods running.
-func TestAPodOutlivesKubeletAndContainerd(t *testing.T) {
+func TestAPodOutlivesKubeletAndContainerd_long(t *testing.T) {
 	pod := adding("outlives", real1)
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Args = pause, nil
 	create(t, cluster, pod)

@@ -157,7 +157,7 @@ func (s *shared) round(slow bool) (refused, cards, plain int) {
 
 // Two kube-schedulers count the same CPU, each without what the other has just given away: the kubelet refuses what is too much. On
 // isolated nodes there is no one else's pod to count. The last round, slow, makes that certain.
-func TestS54_OutOfcpuOnNodesOfTwoSchedulers(t *testing.T) {
+func TestS54_OutOfcpuOnNodesOfTwoSchedulers_long(t *testing.T) {
 	t.Parallel()
 	s := openShared(t)
 	own, err := kit.RunDedicated(ctx, s.Cluster, "kube-scheduler", s.Work, s.tap.Address())

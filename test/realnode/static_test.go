@@ -271,7 +271,7 @@ func (m *controlPlaneNode) tells(begins ...string) {
 
 // The chart's DaemonSet on a real kubelet: kubeadm's kube-scheduler takes our configuration, an upgrade's manifest does again, and mode
 // None leaves what kubeadm wrote, byte for byte.
-func TestS7_TheAgentOfTheChartOnARealControlPlaneNode(t *testing.T) {
+func TestS7_TheAgentOfTheChartOnARealControlPlaneNode_long(t *testing.T) {
 	t.Parallel() // most of it is waiting for a kubelet
 	m := openControlPlaneNode(t, cluster, "")
 	m.applied("kubeadm's, with ours", m.image, 1)
@@ -288,7 +288,7 @@ func TestS7_TheAgentOfTheChartOnARealControlPlaneNode(t *testing.T) {
 }
 
 // A kube-scheduler that ends when it is given a configuration gets back what kubeadm wrote, and works again; the next upgrade's is tried.
-func TestF51_WhatARealControlPlaneNodeCannotWorkWithIsTakenBack(t *testing.T) {
+func TestF51_WhatARealControlPlaneNodeCannotWorkWithIsTakenBack_long(t *testing.T) {
 	t.Parallel()
 	own := &kit.Cluster{Name: cluster.Name + "-back"}
 	t.Cleanup(func() { own.Down() })

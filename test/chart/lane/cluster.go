@@ -13,6 +13,9 @@ import (
 	"quartermaster.io/test/chart"
 )
 
+// Kubectl as a program of Output and Call is kubectl's own code in this process, where that is the same.
+const Kubectl = "kubectl"
+
 // Namespace of the release.
 const Namespace = "quartermaster"
 
@@ -57,6 +60,7 @@ func (c *Cluster) Run(tests func() int, options ...string) int {
 		return 1
 	}
 	c.Kubeconfig = lastWord(out)
+	os.Setenv("KUBECONFIG", c.Kubeconfig) // `kubectl config` asks for it
 	return tests()
 }
 
@@ -72,6 +76,12 @@ func lastWord(text []byte) string {
 
 // Output of a program that runs as the cluster's administrator, and its exit code; -1: it did not start.
 func (c *Cluster) Output(stdin, program string, arguments ...string) (string, int) {
+	if program == Kubectl {
+		if inProcess(arguments[0]) {
+			return c.kubectl(stdin, arguments)
+		}
+		program = chart.Tool("kubernetes-*", "kubectl")
+	}
 	cmd := exec.Command(program, arguments...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -94,7 +104,7 @@ func (c *Cluster) Call(t *testing.T, stdin, program string, arguments ...string)
 
 func (c *Cluster) Kubectl(t *testing.T, stdin string, arguments ...string) string {
 	t.Helper()
-	return c.Call(t, stdin, chart.Tool("kubernetes-*", "kubectl"), arguments...)
+	return c.Call(t, stdin, Kubectl, arguments...)
 }
 
 // AccountKubeconfig is a kubeconfig with the rights that the chart gives to a ServiceAccount.

@@ -87,7 +87,7 @@ func Test_an_upgrade_that_loses_every_value_takes_nothing_from_a_scheduler_that_
 }
 
 // Secrets of an earlier chart are in helm's own list of what it made: without a word it would delete them.
-func Test_an_upgrade_from_a_chart_that_made_the_secrets_says_how_they_are_kept(t *testing.T) {
+func Test_an_upgrade_from_a_chart_that_made_the_secrets_says_how_they_are_kept_long(t *testing.T) {
 	installed(t, "replicaCount=0")
 	stored(t, "Helm")
 	out, rc := run("", chart.Tool("kubernetes-*", "helm"), "upgrade", "quartermaster", chart.Chart(), "-n", namespace)
@@ -259,7 +259,7 @@ func expired(t *testing.T, by, key string, usage x509.ExtKeyUsage) (string, stri
 }
 
 // An operator that finds certificates expired, empty, damaged or missing starts, makes good ones with the rights of the chart, and answers.
-func TestF22_an_operator_starts_without_a_certificate_that_can_be_used_and_makes_one(t *testing.T) {
+func TestF22_an_operator_starts_without_a_certificate_that_can_be_used_and_makes_one_long(t *testing.T) {
 	installed(t, "replicaCount=0")
 	t.Cleanup(func() {
 		kubectl(t, "", append([]string{"delete", "secret", "--ignore-not-found", "-n", namespace}, secrets...)...)
@@ -313,7 +313,7 @@ func TestF22_an_operator_starts_without_a_certificate_that_can_be_used_and_makes
 
 // Plugins that others installed write their pods as ever while the mode is None; with a scheduler that asks us only `protect: never` leaves them
 // alone, and `always` does not look at the mode.
-func Test_other_peoples_plugins_write_where_nothing_is_protected(t *testing.T) {
+func Test_other_peoples_plugins_write_where_nothing_is_protected_long(t *testing.T) {
 	installed(t, "replicaCount=0")
 	kubectl(t, `{apiVersion: v1, kind: Namespace, metadata: {name: theirs}}`, "apply", "-f", "-")
 	defer kubectl(t, "", "delete", "namespace", "theirs", "--wait=false")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"quartermaster.io/test/chart"
+	"quartermaster.io/test/chart/lane"
 )
 
 // What people set in values, next to nothing at all. A text of extraObjects is a template.
@@ -44,7 +45,7 @@ extraObjects:
 // rendered is what Argo CD renders for this server: without hooks, which are no objects of the release.
 func rendered(t *testing.T, values string) string {
 	t.Helper()
-	arguments := []string{"template", "quartermaster", chart.Chart(), "-n", namespace, "-f", values, "--no-hooks"}
+	arguments := []string{"-n", namespace, "-f", values, "--no-hooks"}
 	version := regexp.MustCompile(`Server Version: v(\S+)`).FindStringSubmatch(kubectl(t, "", "version"))
 	if version == nil {
 		t.Fatal("kubectl does not say the server's version")
@@ -53,7 +54,7 @@ func rendered(t *testing.T, values string) string {
 	if strings.Contains(kubectl(t, "", "get", "--raw", "/apis/admissionregistration.k8s.io/v1"), `"mutatingadmissionpolicies"`) {
 		arguments = append(arguments, "--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
 	}
-	out, err := chart.Helm(arguments...)
+	out, err := chart.Render("quartermaster", chart.Chart(), arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func webhookCA(t *testing.T) string {
 }
 
 func exists(names ...string) bool {
-	_, rc := run("", chart.Tool("kubernetes-*", "kubectl"), append([]string{"get", "-n", namespace}, names...)...)
+	_, rc := run("", lane.Kubectl, append([]string{"get", "-n", namespace}, names...)...)
 	return rc == 0
 }
 
@@ -124,7 +125,7 @@ func exists(names ...string) bool {
 func noDrift(t *testing.T, when, manifest string) {
 	t.Helper()
 	for _, way := range [][]string{{"--server-side=false"}, {"--server-side", "--force-conflicts", "--field-manager=gitops"}} {
-		if out, rc := run(manifest, chart.Tool("kubernetes-*", "kubectl"), append(append([]string{"diff"}, way...), "-f", "-")...); rc != 0 {
+		if out, rc := run(manifest, lane.Kubectl, append(append([]string{"diff"}, way...), "-f", "-")...); rc != 0 {
 			t.Errorf("%s, kubectl diff %v: exit code %d\n%s", when, way, rc, out)
 		}
 	}
@@ -148,65 +149,78 @@ func same(t *testing.T, what, before, after string) {
 
 // A release that is in use is what the chart says: after the operator has written what it writes, after it has renewed its certificates, and
 // after an upgrade that changes nothing, which writes nothing.
-func TestGitOpsSeesNoDrift(t *testing.T) {
+func TestGitOpsSeesNoDrift(t *testing.T) { seesNoDrift(t, platformValues, false) }
+
+func TestGitOpsSeesNoDrift_at_any_time_long(t *testing.T) {
 	for name, values := range map[string]string{"defaults": "", "platform": platformValues} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "values.yaml")
-			if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			cleaned(t)
-			helm(t, "install", "quartermaster", chart.Chart(), "--create-namespace", "-f", file)
-			manifest := rendered(t, file)
-			if again := rendered(t, file); again != manifest {
-				t.Error("two renderings are not the same")
-			}
-			noDrift(t, "after the installation", manifest)
+		t.Run(name, func(t *testing.T) { seesNoDrift(t, values, true) })
+	}
+}
 
-			if values == "" { // people bring the policy
-				kubectl(t, "{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}, spec: {modules: {pgpu: {enabled: true}}}}", "create", "-f", "-")
-			}
-			end := life(t)
-			defer end()
-			secrets := []string{"secret/quartermaster-webhook", "secret/quartermaster-extender", "secret/quartermaster-extender-client"}
-			soon(t, "the operator has issued its certificates", func() bool { return exists(secrets...) && webhookCA(t) != "" })
-			if values != "" {
-				soon(t, "the operator has applied the policy", func() bool {
-					return exists("apol/default", "configmap/quartermaster-scheduler", "daemonset/nvidia-device-plugin-ds", "daemonset/gpu-manager-daemonset")
-				})
-			}
-			// What agents write on control-plane nodes.
-			kubectl(t, "", "patch", "configmap", "quartermaster-static-pod", "-n", namespace, "--type=merge", "-p", `{"data":{"cp-1":"{\"state\":\"Off\"}"}}`)
-			kubectl(t, "", "patch", "lease", "quartermaster-static-pod", "-n", namespace, "--type=merge", "-p", `{"spec":{"holderIdentity":"cp-1","leaseDurationSeconds":60}}`)
-			noDrift(t, "with an operator", manifest)
+// seesNoDrift where an operator has worked, and after an upgrade; always: also before, with new certificates, and after kubectl apply.
+func seesNoDrift(t *testing.T, values string, always bool) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cleaned(t)
+	helm(t, "install", "quartermaster", chart.Chart(), "--create-namespace", "-f", file)
+	manifest := rendered(t, file)
+	if again := rendered(t, file); again != manifest {
+		t.Error("two renderings are not the same")
+	}
+	if always {
+		noDrift(t, "after the installation", manifest)
+	}
 
-			before := webhookCA(t)
-			kubectl(t, "", append([]string{"delete", "-n", namespace}, secrets...)...)
-			soon(t, "the operator has issued new certificates", func() bool { now := webhookCA(t); return now != "" && now != before && exists(secrets...) })
-			noDrift(t, "with new certificates", manifest)
-
-			written := revisions(t, manifest)
-			if strings.Count(written, "\n") < 40 {
-				t.Fatalf("only these objects are of the release:\n%s", written)
-			}
-			helm(t, "upgrade", "quartermaster", chart.Chart(), "-f", file)
-			same(t, "helm upgrade without a change", written, revisions(t, manifest))
-
-			kubectl(t, manifest, "apply", "-f", "-")
-			written = revisions(t, manifest)
-			for _, line := range strings.Split(kubectl(t, manifest, "apply", "-f", "-"), "\n") {
-				// kubectl sends the selector of a PodDisruptionBudget each time, whatever is there: its list is replaced, not merged.
-				if !strings.HasSuffix(line, " unchanged") && !strings.HasPrefix(line, "poddisruptionbudget") {
-					t.Errorf("the second kubectl apply: %s", line)
-				}
-			}
-			same(t, "the second kubectl apply", written, revisions(t, manifest))
-			if webhookCA(t) == "" {
-				t.Error("kubectl apply took the CA from the webhooks")
-			}
-			noDrift(t, "after kubectl apply", manifest)
+	if values == "" { // people bring the policy
+		kubectl(t, "{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}, spec: {modules: {pgpu: {enabled: true}}}}", "create", "-f", "-")
+	}
+	end := life(t)
+	defer end()
+	secrets := []string{"secret/quartermaster-webhook", "secret/quartermaster-extender", "secret/quartermaster-extender-client"}
+	soon(t, "the operator has issued its certificates", func() bool { return exists(secrets...) && webhookCA(t) != "" })
+	if values != "" {
+		soon(t, "the operator has applied the policy", func() bool {
+			return exists("apol/default", "configmap/quartermaster-scheduler", "daemonset/nvidia-device-plugin-ds", "daemonset/gpu-manager-daemonset")
 		})
 	}
+	// What agents write on control-plane nodes.
+	kubectl(t, "", "patch", "configmap", "quartermaster-static-pod", "-n", namespace, "--type=merge", "-p", `{"data":{"cp-1":"{\"state\":\"Off\"}"}}`)
+	kubectl(t, "", "patch", "lease", "quartermaster-static-pod", "-n", namespace, "--type=merge", "-p", `{"spec":{"holderIdentity":"cp-1","leaseDurationSeconds":60}}`)
+	noDrift(t, "with an operator", manifest)
+
+	if always {
+		before := webhookCA(t)
+		kubectl(t, "", append([]string{"delete", "-n", namespace}, secrets...)...)
+		soon(t, "the operator has issued new certificates", func() bool { now := webhookCA(t); return now != "" && now != before && exists(secrets...) })
+		noDrift(t, "with new certificates", manifest)
+	}
+
+	written := revisions(t, manifest)
+	if strings.Count(written, "\n") < 40 {
+		t.Fatalf("only these objects are of the release:\n%s", written)
+	}
+	helm(t, "upgrade", "quartermaster", chart.Chart(), "-f", file)
+	same(t, "helm upgrade without a change", written, revisions(t, manifest))
+	if !always {
+		return
+	}
+
+	kubectl(t, manifest, "apply", "-f", "-")
+	written = revisions(t, manifest)
+	for _, line := range strings.Split(kubectl(t, manifest, "apply", "-f", "-"), "\n") {
+		// kubectl sends the selector of a PodDisruptionBudget each time, whatever is there: its list is replaced, not merged.
+		if !strings.HasSuffix(line, " unchanged") && !strings.HasPrefix(line, "poddisruptionbudget") {
+			t.Errorf("the second kubectl apply: %s", line)
+		}
+	}
+	same(t, "the second kubectl apply", written, revisions(t, manifest))
+	if webhookCA(t) == "" {
+		t.Error("kubectl apply took the CA from the webhooks")
+	}
+	noDrift(t, "after kubectl apply", manifest)
 }
 
 // cleaned takes everything of a release and of its operator away at the end of the test.

@@ -209,7 +209,7 @@ func TestS2_the_operator_applies_what_values_say(t *testing.T) {
 			t.Fatal(err)
 		}
 		ready := func() bool {
-			out, _ := run("", chart.Tool("kubernetes-*", "kubectl"), "get", "apol", "default", "-o", "jsonpath={.spec.modules.pgpu.enabled} {.spec.customResources.enforcement}")
+			out, _ := run("", lane.Kubectl, "get", "apol", "default", "-o", "jsonpath={.spec.modules.pgpu.enabled} {.spec.customResources.enforcement}")
 			return strings.TrimSpace(out) == "true Warn"
 		}
 		for end := time.Now().Add(30 * time.Second); !ready() && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
@@ -363,7 +363,7 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		kubectl(t, "", "delete", "rolebinding", "scientist", "-n", "kube-public", "--ignore-not-found")
 	})
 	may := func(verb, resource, in string) bool {
-		out, _ := run("", chart.Tool("kubernetes-*", "kubectl"), "auth", "can-i", verb, resource, "-n", in, "--as", who)
+		out, _ := run("", lane.Kubectl, "auth", "can-i", verb, resource, "-n", in, "--as", who)
 		return strings.HasPrefix(out, "yes")
 	}
 	for end := time.Now().Add(30 * time.Second); !may("list", "acceleratorquotas.quartermaster.io", "lab"); time.Sleep(200 * time.Millisecond) {
@@ -381,7 +381,7 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(200 * time.Millisecond) { // the namespace gets its account a moment later
-		out, rc := run("", chart.Tool("kubernetes-*", "kubectl"), "create", "-f", pod)
+		out, rc := run("", lane.Kubectl, "create", "-f", pod)
 		if rc == 0 {
 			break
 		}
@@ -449,7 +449,7 @@ func refusedAs(t *testing.T, file string, rights ...string) {
 	t.Helper()
 	for _, right := range rights {
 		words := append([]string{"auth", "can-i", "-n", namespace}, strings.Fields(right)...)
-		if out, rc := run("", chart.Tool("kubernetes-*", "kubectl"), append(words, "--kubeconfig", file)...); rc == 0 {
+		if out, rc := run("", lane.Kubectl, append(words, "--kubeconfig", file)...); rc == 0 {
 			t.Errorf("the Job may %s: %s", right, out)
 		}
 	}
@@ -580,10 +580,7 @@ func TestS2_helm_uninstall_runs_the_job_first(t *testing.T) {
 }
 
 // A Job whose pod does not start, because there is no image or no node, ends by its deadline, and helm with it. Two minutes.
-func TestS2_helm_uninstall_ends_when_the_job_cannot_start(t *testing.T) {
-	if os.Getenv("QM_NIGHTLY") == "" {
-		t.Skip("waits for the shortest deadline: QM_NIGHTLY=1")
-	}
+func TestS2_helm_uninstall_ends_when_the_job_cannot_start_long(t *testing.T) {
 	installed(t, "replicaCount=1", "uninstall.timeoutSeconds=120")
 	began := time.Now()
 	out, rc := run("", chart.Tool("kubernetes-*", "helm"), "uninstall", "quartermaster", "-n", namespace)

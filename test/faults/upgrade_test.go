@@ -137,8 +137,8 @@ func (l *load) follow(one *corev1.Pod) {
 			l.mu.Unlock()
 			break
 		}
-		if time.Since(began) > 30*time.Second {
-			l.say("%s is on no node after 30 s: %s", one.Name, whyPending(now))
+		if patience := kit.Patient(30 * time.Second); time.Since(began) > patience {
+			l.say("%s is on no node after %s: %s", one.Name, patience, whyPending(now))
 			break
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -373,7 +373,7 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 }
 
 // S54: one minor older than the server, because the policy's image is, and because the server has only just been upgraded.
-func TestS54_a_scheduler_one_minor_older_than_the_server(t *testing.T) {
+func TestS54_a_scheduler_one_minor_older_than_the_server_long(t *testing.T) {
 	if minor != "1.37" {
 		t.Skip("there is a kube-scheduler one minor older than the newest server")
 	}

@@ -18,7 +18,7 @@ for package in "${packages[@]}"; do [[ $(cat "$out/$package.stamp" 2>/dev/null) 
 ((${#stale[@]})) || exit 0
 
 began=$SECONDS
-export GOGC=400 # for the compiler
+export GOGC=off GOMEMLIMIT=1500MiB # for the compiler
 (($#)) && vetted=("${stale[@]}") || vetted=(./...)
 nice -n 10 go vet "${vetted[@]}" 9>&- || { echo "compile.sh: the tests do not compile" >&2; exit 1; }
 # One call per folder that has packages, because the files are named after the last part of the package's path.

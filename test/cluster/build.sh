@@ -147,7 +147,7 @@ build_home() {
   rm -rf "$home/.new"; mkdir -p "$home/bin" "$home/stamps" "$home/.new"
   (
     cd "$dir"
-    export GOTOOLCHAIN=$toolchain GOGC=400 # for the compiler: a fifth less CPU
+    export GOTOOLCHAIN=$toolchain GOGC=off GOMEMLIMIT=1500MiB # for the compiler: a quarter less CPU
     # shellcheck disable=SC2016 # Go's variables
     go list -deps -tags "$(build_tags "$1")" -ldflags "$flags" \
       -f '{{if and .Stale (ne .Name "main")}}{{$p := .}}{{range .GoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}{{end}}' "${packages[@]}" 9>&- |

@@ -427,7 +427,7 @@ func TestS54_a_scheduler_one_minor_older_than_the_server_long(t *testing.T) {
 }
 
 // F36: the operator is killed around every write of switching on and off, then another goes on from what the API shows.
-func TestS54_killed_around_every_write_of_switching_it_on_and_off(t *testing.T) {
+func TestS54_killed_around_every_write_of_switching_it_on_and_off_long(t *testing.T) {
 	d := openDen(t, map[string]int{"pgpu": 2})
 	nodes := []string{"pgpu-0", "pgpu-1"}
 	phases := []struct {

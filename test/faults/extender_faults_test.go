@@ -124,7 +124,7 @@ func TestF42_one_winner_among_100_pods_for_one_card(t *testing.T) {
 
 // F42b: the operator hears 200 ms late of a pod that has left. The scheduler asks for the waiting one before that and is refused; only the
 // operator's own nudge makes it ask again. Five seconds are allowed.
-func TestF42b_a_waiting_pod_is_bound_soon_after_a_release(t *testing.T) {
+func TestF42b_a_waiting_pod_is_bound_soon_after_a_release_long(t *testing.T) {
 	h := emptyHall(t, map[string]int{"hami/1": 1})
 	p := h.proxy("late")
 	p.Use(kit.Rule{Match: podWatches, Lag: 200 * time.Millisecond})
@@ -307,7 +307,7 @@ func TestF43_bindings_with_an_unknown_end(t *testing.T) {
 
 // F43 across a change of leader: the old leader's Binding is held back on its way while a new one leads, which knows nothing of it and gives the
 // card to another pod. When the Binding lands at last it must not be taken.
-func TestF43_a_binding_held_back_across_a_change_of_leader(t *testing.T) {
+func TestF43_a_binding_held_back_across_a_change_of_leader_long(t *testing.T) {
 	h := emptyHall(t, map[string]int{"hami/1": 1})
 	old := h.proxy("old")
 	old.Use(kit.Rule{Match: bindings, Times: 1, Insist: true, Delay: form(15*time.Second, 25*time.Second)})
@@ -353,7 +353,7 @@ func TestF43_a_binding_held_back_across_a_change_of_leader(t *testing.T) {
 	}
 	audit, err := h.Audit(h.opened, nil)
 	h.must(err)
-	h.clean(kit.OnlyLeaders(audit, []string{"heir"}, 10*time.Second+tolerance))
+	h.clean(kit.OnlyLeaders(audit, []string{"heir"}, h.renewDeadline()+tolerance))
 }
 
 // F44: the operator stands still. Pods that ask for cards wait, the others are scheduled; afterwards all goes on, with the same scheduler.

@@ -211,7 +211,7 @@ func TestS14_a_card_that_was_emptied_for_a_pod_goes_to_no_rival(t *testing.T) {
 
 // S14: the same where the operator sees late what happens to pods. kube-scheduler knows first that the victim has gone, asks about the pod, and
 // would forget the nomination if it were refused.
-func TestS14_a_card_that_was_emptied_goes_to_no_rival_while_the_operator_sees_late(t *testing.T) {
+func TestS14_a_card_that_was_emptied_goes_to_no_rival_while_the_operator_sees_late_long(t *testing.T) {
 	h := emptyHall(t, map[string]int{"vgpu/2": 1})
 	p := h.proxy("late")
 	p.Use(kit.Rule{Match: podWatches, Lag: 100 * time.Millisecond})

@@ -250,7 +250,7 @@ func (b *bench) uids(module string) map[string]types.UID {
 }
 
 // GPU-Manager's pods ask it for their limits: a node gets the new image when none is left, the others go on.
-func TestC28_a_plugin_that_running_pods_need_is_replaced_when_they_are_gone(t *testing.T) {
+func TestC28_a_plugin_that_running_pods_need_is_replaced_when_they_are_gone_long(t *testing.T) {
 	b := take(t, "storm")
 	b.l40s("vgpu", 1)
 	b.image("vgpu", "manager:1")
@@ -280,7 +280,7 @@ func TestC28_a_plugin_that_running_pods_need_is_replaced_when_they_are_gone(t *t
 
 // A new node set moves the nodes that ask for it one after the other, each without two plugins at once; where running pods need the
 // plugin, a node waits for them.
-func TestS52_nodes_move_to_another_node_set_one_after_another(t *testing.T) {
+func TestS52_nodes_move_to_another_node_set_one_after_another_long(t *testing.T) {
 	b := take(t, "storm")
 	nodes := append(b.l40s("pgpu", 1), "t4-0")
 	b.must(b.Ask(b.ctx, "t4-1", "mps"))

@@ -226,7 +226,7 @@ func TestS20_a_sick_card_names_its_pods_and_a_person_restores_it(t *testing.T) {
 }
 
 // A new driver reports XIDs on every node: two nodes of five lose their cards, and three keep them.
-func TestS20_a_brake_keeps_a_fleet_alive(t *testing.T) {
+func TestS20_a_brake_keeps_a_fleet_alive_long(t *testing.T) {
 	h := holdHall(t, map[string]int{"vgpu/2": 5})
 	o := h.ops[0]
 	h.must(h.patchPolicy(map[string]any{"health": map[string]any{"maxWithdrawn": "40%"}}))

@@ -227,5 +227,5 @@ func TestF58_upgrade_under_load(t *testing.T) {
 	}
 	audit, err := h.Audit(h.opened, nil)
 	h.must(err)
-	h.clean(kit.OnlyLeaders(audit, p.names, 10*time.Second+tolerance))
+	h.clean(kit.OnlyLeaders(audit, p.names, h.renewDeadline()+tolerance))
 }

@@ -283,7 +283,7 @@ func (p *pairOf) both() {
 // S8, S70: pods of all vocabularies come and go at the hands of eight writers, the operator that leads is killed again and again. No card is
 // given out twice at any version of any pod, everything that fits runs, and only leaders write.
 func TestS70_F1_churn_with_the_operator_killed(t *testing.T) {
-	h := emptyHall(t, fleetOf(form(1, 5)))
+	h := followedHall(t, "dedicated", fleetOf(form(1, 5)))
 	h.productLease = nightly // then leases run out; otherwise they are freed
 	p := &pairOf{hall: h, at: map[*kit.Operator]string{}}
 	p.both()

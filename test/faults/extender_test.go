@@ -497,7 +497,7 @@ func TestS52_a_key_is_served_where_the_kubelet_offers_it(t *testing.T) {
 }
 
 // S14: a pod of higher priority may take the place of a lower one; the scheduler asks us which going would help.
-func TestS14_a_pod_of_higher_priority_gets_the_card(t *testing.T) {
+func TestS14_a_pod_of_higher_priority_gets_the_card_long(t *testing.T) {
 	h := holdHall(t, map[string]int{"vgpu/1": 1})
 	share := map[string]string{"tencent.com/vcuda-core": "60", "tencent.com/vcuda-memory": "8"}
 	h.create(pod("low", share))

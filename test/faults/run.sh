@@ -8,7 +8,7 @@ usage() {
 usage: run.sh [--short|--nightly] [-run REGEX] [--k8s 1.37|1.36|1.30] [--operator FILE] [--previous REVISION] [--clusters NAME]
        run.sh --list | --down NAME
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage.
-  --short      the form for every change, about 5 minutes for all (default)
+  --short      the form for every change (default)
   --nightly    full sweeps, five-minute freezes, a million events: about an hour, and 200 schedules of TestUsage_random: 6 hours, or a
                part of that with QM_USAGE_CLUSTERS=N, which runs them on N clusters side by side
   -run REGEX   only tests whose name matches: '^TestF1_'

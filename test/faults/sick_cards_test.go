@@ -151,7 +151,8 @@ func (h *hall) annotation(node, key string) (string, bool) {
 // S20: a driver reports a fatal XID. The agent withdraws the card, the operator names the pods on it, a person restores it without a restart of
 // anything, and the next XID counts again.
 func TestS20_a_sick_card_names_its_pods_and_a_person_restores_it(t *testing.T) {
-	h := holdHall(t, map[string]int{"vgpu/2": 1})
+	h := followedHall(t, "dedicated", map[string]int{"vgpu/2": 1})
+	h.open(h.proxy("first"))
 	a := h.startAgent("vgpu-0", "t4_pair")
 	healthy := func(index int, wanted string) func() bool {
 		return func() bool { _, is := h.card("vgpu-0", index); return is == wanted }

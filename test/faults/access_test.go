@@ -64,6 +64,7 @@ func TestF19_token_rotated_long(t *testing.T) {
 
 func (b *bench) awaitStatus(o *kit.Operator, since time.Time, status int, patience time.Duration) time.Time {
 	b.t.Helper()
+	patience = kit.Patient(patience)
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		for _, e := range o.Proxy.Since(since, nil) {
 			if e.Status == status {

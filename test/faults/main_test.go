@@ -44,9 +44,10 @@ func form[T any](short, long T) T {
 	return short
 }
 
-// A lane is one cluster; its tests take turns, the lanes run side by side. In `storm` the control plane itself is hurt; `pair` has the
-// tests that mostly wait for a lease or for nothing, and a few more, so that all take about the same time. `extender` has a kube-scheduler that
-// asks us, `dedicated` the scheduler of our own, and `usage` an audit log with bodies.
+// A lane is one cluster; its tests take turns, the lanes run side by side, and those that the chosen tests need are started. In `storm`, of long tests alone,
+// the control plane itself is hurt; `pair` has the tests that mostly wait for a lease or for nothing, and a few more, so that all take about the
+// same time. `extender` has a kube-scheduler that
+// asks us, `dedicated` that or the scheduler of our own, and `usage` an audit log with bodies.
 type lane struct {
 	name     string
 	mu       sync.Mutex
@@ -89,6 +90,7 @@ func TestMain(m *testing.M) {
 type bench struct {
 	*kit.Scenario
 	t     *testing.T
+	lane  *lane
 	ctx   context.Context
 	dir   string
 	began time.Time
@@ -112,7 +114,7 @@ func take(t *testing.T, name string) *bench {
 	t.Cleanup(l.mu.Unlock)
 	ctx, cancel := context.WithTimeout(context.Background(), form(15*time.Minute, time.Hour))
 	t.Cleanup(cancel)
-	b := &bench{t: t, ctx: ctx, dir: folder(t), began: time.Now()}
+	b := &bench{t: t, lane: l, ctx: ctx, dir: folder(t), began: time.Now()}
 	if l.scenario == nil {
 		cluster, err := kit.Up(ctx, prefix+"-"+l.name, minor)
 		if err != nil {

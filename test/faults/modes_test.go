@@ -168,7 +168,7 @@ func (b *bench) user(name, node, mode string) *corev1.Pod {
 		now := int64(0)
 		_ = b.Client.CoreV1().Pods("default").Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	})
-	for deadline := time.Now().Add(20 * time.Second); pod.Status.Phase != corev1.PodRunning; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(kit.Patient(20 * time.Second)); pod.Status.Phase != corev1.PodRunning; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.must(fmt.Errorf("pod %s does not run: %v", name, pod.Status.Conditions))
 		}

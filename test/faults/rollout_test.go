@@ -160,7 +160,7 @@ func (b *bench) l40s(module string, count int) []string {
 // A new plugin image goes from node to node, the operator being killed on the way; a broken one halts on its first node, which is named;
 // the image put back heals that node and touches no other.
 func TestC155_a_new_plugin_image_goes_node_by_node_and_a_broken_one_halts_on_the_first(t *testing.T) {
-	b := take(t, "storm")
+	b := take(t, "pair")
 	b.enrol(map[string]any{"verifyTimeout": "15s"})
 	nodes := append(b.l40s("pgpu", 2), "t4-0")
 	b.image("pgpu", "plugin:1")

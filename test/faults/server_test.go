@@ -59,7 +59,8 @@ func (b *bench) revive(o *kit.Operator) *kit.Operator {
 
 // F4: the API server is restarted, with and without warning, at random moments.
 func TestF4_apiserver_restarted(t *testing.T) {
-	b := take(t, "storm")
+	b := take(t, "calm")
+	b.lane.hurt = true
 	o := b.converged("restarts")
 	random := rand.New(rand.NewSource(seed))
 	times := form(3, 20)

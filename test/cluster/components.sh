@@ -174,7 +174,7 @@ last_lines() {
     say "this machine has no inotify instance left (fs.inotify.max_user_instances is $(</proc/sys/fs/inotify/max_user_instances)): end other clusters, or raise it with sysctl"
 }
 
-# await NAME: waits until it answers. If it dies or 60 s pass, prints the end of its log and returns 1.
+# await NAME: waits until it answers. If it dies or 180 s pass, prints the end of its log and returns 1.
 await() {
   local deadline=$((SECONDS + 180))
   until answers "$1"; do

@@ -7,7 +7,7 @@ usage() {
   cat <<'H'
 usage: run.sh [--k8s 1.37|1.36|1.30] [--operator FILE] [--list] [DOCUMENT...]
 Runs the fenced blocks of README.md and docs/*.md on a cluster that it makes: control plane, KWOK's nodes, simulated plugins. All documents
-are run on two clusters, half of them on each.
+and those of the set long are run on two clusters, half of them on each.
   sh, bash  each command has to end with 0, or with the code that the document's situation names
   console   the same after each `$ `; then each line that the document shows has to be in the answer, in that order. Numbers,
             blanks and random ends of pod names may differ, and `...` stands for any text
@@ -15,7 +15,7 @@ are run on two clusters, half of them on each.
             a KubeSchedulerConfiguration: `lint scheduler-config` accepts it
   --operator  the program (default: build/release/quartermaster, else build/dev/quartermaster)
   --list      prints the commands and starts nothing
-  DOCUMENT    as docs/cli.md; default all
+  DOCUMENT    as docs/cli.md; default all, or those of the set in QM_SET: short is what a newcomer reads first, long is the others
 test/docs/NAME.sh is the situation that the document NAME.md assumes; not-run.txt names what cannot run here, and why.
 Exit codes: 0 all is as written, 1 something is not, 2 wrong usage.
 H
@@ -34,13 +34,24 @@ while (($#)); do
   esac
 done
 case $k8s in 1.37|1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.37, 1.36, 1.30" ;; esac
-((${#documents[@]})) || { everything=1; documents=(README.md); for document in "$root"/docs/*.md; do documents+=("${document#"$root"/}"); done; }
+if ((${#documents[@]} == 0)); then
+  everything=1
+  for document in "$root"/README.md "$root"/docs/*.md; do
+    document=${document#"$root"/}
+    case $document in README.md|docs/ask-for-a-card.md|docs/install.md) kind=short ;; *) kind=long ;; esac
+    case ${QM_SET:-all} in all|"$kind") documents+=("$document") ;; short|long) ;; *) wrong "QM_SET '$QM_SET' is not one of: short, long, all" ;; esac
+  done
+fi
 for candidate in "$root/build/release/quartermaster" "$root/build/dev/quartermaster"; do [[ -n $operator || ! -x $candidate ]] || operator=$candidate; done
 [[ -n $operator || -n $list ]] || die "no operator: ./dev build release"
 
+if [[ -n $everything && -z $list ]]; then
+  ! unlike=$(QM_SET=all "$here/run.sh" --list | grep '^not-run\.txt') || die "$unlike"
+  [[ ${QM_SET:-} != short ]] || everything=''  # three are not worth a second cluster
+fi
+
 # All documents: every other one on a second cluster next to the first, because most of the time they wait.
 if [[ -n $everything && -z $list ]]; then
-  ! unlike=$("$here/run.sh" --list | grep '^not-run\.txt') || die "$unlike"
   "$root/test/cluster/build.sh" --k8s "$k8s" --tools etcd,kwok,helm,sim
   halves=() rc=0 later=$(mktemp)
   trap '((${#halves[@]} == 0)) || kill "${halves[@]}" 2>/dev/null || true; cat "$later"; rm -f "$later"' EXIT
@@ -343,7 +354,7 @@ for document in "${documents[@]}"; do
   run_document
   [[ -n $list ]] || echo "$document: $((SECONDS - began)) s"
 done
-if [[ -n $everything ]]; then
+if [[ -n $everything && ${QM_SET:-all} == all ]]; then
   for j in "${!not_run[@]}"; do [[ -n ${used[j]} ]] || failed "not-run.txt: no command is like: ${not_run[j]}"; done
 fi
 [[ -n $list ]] || echo "$ran commands ran, $left_out are in not-run.txt, $failures failures"

@@ -9,7 +9,8 @@ usage: run.sh [--kubeconfig FILE] [--k8s 1.37|1.36|1.30] [--operator FILE] [TEST
   --kubeconfig  a test cluster where the operator and `sim plugins` run already; without it one is made and taken down:
                 control plane, chart, simulated plugins, the operator under its ServiceAccount
   --operator    the program (default: build/release/quartermaster, else build/dev/quartermaster)
-  TEST          folders here: 1-main-job; default all, one after the other
+  TEST          folders here: 1-main-job; default those of the set QM_SET=short|long|all (default: short), one after the other.
+                Folders that end in -long are only in the sets long, which has no others, and all.
 Exit codes: 0 all passed, 1 one failed, 2 wrong usage.
 H
 }
@@ -23,7 +24,12 @@ own_option() {
   esac
 }
 read_options "--k8s --operator" "$@"
-((${#tests[@]})) || tests=("$here"/[0-9]*)
+if ((${#tests[@]} == 0)); then
+  for test in "$here"/[0-9]*; do
+    [[ $test == *-long ]] && kind=long || kind=short
+    case ${QM_SET:-short} in all|"$kind") tests+=("$test") ;; short|long) ;; *) wrong "QM_SET '$QM_SET' is not one of: short, long, all" ;; esac
+  done
+fi
 "$root/test/cluster/build.sh" --k8s "$([[ -n $kubeconfig ]] && echo none || echo "$k8s")" --tools etcd,kwok,helm,chainsaw,sim
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster
 chainsaw=$(find "$cache" -path '*/chainsaw-*/bin/chainsaw' | sort -V | tail -n1)

@@ -158,7 +158,7 @@ func (b *bench) nothingLeft(o *kit.Operator) {
 
 // S55: GPU Feature Discovery comes later, by Node Feature Discovery, which writes no label that has its value already. Ours yield, no label is
 // gone for a moment, and from then on no one but discovery writes them.
-func TestS55_labels_of_cards_yield_to_feature_discovery(t *testing.T) {
+func TestS55_labels_of_cards_yield_to_feature_discovery_long(t *testing.T) {
 	b := take(t, "calm")
 	o := b.converged("labels")
 	b.labelledNode()

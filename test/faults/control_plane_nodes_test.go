@@ -18,7 +18,7 @@ import (
 
 // S54: what the agents on the control-plane nodes say stands in the policy, with what is wrong first. The agents themselves are in test/static_pod and
 // test/realnode; here the test writes their rows.
-func TestS54_a_row_per_control_plane_node_in_the_policy(t *testing.T) {
+func TestS54_a_row_per_control_plane_node_in_the_policy_long(t *testing.T) {
 	d := openDen(t, map[string]int{"pgpu": 1})
 	const rows = "quartermaster-static-pod"
 	maps := d.Client.CoreV1().ConfigMaps(kit.Namespace)

@@ -41,7 +41,7 @@ func TestF1_killed_around_every_write(t *testing.T) {
 			}
 		}
 	} else {
-		sample := []int{1, 2, writes / 3, writes / 2, writes * 3 / 4, writes}
+		sample := []int{1, writes / 3, writes * 2 / 3, writes}
 		for i, k := range slices.Compact(sample) {
 			deaths = append(deaths, death{k, moments[(i+int(seed%3))%3]})
 		}

@@ -238,8 +238,74 @@ func (d *den) unbound(name string, during time.Duration) {
 	}
 }
 
-// S7, S54: the whole way, with the real kube-scheduler of the server's version.
+// S7, S54: on, the death of the replica that leads, and off, with the real kube-scheduler of the server's version.
 func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T) {
+	d := openDen(t, map[string]int{"pgpu": 2, "vgpu": 1})
+	d.webhook()
+	d.mode("Dedicated", nil)
+	o := d.startBehind(d.proxy("first"), d.args...)
+	d.must(o.WaitReady(30 * time.Second))
+	d.eventuallySo(60*time.Second, func() string { return d.on("pgpu-0", "pgpu-1", "vgpu-0") })
+	d.leaderDies(d.serves(o))
+
+	d.mode("None", nil)
+	d.eventuallySo(40*time.Second, d.off)
+	d.sent(false)
+	d.goesToTheDefault()
+	d.rest(o, time.Second)
+}
+
+// serves: two replicas run, and pods of each kind are bound where they belong.
+func (d *den) serves(o *kit.Operator) (one, two *kit.Scheduler) {
+	d.t.Helper()
+	one, two = d.kubelet(), d.kubelet()
+	d.sent(true)
+	d.create(d.gpu("card", map[string]string{"nvidia.com/gpu": "2"}))
+	d.create(d.gpu("share", map[string]string{"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "8"}))
+	d.create(d.gpu("declared", map[string]string{fpga: "1"}))
+	d.create(plainPod("web"))
+	for name, node := range map[string]string{"card": "pgpu", "share": "vgpu", "declared": "pgpu"} {
+		p := d.awaitBound(name, 30*time.Second)
+		d.placementOf(p)
+		if p.Spec.SchedulerName != ownScheduler || !strings.HasPrefix(p.Spec.NodeName, node) {
+			d.t.Errorf("pod %s is of scheduler %s, on node %s", name, p.Spec.SchedulerName, p.Spec.NodeName)
+		}
+	}
+	if p := d.awaitBound("web", 30*time.Second); p.Spec.NodeName != "plain-0" {
+		d.t.Errorf("pod web is on node %s, which is kept for accelerators", p.Spec.NodeName)
+	}
+	if binds, _ := o.Metric("quartermaster_extender_seconds_count", `verb="bind"`); binds < 2 {
+		d.t.Errorf("the extender was asked to bind %v times", binds)
+	}
+	return one, two
+}
+
+// leaderDies: the one of two replicas that leads is killed, and the other goes on. It returns that one.
+func (d *den) leaderDies(one, two *kit.Scheduler) (other *kit.Scheduler) {
+	d.t.Helper()
+	leader, other := one, two
+	if strings.Contains(two.Log(), "successfully acquired lease") {
+		leader, other = two, one
+	}
+	leader.Close()
+	d.create(d.gpu("moved", map[string]string{"nvidia.com/gpu": "1"}))
+	d.awaitBound("moved", 40*time.Second) // the lease lasts 15 s
+	return other
+}
+
+// goesToTheDefault: a pod that asks for a card is the default scheduler's again.
+func (d *den) goesToTheDefault() {
+	d.t.Helper()
+	after := pod("after", map[string]string{"nvidia.com/gpu": "1"})
+	after.Spec.SchedulerName = ""
+	d.create(after)
+	if p := d.awaitBound("after", 30*time.Second); p.Spec.SchedulerName != corev1.DefaultSchedulerName {
+		d.t.Errorf("pod after is of scheduler %s", p.Spec.SchedulerName)
+	}
+}
+
+// S7, S54: the same, and what is so while no replica is available: before the first, after the last, and with a pod that waits when it is off.
+func TestS54_pods_wait_while_their_scheduler_is_away_long(t *testing.T) {
 	d := openDen(t, map[string]int{"pgpu": 2, "vgpu": 1})
 	d.webhook()
 	accelerated := []string{"pgpu-0", "pgpu-1", "vgpu-0"}
@@ -285,34 +351,7 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 		t.Errorf("quartermaster_scheduler_switched_on is %v", value)
 	}
 
-	one, two := d.kubelet(), d.kubelet()
-	d.sent(true)
-	d.create(d.gpu("card", map[string]string{"nvidia.com/gpu": "2"}))
-	d.create(d.gpu("share", map[string]string{"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "8"}))
-	d.create(d.gpu("declared", map[string]string{fpga: "1"}))
-	d.create(plainPod("web"))
-	for name, node := range map[string]string{"card": "pgpu", "share": "vgpu", "declared": "pgpu"} {
-		p := d.awaitBound(name, 30*time.Second)
-		d.placementOf(p)
-		if p.Spec.SchedulerName != ownScheduler || !strings.HasPrefix(p.Spec.NodeName, node) {
-			t.Errorf("pod %s is of scheduler %s, on node %s", name, p.Spec.SchedulerName, p.Spec.NodeName)
-		}
-	}
-	if p := d.awaitBound("web", 30*time.Second); p.Spec.NodeName != "plain-0" {
-		t.Errorf("pod web is on node %s, which is kept for accelerators", p.Spec.NodeName)
-	}
-	if binds, _ := o.Metric("quartermaster_extender_seconds_count", `verb="bind"`); binds < 2 {
-		t.Errorf("the extender was asked to bind %v times", binds)
-	}
-
-	// The leader dies: the other goes on.
-	leader, other := one, two
-	if strings.Contains(two.Log(), "successfully acquired lease") {
-		leader, other = two, one
-	}
-	leader.Close()
-	d.create(d.gpu("moved", map[string]string{"nvidia.com/gpu": "1"}))
-	d.awaitBound("moved", 40*time.Second) // the lease lasts 15 s
+	other := d.leaderDies(d.serves(o))
 	// None is left: everything else is scheduled, pods that ask for cards wait and go to no one else.
 	other.Close()
 	d.create(d.gpu("waits", map[string]string{"nvidia.com/gpu": "1"}))
@@ -357,12 +396,7 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 		return ""
 	})
 	d.sent(false)
-	after := pod("after", map[string]string{"nvidia.com/gpu": "1"})
-	after.Spec.SchedulerName = ""
-	d.create(after)
-	if p := d.awaitBound("after", 30*time.Second); p.Spec.SchedulerName != corev1.DefaultSchedulerName {
-		t.Errorf("pod after is of scheduler %s", p.Spec.SchedulerName)
-	}
+	d.goesToTheDefault()
 	time.Sleep(form(12*time.Second, 30*time.Second))
 	if d.deployment() == nil || !last.Running() {
 		t.Errorf("a pod waits for a scheduler that is gone")
@@ -427,7 +461,7 @@ func TestS54_a_scheduler_one_minor_older_than_the_server_long(t *testing.T) {
 }
 
 // F36: the operator is killed around every write of switching on and off, then another goes on from what the API shows.
-func TestS54_killed_around_every_write_of_switching_it_on_and_off(t *testing.T) {
+func TestS54_killed_around_every_write_of_switching_it_on_and_off_long(t *testing.T) {
 	d := openDen(t, map[string]int{"pgpu": 2})
 	nodes := []string{"pgpu-0", "pgpu-1"}
 	phases := []struct {

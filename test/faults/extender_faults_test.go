@@ -124,7 +124,7 @@ func TestF42_one_winner_among_100_pods_for_one_card(t *testing.T) {
 
 // F42b: the operator hears 200 ms late of a pod that has left. The scheduler asks for the waiting one before that and is refused; only the
 // operator's own nudge makes it ask again. Five seconds are allowed.
-func TestF42b_a_waiting_pod_is_bound_soon_after_a_release(t *testing.T) {
+func TestF42b_a_waiting_pod_is_bound_soon_after_a_release_long(t *testing.T) {
 	h := emptyHall(t, map[string]int{"hami/1": 1})
 	p := h.proxy("late")
 	p.Use(kit.Rule{Match: podWatches, Lag: 200 * time.Millisecond})
@@ -266,20 +266,32 @@ func typed(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-// F43: a Binding that is lost, refused, answered late, or made without our hearing of it. The pod is bound once, and what it leaves is free
-// for the next: nothing is kept for a Binding that was not made.
+// lateBinding is past the scheduler's patience with us; in the nightly form also past ours with the server.
+var lateBinding = form(7*time.Second, 20*time.Second)
+
+// F43: a Binding that the server makes although we heard nothing of it, and one that arrives when the scheduler waits no longer. The pod is bound
+// once, and what it leaves is free for the next: nothing is kept for a Binding that was not made.
 func TestF43_bindings_with_an_unknown_end(t *testing.T) {
-	late := form(7*time.Second, 20*time.Second) // past the scheduler's patience with us; the long form also past ours with the server
-	for name, rule := range map[string]kit.Rule{
+	unknownEnds(t, map[string]kit.Rule{
+		"answer lost":  {EndOnReply: true},
+		"request late": {Delay: lateBinding, Insist: true},
+	})
+}
+
+// F43: the other ends: lost on the way, refused, answered late, lost twice.
+func TestF43_bindings_with_every_other_end_long(t *testing.T) {
+	unknownEnds(t, map[string]kit.Rule{
 		"request lost":       {Drop: true},
-		"answer lost":        {EndOnReply: true},
 		"refused 500":        {Status: 500},
 		"refused 429":        {Status: 429, Header: map[string]string{"Retry-After": "1"}},
-		"answer late":        {After: func(*kit.Request, int) { time.Sleep(late) }},
-		"request late":       {Delay: late, Insist: true},
+		"answer late":        {After: func(*kit.Request, int) { time.Sleep(lateBinding) }},
 		"conflict 409":       {Status: 409},
 		"answer lost, twice": {EndOnReply: true, Times: 2},
-	} {
+	})
+}
+
+func unknownEnds(t *testing.T, ends map[string]kit.Rule) {
+	for name, rule := range ends {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			h := emptyHall(t, map[string]int{"hami/1": 1})
 			p := h.proxy("unsure")
@@ -307,7 +319,7 @@ func TestF43_bindings_with_an_unknown_end(t *testing.T) {
 
 // F43 across a change of leader: the old leader's Binding is held back on its way while a new one leads, which knows nothing of it and gives the
 // card to another pod. When the Binding lands at last it must not be taken.
-func TestF43_a_binding_held_back_across_a_change_of_leader(t *testing.T) {
+func TestF43_a_binding_held_back_across_a_change_of_leader_long(t *testing.T) {
 	h := emptyHall(t, map[string]int{"hami/1": 1})
 	old := h.proxy("old")
 	old.Use(kit.Rule{Match: bindings, Times: 1, Insist: true, Delay: form(15*time.Second, 25*time.Second)})
@@ -353,7 +365,7 @@ func TestF43_a_binding_held_back_across_a_change_of_leader(t *testing.T) {
 	}
 	audit, err := h.Audit(h.opened, nil)
 	h.must(err)
-	h.clean(kit.OnlyLeaders(audit, []string{"heir"}, 10*time.Second+tolerance))
+	h.clean(kit.OnlyLeaders(audit, []string{"heir"}, h.renewDeadline()+tolerance))
 }
 
 // F44: the operator stands still. Pods that ask for cards wait, the others are scheduled; afterwards all goes on, with the same scheduler.

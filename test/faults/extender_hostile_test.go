@@ -197,7 +197,7 @@ func (h *hall) p99(calls int) time.Duration {
 
 // F39: clients that connect and say nothing, say it slowly, say half of it, or do not listen; and strangers. Those who behave are answered as
 // before, and the others are shown out.
-func TestF39_slow_clients_and_strangers_at_the_extender(t *testing.T) {
+func TestF39_slow_clients_and_strangers_at_the_extender_long(t *testing.T) {
 	h := holdHall(t, map[string]int{"hami": 1})
 	for name, files := range map[string][2]string{"nobody": {}, "signed by a stranger": {h.keys.AlienCert, h.keys.AlienKey}} {
 		with, err := kit.ClientTLS(h.keys.ServerCA, files[0], files[1])
@@ -333,7 +333,7 @@ func wholeNodes(count, size int) []byte {
 
 // F40: 64 questions at once with 5,000 names each, then whole nodes, then bodies that never end. Everything is answered, with 200 or early with
 // 429 or 503; the lease is kept, memory has a bound, and a pod that comes meanwhile is bound.
-func TestF40_a_flood_at_the_extender(t *testing.T) {
+func TestF40_a_flood_at_the_extender_long(t *testing.T) {
 	h := holdHall(t, map[string]int{"hami": 1})
 	o := h.ops[0]
 	_, before := h.leases()

@@ -29,7 +29,7 @@ func ownIP() string {
 
 // S54: a kube-scheduler that is set up by the manuals of gpu-manager asks at filter, through the API server's service proxy, and binds by itself. Pods
 // run with their placements, nothing is given out twice, and a pod that finds no room says why.
-func TestS54_a_scheduler_of_the_old_manuals(t *testing.T) {
+func TestS54_a_scheduler_of_the_old_manuals_long(t *testing.T) {
 	const service, port = "gpu-quota-admission", 3456
 	ip := ownIP()
 	if ip == "" || peer() {

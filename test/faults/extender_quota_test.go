@@ -123,7 +123,7 @@ func TestS14_nobody_leaves_for_a_pod_that_its_quota_forbids(t *testing.T) {
 	h.eventually(20*time.Second, "kube-scheduler did not ask about preemption", func() bool {
 		return slices.ContainsFunc(h.tap.Calls(began), func(c kit.Call) bool { return c.Verb == "preempt" && c.Status == 200 })
 	})
-	for wait := form(20*time.Second, 2*time.Minute); time.Since(began) < wait; time.Sleep(250 * time.Millisecond) {
+	for wait := form(10*time.Second, 2*time.Minute); time.Since(began) < wait; time.Sleep(250 * time.Millisecond) {
 		for i := range 3 {
 			if p := h.get(fmt.Sprintf("foreign-%d", i)); p.DeletionTimestamp != nil {
 				t.Fatalf("after %s pod %s has to leave for a pod that may not run", time.Since(began), p.Name)
@@ -211,7 +211,7 @@ func TestS14_a_card_that_was_emptied_for_a_pod_goes_to_no_rival(t *testing.T) {
 
 // S14: the same where the operator sees late what happens to pods. kube-scheduler knows first that the victim has gone, asks about the pod, and
 // would forget the nomination if it were refused.
-func TestS14_a_card_that_was_emptied_goes_to_no_rival_while_the_operator_sees_late(t *testing.T) {
+func TestS14_a_card_that_was_emptied_goes_to_no_rival_while_the_operator_sees_late_long(t *testing.T) {
 	h := emptyHall(t, map[string]int{"vgpu/2": 1})
 	p := h.proxy("late")
 	p.Use(kit.Rule{Match: podWatches, Lag: 100 * time.Millisecond})

@@ -170,6 +170,7 @@ func (h *hall) startExtender(p *kit.Proxy, args ...string) *kit.Operator {
 // awaitServing waits until the extender answers and knows every node.
 func (h *hall) awaitServing(address string, patience time.Duration) {
 	h.t.Helper()
+	patience = kit.Patient(patience)
 	to, err := kit.DialExtender(address, h.keys)
 	h.must(err)
 	defer to.Client.CloseIdleConnections()
@@ -319,7 +320,7 @@ func (h *hall) makeNodes(of map[string]int) {
 	for _, count := range of {
 		want += count
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(kit.Patient(30 * time.Second)); ; time.Sleep(50 * time.Millisecond) {
 		list, err := h.Client.CoreV1().Nodes().List(h.ctx, metav1.ListOptions{})
 		h.must(err)
 		ready := 0
@@ -497,7 +498,7 @@ func TestS52_a_key_is_served_where_the_kubelet_offers_it(t *testing.T) {
 }
 
 // S14: a pod of higher priority may take the place of a lower one; the scheduler asks us which going would help.
-func TestS14_a_pod_of_higher_priority_gets_the_card(t *testing.T) {
+func TestS14_a_pod_of_higher_priority_gets_the_card_long(t *testing.T) {
 	h := holdHall(t, map[string]int{"vgpu/1": 1})
 	share := map[string]string{"tencent.com/vcuda-core": "60", "tencent.com/vcuda-memory": "8"}
 	h.create(pod("low", share))

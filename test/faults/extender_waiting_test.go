@@ -17,7 +17,7 @@ import (
 // S70: a thousand pods wait for cards while ten things a second happen in the cluster: nodes change, small pods come and go, so that something is
 // given back each time and all who wait are looked at again. The lease is kept, every question of the scheduler is answered with 200 well within
 // its patience, nothing is given out twice, and the operator is not worn out.
-func TestS70_a_thousand_waiting_pods_and_ten_events_a_second(t *testing.T) {
+func TestS70_a_thousand_waiting_pods_and_ten_events_a_second_long(t *testing.T) {
 	// The scheduler tries all of them after every event, and the API server has to keep up: a part of them where other tests run in parallel.
 	waiting, span := form(120, 1000), form(20*time.Second, 5*time.Minute)
 	// The scheduler's own arithmetic has ten slots a card and lets all of them through: it asks us, again and again.

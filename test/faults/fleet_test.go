@@ -113,7 +113,7 @@ func untouched(before, after map[string]string) (wrong []string) {
 
 // F32: nodes flap between Ready and not. No node loses its mode or gets a taint for it, no key is queued twice, a change that waits for a
 // pod goes on waiting, and when it is over all is as it was (O1, O6).
-func TestF32_nodes_flap(t *testing.T) {
+func TestF32_nodes_flap_long(t *testing.T) {
 	b := take(t, "pair")
 	o := b.converged("flap")
 	names := b.fleet(form(24, 2000), "pgpu")
@@ -188,7 +188,7 @@ func TestF32_nodes_flap(t *testing.T) {
 
 // F33: all nodes deleted and made again under their names, and in the end deleted for good. Each time they are new ones to us; nothing of
 // the earlier ones is left, in the API or in the process (O1, O4, O6).
-func TestF33_nodes_deleted_and_made_again(t *testing.T) {
+func TestF33_nodes_deleted_and_made_again_long(t *testing.T) {
 	b := take(t, "pair")
 	o := b.converged("again")
 	names, patience := b.fleet(form(24, 1000), "pgpu"), form(2*time.Minute, 20*time.Minute)

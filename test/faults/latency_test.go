@@ -17,7 +17,7 @@ import (
 // From the label a person writes to the label a DaemonSet selects on, measured twice. Our share: from the watch event with the person's
 // label reaching the operator to the answer to its patch reaching it, as the proxy between the two sees both. The whole: from the answer
 // to the person's patch to the answer to ours, from the server's audit log.
-func Test_label_to_module_label(t *testing.T) {
+func Test_label_to_module_label_long(t *testing.T) {
 	b := take(t, "calm")
 	count := form(40, 1000)
 	_, err := b.Run("", "sim", "nodes", "--kubeconfig", b.Kubeconfig, "--profile", fmt.Sprintf("t4=%d", 2+count))
@@ -133,7 +133,7 @@ func (s *share) took(node string) (time.Duration, bool) {
 // T20: memory and files of the process must not grow with the number of events seen. Every change that is really made reaches the operator
 // many times over, because an API server on this machine cannot make a million of them in reasonable time: what is counted is what the
 // operator says it has taken in.
-func TestT20_does_not_grow_with_events(t *testing.T) {
+func TestT20_does_not_grow_with_events_long(t *testing.T) {
 	b := take(t, "pair")
 	o := b.converged("soak")
 	const objects = 48

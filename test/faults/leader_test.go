@@ -52,13 +52,14 @@ func (b *bench) judgeLeaders(since time.Time, names ...string) {
 	b.t.Helper()
 	audit, err := b.Audit(since, nil)
 	b.must(err)
-	b.clean(kit.OnlyLeaders(audit, names, 10*time.Second+tolerance))
+	b.clean(kit.OnlyLeaders(audit, names, b.renewDeadline()+tolerance))
 }
 
 // F27: the leader is cut off from the API server, the follower is not. Wishes keep coming, so that both have reason to write. The leader
 // stops by its renew deadline (10 s), the follower leads by 15 + 2 s; then the line is fixed, and the old leader must not write.
 func TestF27_leader_cut_off(t *testing.T) {
 	b := take(t, "pair")
+	b.productLease = true
 	leader, follower, led := b.pair("cut-off", "heir")
 	cut := time.Now()
 	if nightly {
@@ -76,8 +77,9 @@ func TestF27_leader_cut_off(t *testing.T) {
 }
 
 // F28: the leader is frozen and thawed while wishes come in; a successor leads meanwhile. The thawed one must not write.
-func TestF28_leader_frozen_and_thawed(t *testing.T) {
+func TestF28_leader_frozen_and_thawed_long(t *testing.T) {
 	b := take(t, "pair")
+	b.productLease = true
 	leader, follower, led := b.pair("frozen", "heir")
 	frozen := time.Now()
 	b.must(b.Ask(b.ctx, "t4-0", "vgpu")) // so that it may freeze in mid-write
@@ -96,6 +98,7 @@ func TestF28_leader_frozen_and_thawed(t *testing.T) {
 // A leader that ends in good order gives the lease back: the follower leads at once, not after 15 s.
 func TestF58_leader_leaves_in_good_order(t *testing.T) {
 	b := take(t, "pair")
+	b.productLease = true
 	leader, follower, led := b.pair("leaving", "heir")
 	left := time.Now()
 	if code := leader.Terminate(10 * time.Second); code != 0 {

@@ -254,7 +254,7 @@ func (b *bench) stubborn() {
 
 // C61: all ordered pairs of modes x a crash after every write x pods in use or none x what can go wrong. Ends in one of four, always. The
 // long form has 16 parts, which can be run apart: -run 'TestC61_F1_every_pair/n=2$/cells=160$'.
-func TestC61_F1_every_pair_of_modes_in_every_trouble(t *testing.T) {
+func TestC61_F1_every_pair_of_modes_in_every_trouble_long(t *testing.T) {
 	b := take(t, "pair")
 	chance := rand.New(rand.NewSource(seed))
 	b.stubborn()

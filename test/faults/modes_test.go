@@ -168,7 +168,7 @@ func (b *bench) user(name, node, mode string) *corev1.Pod {
 		now := int64(0)
 		_ = b.Client.CoreV1().Pods("default").Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	})
-	for deadline := time.Now().Add(20 * time.Second); pod.Status.Phase != corev1.PodRunning; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(kit.Patient(20 * time.Second)); pod.Status.Phase != corev1.PodRunning; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.must(fmt.Errorf("pod %s does not run: %v", name, pod.Status.Conditions))
 		}
@@ -186,7 +186,7 @@ func (b *bench) forget(pod string) {
 
 // Every ordered pair of modes, none among them, each with the operator killed around one of the writes of the change and a pod that
 // holds the old mode's cards: the change waits for the pod, ends where it was asked to, and no node ever runs two plugins.
-func TestC61_F1_every_change_of_mode_killed_on_its_way(t *testing.T) {
+func TestC61_F1_every_change_of_mode_killed_on_its_way_long(t *testing.T) {
 	b := take(t, "calm")
 	w := b.witness(1)
 	modes := []string{"pgpu", "vgpu", "mps", ""}
@@ -269,7 +269,7 @@ func TestC61_a_mode_that_does_not_come_up_is_taken_back(t *testing.T) {
 
 // The operator hears of a pod two seconds late, and of the label that takes its mode away at once. The plugin stays under the pod: before
 // it goes, the API server itself is asked which pods are there.
-func TestC61_a_plugin_stays_under_a_pod_that_the_watch_has_not_shown(t *testing.T) {
+func TestC61_a_plugin_stays_under_a_pod_that_the_watch_has_not_shown_long(t *testing.T) {
 	b := take(t, "calm")
 	p, err := kit.NewProxy("late", b.Config, b.dir)
 	b.must(err)
@@ -294,7 +294,7 @@ func TestC61_a_plugin_stays_under_a_pod_that_the_watch_has_not_shown(t *testing.
 }
 
 // A node that is deleted in mid-flight leaves nothing; one of the same name starts again from the beginning.
-func TestC61_F3_a_node_deleted_in_mid_flight(t *testing.T) {
+func TestC61_F3_a_node_deleted_in_mid_flight_long(t *testing.T) {
 	b := take(t, "calm")
 	b.converged("only")
 	const node = "t4-0"
@@ -321,7 +321,7 @@ func TestC61_F3_a_node_deleted_in_mid_flight(t *testing.T) {
 
 // Evict asks the Eviction API, so a PodDisruptionBudget holds, and is named. A pod under two of them, which the API server can never
 // evict (it answers 500), is named too, and the other pods are evicted all the same.
-func TestC62_evicts_as_far_as_budgets_allow(t *testing.T) {
+func TestC62_evicts_as_far_as_budgets_allow_long(t *testing.T) {
 	b := take(t, "calm")
 	b.converged("only")
 	b.enrol(map[string]any{"drain": map[string]any{"mode": "Evict"}})
@@ -383,7 +383,7 @@ func TestC62_evicts_as_far_as_budgets_allow(t *testing.T) {
 }
 
 // All nodes are relabelled at once: no more than maxUnavailable change at any instant, and all arrive.
-func TestC61_many_nodes_at_once_and_never_more_than_allowed(t *testing.T) {
+func TestC61_many_nodes_at_once_and_never_more_than_allowed_long(t *testing.T) {
 	b := take(t, "calm")
 	count := form(24, 1000)
 	allowed := form(3, 20)
@@ -425,7 +425,7 @@ func TestC61_many_nodes_at_once_and_never_more_than_allowed(t *testing.T) {
 }
 
 // A node whose cards are all cut by MIG is up with its slices, and a pod on a slice holds its card.
-func TestC61_a_pod_on_a_slice_of_a_card_is_waited_for(t *testing.T) {
+func TestC61_a_pod_on_a_slice_of_a_card_is_waited_for_long(t *testing.T) {
 	b := take(t, "calm")
 	strategy := func(value any) error {
 		body, _ := json.Marshal(map[string]any{"spec": map[string]any{"modules": map[string]any{"pgpu": map[string]any{"settings": value}}}})

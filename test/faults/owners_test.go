@@ -105,7 +105,7 @@ func (b *bench) nodeLabel(node, key string) string {
 }
 
 // F24: a second writer changes our DaemonSet every 50 ms: first another field, then one of our fields. No livelock, their field kept.
-func TestF24_conflicting_writer(t *testing.T) {
+func TestF24_conflicting_writer_long(t *testing.T) {
 	b := take(t, "calm")
 	o := b.converged("rival")
 	d := b.managed(kit.DaemonSetOf["vgpu"])

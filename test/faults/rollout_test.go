@@ -160,7 +160,7 @@ func (b *bench) l40s(module string, count int) []string {
 // A new plugin image goes from node to node, the operator being killed on the way; a broken one halts on its first node, which is named;
 // the image put back heals that node and touches no other.
 func TestC155_a_new_plugin_image_goes_node_by_node_and_a_broken_one_halts_on_the_first(t *testing.T) {
-	b := take(t, "storm")
+	b := take(t, "pair")
 	b.enrol(map[string]any{"verifyTimeout": "15s"})
 	nodes := append(b.l40s("pgpu", 2), "t4-0")
 	b.image("pgpu", "plugin:1")
@@ -250,7 +250,7 @@ func (b *bench) uids(module string) map[string]types.UID {
 }
 
 // GPU-Manager's pods ask it for their limits: a node gets the new image when none is left, the others go on.
-func TestC28_a_plugin_that_running_pods_need_is_replaced_when_they_are_gone(t *testing.T) {
+func TestC28_a_plugin_that_running_pods_need_is_replaced_when_they_are_gone_long(t *testing.T) {
 	b := take(t, "storm")
 	b.l40s("vgpu", 1)
 	b.image("vgpu", "manager:1")
@@ -280,7 +280,7 @@ func TestC28_a_plugin_that_running_pods_need_is_replaced_when_they_are_gone(t *t
 
 // A new node set moves the nodes that ask for it one after the other, each without two plugins at once; where running pods need the
 // plugin, a node waits for them.
-func TestS52_nodes_move_to_another_node_set_one_after_another(t *testing.T) {
+func TestS52_nodes_move_to_another_node_set_one_after_another_long(t *testing.T) {
 	b := take(t, "storm")
 	nodes := append(b.l40s("pgpu", 1), "t4-0")
 	b.must(b.Ask(b.ctx, "t4-1", "mps"))

@@ -8,7 +8,7 @@ usage() {
 usage: run.sh [--short|--nightly] [-run REGEX] [--k8s 1.37|1.36|1.30] [--operator FILE] [--previous REVISION] [--clusters NAME]
        run.sh --list | --down NAME
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage.
-  --short      the form for every change, about 5 minutes for all (default)
+  --short      the form for every change (default)
   --nightly    full sweeps, five-minute freezes, a million events: about an hour, and 200 schedules of TestUsage_random: 6 hours, or a
                part of that with QM_USAGE_CLUSTERS=N, which runs them on N clusters side by side
   -run REGEX   only tests whose name matches: '^TestF1_'
@@ -55,7 +55,9 @@ if [[ -n $previous ]]; then
   "$QM_PREVIOUS/dev" build release quartermaster
 fi
 # One test needs the scheduler of the version before, and it is long.
-build_cluster "etcd,kwok,helm,sim$([[ $k8s != "${k8s_minors[0]}" || -z $run && $set_name == short ]] || echo ,scheduler-1.36)"
+case $set_name$run in short) chosen='^$' ;; *) chosen=${run:-.} ;; esac
+older=$([[ $k8s != "${k8s_minors[0]}" ]] || ! QM_OPERATOR=/bin/true "$binary" -test.list "$chosen" 2>/dev/null | grep one_minor_older >/dev/null || echo ,scheduler-1.36)
+build_cluster "etcd,kwok,helm,sim$older"
 
 export QM_K8S=$k8s QM_FAULTS_KEEP=1
 if [[ -n $clusters ]]; then export QM_FAULTS_PREFIX=$clusters

@@ -150,7 +150,7 @@ func dedicated(t *testing.T) (*den, *kit.Operator) {
 
 // S54: switched off in the policy while pods wait: they are named and keep the scheduler, until a person has done with each what the
 // documents say.
-func TestS54_pods_that_wait_when_it_is_switched_off_keep_it_and_are_named(t *testing.T) {
+func TestS54_pods_that_wait_when_it_is_switched_off_keep_it_and_are_named_long(t *testing.T) {
 	d, o := dedicated(t)
 	// Pods that name no scheduler are sent to this one, which asks.
 	real := d.kubelet()
@@ -193,7 +193,7 @@ func TestS54_pods_that_wait_when_it_is_switched_off_keep_it_and_are_named(t *tes
 }
 
 // S59: everything is removed while pods wait: they are left alone and named.
-func Test_uninstall_names_pods_that_wait_for_the_scheduler(t *testing.T) {
+func Test_uninstall_names_pods_that_wait_for_the_scheduler_long(t *testing.T) {
 	d, o := dedicated(t)
 	before := d.workloads()
 	o.Terminate(10 * time.Second)

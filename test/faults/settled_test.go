@@ -21,7 +21,7 @@ func TestT17_settled_cluster_is_not_written_to(t *testing.T) {
 	o := b.converged("settled")
 	b.must(b.AwaitPolicyReady(b.ctx, 30*time.Second))
 	b.rest(o, time.Second)
-	window := form(30*time.Second, 5*time.Minute)
+	window := form(20*time.Second, 5*time.Minute)
 	since := time.Now()
 	b.clean(b.watchNodes(window)) // a simulated kubelet that loses its node is a fault of the harness
 	log, err := b.Audit(since, func(e kit.AuditEvent) bool { return e.By("settled") })

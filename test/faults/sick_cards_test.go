@@ -151,7 +151,8 @@ func (h *hall) annotation(node, key string) (string, bool) {
 // S20: a driver reports a fatal XID. The agent withdraws the card, the operator names the pods on it, a person restores it without a restart of
 // anything, and the next XID counts again.
 func TestS20_a_sick_card_names_its_pods_and_a_person_restores_it(t *testing.T) {
-	h := holdHall(t, map[string]int{"vgpu/2": 1})
+	h := followedHall(t, "dedicated", map[string]int{"vgpu/2": 1})
+	h.open(h.proxy("first"))
 	a := h.startAgent("vgpu-0", "t4_pair")
 	healthy := func(index int, wanted string) func() bool {
 		return func() bool { _, is := h.card("vgpu-0", index); return is == wanted }
@@ -226,7 +227,7 @@ func TestS20_a_sick_card_names_its_pods_and_a_person_restores_it(t *testing.T) {
 }
 
 // A new driver reports XIDs on every node: two nodes of five lose their cards, and three keep them.
-func TestS20_a_brake_keeps_a_fleet_alive(t *testing.T) {
+func TestS20_a_brake_keeps_a_fleet_alive_long(t *testing.T) {
 	h := holdHall(t, map[string]int{"vgpu/2": 5})
 	o := h.ops[0]
 	h.must(h.patchPolicy(map[string]any{"health": map[string]any{"maxWithdrawn": "40%"}}))

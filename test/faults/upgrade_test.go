@@ -194,7 +194,7 @@ func TestF58_upgrade_under_load(t *testing.T) {
 	loaded, stop := context.WithCancel(h.ctx)
 	ended := make(chan struct{})
 	go func() { defer close(ended); pods.run(loaded) }()
-	rolls := form(5, 21) // odd, so that the new version is there at the end
+	rolls := form(3, 21) // odd, so that the new version is there at the end
 	for i := range rolls {
 		to := []version{after, before}[i%2]
 		time.Sleep(3 * time.Second)
@@ -227,5 +227,5 @@ func TestF58_upgrade_under_load(t *testing.T) {
 	}
 	audit, err := h.Audit(h.opened, nil)
 	h.must(err)
-	h.clean(kit.OnlyLeaders(audit, p.names, 10*time.Second+tolerance))
+	h.clean(kit.OnlyLeaders(audit, p.names, h.renewDeadline()+tolerance))
 }

@@ -116,6 +116,7 @@ func TestUsage_random(t *testing.T) {
 func usageSchedules(t *testing.T, lane string, seed int64, schedules int, passed *atomic.Int64) {
 	nodes := map[string]int{"vgpu": 2, "pgpu": 1, "mps": 1}
 	h := emptyHallIn(t, lane, 5*time.Minute+time.Duration(schedules)*6*time.Minute, nodes, "--audit-bodies", "--apiserver-arg=--audit-log-maxsize=10000")
+	h.productLease = true
 	h.must(h.patchPolicy(map[string]any{"chargeback": map[string]any{"organizationLabel": orgLabel}, "health": map[string]any{"maxWithdrawn": "100%"}}))
 	ledger := kit.NewAuditLedger(h.AuditLog, usageStock(nodes))
 	ledger.Organization, ledger.SickNode = orgLabel, sickNode

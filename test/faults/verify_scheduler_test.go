@@ -73,7 +73,7 @@ func (h *hall) noTestPod() {
 }
 
 // Where a provider owns the scheduler, no one can read its configuration: that the extender is asked is proved from the outside.
-func TestS54_verify_proves_from_the_outside_whether_a_scheduler_asks(t *testing.T) {
+func TestS54_verify_proves_from_the_outside_whether_a_scheduler_asks_long(t *testing.T) {
 	h := emptyHall(t, map[string]int{"pgpu": 1, "hami": 1})
 	if peer() {
 		t.Skip("the peer has no verbs")

@@ -40,8 +40,9 @@ func (b *bench) missed() {
 // F3 and F8 in one: while the operator is frozen and its connections are cut, objects change, vanish and come back under the same name;
 // etcd is compacted and the API server restarted, so that every version the operator holds is gone for good. Then exactly one re-list
 // for each resource, deletions found out, watches again.
-func TestF8_compacted_while_frozen(t *testing.T) {
+func TestF8_compacted_while_frozen_long(t *testing.T) {
 	b := take(t, "storm")
+	b.productLease = true
 	o := b.converged("compacted")
 	o.Stop()
 	o.Proxy.Refuse(true)
@@ -109,7 +110,7 @@ func goneEvent(r *kit.Request) (string, []byte) {
 }
 
 // F9: every watch gets a 410, again and again. Re-lists must back off, and afterwards all is well.
-func TestF9_storm_of_gone(t *testing.T) {
+func TestF9_storm_of_gone_long(t *testing.T) {
 	b := take(t, "pair")
 	o := b.converged("storm")
 	since := time.Now()
@@ -129,7 +130,7 @@ func TestF9_storm_of_gone(t *testing.T) {
 
 // F10: every watch stream is cut after one byte more than the last, in the middle of whatever stands there, while things change. No
 // event may be lost or taken in half: resumption is from the last complete version, without a list.
-func TestF10_streams_cut_at_every_offset(t *testing.T) {
+func TestF10_streams_cut_at_every_offset_long(t *testing.T) {
 	b := take(t, "pair")
 	o := b.converged("cut")
 	since := time.Now()
@@ -188,7 +189,7 @@ func neverBack(log []kit.Entry) (wrong []string) {
 }
 
 // F13: open connections fall silent, without an end. Nightly only: the silence deadline is minutes.
-func TestF13_silent_half_open_streams(t *testing.T) {
+func TestF13_silent_half_open_streams_long(t *testing.T) {
 	if !nightly {
 		t.Skip("takes minutes: QM_NIGHTLY=1")
 	}
@@ -207,7 +208,7 @@ func TestF13_silent_half_open_streams(t *testing.T) {
 }
 
 // F18: 429 with Retry-After on watches and writes. A throttled watch must not become a list (client-go: TestNoRelistOnTooManyRequests).
-func TestF18_throttled(t *testing.T) {
+func TestF18_throttled_long(t *testing.T) {
 	b := take(t, "calm")
 	o := b.converged("throttled")
 	since := time.Now()
@@ -228,7 +229,7 @@ func TestF18_throttled(t *testing.T) {
 }
 
 // F3 alone, with the connection up: events pile up in the sockets while the operator is frozen.
-func TestF3_frozen_while_objects_are_remade(t *testing.T) {
+func TestF3_frozen_while_objects_are_remade_long(t *testing.T) {
 	b := take(t, "calm")
 	o := b.converged("blind")
 	o.Signal(syscall.SIGSTOP)

@@ -37,6 +37,22 @@ type newcomer struct {
 
 // What the documents promise: helm install with a Prometheus, console and agent, one port-forward, and charts within two minutes.
 func TestANewcomerSeesCharts(t *testing.T) {
+	visits(t, []visit{{"first look", (*newcomer).firstLook}, {"uninstall", (*newcomer).uninstall}})
+}
+
+// And all that the newcomer finds later: what Prometheus reads, the pods of two teams, every view, a proxy in front, series on a volume.
+func TestANewcomerStays_long(t *testing.T) {
+	visits(t, []visit{{"first look", (*newcomer).firstLook}, {"prometheus", (*newcomer).scrapeWithFewRights}, {"work", (*newcomer).work}, {"tour", (*newcomer).tour},
+		{"proxy", (*newcomer).proxy}, {"volume", (*newcomer).keepSeries}, {"uninstall", (*newcomer).uninstall}})
+}
+
+type visit struct {
+	name string
+	run  func(n *newcomer)
+}
+
+func visits(t *testing.T, steps []visit) {
+	t.Helper()
 	browser := kit.Env("QM_CHROMIUM", "/usr/bin/chromium")
 	if _, err := os.Stat(browser); err != nil {
 		t.Skipf("no browser %s: ./dev setup installs chromium", browser)
@@ -49,13 +65,7 @@ func TestANewcomerSeesCharts(t *testing.T) {
 	n.haveCards()
 	n.haveImages()
 	n.browse("^no test$") // what npm has to bring is there before the clock starts
-	for _, step := range []struct {
-		name string
-		run  func(n *newcomer)
-	}{
-		{"first look", (*newcomer).firstLook}, {"prometheus", (*newcomer).scrapeWithFewRights}, {"work", (*newcomer).work}, {"tour", (*newcomer).tour},
-		{"proxy", (*newcomer).proxy}, {"volume", (*newcomer).keepSeries}, {"uninstall", (*newcomer).uninstall},
-	} {
+	for _, step := range steps {
 		passed := t.Run(strings.ReplaceAll(step.name, " ", "_"), func(t *testing.T) { n.t = t; step.run(n) })
 		if n.t = t; !passed {
 			return

@@ -145,8 +145,28 @@ func (p *product) plugins() (pods []corev1.Pod, err error) {
 	return list.Items, nil
 }
 
-// The chart with our image, as people install it: every part runs as a pod under its own account, does its work, hands over, and goes.
+// step of a life of the product on the cluster.
+type step struct {
+	name string
+	run  func(p *product)
+}
+
+// The chart with our image, as people install it: the operator runs as pods, schedules, hands over, is upgraded, and goes.
 func TestTheProductRunsAsPods(t *testing.T) {
+	lives(t, []step{{"install", install}, {"node", (*product).enrolTheNode}, {"leader deleted", (*product).handOver},
+		{"upgrade", (*product).upgradeUnderLoad}, {"uninstall", (*product).goWithoutATrace}})
+}
+
+// Every other part runs as a pod under its own account and does its work, and the operator survives what happens to pods.
+func TestTheProductInEveryOtherPart_long(t *testing.T) {
+	lives(t, []step{{"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes},
+		{"node", (*product).enrolTheNode}, {"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest},
+		{"dedicated scheduler", (*product).runTheScheduler}, {"static pod", (*product).runTheStaticPod}, {"agent for cards", (*product).reportTheNode},
+		{"container runtime", (*product).fixTheRuntime}, {"leader killed", (*product).takeOver}, {"leader frozen", (*product).freezeTheLeader},
+		{"webhook gone", (*product).loseTheWebhook}, {"uninstall", (*product).goWithoutATrace}})
+}
+
+func lives(t *testing.T, steps []step) {
 	p := &product{&kit.Scenario{Cluster: cluster}, t}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -156,17 +176,7 @@ func TestTheProductRunsAsPods(t *testing.T) {
 			}
 		}
 	})
-	for _, step := range []struct {
-		name string
-		run  func(p *product)
-	}{
-		{"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes},
-		{"node", (*product).enrolTheNode}, {"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest},
-		{"dedicated scheduler", (*product).runTheScheduler}, {"static pod", (*product).runTheStaticPod}, {"agent for cards", (*product).reportTheNode},
-		{"container runtime", (*product).fixTheRuntime}, {"leader deleted", (*product).handOver}, {"leader killed", (*product).takeOver},
-		{"leader frozen", (*product).freezeTheLeader}, {"webhook gone", (*product).loseTheWebhook}, {"upgrade", (*product).upgradeUnderLoad},
-		{"uninstall", (*product).goWithoutATrace},
-	} {
+	for _, step := range steps {
 		if !t.Run(strings.ReplaceAll(step.name, " ", "_"), func(t *testing.T) { step.run(&product{p.Scenario, t}) }) {
 			return
 		}

@@ -27,7 +27,7 @@ type withoutInternet struct {
 
 // The package for the Alauda Container Platform on nodes that have no way out: the chart from its archive, the operator's image from its folder,
 // the values that the platform makes of the form with the switch for whole cards on.
-func TestThePackageInstallsWithoutInternet(t *testing.T) {
+func TestThePackageInstallsWithoutInternet_long(t *testing.T) {
 	p := &withoutInternet{&product{&kit.Scenario{Cluster: cluster}, t}, map[string]string{}}
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -465,7 +465,7 @@ func TestAPodLivesUnderThePolicies(t *testing.T) {
 
 // The server takes time with the square of a map's size to look through it, so there is a most. A pod from before may have more: what
 // leaves its annotations alone is not looked at.
-func TestTooManyAnnotationsToLookThrough(t *testing.T) {
+func TestTooManyAnnotationsToLookThrough_long(t *testing.T) {
 	c := assemble(t)
 	c.active(t)
 	letters := "abcdefghijklmnopqrstuvwxyz"
@@ -625,7 +625,7 @@ func TestTheServerHasNothingToSayAgainstThesePolicies(t *testing.T) {
 }
 
 // Each guard of the policy is there for a reason: without it something of the table comes out otherwise.
-func TestWithoutAnyGuardTheTableFails(t *testing.T) {
+func TestWithoutAnyGuardTheTableFails_long(t *testing.T) {
 	c := assemble(t)
 	c.active(t)
 	policies := c.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies()

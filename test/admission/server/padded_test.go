@@ -13,7 +13,7 @@ import (
 
 // A pod that breaks a rule is refused at every size a server takes, and one that breaks none is judged or told that it is too large: the
 // policy is never skipped because the server gave up on it.
-func TestS24_APaddedPodIsRefusedOnARealAPIServer(t *testing.T) {
+func TestS24_APaddedPodIsRefusedOnARealAPIServer_long(t *testing.T) {
 	ctx := context.Background()
 	slowest, where := time.Duration(0), ""
 	post := func(name string, pod *corev1.Pod) Reply {

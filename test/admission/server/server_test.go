@@ -169,7 +169,7 @@ func TestS24_WhatIsOnlySaidIsSaidToPeople(t *testing.T) {
 }
 
 // failurePolicy Ignore means that a policy beyond the budget lets everything pass in silence, so a pod that must be refused has to be.
-func TestS24_500KeysAndAPodOf60ContainersAreJudgedOnARealAPIServer(t *testing.T) {
+func TestS24_500KeysAndAPodOf60ContainersAreJudgedOnARealAPIServer_long(t *testing.T) {
 	ctx := context.Background()
 	for _, of := range admission.LargePods {
 		spec := admission.ManyRules(500, of.Excluded)
@@ -180,7 +180,7 @@ func TestS24_500KeysAndAPodOf60ContainersAreJudgedOnARealAPIServer(t *testing.T)
 	}
 }
 
-func TestS24_TheLargestObjectIsEnforcedOnARealAPIServer(t *testing.T) {
+func TestS24_TheLargestObjectIsEnforcedOnARealAPIServer_long(t *testing.T) {
 	ctx := context.Background()
 	var all []corev1.ConfigMap
 	for i := range 10_000 {

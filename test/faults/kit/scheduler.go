@@ -501,7 +501,7 @@ func runScheduler(ctx context.Context, c *Cluster, program, dir, text, kubeconfi
 	}
 	go func() { s.cmd.Wait(); close(s.exited) }()
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if reply, err := client.Get(s.Health + "/healthz"); err == nil {
 			reply.Body.Close()
 			if reply.StatusCode == http.StatusOK {
@@ -518,7 +518,7 @@ func runScheduler(ctx context.Context, c *Cluster, program, dir, text, kubeconfi
 		}
 		if time.Now().After(deadline) {
 			s.Close()
-			return nil, fmt.Errorf("kube-scheduler is not healthy after 30 s:\n%s", s.Tail(10))
+			return nil, fmt.Errorf("kube-scheduler is not healthy after 90 s:\n%s", s.Tail(10))
 		}
 	}
 }

@@ -28,7 +28,18 @@ function target(row) {
 function origin(row) {
   const { machine, date, commit, kubernetes, form } = row;
   const where = `${machine.processor || 'a processor not recorded'}, ${machine.cores} cores`;
-  return `${date} (${commit}), ${where}${kubernetes ? ', Kubernetes ' + kubernetes : ''}, form: ${form}`;
+  return `Recorded ${date} (${commit}): ${where}${kubernetes ? ', Kubernetes ' + kubernetes : ''}. Form: ${form}.`;
+}
+
+/// Lines of at most 120 characters; those after the first are indented.
+function wrapped(sentence, indent) {
+  const lines = [];
+  for (const word of sentence.split(' ')) {
+    const last = lines.length - 1;
+    if (last >= 0 && lines[last].length + 1 + word.length <= 120) lines[last] += ' ' + word;
+    else lines.push((last < 0 ? '' : indent) + word);
+  }
+  return lines;
 }
 
 function table(head, lines) {
@@ -58,7 +69,7 @@ function lines(bench, beginning, recorded) {
     : compared ? table(['figure', 'ours', 'peer', 'ratio [95 %]', 'target'],
         rows.map((row) => [name(row) + mark(row), amount(row.ours, row.unit), amount(row.peer, row.unit), ratio(row), target(row)]))
     : table(['figure', 'measured', 'target'], rows.map((row) => [name(row) + mark(row), amount(row.ours, row.unit), target(row)]));
-  return [...body, '', ...origins.map((one, i) => `${origins.length > 1 ? `- (${i + 1}) ` : ''}Recorded ${one}.`)];
+  return [...body, '', ...origins.flatMap((one, i) => (origins.length > 1 ? wrapped(`- (${i + 1}) ${one}`, '  ') : wrapped(one, '')))];
 }
 
 function made(document, recorded) {

@@ -126,7 +126,7 @@ func run(ctx context.Context, o options) error {
 			figures.Absolute("full: all nodes", "s", 0, whole["wall"]),
 			figures.Absolute("full: peak memory (VmHWM)", "MiB", 0, whole["peak"]))
 		if o.stage("reduced") {
-			rows = append(rows, figures.Compare("full, beside the reduced peer: CPU a node", "ms", 0, whole, peer, "cpu-node"))
+			rows = append(rows, figures.Compare("full, compared with the reduced peer: CPU a node", "ms", 0, whole, peer, "cpu-node"))
 		} else {
 			rows = append(rows, figures.Absolute("full: CPU a node", "ms", 0, whole["cpu-node"]))
 		}

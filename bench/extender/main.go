@@ -132,7 +132,7 @@ func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 	}
 	rows := []figures.Row{
 		figures.Absolute(fmt.Sprintf("start to first right answer, %d nodes", small), "ms", 1000, b.ours.found[key(small, "start")]),
-		figures.Compare("the same beside the peer", "ms", 0, b.ours.found, b.peer.found, key(small, "start")),
+		figures.Compare("the same, compared with the peer", "ms", 0, b.ours.found, b.peer.found, key(small, "start")),
 	}
 	if err := b.growWithPods(ctx, small); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 			figures.Compare(fmt.Sprintf("filter, %d names: CPU a call", names), "us", 0, b.ours.found, b.peer.found, of("cpu")))
 	}
 	rows = append(rows, figures.Absolute(fmt.Sprintf("RSS, %d nodes, %d pods", all, b.content.pods), "MiB", 60, b.ours.found[stage+" rss"]),
-		figures.Compare("RSS beside the peer", "MiB", 0, b.ours.found, b.peer.found, stage+" rss"),
+		figures.Compare("RSS, compared with the peer", "MiB", 0, b.ours.found, b.peer.found, stage+" rss"),
 		figures.Compare("start to first right answer, all nodes", "ms", 0, b.ours.found, b.peer.found, stage+" start"))
 	if b.long {
 		if err := b.wholeNodes(ctx); err != nil {
@@ -167,7 +167,7 @@ func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 		}
 		rows = append(rows, figures.Compare(fmt.Sprintf("filter, %d whole nodes: p50", all), "ms", 0.15, b.ours.found, b.peer.found, "whole"),
 			figures.Absolute("memory while whole nodes are read, more than at rest", "MiB", 150, b.ours.found["whole more"]),
-			figures.Compare("the same beside the peer", "MiB", 0, b.ours.found, b.peer.found, "whole more"))
+			figures.Compare("the same, compared with the peer", "MiB", 0, b.ours.found, b.peer.found, "whole more"))
 	}
 	whole, err := b.wholePods(ctx)
 	if err != nil {
@@ -191,7 +191,7 @@ func (b *bench) wholePods(ctx context.Context) ([]figures.Row, error) {
 	if err := b.throughput(ctx, pods, rounds); err != nil {
 		return nil, err
 	}
-	return []figures.Row{figures.Compare("end to end, a pod: beside no extender", "ms", 1.25, b.ours.found, b.peer.found, "a pod")}, nil
+	return []figures.Row{figures.Compare("end to end, a pod: compared with no extender", "ms", 1.25, b.ours.found, b.peer.found, "a pod")}, nil
 }
 
 // allowed is the orientation for p50, ms.

@@ -159,9 +159,9 @@ kube::task<bool> fence::complete() {
 }
 
 kube::task<void> fence::catch_up() {
-  auto shown = co_await seal_self();
+  const auto sealed = co_await seal_self();
   for (auto pause = first_pause; !closed(); pause = std::min(2 * pause, longest_pause)) {
-    if (!shown || !*shown) {
+    if (!sealed || !*sealed) {
       const auto every = co_await complete();
       if (!every)
         controller::log::warn("binding waits until bound pods can be listed", {{"error", every.error().message}});

@@ -88,7 +88,7 @@ TEST_F(reflector, lists_page_by_page_then_watches) {
   end();
 }
 
-/// Whoever asks whether the store has a change must not be told so while it is on its way.
+/// The store must not claim a change that is still on its way.
 TEST_F(reflector, the_store_knows_which_version_it_has_reached) {
   const json bookmark = {{"kind", "ConfigMap"}, {"metadata", {{"resourceVersion", "9"}}}};
   std::vector<std::uint64_t> while_put;

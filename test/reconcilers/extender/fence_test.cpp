@@ -98,7 +98,7 @@ TEST_F(new_leader, F27_outside_a_cluster_is_done_where_the_cache_has_every_bound
   lead();
   ASSERT_TRUE(turn([&] { return subject.closed(); })) << "although no pod changes";
   EXPECT_EQ(looks, 1);
-  EXPECT_EQ(seals, 0) << "there is no pod of ours";
+  EXPECT_EQ(seals, 0) << "we run in no pod";
 }
 
 TEST_F(new_leader, F27_an_old_cache_is_not_taken_as_complete) {

@@ -135,7 +135,7 @@ kube::task<bool> fence::complete() {
   kube::list_options options;
   options.field_selector = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
   bool every = true;
-  const auto look = [&](std::string_view item) {
+  const auto compare = [&](std::string_view item) {
     kube::object listed;
     const auto read = kube::wire::guarded("list bound pods", [&] {
       kube::wire::each_field(item, kube::wire::field<1>([&](std::string_view metadata) {
@@ -151,7 +151,7 @@ kube::task<bool> fence::complete() {
     const auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
     if (!answer) co_return std::unexpected(answer.error());
     if (answer->status != 200) co_return std::unexpected(kube::error_of("list bound pods", *answer));
-    const auto page = kube::read_list(answer->body, kube::encoding::protobuf, look);
+    const auto page = kube::read_list(answer->body, kube::encoding::protobuf, compare);
     if (!page) co_return std::unexpected(page.error());
     options.continue_token = page->next;
   } while (every && !options.continue_token.empty());

@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
-# bench/run.sh micro|sync|idle|admission|webhook|enrolment|extender|agents|usage|short [--json FILE] [...]: called by ./dev bench, which builds what is needed.
+# bench/run.sh NAME [--short] [--json FILE] [--record] [...]: called by ./dev bench, which builds what is needed. NAME is that of a bench, "short"
+# for what the CI runs, or "all" for every bench, one after the other. Exit code 1: a program could not run, or a figure is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=$1; shift
 export GOGC=100 # Go's default, which the test cluster would otherwise raise: peers and API server as people run them
-micro() {
-  local bench
-  for bench in build/release/*_bench; do
-    printf '\n%s\n' "$(basename "$bench")"
-    "$bench" --benchmark_min_time="$1" --benchmark_counters_tabular=true 2>/dev/null
-  done
+bench() {
+  local bench=$1; shift
+  case $bench in
+    micro) . bench/programs.sh; build micro; build/bench-go/micro "$@" ;;
+    sync|idle) bench/sync/run.sh "$bench" "$@" ;;
+    *) "bench/$bench/run.sh" "$@" ;;
+  esac
 }
 case $name in
-  micro) micro 0.5 ;;
-  sync) bench/sync/run.sh sync "$@" ;;
-  idle) bench/sync/run.sh idle "$@" ;;
-  admission) bench/admission/run.sh "$@" ;;
-  webhook) bench/webhook/run.sh "$@" ;;
-  enrolment) bench/enrolment/run.sh "$@" ;;
-  extender) bench/extender/run.sh "$@" ;;
-  agents) bench/agents/run.sh "$@" ;;
-  usage) bench/usage/run.sh "$@" ;;
-  short) micro 0.05; bench/webhook/run.sh --short; bench/sync/run.sh sync --short "$@" ;;
+  short) bench micro --short; bench webhook --short; bench sync --short "$@" ;;
+  all)
+    failed=''
+    for each in micro sync idle admission webhook enrolment extender agents usage; do
+      form=()
+      [ "$each" != extender ] || [[ " $* " == *" --short "* ]] || form=(--long)
+      printf '\n== %s, %s ==\n' "$each" "$(date +%H:%M:%S)"
+      bench "$each" "${form[@]}" "$@" || failed+=" $each"
+    done
+    [ -z "$failed" ] || { echo "bench: failed:$failed" >&2; exit 1; } ;;
+  *) bench "$name" "$@" ;;
 esac

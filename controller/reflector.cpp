@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <charconv>
 #include <exception>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -190,6 +191,15 @@ class reflector {
           return;
       }
     });
+    reach();
+  }
+
+  /// The machine's version moves with each event of a watch and with the end of a list, and not within a list.
+  void reach() {
+    const auto& text = machine_.resource_version();
+    std::uint64_t version = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), version);
+    if (read.ec == std::errc()) sink_.reach(version);
   }
 
   /// An exception comes out of an observer: one of our bugs, which must not look like a broken stream.

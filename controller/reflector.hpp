@@ -4,6 +4,7 @@
 // it stays. 403 is loud and retried: rights that come back need no restart. The typed part is an adapter of a few
 // lines; everything else is compiled once.
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -73,6 +74,8 @@ class reflector_sink {
   virtual void keep(const kube::object_key& key) = 0;
   virtual void erase_key(const kube::object_key& key) = 0;
   virtual void commit() = 0;
+  /// Everything up to this version has been put, erased or kept.
+  virtual void reach(std::uint64_t version) = 0;
   virtual std::size_t size() const = 0;
 };
 
@@ -100,6 +103,7 @@ class store_sink final : public reflector_sink {
   void keep(const kube::object_key& key) override { store_.keep(key); }
   void erase_key(const kube::object_key& key) override { store_.erase(key); }
   void commit() override { store_.commit(); }
+  void reach(std::uint64_t version) override { store_.reach(version); }
   std::size_t size() const override { return store_.size(); }
 
  private:

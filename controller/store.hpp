@@ -32,6 +32,9 @@ class store {
   std::size_t size() const { return items_.size(); }
   /// A complete list has been taken in at least once.
   bool synced() const { return synced_; }
+  /// Every change up to this resourceVersion is in here: of the last complete list, or of what the watch has sent since,
+  /// bookmarks included. 0 before the first list. A put alone proves nothing, because a streamed list is in no order.
+  std::uint64_t version() const { return version_; }
   /// Observers are called in the order they were added, for every change from now on.
   void observe(observer callback) { observers_.push_back(std::move(callback)); }
 
@@ -78,6 +81,8 @@ class store {
     const auto gone = items_.extract(match);
     tell(gone.value().item.get(), nullptr);
   }
+  /// After the change of this version was taken in.
+  void reach(std::uint64_t version) { version_ = version; }
   void commit() {
     listing_ = false;
     std::vector<typename items::node_type> gone;
@@ -112,6 +117,7 @@ class store {
 
   items items_;
   std::vector<observer> observers_;
+  std::uint64_t version_ = 0;
   std::uint32_t round_ = 0;
   bool listing_ = false;
   bool synced_ = false;

@@ -51,6 +51,9 @@ fi
 # docs/claims.md is what test/claims.sh makes of the names of tests.
 test/claims.sh --check || bad=1
 
+# The tables of docs/performance.md are what the benches wrote into bench/figures.json.
+if command -v node >/dev/null; then node test/figures.cjs --check || bad=1; else finding "the figures were not compared: ./dev setup installs node"; fi
+
 # The English of the documents (test/prose). Left out: what is not English.
 prose_skip=(docs/troubleshooting.zh.md)
 mapfile -t prose < <(git ls-files -co --exclude-standard '*README.md' ':(glob)docs/*.md' | grep -vxF "$(printf '%s\n' "${prose_skip[@]}")")

@@ -23,23 +23,23 @@ import (
 type options struct {
 	pairs, pods, keys, workers int
 	short                      bool
-	json                       string
+	output                     kit.Output
 }
 
 func parse(arguments []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("admission", flag.ContinueOnError)
-	flags.BoolVar(&o.short, "short", false, "200 pods, 2 pairs; no verdict is taken from it")
+	flags.BoolVar(&o.short, "short", false, "100 pods, 1 pair; no verdict is taken from it")
 	flags.IntVar(&o.pairs, "pairs", 7, "pairs of servers, one that enforces and one that does not")
 	flags.IntVar(&o.pods, "pods", 2000, "pods a run creates")
 	flags.IntVar(&o.keys, "keys", 500, "declared keys")
 	flags.IntVar(&o.workers, "workers", 4, "clients that create at the same time")
-	flags.StringVar(&o.json, "json", "", "write the figures to this file")
+	o.output.Flags(flags)
 	if err := kit.Parse(flags, arguments); err != nil {
 		return o, err
 	}
 	if o.short {
-		return o, kit.SetDefaults(flags, map[string]string{"pairs": "2", "pods": "200"})
+		return o, kit.SetDefaults(flags, map[string]string{"pairs": "1", "pods": "100"})
 	}
 	return o, nil
 }
@@ -90,7 +90,7 @@ func run(ctx context.Context, o options) error {
 	form := figures.FormOf("short", o.short)
 	form.Unjudge(rows)
 	form.Report(rows, "targets")
-	return figures.WriteJSON(o.json, rows)
+	return o.output.Write("admission", "full", rows)
 }
 
 // measure takes one new server through every kind of pod.

@@ -17,12 +17,13 @@ import (
 )
 
 type options struct {
-	agents        []int
-	real          int
-	rest          time.Duration
-	short, keep   bool
-	json, release string
-	standin       string
+	agents      []int
+	real        int
+	rest, calm  time.Duration
+	short, keep bool
+	output      kit.Output
+	release     string
+	standin     string
 }
 
 const userAgent = "played-agent"
@@ -31,19 +32,20 @@ func parse(arguments []string) (options, error) {
 	var o options
 	var sizes string
 	flags := flag.NewFlagSet("agents", flag.ContinueOnError)
-	flags.BoolVar(&o.short, "short", false, "100 played agents, 2 real ones, 5 s of rest; shows that everything runs")
+	flags.BoolVar(&o.short, "short", false, "30 played agents, 2 real ones, 3 s of rest; shows that everything runs")
 	flags.StringVar(&sizes, "agents", "1000,2500,5000", "comma list: so many agents are played, each on a control plane of its own")
 	flags.IntVar(&o.real, "real", 20, "agents that are the program, with the stand-in for the card; they run next to the played ones")
 	flags.DurationVar(&o.rest, "rest", 2*time.Minute, "how long writes are counted while nothing happens")
+	flags.DurationVar(&o.calm, "calm", 20*time.Second, "quiet time before writes are counted")
 	flags.BoolVar(&o.keep, "keep", false, "leave the clusters running")
-	flags.StringVar(&o.json, "json", "", "write the figures to this file")
+	o.output.Flags(flags)
 	flags.StringVar(&o.release, "release", "build/release", "folder of quartermaster")
 	flags.StringVar(&o.standin, "standin", "build/dev/nvml", "folder of the stand-in for the card (./dev build dev nvml_standin)")
 	if err := kit.Parse(flags, arguments); err != nil {
 		return o, err
 	}
 	if o.short {
-		if err := kit.SetDefaults(flags, map[string]string{"agents": "100", "real": "2", "rest": "5s"}); err != nil {
+		if err := kit.SetDefaults(flags, map[string]string{"agents": "30", "real": "2", "rest": "3s", "calm": "2s"}); err != nil {
 			return o, err
 		}
 	}
@@ -71,11 +73,13 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("%d agents: %w", count, err)
 		}
 		for _, one := range found {
-			rows = append(rows, figures.Absolute(fmt.Sprintf("%d agents, %s", count, one.name), one.unit, one.most, []float64{one.value}))
+			row := figures.Absolute(fmt.Sprintf("%d agents, %s", count, one.name), one.unit, one.most, []float64{one.value})
+			row.MayBeZero = one.mayBeZero
+			rows = append(rows, row)
 		}
 	}
 	fmt.Printf("\nagents: all start at once, %s of rest, then the API server starts again; %d real agents next to the played ones\n", o.rest, o.real)
 	fmt.Printf("load average before: %s, at the end: %s; %d cores\n\n", before, kit.LoadAverage(), len(kit.Cores))
 	figures.FormOf("short", o.short).Report(rows, "cost")
-	return figures.WriteJSON(o.json, rows)
+	return o.output.Write("agents", "full", rows)
 }

@@ -30,6 +30,7 @@ const (
 type figure struct {
 	name, unit  string
 	most, value float64
+	mayBeZero   bool // and negative, where it is a difference
 }
 
 // fleetPlane is a control plane with the chart, the nodes and the pods of the agents, whose kubelets are not there.
@@ -210,7 +211,10 @@ func (m meter) read() (out reading, err error) {
 }
 
 func measure(ctx context.Context, o options, count int) (out []figure, err error) {
-	add := func(name, unit string, most, value float64) { out = append(out, figure{name, unit, most, value}) }
+	add := func(name, unit string, most, value float64) {
+		out = append(out, figure{name, unit, most, value, false})
+	}
+	addOrZero := func(name, unit string, most, value float64) { out = append(out, figure{name, unit, most, value, true}) }
 	cards, preflight, err := printed(o)
 	if err != nil {
 		return nil, err
@@ -259,7 +263,7 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 	if _, err := until(ctx, "the real agents have reported", 5*time.Minute, taken(o.real)); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, real[0].Tail)
 	}
-	if err := kit.Pause(ctx, 5*time.Second); err != nil {
+	if err := kit.Pause(ctx, min(o.calm, 5*time.Second)); err != nil {
 		return nil, err
 	}
 
@@ -331,17 +335,17 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 		return nil, err
 	}
 	add("start: until all have reported", "s", 0, wall)
-	add("start: until the operator has the last report, after that", "s", 0, late)
+	addOrZero("start: until the operator has the last report, after that", "s", 0, late)
 	add("start: until the operator has written, after that (4 s of it are rest)", "s", 0, done)
 	add("start: writes that an agent sends", "", 0, float64(started.played)/float64(count))
 	add("start: writes of the operator, an agent", "", 0, float64(started.operator)/float64(count))
 	add("start: API server, CPU", "s", 0, after.server-before.server)
 	add("start: API server, most memory (VmHWM)", "MiB", 0, most["VmHWM"])
 	add("start: operator, CPU", "s", 0, after.operator-before.operator)
-	add("start: requests that were refused or failed", "", 0, float64(f.refused.Load()+f.failures.Load()))
+	addOrZero("start: requests that were refused or failed", "", 0, float64(f.refused.Load()+f.failures.Load()))
 
 	// Rest.
-	if err := kit.Pause(ctx, 20*time.Second); err != nil {
+	if err := kit.Pause(ctx, o.calm); err != nil {
 		return nil, err
 	}
 	kit.Say("%d agents: %s of rest", count, o.rest)
@@ -369,12 +373,12 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 	if err != nil {
 		return nil, err
 	}
-	add("rest: writes a second, of all agents", "1/s", 5, float64(written.played+written.real)/seconds)
-	add("rest: writes of the real agents", "", 0, float64(written.real))
-	add("rest: writes a second, of the operator, its lease left out", "1/s", 0, float64(written.operator)/seconds)
+	addOrZero("rest: writes a second, of all agents", "1/s", 5, float64(written.played+written.real)/seconds)
+	addOrZero("rest: writes of the real agents", "", 0, float64(written.real))
+	addOrZero("rest: writes a second, of the operator, its lease left out", "1/s", 0, float64(written.operator)/seconds)
 	add("rest: API server, CPU", "cores", 0, (after.server-before.server)/seconds)
 	add("rest: operator, CPU", "cores", 0, (after.operator-before.operator)/seconds)
-	add("rest: API server, memory more than before the start, an agent", "KiB", 0, (rested["VmRSS"]-memory["VmRSS"])*1024/float64(count))
+	addOrZero("rest: API server, memory more than before the start, an agent", "KiB", 0, (rested["VmRSS"]-memory["VmRSS"])*1024/float64(count))
 	add("rest: operator, memory (VmRSS)", "MiB", 0, own["VmRSS"])
 
 	// All lose their watch: the API server starts again.
@@ -394,7 +398,7 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 	if err != nil {
 		return nil, fmt.Errorf("%w: %d of %d; %s", err, f.watching.Load(), count, f.examples())
 	}
-	if err := kit.Pause(ctx, 5*time.Second); err != nil {
+	if err := kit.Pause(ctx, min(o.calm, 5*time.Second)); err != nil {
 		return nil, err
 	}
 	after, err = m.read()
@@ -406,12 +410,12 @@ func measure(ctx context.Context, o options, count int) (out []figure, err error
 		return nil, err
 	}
 	add("restart: until the API server is ready", "s", 0, down)
-	add("restart: until all watch again, after that", "s", 0, wall)
+	addOrZero("restart: until all watch again, after that", "s", 0, wall)
 	add("restart: API server, CPU until 5 s later, its own start included", "s", 0, after.server)
 	add("restart: operator, CPU", "s", 0, after.operator-before.operator)
-	add("restart: watches that began with a list", "", 0, float64(f.lists.Load()-lists))
-	add("restart: requests that were refused or failed", "", 0, float64(f.refused.Load()+f.failures.Load()-lost))
-	add("restart: writes of agents", "", 0, float64(written.played+written.real))
+	addOrZero("restart: watches that began with a list", "", 0, float64(f.lists.Load()-lists))
+	addOrZero("restart: requests that were refused or failed", "", 0, float64(f.refused.Load()+f.failures.Load()-lost))
+	addOrZero("restart: writes of agents", "", 0, float64(written.played+written.real))
 	if text := f.examples(); text != "" {
 		kit.Say("%d agents: of the refusals: %s", count, text)
 	}

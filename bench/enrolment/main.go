@@ -24,7 +24,8 @@ type options struct {
 	percent                  int
 	short, keep              bool
 	only                     string
-	json, release, peers     string
+	output                   kit.Output
+	release, peers           string
 	profile                  string
 	controlCore, programCore int
 }
@@ -33,14 +34,14 @@ func parse(arguments []string) (options, error) {
 	var o options
 	first, last := kit.FirstAndLast()
 	flags := flag.NewFlagSet("enrolment", flag.ContinueOnError)
-	flags.BoolVar(&o.short, "short", false, "50 nodes, 1 pair; no verdict on the ratio is taken from it, maxUnavailable is held to")
+	flags.BoolVar(&o.short, "short", false, "20 nodes, 1 pair; no verdict on the ratio is taken from it, maxUnavailable is held to")
 	flags.IntVar(&o.nodes, "nodes", 1000, "nodes that change at once")
 	flags.IntVar(&o.pairs, "pairs", 5, "alternating runs of each program, each on a control plane of its own")
 	flags.DurationVar(&o.settle, "settle", 12*time.Second, "rest before the labels change; ours says after ten seconds that no plugin came")
 	flags.IntVar(&o.percent, "max-unavailable", 10, "percent of the nodes that may change at once, in the full transaction")
 	flags.StringVar(&o.only, "only", "", "comma list of stages: reduced,full (both)")
 	flags.BoolVar(&o.keep, "keep", false, "leave the cluster of stage full running, and one in which something failed")
-	flags.StringVar(&o.json, "json", "", "write the figures to this file")
+	o.output.Flags(flags)
 	flags.StringVar(&o.release, "release", "build/release", "folder of quartermaster")
 	flags.StringVar(&o.peers, "peers", "build/bench-go", "folder of the peer")
 	flags.StringVar(&o.profile, "profile", "", "`perf record` ours into this file while the nodes change, in the first pair; costs a few percent")
@@ -58,7 +59,7 @@ func parse(arguments []string) (options, error) {
 		return o, errors.New("-nodes and -pairs are at least 1, -max-unavailable is 1 to 100")
 	}
 	if o.short {
-		return o, kit.SetDefaults(flags, map[string]string{"nodes": "50", "pairs": "1", "settle": "0s"})
+		return o, kit.SetDefaults(flags, map[string]string{"nodes": "20", "pairs": "1", "settle": "0s", "max-unavailable": "50"})
 	}
 	return o, nil
 }
@@ -107,7 +108,7 @@ func run(ctx context.Context, o options) error {
 			figures.Compare("wall, first label to last node labelled", "s", 0, ours, peer, "wall"),
 			figures.Compare("peak memory (VmHWM)", "MiB", 0, ours, peer, "peak"),
 			figures.Compare("writes of Node and AcceleratorNode, a node", "", 0, ours, peer, "writes"),
-			figures.Compare("other writes (events, policy status), a node", "", 0, ours, peer, "others"))
+			figures.OrZero(figures.Compare("other writes (events, policy status), a node", "", 0, ours, peer, "others")))
 		if !o.short {
 			rows = append(rows,
 				figures.Compare("peer writes as often: CPU", "ms", 0, ours, alike, "cpu"),
@@ -117,15 +118,15 @@ func run(ctx context.Context, o options) error {
 	if o.stage("full") {
 		rows = append(rows,
 			figures.Absolute("full: nodes tainted at once, at most", "", float64(allowed(o)), whole["away"]),
-			figures.Absolute("full: nodes without cards at once, at most", "", float64(allowed(o)), whole["bare"]),
+			figures.OrZero(figures.Absolute("full: nodes without cards at once, at most", "", float64(allowed(o)), whole["bare"])),
 			figures.Absolute("full: writes a node, mean", "", 0, whole["writes"]),
 			figures.Absolute("full: writes a node, at most", "", mostWrites, whole["most-writes"]),
-			figures.Absolute("full: other writes a node", "", 0, whole["others"]),
+			figures.OrZero(figures.Absolute("full: other writes a node", "", 0, whole["others"])),
 			figures.Absolute(fmt.Sprintf("full: a batch of %d nodes", allowed(o)), "s", 0, whole["batch"]),
 			figures.Absolute("full: all nodes", "s", 0, whole["wall"]),
 			figures.Absolute("full: peak memory (VmHWM)", "MiB", 0, whole["peak"]))
 		if o.stage("reduced") {
-			rows = append(rows, figures.Compare("full, beside the reduced peer: CPU a node", "ms", 0, whole, peer, "cpu-node"))
+			rows = append(rows, figures.Compare("full, compared with the reduced peer: CPU a node", "ms", 0, whole, peer, "cpu-node"))
 		} else {
 			rows = append(rows, figures.Absolute("full: CPU a node", "ms", 0, whole["cpu-node"]))
 		}
@@ -140,5 +141,5 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	figures.FormOf("short", o.short).Report(rows, "ratio")
-	return errors.Join(figures.WriteJSON(o.json, rows), broken)
+	return errors.Join(o.output.Write("enrolment", "full", rows), broken)
 }

@@ -103,19 +103,19 @@ func filterBody(pod *corev1.Pod, names []string, nodes *corev1.NodeList) []byte 
 	return text
 }
 
-// expected: how many of these names fit, and the pods that ask. The numbers follow from podOn alone.
+// expectation is a pod that asks, and on which of the names it fits. That follows from podOn alone.
 type expectation struct {
 	request []byte
-	fits    int
+	fits    []string
 }
 
 // expectations of a right extender: whole cards that are free, one more than that, and a share.
 func (c *content) expectations(names []string, indexes []int) (out []expectation) {
 	free := func(i int) int { return cards - min(c.onNode[i], cards) }
-	count := func(fits func(i int) bool) (n int) {
-		for _, i := range indexes {
+	among := func(fits func(i int) bool) (all []string) {
+		for at, i := range indexes {
 			if fits(i) {
-				n++
+				all = append(all, names[at])
 			}
 		}
 		return
@@ -123,31 +123,53 @@ func (c *content) expectations(names []string, indexes []int) (out []expectation
 	mode := func(i int) string { return modes[i%len(modes)].Name }
 	for _, wanted := range []int{cards, cards / 2} {
 		out = append(out, expectation{requestOf(filterBody(question(map[string]string{"tencent.com/vcuda-core": fmt.Sprint(100 * wanted)}), names, nil)),
-			count(func(i int) bool { return mode(i) == "vgpu" && free(i) >= wanted })})
+			among(func(i int) bool { return mode(i) == "vgpu" && free(i) >= wanted })})
 	}
 	// Nine cores of each pod on a card; what asks for 95 fits on untouched cards only.
 	out = append(out, expectation{requestOf(filterBody(question(map[string]string{"tencent.com/vcuda-core": "95", "tencent.com/vcuda-memory": "16"}), names, nil)),
-		count(func(i int) bool { return mode(i) == "vgpu" && c.onNode[i] < cards })})
+		among(func(i int) bool { return mode(i) == "vgpu" && c.onNode[i] < cards })})
 	return
 }
 
-// right: every question is answered with as many nodes as it should be.
+// fitting are the nodes that the answer names.
+func (a *asker) fitting(request []byte) ([]string, error) {
+	text, err := a.ask(request, true)
+	if err != nil {
+		return nil, err
+	}
+	var said extenderv1.ExtenderFilterResult
+	if err := json.Unmarshal(text, &said); err != nil {
+		return nil, err
+	}
+	if said.Error != "" || said.NodeNames == nil {
+		return nil, fmt.Errorf("no names of nodes in the answer: %s", said.Error)
+	}
+	return *said.NodeNames, nil
+}
+
+// differ says how two lists of nodes differ, in any order; nil: they do not.
+func differ(said, wanted []string) error {
+	said, wanted = slices.Sorted(slices.Values(said)), slices.Sorted(slices.Values(wanted))
+	for i := range max(len(said), len(wanted)) {
+		switch {
+		case i >= len(said) || i < len(wanted) && wanted[i] < said[i]:
+			return fmt.Errorf("%d nodes are said to fit, %d do: %s is missing", len(said), len(wanted), wanted[i])
+		case i >= len(wanted) || said[i] < wanted[i]:
+			return fmt.Errorf("%d nodes are said to fit, %d do: %s does not", len(said), len(wanted), said[i])
+		}
+	}
+	return nil
+}
+
+// right: every question is answered with the nodes that fit, and no others.
 func (a *asker) right(of []expectation) error {
 	for at, one := range of {
-		text, err := a.ask(one.request, true)
+		said, err := a.fitting(one.request)
 		if err != nil {
 			return err
 		}
-		var said extenderv1.ExtenderFilterResult
-		if err := json.Unmarshal(text, &said); err != nil {
-			return err
-		}
-		if said.Error != "" || said.NodeNames == nil || len(*said.NodeNames) != one.fits {
-			got := -1
-			if said.NodeNames != nil {
-				got = len(*said.NodeNames)
-			}
-			return fmt.Errorf("question %d: %d nodes are said to fit, %d do (%s)", at, got, one.fits, said.Error)
+		if err := differ(said, one.fits); err != nil {
+			return fmt.Errorf("question %d: %w", at, err)
 		}
 	}
 	return nil

@@ -21,7 +21,8 @@ import (
 type options struct {
 	pairs, calls, nodes, pods   int
 	quick, long, keep, endToEnd bool
-	json, svg, release, peers   string
+	output                      kit.Output
+	svg, release, peers         string
 	controlCore, extenderCore   int
 	settle                      time.Duration
 }
@@ -30,7 +31,7 @@ func parse(arguments []string) (options, error) {
 	var o options
 	first, last := kit.FirstAndLast()
 	flags := flag.NewFlagSet("extender", flag.ContinueOnError)
-	flags.BoolVar(&o.quick, "quick", false, "500 nodes, 2,000 pods, 2 pairs: about a minute; no verdict is taken from it")
+	flags.BoolVar(&o.quick, "quick", false, "200 nodes, 800 pods, 1 pair: half a minute; no verdict is taken from it")
 	flags.BoolVar(&o.quick, "short", false, "the same as --quick")
 	flags.BoolVar(&o.long, "long", false, "also bodies with 5,000 whole nodes, and the plot up to 20,000 nodes")
 	flags.IntVar(&o.pairs, "pairs", 7, "alternating runs of each program")
@@ -39,7 +40,7 @@ func parse(arguments []string) (options, error) {
 	flags.IntVar(&o.pods, "pods", 20_000, "placed pods")
 	flags.DurationVar(&o.settle, "settle", 5*time.Second, "quiet time before memory is read")
 	flags.BoolVar(&o.endToEnd, "end-to-end", false, "only whole pods through a real kube-scheduler, at the second stage's size")
-	flags.StringVar(&o.json, "json", "", "write the figures to this file")
+	o.output.Flags(flags)
 	flags.StringVar(&o.svg, "svg", "", "draw how cost grows into this file (build/bench-go/extender.svg)")
 	flags.BoolVar(&o.keep, "keep", false, "leave the control plane running")
 	flags.StringVar(&o.release, "release", "build/release", "folder of quartermaster")
@@ -53,7 +54,7 @@ func parse(arguments []string) (options, error) {
 		o.svg = "build/bench-go/extender.svg"
 	}
 	if o.quick {
-		return o, kit.SetDefaults(flags, map[string]string{"pairs": "2", "calls": "300", "nodes": "500", "pods": "2000", "settle": "1s"})
+		return o, kit.SetDefaults(flags, map[string]string{"pairs": "1", "calls": "100", "nodes": "200", "pods": "800", "settle": "500ms"})
 	}
 	return o, nil
 }
@@ -71,6 +72,7 @@ type bench struct {
 	*content
 	keys       string
 	ours, peer *contender
+	answers    map[string][]string // of the timed questions, by the first program that answered
 	panels     []figures.Panel
 }
 
@@ -91,7 +93,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer p.Down(o.keep)
-	b := &bench{options: o, content: &content{plane: p}, keys: folder,
+	b := &bench{options: o, content: &content{plane: p}, keys: folder, answers: map[string][]string{},
 		ours: &contender{"ours", filepath.Join(o.release, "quartermaster"), figures.Series{}}, peer: &contender{"peer", filepath.Join(o.peers, "peer-extender"), figures.Series{}}}
 	rows, err := b.stages(ctx)
 	if err != nil {
@@ -106,7 +108,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("plot: %s\n", o.svg)
-	return figures.WriteJSON(o.json, rows)
+	whole := "full"
+	if o.long {
+		whole = "long"
+	}
+	return o.output.Write("extender", whole, rows)
 }
 
 // stages: 500 nodes first, then all of them. The plots need their own contents in between.
@@ -126,7 +132,7 @@ func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 	}
 	rows := []figures.Row{
 		figures.Absolute(fmt.Sprintf("start to first right answer, %d nodes", small), "ms", 1000, b.ours.found[key(small, "start")]),
-		figures.Compare("the same beside the peer", "ms", 0, b.ours.found, b.peer.found, key(small, "start")),
+		figures.Compare("the same, compared with the peer", "ms", 0, b.ours.found, b.peer.found, key(small, "start")),
 	}
 	if err := b.growWithPods(ctx, small); err != nil {
 		return nil, err
@@ -153,7 +159,7 @@ func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 			figures.Compare(fmt.Sprintf("filter, %d names: CPU a call", names), "us", 0, b.ours.found, b.peer.found, of("cpu")))
 	}
 	rows = append(rows, figures.Absolute(fmt.Sprintf("RSS, %d nodes, %d pods", all, b.content.pods), "MiB", 60, b.ours.found[stage+" rss"]),
-		figures.Compare("RSS beside the peer", "MiB", 0, b.ours.found, b.peer.found, stage+" rss"),
+		figures.Compare("RSS, compared with the peer", "MiB", 0, b.ours.found, b.peer.found, stage+" rss"),
 		figures.Compare("start to first right answer, all nodes", "ms", 0, b.ours.found, b.peer.found, stage+" start"))
 	if b.long {
 		if err := b.wholeNodes(ctx); err != nil {
@@ -161,7 +167,7 @@ func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 		}
 		rows = append(rows, figures.Compare(fmt.Sprintf("filter, %d whole nodes: p50", all), "ms", 0.15, b.ours.found, b.peer.found, "whole"),
 			figures.Absolute("memory while whole nodes are read, more than at rest", "MiB", 150, b.ours.found["whole more"]),
-			figures.Compare("the same beside the peer", "MiB", 0, b.ours.found, b.peer.found, "whole more"))
+			figures.Compare("the same, compared with the peer", "MiB", 0, b.ours.found, b.peer.found, "whole more"))
 	}
 	whole, err := b.wholePods(ctx)
 	if err != nil {
@@ -180,12 +186,12 @@ func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 func (b *bench) wholePods(ctx context.Context) ([]figures.Row, error) {
 	pods, rounds := 2000, 3
 	if b.quick {
-		pods, rounds = 200, 1
+		pods, rounds = 100, 1
 	}
 	if err := b.throughput(ctx, pods, rounds); err != nil {
 		return nil, err
 	}
-	return []figures.Row{figures.Compare("end to end, a pod: beside no extender", "ms", 1.25, b.ours.found, b.peer.found, "a pod")}, nil
+	return []figures.Row{figures.Compare("end to end, a pod: compared with no extender", "ms", 1.25, b.ours.found, b.peer.found, "a pod")}, nil
 }
 
 // allowed is the orientation for p50, ms.
@@ -269,7 +275,11 @@ func (b *bench) once(ctx context.Context, c *contender, stage string, counts []i
 		if count > 1000 {
 			calls /= 5
 		}
-		t, err := a.time(p.PID(), requestOf(filterBody(question(share), names, nil)), calls)
+		request := requestOf(filterBody(question(share), names, nil))
+		if err := b.agree(a, request, key(b.content.nodes, fmt.Sprint(b.content.pods, " ", count))); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		t, err := a.time(p.PID(), request, calls)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -287,6 +297,26 @@ func (b *bench) once(ctx context.Context, c *contender, stage string, counts []i
 	}
 	add(stage+" rss", memory["VmRSS"])
 	kit.Say("%s; RSS %.1f MiB", line, memory["VmRSS"])
+	return nil
+}
+
+// agree asks once, and compares with what the other program answered to the same question about the same content.
+func (b *bench) agree(a *asker, request []byte, question string) error {
+	said, err := a.fitting(request)
+	if err != nil {
+		return err
+	}
+	before, asked := b.answers[question]
+	if !asked {
+		b.answers[question] = said
+		if len(said) == 0 {
+			return errors.New("the timed question fits nowhere")
+		}
+		return nil
+	}
+	if err := differ(said, before); err != nil {
+		return fmt.Errorf("the programs do not agree: %w", err)
+	}
 	return nil
 }
 

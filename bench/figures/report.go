@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 )
 
 // Row is one figure. Ratio and Target are ours / peer; a row without Target informs and judges nothing.
@@ -21,6 +22,39 @@ type Row struct {
 	Low    *float64 `json:"low,omitempty"`
 	High   *float64 `json:"high,omitempty"`
 	Note   string   `json:"note,omitempty"`
+	// MayBeZero says that nothing is a result, too.
+	MayBeZero bool `json:"-"`
+	compared  bool // has a peer
+}
+
+// OrZero marks a row whose figure may be 0, as a count of refusals.
+func OrZero(row Row) Row {
+	row.MayBeZero = true
+	return row
+}
+
+// Check says which figures are missing: not measured, not a number, or 0 where the work cannot have cost nothing. It looks at no target.
+func Check(rows []Row) error {
+	var missing []string
+	for _, row := range rows {
+		switch {
+		case row.Ours == nil:
+			missing = append(missing, fmt.Sprintf("%q has no value of ours", row.Name))
+		case *row.Ours <= 0 && !row.MayBeZero:
+			missing = append(missing, fmt.Sprintf("%q is %v, and cannot be", row.Name, *row.Ours))
+		case row.compared && row.Peer == nil:
+			missing = append(missing, fmt.Sprintf("%q has no value of the peer", row.Name))
+		case row.compared && *row.Peer <= 0 && !row.MayBeZero:
+			missing = append(missing, fmt.Sprintf("%q is %v for the peer, and cannot be", row.Name, *row.Peer))
+		}
+	}
+	if len(rows) == 0 {
+		missing = append(missing, "there is none")
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("figures are missing: %s", strings.Join(missing, "; "))
+	}
+	return nil
 }
 
 // Series are the values of one program by figure, one a round.
@@ -39,7 +73,7 @@ func number(v float64) *float64 {
 
 // Compare makes a row of figure `key`: it passes when the upper end of the interval of the per-round ratios meets the target.
 func Compare(name, unit string, target float64, ours, peer Series, key string) Row {
-	r := Row{Name: name, Unit: unit, Ours: number(Median(ours[key])), Peer: number(Median(peer[key]))}
+	r := Row{Name: name, Unit: unit, Ours: number(Median(ours[key])), Peer: number(Median(peer[key])), compared: true}
 	if target > 0 {
 		r.Target = &target
 	}

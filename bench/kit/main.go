@@ -42,6 +42,13 @@ func Parse(flags *flag.FlagSet, arguments []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
+	is := func(name string) bool {
+		option := flags.Lookup(name)
+		return option != nil && option.Value.String() == "true"
+	}
+	if is("record") && (is("short") || is("end-to-end")) {
+		return errors.New("--record is for a whole run: omit --short and --end-to-end")
+	}
 	return nil
 }
 

@@ -65,7 +65,13 @@ func (p *Plane) connect(agent string) error {
 	}
 	p.Config.QPS, p.Config.UserAgent, p.Config.WarningHandler = -1, agent, rest.NoWarnings{}
 	p.Config.ContentType, p.Config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf"
-	p.Client, err = kubernetes.NewForConfig(p.Config)
+	if p.Client, err = kubernetes.NewForConfig(p.Config); err != nil {
+		return err
+	}
+	version, err := p.Client.Discovery().ServerVersion()
+	if err == nil {
+		kubernetesVersion = strings.TrimPrefix(version.GitVersion, "v")
+	}
 	return err
 }
 

@@ -18,7 +18,8 @@ type options struct {
 	pairs, rate              int
 	events, settle, idle     time.Duration
 	short, keep              bool
-	json, release, peers     string
+	output                   kit.Output
+	release, peers           string
 	only                     string
 	controlCore, programCore int
 	content                  load.Options
@@ -46,7 +47,7 @@ func parse(verb string, arguments []string) (options, error) {
 	flags.DurationVar(&o.settle, "settle", 2*time.Second, "wait between synced and the event phase")
 	flags.DurationVar(&o.idle, "idle", 5*time.Minute, "quiet time before steady RSS is read: Go collects after two minutes and gives memory back after that")
 	flags.StringVar(&o.only, "only", "", "comma list of stages: sync,steady,operator (all)")
-	flags.StringVar(&o.json, "json", "", "write the figures to this file")
+	o.output.Flags(flags)
 	flags.BoolVar(&o.keep, "keep", false, "leave the cluster running")
 	flags.StringVar(&o.release, "release", "build/release", "folder of sync_informer and quartermaster")
 	flags.StringVar(&o.peers, "peers", "build/bench-go", "folder of the peers' programs")
@@ -62,7 +63,7 @@ func parse(verb string, arguments []string) (options, error) {
 	if o.short {
 		defaults = map[string]string{"pairs": "3", "nodes": "500", "pods": "1500", "events": "2s", "settle": "300ms", "idle": "3s"}
 	}
-	if verb == "idle" {
+	if verb == "idle" && !o.short {
 		defaults["idle"] = "1m"
 	}
 	return o, kit.SetDefaults(flags, defaults)

@@ -293,10 +293,7 @@ func benchSync(ctx context.Context, o options) (err error) {
 		}
 	}
 	report(o, rows)
-	if err := figures.WriteJSON(o.json, rows); err != nil {
-		return err
-	}
-	return anyFailed(all)
+	return errors.Join(anyFailed(all), o.output.Write("sync", "full", rows))
 }
 
 func steadyRounds(o options) int {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,7 +17,8 @@ type options struct {
 	nodes, pods, churn, scrapes int
 	settle                      time.Duration
 	short, keep                 bool
-	json, operator              string
+	output                      kit.Output
+	operator                    string
 }
 
 func parse(arguments []string) (options, error) {
@@ -31,7 +31,7 @@ func parse(arguments []string) (options, error) {
 	flags.IntVar(&o.scrapes, "scrapes", 60, "scrapes that are timed")
 	flags.DurationVar(&o.settle, "settle", 5*time.Second, "quiet time before memory is read")
 	flags.BoolVar(&o.keep, "keep", false, "leave the control plane running")
-	flags.StringVar(&o.json, "json", "", "write the figures to this file")
+	o.output.Flags(flags)
 	flags.StringVar(&o.operator, "operator", "build/release/quartermaster", "the program")
 	if err := kit.Parse(flags, arguments); err != nil {
 		return o, err
@@ -65,5 +65,5 @@ func run(ctx context.Context, o options) (err error) {
 	form := figures.FormOf("short", o.short)
 	form.Unjudge(rows)
 	form.Report(rows, "targets")
-	return errors.Join(figures.WriteJSON(o.json, rows))
+	return o.output.Write("usage", "full", rows)
 }

@@ -19,7 +19,8 @@ type options struct {
 	pairs, rate, connections, size, keys int
 	span, full                           time.Duration
 	short                                bool
-	json, release, peers                 string
+	output                               kit.Output
+	release, peers                       string
 	callerCore, serverCore               int
 }
 
@@ -35,7 +36,7 @@ func parse(arguments []string) (options, error) {
 	flags.IntVar(&o.connections, "connections", 4, "kept TLS connections")
 	flags.IntVar(&o.size, "size", 11_273, "bytes of the review, about")
 	flags.IntVar(&o.keys, "keys", 200, "declared keys")
-	flags.StringVar(&o.json, "json", "", "write the figures to this file")
+	o.output.Flags(flags)
 	flags.StringVar(&o.release, "release", "build/release", "folder of webhook_server")
 	flags.StringVar(&o.peers, "peers", "build/bench-go", "folder of the peer")
 	flags.IntVar(&o.callerCore, "caller-core", first, "core of this program, which calls")
@@ -107,6 +108,7 @@ func run(ctx context.Context, o options) error {
 		figures.Absolute(fmt.Sprintf("latency p99, %d a second, at most", o.rate), "ms", 2, ours["p99"]),
 		figures.Compare("latency p50, as many as it can", "ms", 0, ours, raw, "p50-full"),
 		figures.Compare("latency p99, as many as it can", "ms", 0, ours, raw, "p99-full"),
+		figures.Compare("calls a second at most", "1/s", 0, ours, raw, "most"),
 		figures.Compare("memory after it all (RSS)", "MiB", 0, ours, raw, "rss"),
 		figures.Compare("peer writes its patch: CPU a call", "us", 0, ours, own, "cpu"),
 		figures.Compare("peer writes its patch: latency p99", "ms", 0, ours, own, "p99"),
@@ -118,7 +120,7 @@ func run(ctx context.Context, o options) error {
 	form := figures.FormOf("short", o.short)
 	form.Unjudge(rows)
 	form.Report(rows, "targets")
-	return figures.WriteJSON(o.json, rows)
+	return o.output.Write("webhook", "full", rows)
 }
 
 // once starts the program, holds it to the right answer, and measures both phases.

@@ -65,7 +65,8 @@ extender::extender(dependencies dependencies, const controller_options& options)
           {dependencies.stores.cards, dependencies.stores.nodes, dependencies.stores.pods, book_, dependencies.events}),
       earlier_({dependencies.loop, dependencies.client, dependencies.stores.pods,
                 [this](const kube::pod& pod) { return reconcilers::extender::asks(pod, book_.keys()); },
-                dependencies.identity}),
+                dependencies.identity,
+                {options.ns, options.pod_name}}),
       binds_({dependencies.loop, dependencies.client, dependencies.stores.pods, dependencies.stores.nodes, book_,
               earlier_, dependencies.lease_left},
              dependencies.metrics),
@@ -157,6 +158,7 @@ controller::condition extender::withdrawals() const {
 
 kube::task<void> extender::lead() {
   co_await earlier_.close();
+  co_await earlier_.catch_up();
   for (;;) {
     const bool slept = co_await controller::sleep_for(5s);
     if (!slept) co_return kube::result<void>();

@@ -6,8 +6,10 @@
 
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "kube/event.hpp"
 #include "kube/json_text.hpp"
 #include "kube/status.hpp"
+#include "kube/wire.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -17,6 +19,7 @@ using kube::text_at;
 using nlohmann::json;
 
 constexpr std::size_t seals_at_once = 6;  // two connections of the eight are left to others
+constexpr controller::milliseconds first_pause = 50ms, longest_pause = 5s;  // between two looks at the cache
 
 std::uint64_t version_of(const std::string& text) {
   std::uint64_t out = 0;
@@ -118,11 +121,62 @@ kube::task<std::uint64_t> fence::seal(kube::object_key pod, std::string uid) {
   co_return version_of(text_at(*done, "/metadata/resourceVersion"));
 }
 
+kube::task<bool> fence::seal_self() {
+  const auto* known = dependencies_.self.name.empty() ? nullptr : dependencies_.pods.find(dependencies_.self);
+  if (!known) co_return false;
+  const auto uid = known->id.to_string();
+  const auto done = co_await seal(dependencies_.self, uid);
+  if (!done) co_return std::unexpected(done.error());
+  youngest_ = std::max(youngest_, *done);
+  co_return *done > 0;
+}
+
+kube::task<bool> fence::complete() {
+  kube::list_options options;
+  options.field_selector = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
+  bool every = true;
+  const auto compare = [&](std::string_view item) {
+    kube::object listed;
+    const auto read = kube::wire::guarded("list bound pods", [&] {
+      kube::wire::each_field(item, kube::wire::field<1>([&](std::string_view metadata) {
+                               kube::wire::read_metadata(metadata, listed, kube::keep_none, kube::keep_none);
+                             }));
+    });
+    const auto* known = dependencies_.pods.find(listed.key);
+    every = every && read && known && known->id == listed.id && known->resource_version >= listed.resource_version;
+  };
+  do {
+    auto request = kube::list_page(kube::resources::pods, options);
+    request.accept = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    const auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
+    if (!answer) co_return std::unexpected(answer.error());
+    if (answer->status != 200) co_return std::unexpected(kube::error_of("list bound pods", *answer));
+    const auto page = kube::read_list(answer->body, kube::encoding::protobuf, compare);
+    if (!page) co_return std::unexpected(page.error());
+    options.continue_token = page->next;
+  } while (every && !options.continue_token.empty());
+  co_return every;
+}
+
+kube::task<void> fence::catch_up() {
+  const auto sealed = co_await seal_self();
+  for (auto pause = first_pause; !closed(); pause = std::min(2 * pause, longest_pause)) {
+    if (!sealed || !*sealed) {
+      const auto every = co_await complete();
+      if (!every)
+        controller::log::warn("binding waits until bound pods can be listed", {{"error", every.error().message}});
+      caught_up_ = caught_up_ || (sealed_ && every && *every);
+      if (caught_up_) break;
+    }
+    const bool slept = co_await controller::sleep_for(pause);
+    if (!slept) break;
+  }
+  co_return kube::result<void>();
+}
+
 bool fence::closed() const {
   if (!sealed_) return false;
-  if (!caught_up_)
-    caught_up_ = std::ranges::any_of(dependencies_.pods.all(),
-                                     [&](const kube::pod& pod) { return pod.resource_version >= youngest_; });
+  if (!caught_up_) caught_up_ = youngest_ > 0 && dependencies_.pods.version() >= youngest_;
   return caught_up_;
 }
 

@@ -88,6 +88,38 @@ TEST_F(reflector, lists_page_by_page_then_watches) {
   end();
 }
 
+/// The store must not claim a change that is still on its way.
+TEST_F(reflector, the_store_knows_which_version_it_has_reached) {
+  const json bookmark = {{"kind", "ConfigMap"}, {"metadata", {{"resourceVersion", "9"}}}};
+  std::vector<std::uint64_t> while_put;
+  store.observe([&](const thing*, const thing*) { while_put.push_back(store.version()); });
+  api.on(method::get, list).answers(200, page({object("a", 7)}, 8, "next"));
+  api.on(method::get, "*continue=next*").answers(200, page({object("b", 2)}, 8));
+  auto& stream = api.on_stream("*watch=true*resourceVersion=8*");
+  stream.chunk(event("BOOKMARK", bookmark)).chunk(event("MODIFIED", object("b", 11, "new"))).hangs();
+  EXPECT_EQ(store.version(), 0U);
+  start();
+  ASSERT_TRUE(turn([&] { return store.version() == 11; }));
+  EXPECT_EQ(while_put, (std::vector<std::uint64_t>{0, 0, 9})) << "after the list 8, after the bookmark 9";
+  end();
+}
+
+TEST_F(reflector, a_streamed_list_reaches_a_version_only_when_it_is_complete) {
+  json end_of_list = {
+      {"kind", "ConfigMap"},
+      {"metadata", {{"resourceVersion", "9"}, {"annotations", {{"k8s.io/initial-events-end", "true"}}}}}};
+  api.on_stream("*sendInitialEvents=true*")
+      .chunk(event("ADDED", object("a", 8)))
+      .chunk(event("BOOKMARK", end_of_list))
+      .hangs();
+  std::vector<std::uint64_t> while_put;
+  store.observe([&](const thing*, const thing*) { while_put.push_back(store.version()); });
+  start(true);
+  ASSERT_TRUE(turn([&] { return store.version() == 9; }));
+  EXPECT_EQ(while_put, std::vector<std::uint64_t>{0});
+  end();
+}
+
 TEST_F(reflector, F10_a_frame_in_pieces_is_one_event_and_half_a_frame_is_none) {
   const auto whole = event("ADDED", object("b", 6)), half = event("ADDED", object("c", 7));
   api.on(method::get, list).answers(200, page({object("a", 1)}, 5));

@@ -24,7 +24,7 @@ using testing::SizeIs;
 struct binder_test : rig {
   recording_transport transport;
   kube::client api{transport};
-  fence earlier{{loop, api, known.pods, [this](const kube::pod& pod) { return asks(pod, book.keys()); }, "term-1"}};
+  fence earlier{{loop, api, known.pods, [this](const kube::pod& pod) { return asks(pod, book.keys()); }, "term-1", {}}};
   controller::milliseconds lease = std::chrono::seconds(9);
   binder subject{{loop, api, known.pods, known.nodes, book, earlier, [this] { return lease; }}, metrics};
   json unbound = json::array();                          ///< what the list of pods without a node has
@@ -59,7 +59,7 @@ struct binder_test : rig {
   }
   void lead() {
     kube_test::run(loop.context(), earlier.close());
-    known.pods.put(pod("any", {}));  // younger than the list
+    known.pods.reach(50);  // as young as the list
   }
   std::string bind(const kube::pod& pod, const std::string& node_name = "a") {
     return kube_test::run(loop.context(), subject.bind({pod.key, pod.id, node_name}));
@@ -412,6 +412,7 @@ TEST_F(binder_test, F27_nothing_is_bound_while_the_cache_is_older_than_the_list_
   auto intermediate = pod("between", {});
   intermediate.resource_version = 51;
   known.pods.put(intermediate);
+  known.pods.reach(51);
   EXPECT_THAT(bind(waits), HasSubstr("come again")) << "a Binding between the list and the seal";
   EXPECT_THAT(bindings(), IsEmpty());
   // The watch goes on: what the old leader bound, then our seal.
@@ -419,6 +420,8 @@ TEST_F(binder_test, F27_nothing_is_bound_while_the_cache_is_older_than_the_list_
   earlier_one.resource_version = 52;
   known.pods.put(earlier_one);
   known.pods.put(sealed);
+  EXPECT_FALSE(subject.ready()) << "young pods alone prove nothing: a streamed list is in no order";
+  known.pods.reach(53);
   EXPECT_TRUE(subject.ready());
   EXPECT_THAT(bind(sealed), HasSubstr("cores")) << "and not on the same card";
   EXPECT_THAT(bindings(), IsEmpty());

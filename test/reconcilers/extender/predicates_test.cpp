@@ -16,7 +16,7 @@ using testing::SizeIs;
 struct predicates_test : rig {
   recording_transport transport;
   kube::client api{transport};
-  fence earlier{{loop, api, known.pods, [this](const kube::pod& pod) { return asks(pod, book.keys()); }, "me"}};
+  fence earlier{{loop, api, known.pods, [this](const kube::pod& pod) { return asks(pod, book.keys()); }, "me", {}}};
   bool leading = true;
   int waiting = 0;
   predicates subject{
@@ -41,7 +41,7 @@ struct predicates_test : rig {
     known.nodes.put(vgpu_node("a", 1));
     known.nodes.put(vgpu_node("b", 1));
     kube_test::run(loop.context(), earlier.close());
-    if (young) known.pods.put(pod("any", {}));
+    if (young) known.pods.reach(50);
     transport.sent.clear();
   }
   json ask(const kube::pod& pod, const json& names, int status = 200) {
@@ -178,7 +178,8 @@ TEST_F(predicates_too_early, F27_nothing_is_decided_while_the_cache_is_older_tha
   const auto pod = share("p", 20, 8);
   pods["p"] = document(pod);
   ask(pod, {"a"}, 503);
-  known.pods.put(pod);  // version over 100
+  known.pods.put(pod);
+  known.pods.reach(pod.resource_version);
   EXPECT_THAT(ask(pod, {"a"})["NodeNames"], SizeIs(1));
 }
 

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 struct request_handler_test : rig {
   reconcilers::recording_transport transport;
   kube::client api{transport};
-  fence earlier{{loop, api, known.pods, [this](const kube::pod& pod) { return asks(pod, book.keys()); }, "me"}};
+  fence earlier{{loop, api, known.pods, [this](const kube::pod& pod) { return asks(pod, book.keys()); }, "me", {}}};
   binder binds{{loop, api, known.pods, known.nodes, book, earlier, [] { return std::chrono::seconds(9); }}, metrics};
   reconcilers::recording_recorder recorder;
   waiting waiters{{api, known.pods, known.nodes, book, recorder}, metrics};

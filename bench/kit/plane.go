@@ -3,6 +3,7 @@ package kit
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -68,10 +69,13 @@ func (p *Plane) connect(agent string) error {
 	if p.Client, err = kubernetes.NewForConfig(p.Config); err != nil {
 		return err
 	}
-	version, err := p.Client.Discovery().ServerVersion()
-	if err == nil {
-		kubernetesVersion = strings.TrimPrefix(version.GitVersion, "v")
+	text, err := p.Client.Discovery().RESTClient().Get().AbsPath("/version").SetHeader("Accept", "application/json").DoRaw(context.Background())
+	if err != nil {
+		return err
 	}
+	var version struct{ GitVersion string }
+	err = json.Unmarshal(text, &version)
+	kubernetesVersion = strings.TrimPrefix(version.GitVersion, "v")
 	return err
 }
 

@@ -73,7 +73,7 @@ func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
 }
 
 // A pod that breaks a rule is refused whatever is around it: judged or too large, but never skipped because the server gave up.
-func TestS24_APaddedPodIsRefusedAtEverySize(t *testing.T) {
+func TestS24_APaddedPodIsRefusedAtEverySize_long(t *testing.T) {
 	engine := celForm(t)
 	judge := cppForm(t)
 	for _, more := range []int{170, 400} { // listed one by one: 76 + 64 + 170; too many for that

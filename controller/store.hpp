@@ -32,8 +32,9 @@ class store {
   std::size_t size() const { return items_.size(); }
   /// A complete list has been taken in at least once.
   bool synced() const { return synced_; }
-  /// Every change up to this resourceVersion is in here: of the last complete list, or of what the watch has sent since,
-  /// bookmarks included. 0 before the first list. A put alone proves nothing, because a streamed list is in no order.
+  /// Every change up to this resourceVersion is in here: of the last complete list, or of what the watch has sent
+  /// since, bookmarks included. 0 before the first list. A put alone proves nothing, because a streamed list is in no
+  /// order.
   std::uint64_t version() const { return version_; }
   /// Observers are called in the order they were added, for every change from now on.
   void observe(observer callback) { observers_.push_back(std::move(callback)); }

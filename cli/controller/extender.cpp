@@ -63,7 +63,9 @@ extender::extender(dependencies dependencies, const controller_options& options)
       book_(dependencies.account),
       sick_cards_(
           {dependencies.stores.cards, dependencies.stores.nodes, dependencies.stores.pods, book_, dependencies.events}),
-      earlier_({dependencies.loop, dependencies.client, dependencies.stores.pods,
+      earlier_({dependencies.loop,
+                dependencies.client,
+                dependencies.stores.pods,
                 [this](const kube::pod& pod) { return reconcilers::extender::asks(pod, book_.keys()); },
                 dependencies.identity,
                 {options.ns, options.pod_name}}),

@@ -6,8 +6,8 @@
 //
 // What was bound before its seal, our cache may not have yet. It has when the watch has reached the version of the list
 // and of every seal: a watch tells in order. Where no pod changes the watch says nothing for a minute. So the leader
-// writes on its own pod, too, which the watch shows at once. Outside a cluster it has none: then it lists the bound pods
-// again and looks whether the cache has each of them, as young as the list does.
+// writes on its own pod, too, which the watch shows at once. Outside a cluster it has none: then it lists the bound
+// pods again and looks whether the cache has each of them, as young as the list does.
 
 #include <cstdint>
 #include <functional>

@@ -29,8 +29,8 @@ struct new_leader : rig {
     transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
       if (request.target.find("/status") != std::string::npos) {
         ++seals;
-        return recording_transport::answered(
-            200, {{"metadata", {{"resourceVersion", std::to_string(sealed_version)}}}});
+        return recording_transport::answered(200,
+                                             {{"metadata", {{"resourceVersion", std::to_string(sealed_version)}}}});
       }
       if (request.target.find("spec.nodeName%21%3D") != std::string::npos) return page_of_bound();
       return recording_transport::answered(200, {{"metadata", {{"resourceVersion", "50"}}}, {"items", json::array()}});

@@ -142,7 +142,7 @@ func benchIdle(ctx context.Context, o options) error {
 	rows := []figures.Row{
 		figures.Absolute("idle RssAnon", "MiB", 8, ours["anon"]), figures.Absolute("idle VmRSS", "MiB", 25, ours["rss"]),
 		figures.Absolute("idle CPU, percent of a core", "%", 0.3, ours["percent"]), figures.Absolute("start to ready", "ms", 0, ours["ready"]),
-		figures.Compare("idle RssAnon, compared with a bare informer", "MiB", 0, ours, peer, "anon"), figures.Compare("idle VmRSS, beside a bare informer", "MiB", 0, ours, peer, "rss"),
+		figures.Compare("idle RssAnon, compared with a bare informer", "MiB", 0, ours, peer, "anon"), figures.Compare("idle VmRSS, compared with a bare informer", "MiB", 0, ours, peer, "rss"),
 		figures.OrZero(figures.Compare("idle CPU, compared with a bare informer", "%", 0, ours, peer, "percent")),
 	}
 	fmt.Printf("\nidle: the operator on an empty cluster, over %s; the bare informer is client-go with pods, nodes and ConfigMaps only\nload average at the end: %s\n\n",

@@ -28,7 +28,7 @@ func parse(arguments []string) (options, error) {
 	var o options
 	first, second := kit.FirstAndLast()
 	flags := flag.NewFlagSet("webhook", flag.ContinueOnError)
-	flags.BoolVar(&o.short, "short", false, "2 pairs of a second; no verdict is taken from it")
+	flags.BoolVar(&o.short, "short", false, "1 pair of a second; no verdict is taken from it")
 	flags.IntVar(&o.pairs, "pairs", 7, "alternating runs of each program")
 	flags.IntVar(&o.rate, "rate", 500, "calls a second")
 	flags.DurationVar(&o.span, "span", 10*time.Second, "length of the phase at that rate")
@@ -45,7 +45,7 @@ func parse(arguments []string) (options, error) {
 		return o, err
 	}
 	if o.short {
-		return o, kit.SetDefaults(flags, map[string]string{"pairs": "2", "span": "1s", "full": "1s"})
+		return o, kit.SetDefaults(flags, map[string]string{"pairs": "1", "span": "1s", "full": "1s"})
 	}
 	return o, nil
 }

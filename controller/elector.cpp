@@ -129,7 +129,9 @@ kube::task<void> elector::take(const lease_step& step) {
   auto body = lease_document(document_, options_.lease, options_.timing, step, std::chrono::system_clock::now());
   auto request = step.create ? kube::create_request(kube::resources::leases, options_.lease.ns, body)
                              : kube::replace_request(kube::resources::leases, options_.lease, body);
+  unanswered_ = true;
   auto answer = co_await call(std::move(request), step.deadline, step.create ? "create" : "update");
+  unanswered_ = !answer && answer.error().http == 0;
   if (!answer) {
     machine_.on_failed(answer.error(), options_.now());
     co_return std::unexpected(answer.error());
@@ -175,10 +177,30 @@ kube::task<void> elector::run() {
   }
 }
 
+kube::task<bool> elector::taken_unanswered() {
+  // Twice, because a write that was cut off may still arrive.
+  for (int looks = 0; unanswered_ && looks < 2; ++looks) {
+    if (looks > 0) {
+      const bool slept = co_await sleep_for(milliseconds(200));
+      if (!slept) break;
+    }
+    auto now = co_await call(kube::get_request(kube::resources::leases, options_.lease), milliseconds(400), "get");
+    if (!now) co_return std::unexpected(now.error());
+    if (record_of(*now).holder != identity()) continue;
+    document_ = std::move(*now);
+    co_return true;
+  }
+  co_return false;
+}
+
 kube::task<void> elector::release() {
   const auto record = machine_.release(options_.now());
   publish();
-  if (!record) co_return kube::result<void>();
+  if (!record) {
+    const auto taken = co_await taken_unanswered();
+    if (!taken) co_return std::unexpected(taken.error());
+    if (!*taken) co_return kube::result<void>();
+  }
   // A renewal that was cut off may have moved the version: look once, and give back only what is still ours.
   for (bool looked = false;; looked = true) {
     auto body = released_document(document_, std::chrono::system_clock::now());

@@ -59,6 +59,9 @@ class elector {
  private:
   kube::task<nlohmann::json> call(kube::request request, milliseconds deadline, std::string_view operation);
   kube::task<void> take(const lease_step& step);
+  /// Did a write whose answer never came make us the holder? Then document_ is the lease. Otherwise no one could lead
+  /// until it expires.
+  kube::task<bool> taken_unanswered();
   void publish();
 
   kube::transport& transport_;
@@ -66,6 +69,7 @@ class elector {
   lease_machine machine_;
   nlohmann::json document_;
   bool announced_ = false;
+  bool unanswered_ = false;  ///< the last write has no answer: the lease may be ours, or not
   gauge& leader_;
   gauge& transitions_;
   family<counter>& requests_;

@@ -163,6 +163,40 @@ TEST_F(elector, releases_a_lease_whose_renewal_was_cut_off) {
   EXPECT_TRUE(kube_test::run(loop.context(), under_test.release()));
 }
 
+// Otherwise no one leads until the lease of one that has gone expires.
+TEST_F(elector, F58_releases_a_lease_that_it_took_without_hearing_of_it) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(200, lease_of("", "5"));
+  api.on(method::put, lease_path).body_has(R"("holderIdentity":"me")").hangs();
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return api.left() == 0; }));
+  running.cancel();
+  ASSERT_TRUE(turn([&] { return !running.running(); }));
+  ASSERT_FALSE(under_test.held());
+  api.on(method::get, lease_path).answers(200, lease_of("", "5"));  // the write has not arrived yet
+  api.on(method::get, lease_path).answers(200, lease_of("me", "6"));
+  api.on(method::put, lease_path)
+      .body_has(R"("resourceVersion":"6")")
+      .body_has(R"("holderIdentity":"")")
+      .answers(200, lease_of("", "7"));
+  EXPECT_TRUE(kube_test::run(loop.context(), under_test.release()));
+  EXPECT_EQ(api.left(), 0u);
+}
+
+TEST_F(elector, leaves_the_lease_of_another_alone_where_its_own_write_never_came_to_be) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(200, lease_of("", "5"));
+  api.on(method::put, lease_path).hangs();
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return api.left() == 0; }));
+  running.cancel();
+  ASSERT_TRUE(turn([&] { return !running.running(); }));
+  api.on(method::get, lease_path).answers(200, lease_of("other", "6"));
+  api.on(method::get, lease_path).answers(200, lease_of("other", "6"));
+  EXPECT_TRUE(kube_test::run(loop.context(), under_test.release()));
+  EXPECT_EQ(api.left(), 0u);
+}
+
 TEST(identity, differs_from_start_to_start) {
   EXPECT_NE(controller::make_identity(), controller::make_identity());
   EXPECT_NE(controller::make_identity().find('_'), std::string::npos);

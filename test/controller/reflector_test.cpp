@@ -126,6 +126,7 @@ TEST_F(reflector, F10_a_frame_in_pieces_is_one_event_and_half_a_frame_is_none) {
   auto& cut = api.on_stream(watch);
   for (const char byte : whole) cut.chunk(std::string(1, byte));
   cut.chunk(half.substr(0, half.size() / 2)).fails(errc::connect, "cut");
+  first_backoff = 1h;  // no second watch
   start();
   ASSERT_TRUE(turn([&] { return store.find({"ns", "b"}) && !state.trouble.empty(); }));
   EXPECT_FALSE(store.find({"ns", "c"}));

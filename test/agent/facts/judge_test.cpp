@@ -346,6 +346,21 @@ INSTANTIATE_TEST_SUITE_P(seeded, defects_of_a_node, testing::ValuesIn(defects), 
   return name;
 });
 
+TEST(preflight, S1_the_first_and_the_last_driver_of_a_card_drive_it) {
+  const std::vector<std::pair<std::string, std::string>> pairs{
+      {"0x1db6", "384.81"}, {"0x1db6", "580.126.09"}, {"0x2330", "520.61.05"}, {"0x2901", "570.26"}};
+  for (const auto& [device, driver] : pairs) {
+    good_node node;
+    driver_is(node, driver, false);
+    device_of(node, device);
+    node.put("sys/bus/pci/devices/0000:9d:00.0/device", device + "\n");
+    const auto rows = node.rows();
+    const auto* row = row_of(rows, "driver_branch");
+    ASSERT_NE(row, nullptr) << text_of(rows);
+    EXPECT_EQ(to_string(row->state), to_string(check_state::ok)) << device << " " << row->found;
+  }
+}
+
 TEST(preflight, S1_forty_defects_and_more_are_seeded) { EXPECT_GE(defects.size(), 40U); }
 
 TEST(preflight, S87_a_vgpu_without_a_license_is_found) {

@@ -58,6 +58,22 @@ TEST_F(usage_keeper, what_a_status_says_is_counted_until_then) {
   EXPECT_EQ(sum(around.object("2026-11.lab").rows).core_seconds, 30 * 53);
 }
 
+/// Its node serves nothing of the kind any more when its Binding is seen: what was decided for it is not what it has.
+TEST_F(usage_keeper, a_pod_pays_for_no_card_that_it_was_only_meant_to_get) {
+  replica only(around, {}, nodes);
+  ASSERT_TRUE(only.resume());
+  only.known.pods.put(share("p", 30, 4));
+  const auto card = only.account.book().view("gpu-1")->inventory->cards.front().uuid;
+  const quota::holding holding{
+      .node = "gpu-1", .grants = {{.cores = 30, .memory_mib = 1024, .card = card}}, .counts = {}};
+  ASSERT_EQ(only.account.assume(share("p", 30, 4), holding, controller::milliseconds(0)), quota::booked::done);
+  only.known.nodes.put(ready(extender_test::node("gpu-1", {}, {})));
+  only.known.pods.put(bound("p", 30, around.now));
+  around.now += 60;
+  ASSERT_TRUE(only.checkpoint());
+  EXPECT_FALSE(around.has("2026-11.lab"));
+}
+
 TEST_F(usage_keeper, a_kill_between_two_writes_is_a_checkpoint_that_never_was) {
   const auto pod = bound("p", 30, around.now);
   {

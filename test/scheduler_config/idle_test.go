@@ -76,7 +76,7 @@ func TestS7_AnAddressNothingCanBeSentToFailsEveryPod(t *testing.T) {
 			}
 			says(t, config, code)
 			var why corev1.PodCondition
-			did, err := at.start(config, func() { why = waits(t, name, name, usual) }, noElection)
+			did, err := at.start(config, func(func() string) { why = waits(t, name, name, usual) }, noElection)
 			must(t, err)
 			must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
 			if !did.started || why.Status != corev1.ConditionFalse || why.Reason != "SchedulerError" {
@@ -90,29 +90,35 @@ func TestS7_AnAddressNothingCanBeSentToFailsEveryPod(t *testing.T) {
 // Such a Lease is never made, so its kube-scheduler never leads. It is an administrator: the name alone decides.
 func TestS7_ALeaseOfNoLegalNameIsNeverHeld(t *testing.T) {
 	t.Parallel()
-	lead := func(t *testing.T, name, line string, patience time.Duration) (outcome, bool) {
+	lead := func(t *testing.T, name, line string, seen func(said string) bool, patience time.Duration) (did outcome, led, saw bool) {
 		config := strings.ReplaceAll(own(edited(t, "resourceName: mutant", line), name), standard, at.Kubeconfig)
 		if name != "legal" {
 			says(t, config, "lease_name_malformed")
 		}
 		var why corev1.PodCondition
-		did, err := at.start(config, func() { why = waits(t, name, name, patience) })
+		did, err := at.start(config, func(said func() string) {
+			for deadline := time.Now().Add(usual); !saw && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+				saw = seen(said())
+			}
+			why = waits(t, name, name, patience)
+		})
 		must(t, err)
 		must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
-		return did, why.Reason != ""
+		return did, why.Reason != "", saw
 	}
 	for name, line := range map[string]string{"illegal-name": "resourceName: a b", "illegal-namespace": "resourceNamespace: A.b"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			did, led := lead(t, name, line, 6*time.Second) // it looks for its Lease several times, and says so
-			if !did.started || led || !strings.Contains(strings.ToLower(did.said), "error initially creating lea") {
-				t.Errorf("started: %v, led: %v\n%s", did.started, led, did.said)
+			failed := func(said string) bool { return strings.Contains(strings.ToLower(said), "error initially creating lea") }
+			did, led, saw := lead(t, name, line, failed, 4*time.Second) // it goes on to look for its Lease
+			if !did.started || led || !saw {
+				t.Errorf("started: %v, led: %v, said that it cannot create the Lease: %v\n%s", did.started, led, saw, did.said)
 			}
 		})
 	}
 	t.Run("legal", func(t *testing.T) {
 		t.Parallel()
-		if did, led := lead(t, "legal", "resourceName: a.b", usual); !led {
+		if did, led, _ := lead(t, "legal", "resourceName: a.b", func(string) bool { return true }, usual); !led {
 			t.Errorf("started: %v, led: %v\n%s", did.started, led, did.said)
 		}
 	})
@@ -126,7 +132,7 @@ func TestS7_ASchedulerThatNoEventCanNameIsSilent(t *testing.T) {
 		if scheduler == "a b" {
 			says(t, config, "scheduler_name_malformed")
 		}
-		_, err := at.start(config, func() {
+		_, err := at.start(config, func(func() string) {
 			// The extender of base.yaml does not answer.
 			if why := waits(t, name, scheduler, usual); why.Reason != "SchedulerError" {
 				t.Errorf("%s: the pod's condition is %+v", scheduler, why)

@@ -37,7 +37,7 @@ func asks(t *testing.T, name, config, scheduler string) {
 	defer turn.(*sync.Mutex).Unlock()
 	asked := false
 	pod := pod("p-"+strings.Trim(illegal.ReplaceAllString(strings.ToLower(name), "-"), "-"), scheduler)
-	did, err := at.start(config, func() {
+	did, err := at.start(config, func(func() string) {
 		if _, err := at.Client.CoreV1().Pods(pod.Namespace).Create(at.ctx, pod, metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 			return

@@ -150,7 +150,7 @@ type outcome struct {
 
 // start runs kube-scheduler with a configuration until it has tried to become the leader, or ended by itself; then `while` (may be nil) runs,
 // and it is ended. Without an election there is no line to wait for: `while` sees whether it schedules.
-func (s *stage) start(config string, while func(), flags ...string) (outcome, error) {
+func (s *stage) start(config string, while func(said func() string), flags ...string) (outcome, error) {
 	dir, err := os.MkdirTemp(s.dir, "run-")
 	if err != nil {
 		return outcome{}, err
@@ -191,7 +191,7 @@ func (s *stage) start(config string, while func(), flags ...string) (outcome, er
 	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		select {
 		case <-ended:
-			return outcome{false, tail(&said, 4)}, nil
+			return outcome{false, tail(&said, 12)}, nil
 		default:
 		}
 		if healthy.IsZero() && serves() {
@@ -202,9 +202,9 @@ func (s *stage) start(config string, while func(), flags ...string) (outcome, er
 			continue
 		}
 		if while != nil {
-			while()
+			while(said.String)
 		}
-		return outcome{true, tail(&said, 4)}, nil
+		return outcome{true, tail(&said, 12)}, nil
 	}
 	return outcome{}, fmt.Errorf("kube-scheduler neither serves nor ends:\n%s", tail(&said, 10))
 }

@@ -229,13 +229,17 @@ func readTable(file string) ([][4]string, error) {
 	return rows, nil
 }
 
-// SweepCases are a pod of each amount of the table; `partner` is what a share needs in addition.
-func (s Set) SweepCases(partner string) []Case {
+// SweepCases are a pod of one amount of the table in so many, and of each amount next to another verdict; `partner` is what a share needs in addition.
+func (s Set) SweepCases(partner string, each int) []Case {
 	if s.Sweep == nil {
 		return nil
 	}
 	var out []Case
-	for _, row := range s.Sweep.rows {
+	for i, row := range s.Sweep.rows {
+		same := func(n int) bool { return n >= 0 && n < len(s.Sweep.rows) && slices.Equal(s.Sweep.rows[n][1:3], row[1:3]) }
+		if i%each != 0 && same(i-1) && same(i+1) {
+			continue
+		}
 		amount, verdict, nearest := row[0], row[1], row[3]
 		if _, beside := s.Sweep.Beside[partner]; beside {
 			verdict = row[2]

@@ -16,7 +16,7 @@ func TestS23_S24_TheDoorAndTheOperatorRefuseTheSameDeclarations(t *testing.T) {
 	random := rand.New(rand.NewSource(20261121))
 	rules, refused := NewSpec(), 0
 	rules.Finish()
-	const count = 6_000
+	count := form(1_500, 6_000)
 	for n := range count {
 		configMap := randomDeclaration(random)
 		compiled, err := judge.Compile([]corev1.ConfigMap{*configMap}, CompileOptions{})

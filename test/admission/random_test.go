@@ -13,10 +13,7 @@ import (
 // The name says what it proves: rules (S24), fills (S25) and the texts people read are the same in C++ and in CEL.
 func TestS24_S25_S72_CPlusPlusAndCELAgreeOnRandomRulesAndPods(t *testing.T) {
 	engine := celForm(t)
-	seed, count := int64(20250611), 1_000
-	if os.Getenv("QM_LONG") != "" {
-		count = 10_000
-	}
+	seed, count := int64(20250611), form(500, 10_000)
 	if os.Getenv("QM_NIGHTLY") != "" {
 		seed, count = time.Now().UnixNano()%1_000_000, 100_000
 	}
@@ -83,6 +80,14 @@ func TestADisagreementIsMadeSmall(t *testing.T) {
 	if got := demand(smallest.Pod); len(smallest.Rules.Rules) != 0 || strings.Count(got, "/") != 1 {
 		t.Fatalf("this is not the smallest pod that names %s:\n%s", Core, smallest)
 	}
+}
+
+// form is the size of a test in the short set, and in --all.
+func form(short, long int) int {
+	if os.Getenv("QM_LONG") != "" {
+		return long
+	}
+	return short
 }
 
 func cppForm(t *testing.T) *Judge {

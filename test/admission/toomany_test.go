@@ -41,11 +41,11 @@ func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
 		{60, 8, named, "must be set to 1 or more"},
 		{257, 1, named, words},
 		{257, 1, other, ""},
-		{8000, 1, named, words},
-		{8000, 1, other, ""},
+		{form(1000, 8000), 1, named, words},
+		{form(1000, 8000), 1, other, ""},
 		{64, 33, named, words},
-		{1, 10_000, named, words},
-		{1, 10_000, other, ""},
+		{1, form(2500, 10_000), named, words},
+		{1, form(2500, 10_000), other, ""},
 	} {
 		of := pod(c.containers, c.limits, c.key)
 		began := time.Now()
@@ -128,6 +128,9 @@ func TestS24_TheWorstPodThatIsJudgedCostsLessThanOneExpressionMay(t *testing.T) 
 	for _, more := range []int{170, 400} {
 		rules := PaddingRules(more)
 		for _, size := range PaddedSizes {
+			if size.Containers < form(128, 0) || size.Containers > form(257, 1000) {
+				continue
+			}
 			for _, of := range PaddedPods(size.Containers, size.Named, size.Amount) {
 				CopyLimits(of.Pod)
 				r := newRequest(of.Pod, podKind, "pods", "default", rules.Object("default", "Deny"))
@@ -155,7 +158,7 @@ func TestS24_TheWorstPodThatIsJudgedCostsLessThanOneExpressionMay(t *testing.T) 
 	if most > celconfig.PerCallLimit {
 		t.Errorf("%s costs %d of %d", dearest, most, int64(celconfig.PerCallLimit))
 	}
-	if judged < 100 {
+	if judged < form(50, 100) {
 		t.Errorf("only %d decisions were looked at", judged)
 	}
 	t.Logf("of %d decisions the dearest, %s, costs %d of %d", judged, dearest, most, int64(celconfig.PerCallLimit))

@@ -50,7 +50,7 @@ func Batches(judge *admission.Judge, sets []admission.Set) ([]*Batch, error) {
 		into.Sets = append(into.Sets, set)
 		into.ConfigMaps = append(into.ConfigMaps, set.ConfigMaps()...)
 		into.Cases = append(into.Cases, set.Cases()...)
-		into.Swept = append(into.Swept, set.SweepCases(admission.Memory)...)
+		into.Swept = append(into.Swept, set.SweepCases(admission.Memory, 1)...)
 	}
 	return out, nil
 }

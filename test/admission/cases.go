@@ -236,7 +236,9 @@ func (s Set) SweepCases(partner string, each int) []Case {
 	}
 	var out []Case
 	for i, row := range s.Sweep.rows {
-		same := func(n int) bool { return n >= 0 && n < len(s.Sweep.rows) && slices.Equal(s.Sweep.rows[n][1:3], row[1:3]) }
+		same := func(n int) bool {
+			return n >= 0 && n < len(s.Sweep.rows) && slices.Equal(s.Sweep.rows[n][1:3], row[1:3])
+		}
 		if i%each != 0 && same(i-1) && same(i+1) {
 			continue
 		}

@@ -128,6 +128,18 @@ TEST_F(placements_test, a_bound_pod_says_what_it_holds) {
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("More than there is")));
 }
 
+TEST_F(placements_test, a_card_is_given_out_twice_over_from_the_first_mebibyte_more) {
+  cluster.pods.put(share("there", 50, 32, "a"));
+  cluster.pods.put(share("beside", 50, 32, "a"));
+  cluster.pods.put(share("over", 50, 32, "b"));
+  cluster.pods.put(share("more", 50, 33, "b"));
+  EXPECT_EQ(explain("lab/there", "json"), 0);
+  EXPECT_EQ(json::parse(out.str())["overGiven"], json::array()) << "16384 MiB of 16384";
+  out.str("");
+  EXPECT_EQ(explain("lab/over", "json"), 0);
+  EXPECT_THAT(json::parse(out.str())["overGiven"].dump(), HasSubstr("16640 MiB of 16384 are given out"));
+}
+
 TEST_F(placements_test, cards_that_an_agent_reports_move_no_cursor) {
   for (const auto* node : {"a", "b"})
     cluster.cards.put(extender_test::reported(

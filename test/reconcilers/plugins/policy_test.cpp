@@ -215,6 +215,25 @@ TEST(policy, O6_prunes_what_bears_our_labels_and_nothing_else) {
   EXPECT_EQ(cluster.made_objects(), (std::set<std::string>{pgpu_set, foreign}));
 }
 
+TEST(policy, O6_what_someone_made_again_under_the_name_of_a_left_over_stays) {
+  cluster cluster;
+  cluster.switch_to(1);
+  const auto path = sets + "left-over";
+  const json labels = {{"quartermaster.io/module", "old-module"}, {"app.kubernetes.io/managed-by", "quartermaster"}};
+  cluster.server.put(path, {{"metadata", {{"name", "left-over"}, {"namespace", "quartermaster"}, {"labels", labels}}}});
+  bool pending = true;  // between our look and our removal
+  cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (request.verb == kube::method::del && request.target.starts_with(path) && std::exchange(pending, false)) {
+      cluster.server.erase(path);
+      cluster.server.put(path, {{"metadata", {{"name", "left-over"}, {"namespace", "quartermaster"}}}});
+    }
+    return std::nullopt;
+  };
+  cluster.settle();
+  EXPECT_FALSE(pending) << "it was not removed at all";
+  EXPECT_EQ(cluster.made_objects(), (std::set<std::string>{pgpu_set, path}));
+}
+
 TEST(policy, T17_a_settled_cluster_is_not_written_to_and_not_even_read) {
   cluster cluster;
   cluster.switch_to(7);

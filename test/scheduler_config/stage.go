@@ -148,8 +148,8 @@ type outcome struct {
 	said    string // the last lines of its log
 }
 
-// start runs kube-scheduler with a configuration until it has tried to become the leader, or ended by itself; then `while` (may be nil) runs,
-// and it is ended. Without an election there is no line to wait for: `while` sees whether it schedules.
+// start runs kube-scheduler with a configuration until it has tried to become the leader, or ended by itself. Then `while` (may be nil) runs
+// with `said`, which gives what kube-scheduler has logged until now, and it is ended. Without an election there is no line to wait for: `while` sees whether it schedules.
 func (s *stage) start(config string, while func(said func() string), flags ...string) (outcome, error) {
 	dir, err := os.MkdirTemp(s.dir, "run-")
 	if err != nil {

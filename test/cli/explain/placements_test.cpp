@@ -128,7 +128,7 @@ TEST_F(placements_test, a_bound_pod_says_what_it_holds) {
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("More than there is")));
 }
 
-TEST_F(placements_test, a_card_is_given_out_twice_over_from_the_first_mebibyte_more) {
+TEST_F(placements_test, a_card_is_called_overfull_from_the_first_mebibyte_more) {
   cluster.pods.put(share("there", 50, 32, "a"));
   cluster.pods.put(share("beside", 50, 32, "a"));
   cluster.pods.put(share("over", 50, 32, "b"));

@@ -12,4 +12,4 @@ folder=$1
 program=$PWD/../build/test/$folder.test
 cd "$folder"
 # Those that end in _long are in --all alone, which sets QM_LONG (test/cluster/lane.sh).
-exec "$program" -test.v -test.timeout 20m -test.skip "$([[ -n ${QM_LONG:-} ]] && echo '^$' || echo '_long$')"
+exec "$program" -test.v -test.run "${QM_RUN:-.}" -test.timeout 20m -test.skip "$([[ -n ${QM_LONG:-} ]] && echo '^$' || echo '_long$')"

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bad=0
 finding() { printf 'lint: %s\n' "$*"; bad=1; }
-mapfile -t cxx < <(git ls-files -co --exclude-standard '*.cpp' '*.hpp')
+mapfile -t cxx < <(git ls-files -co --exclude-standard '*.cpp' '*.hpp' | while IFS= read -r file; do [[ ! -e $file ]] || echo "$file"; done)
 
 # The arrows of the folders (CMakeLists.txt).
 against() {  # against FOLDER FORBIDDEN...: no file of FOLDER includes a FORBIDDEN one
@@ -50,6 +50,9 @@ fi
 
 # docs/claims.md is what test/claims.sh makes of the names of tests.
 test/claims.sh --check || bad=1
+
+# The mutants of the list are faults of what the product is now.
+test/mutants/run.sh --check >/dev/null || bad=1
 
 # The tables of docs/performance.md are what the benches wrote into bench/figures.json.
 if command -v node >/dev/null; then node test/figures.cjs --check || bad=1; else finding "the figures were not compared: ./dev setup installs node"; fi

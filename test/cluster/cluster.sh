@@ -20,6 +20,7 @@ usage: ./dev cluster VERB [--name NAME] ...           (NAME: "default" when not 
   up        start a cluster; the last line on stdout is the path of its admin kubeconfig
               [--k8s $(IFS="|"; echo "${k8s_minors[*]}")] [--port P] [--nodes N] [--no-kwok] [--no-scheduler]
               [--apiserver-arg=ARG]... [--kcm-arg=ARG]... [--real-nodes N | --real-node]
+              [--until PID]      it is taken down when that process has ended, however it ends
               [--audit-bodies]   audit.log also has what was sent and answered about pods, nodes and namespaces
   down      stop it and delete its folder                        [--all, with QUARTERMASTER_CLUSTERS]
   status    what runs, on which ports, with how much memory; of every cluster when no name is given
@@ -61,7 +62,7 @@ case $verb in
   *) wrong "unknown verb '$verb'; there are up, down, status, env, restart, stop, start, logs, sa-kubeconfig and node-..." ;;
 esac
 
-name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_nodes= node= apiserver_args=() kcm_args=() audit_bodies= all= component= signal=TERM
+name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_nodes= node= apiserver_args=() kcm_args=() audit_bodies= until_pid= all= component= signal=TERM
 lines=20 follow= namespace= serviceaccount= duration=1h token_file= words=()
 takes() { [[ " $1 " == *" $verb "* ]] || wrong "'$verb' does not take $2"; }
 while (($#)); do
@@ -69,7 +70,7 @@ while (($#)); do
   if [[ $verb == node-* && ! $option =~ ^--(name|node)(=|$) ]]; then words=("$option" "$@"); break; fi
   if [[ $option == --*=* ]]; then set -- "${option#*=}" "$@"; option=${option%%=*}; fi
   case $option in  # options with a value
-    --name|--k8s|--port|--nodes|--real-nodes|--node|--apiserver-arg|--kcm-arg|--signal|--lines|--namespace|--serviceaccount|--duration)
+    --name|--k8s|--port|--nodes|--real-nodes|--node|--apiserver-arg|--kcm-arg|--signal|--lines|--namespace|--serviceaccount|--duration|--until)
       (($#)) || wrong "$option needs a value"; value=$1; shift ;;
   esac
   case $option in
@@ -84,6 +85,7 @@ while (($#)); do
     --node) takes "node-exec node-image node-freeze node-thaw" "$option"; node=$value ;;
     --apiserver-arg) takes up "$option"; apiserver_args+=("$value") ;;
     --kcm-arg) takes up "$option"; kcm_args+=("$value") ;;
+    --until) takes up "$option"; until_pid=$value ;;
     --audit-bodies) takes up "$option"; audit_bodies=yes ;;
     --all) takes down "$option"; all=yes ;;
     --signal) takes "restart stop" "$option"; signal=${value#SIG} ;;
@@ -101,7 +103,7 @@ done
 number() { [[ $2 =~ ^[0-9]{1,6}$ ]] || wrong "$1 needs a number, not '$2'"; }
 [[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || wrong "--name '$name' must be lower case letters, digits and dashes, 41 at most"
 [[ " ${k8s_minors[*]} " == *" $minor "* ]] || wrong "--k8s '$minor' is not one of: ${k8s_minors[*]}"
-number --nodes "$nodes"; number --lines "$lines"
+number --nodes "$nodes"; number --until "${until_pid:-0}"; number --lines "$lines"
 if [[ -n $real_nodes ]]; then
   number --real-nodes "$real_nodes"
   ((10#$real_nodes >= 1 && 10#$real_nodes <= most_nodes)) || wrong "--real-nodes $real_nodes is none of 1 to $most_nodes; without the option there are none"
@@ -204,6 +206,7 @@ up() {
   trap 'say "interrupted"; exit 130' INT TERM
   mkdir -p "$folder"; cd "$folder"; mkdir -p start pids logs etcd
   chmod 700 etcd
+  [[ -z $until_pid ]] || take_down_after "$until_pid"
   CLUSTER_NAME=$name K8S_MINOR=$minor KUBECTL=$(program_path "$minor" kubectl) KUBECONFIG_FILE=$folder/kubeconfig
   choose_ports
   make_certs
@@ -229,6 +232,11 @@ up() {
   trap - EXIT INT TERM
   say "\"$name\" is ready after $(seconds_since "$began") s"
   echo "$folder/kubeconfig"
+}
+
+take_down_after() { # PID
+  (cd / && exec setsid --fork bash -c 'while [[ -d $3 ]] && kill -0 "$1" 2>/dev/null; do sleep 1; done; [[ ! -d $3 ]] || exec "$2" down --name "$4"' \
+    take_down_after "$1" "$here/cluster.sh" "$folder" "$name" </dev/null >/dev/null 2>&1 8>&-)
 }
 
 say_assets() { # which programs are not ours, and of which version

@@ -18,7 +18,7 @@ read_options() {
       -run|--k8s|--operator|--cluster) [[ $allowed == *" ${1/#--run/-run} "* ]] || wrong "unknown argument '$1'"; needs_value "$@" ;;&
       -run) run=$2 ;;
       --k8s) k8s=$2 ;;
-      --operator) operator=$(readlink -f "$2") || wrong "no file $2"; export QM_OPERATOR=$operator ;;
+      --operator) operator=$(readlink -e "$2") || wrong "no file $2"; [[ -x $operator ]] || wrong "$2 is no program"; export QM_OPERATOR=$operator ;;
       --cluster) export "$cluster_variable=$2" ;;
       *)
         taken=0
@@ -27,6 +27,7 @@ read_options() {
     esac
     shift "$taken"
   done
+  run=${QM_RUN:-$run}  # of ./dev test --run
   [[ " ${k8s_minors[*]} " == *" $k8s "* ]] || wrong "--k8s '$k8s' is not one of: ${k8s_minors[*]}"
 }
 
@@ -68,6 +69,13 @@ run_tests() {
   select_tests
   if [[ $set_name == long && -z $run ]] && ! grep -Eqs '^func Test\w*_long\(' "$root/test/$1"/*_test.go; then
     echo "no test of $1 is in the set 'long'"; exit 0
+  fi
+  if [[ -n $run ]]; then
+    local rc=0
+    grep -hoE '^func Test\w+' "$root/test/$1"/*_test.go | cut -c6- | grep -E -- "${run%%/*}" >/dev/null || rc=$?
+    [[ $rc != 2 ]] || wrong "-run '$run' is no regular expression"
+    if [[ $rc == 1 && -n ${QM_RUN:-} ]]; then echo "no test of $1 has '$run' in its name"; exit 0; fi
+    [[ $rc == 0 ]] || wrong "-run '$run': no test of $1 has such a name"
   fi
   compile "$1"
   QM_K8S=$k8s exec "$binary" -test.v -test.timeout 45m "${@:2}" "${selection[@]}"

@@ -45,9 +45,7 @@ TEST_F(curl_lanes, a_hundred_requests_beside_twenty_streams_keep_the_cap_and_the
                    });
   ASSERT_TRUE(turn(loop, [&] { return api->count(lane::unary).waiting == 92; }));
   EXPECT_EQ(api->count(lane::unary).in_flight, 8);
-  const auto started = std::chrono::steady_clock::now();
   EXPECT_TRUE(send(get("/lease", lane::lease)));
-  EXPECT_LT(std::chrono::steady_clock::now() - started, 1s);
   EXPECT_LT(done, 100) << "the lease did not wait for the others";
   ASSERT_TRUE(turn(loop, [&] { return done == 100; }));
   EXPECT_LE(server->most_at_once(), streams_at_once + 8 + 1);

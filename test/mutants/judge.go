@@ -48,7 +48,7 @@ const (
 	seen       verdict = "seen"
 	notSeen    verdict = "NOT SEEN"
 	noCompile  verdict = "does not compile"
-	notOfFault verdict = "UNCLEAR" // the test fails without the fault, too
+	notOfFault verdict = "UNCLEAR" // the test fails without the fault, too, or not each time with it
 )
 
 // selection is a part of the tests of one program; without a filter all of them.
@@ -141,6 +141,9 @@ func (judge *judge) try(ctx context.Context, mutant mutant) (result, error) {
 	}
 	out := result{ID: mutant.ID, File: mutant.File, Line: line, Change: changeOf(mutant), Breaks: mutant.Breaks, Log: log.Name()}
 	out.Verdict, out.Stage, out.Test, err = judge.find(ctx, log, mutant)
+	if err == nil && out.Verdict == seen {
+		err = judge.again(ctx, log, &out)
+	}
 	err = errors.Join(err, takeOut())
 	if err == nil && out.Verdict == seen && out.Stage != folderStage && out.Stage != suiteStage {
 		err = judge.confirm(ctx, log, &out)
@@ -184,6 +187,27 @@ func (judge *judge) find(ctx context.Context, log *os.File, mutant mutant) (verd
 	return notSeen, "", "", nil
 }
 
+// again runs what has failed once more with the fault in: a test may have failed because the machine is busy.
+func (judge *judge) again(ctx context.Context, log *os.File, out *result) error {
+	entry, name, _ := strings.Cut(out.Test, ": ")
+	var test string
+	var err error
+	if out.Stage == folderStage || out.Stage == suiteStage {
+		name, _, _ = strings.Cut(or(name, entry), " ")
+		for _, part := range judge.near(out.File) {
+			if test == "" && err == nil {
+				test, err = judge.runSelection(ctx, log, selection{part.suite, name}, max(slowest*judge.usual[part.suite], leastLimit))
+			}
+		}
+	} else {
+		test, err = judge.runEntries(ctx, log, out.Stage, entry)
+	}
+	if err == nil && test == "" {
+		out.Verdict = notOfFault
+	}
+	return err
+}
+
 // confirm runs the failed entry of ctest without the fault. Suites have passed without a fault already.
 func (judge *judge) confirm(ctx context.Context, log *os.File, out *result) error {
 	entry, _, _ := strings.Cut(out.Test, ": ")
@@ -197,7 +221,7 @@ func (judge *judge) confirm(ctx context.Context, log *os.File, out *result) erro
 // build returns false where the mutant does not compile. Without suites all is built.
 func (judge *judge) build(ctx context.Context, log io.Writer, suites []string) (bool, error) {
 	_, rc, err := judge.command(ctx, log, false, append([]string{"./dev", "build", "dev"}, targets(suites)...)...)
-	return rc == 0, err
+	return rc == 0, errors.Join(err, ctx.Err())
 }
 
 // runSelection returns the first test that fails; empty where all pass.

@@ -113,6 +113,8 @@ func parse(args []string) (options, error) {
 		return out, wrong("--random needs a number from 1")
 	case set["random"] && set["only"]:
 		return out, wrong("--random and --only exclude each other")
+	case out.check && flags.NFlag() > 1:
+		return out, wrong("--check stands alone")
 	case set["seed"] && !set["random"]:
 		return out, wrong("--seed is for --random N")
 	}
@@ -176,16 +178,16 @@ func choose(all []mutant, ids []string) ([]mutant, error) {
 
 func runAll(ctx context.Context, root string, fixed []mutant, options options) error {
 	report := report{Seed: options.seed, With: options.last, total: len(fixed), path: options.json}
-	if options.json != "" { // a path that cannot be written is said now, not after an hour
-		if err := report.write(); err != nil {
-			return wrong("--json: %v", err)
-		}
-	}
 	unlock, err := lock(root)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if options.json != "" { // a path that cannot be written is said now, not after an hour
+		if err := report.write(); err != nil {
+			return wrong("--json: %v", err)
+		}
+	}
 	tree, err := newTree(ctx, root)
 	if err != nil {
 		return err

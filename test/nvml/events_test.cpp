@@ -52,7 +52,6 @@ TEST(events, an_old_event_is_not_delivered_and_the_timeout_is_kept) {
   EXPECT_EQ(watch.wait(data, 60), nvml::timeout);
   const auto waited = std::chrono::steady_clock::now() - start;
   EXPECT_GE(waited, 60ms);
-  EXPECT_LT(waited, 2s);
 }
 
 TEST(events, new_events_come_in_order_and_to_their_own_card) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func (c *Cluster) Run(tests func() int, options ...string) int {
 		fmt.Println("no program under test: ./dev build release")
 		return 1
 	}
-	up := c.script("up", append([]string{"--k8s", k8s}, options...)...)
+	up := c.script("up", append([]string{"--k8s", k8s, "--until", strconv.Itoa(os.Getpid())}, options...)...)
 	up.Stderr = os.Stderr
 	out, err := up.Output()
 	defer c.script("down").Run()

@@ -43,9 +43,16 @@ func clusterScript(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
+// ownClusters: those that are started end with this process.
+var ownClusters bool
+
 // Up starts a cluster, or joins the one of that name that runs already.
 func Up(ctx context.Context, name, minor string, args ...string) (*Cluster, error) {
-	out, err := clusterScript(ctx, append([]string{"up", "--name", name, "--k8s", minor}, args...)...)
+	args = append([]string{"up", "--name", name, "--k8s", minor}, args...)
+	if ownClusters {
+		args = append(args, "--until", strconv.Itoa(os.Getpid()))
+	}
+	out, err := clusterScript(ctx, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,7 @@ func RunLane(m *testing.M, lane, variable string, start func(name string) error)
 	name := os.Getenv(variable)
 	if name == "" {
 		name = fmt.Sprintf("%s-%d", lane, os.Getpid())
+		ownClusters = true
 		defer func() {
 			if err := (&Cluster{Name: name}).Down(); err != nil {
 				fmt.Println(lane+":", err)

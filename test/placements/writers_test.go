@@ -224,14 +224,12 @@ func (c *cast) legal() (out []attempt) {
 	add(c.patch("gpu-manager", "says that it gave the card", "bound", "", strategic, set("tencent.com/gpu-assigned", "true", "tencent.com/predicate-gpu-idx-0", "3"), false))
 	add(c.patch("gpu-manager", "finds a pod that no one predicated", "plain", "", strategic, set("tencent.com/gpu-assigned", "false", "tencent.com/predicate-gpu-idx-0", "3",
 		"tencent.com/predicate-time", "1", "tencent.com/predicate-node", "gpu-1"), false))
-	add(attempt{"gpu-manager", "sends the whole pod", "PUT", c.path("bound", ""), plain, c.whole("bound", func(p *corev1.Pod) { p.Annotations["tencent.com/gpu-assigned"] = "true" }), false, "", ""})
 	// HAMi's plugin.
 	add(c.patch("hami", "takes the next container's devices off the list", "bound", "", strategic, set("hami.io/vgpu-devices-to-allocate", ";"), false))
 	add(c.patch("hami", "says that it gave them", "bound", "", strategic, set("hami.io/bind-phase", "success", "hami.io/vgpu-devices-allocated", "GPU-2,NVIDIA,2048,20:;"), false))
 	add(c.patch("hami", "says that it could not", "bound", "", merge, set("hami.io/bind-phase", "failed", "hami.io/bind-time", "1700000001"), false))
 	// gpushare's.
 	add(c.patch("gpushare", "says that it gave the card", "bound", "", strategic, set("ALIYUN_COM_GPU_MEM_ASSIGNED", "true", "ALIYUN_COM_GPU_MEM_ASSUME_TIME", "1700000001"), false))
-	add(attempt{"gpushare", "sends the whole pod", "PUT", c.path("bound", ""), plain, c.whole("bound", func(p *corev1.Pod) { p.Annotations["ALIYUN_COM_GPU_MEM_ASSIGNED"] = "true" }), false, "", ""})
 	// The operator.
 	add(attempt{"operator", "binds", "POST", c.path("fresh", "binding"), plain, binding(c.pods["fresh"], "gpu-1", given), false, "", ""})
 	add(c.patch("operator", "nudges once more", "waits", "status", merge, set("state.quartermaster.io/room-since", "2026-01-02T00:00:00.000Z"), false))
@@ -287,11 +285,9 @@ func (c *cast) forged() (out []attempt) {
 		if key == "state.quartermaster.io/room-since" {
 			onto = "waits"
 		}
-		for _, sub := range []string{"", "status"} {
-			add(c.patch("mallory", "changes "+key, onto, sub, merge, one(key, "forged"), true))
-			add(c.patch("mallory", "adds "+key, "fresh", sub, merge, one(key, "forged"), true))
-			add(c.patch("mallory", "removes "+key, onto, sub, merge, annotate(map[string]any{key: nil}), true))
-		}
+		add(c.patch("mallory", "changes "+key, onto, "", merge, one(key, "forged"), true))
+		add(c.patch("mallory", "adds "+key, "fresh", "", merge, one(key, "forged"), true))
+		add(c.patch("mallory", "removes "+key, onto, "", merge, annotate(map[string]any{key: nil}), true))
 		add(attempt{by: "mallory", what: "binds with " + key, method: "POST", path: c.path("fresh", "binding"), kind: plain,
 			body: binding(c.pods["fresh"], "gpu-1", map[string]string{key: "forged"})})
 		add(attempt{by: "mallory", what: "binds the old way with " + key, method: "POST", path: "/api/v1/namespaces/work/bindings", kind: plain,
@@ -299,9 +295,7 @@ func (c *cast) forged() (out []attempt) {
 	}
 	add(attempt{by: "mallory", what: "sends the pod without annotations", method: "PUT", path: c.path("bound", ""), kind: plain,
 		body: c.whole("bound", func(p *corev1.Pod) { p.Annotations = nil })})
-	add(attempt{by: "mallory", what: "sends status and annotations", method: "PUT", path: c.path("bound", "status"), kind: plain,
-		body: c.whole("bound", func(p *corev1.Pod) { p.Annotations["tencent.com/gpu-assigned"] = "true" })})
-	add(attempt{by: "mallory", what: "takes all annotations away", method: "PATCH", path: c.path("bound", "status"), kind: merge, body: `{"metadata":{"annotations":null}}`})
+	add(attempt{by: "mallory", what: "takes all annotations away", method: "PATCH", path: c.path("bound", ""), kind: merge, body: `{"metadata":{"annotations":null}}`})
 	add(attempt{by: "mallory", what: "replaces one by apply", method: "PATCH", path: c.path("bound", "") + "?fieldManager=x&force=true", kind: "application/apply-patch+yaml",
 		body: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + c.pods["bound"].Name + `","annotations":{"quartermaster.io/placement":"forged"}},"spec":{"containers":[{"name":"main","image":"x"}]}}`})
 	const ours = "quartermaster.io/placement"
@@ -309,16 +303,11 @@ func (c *cast) forged() (out []attempt) {
 	for _, by := range []string{"admin", "controllers", "operator elsewhere", "gpu-manager", "hami", "gpushare", "pgpu"} {
 		add(c.patch(by, "changes "+ours, "bound", "", merge, one(ours, "forged"), true))
 	}
-	for _, by := range []string{"kubelet", "scheduler"} {
-		add(c.patch(by, "changes "+ours, "bound", "status", strategic, one(ours, "forged"), true))
-		add(c.patch(by, "changes tencent.com/gpu-assigned", "bound", "status", strategic, one("tencent.com/gpu-assigned", "true"), true))
-	}
 	for _, by := range []string{"scheduler", "operator elsewhere", "admin"} {
 		add(attempt{by: by, what: "binds with cards", method: "POST", path: c.path("fresh", "binding"), kind: plain, body: binding(c.pods["fresh"], "gpu-1", given)})
 	}
-	for _, by := range []string{"gpu-manager, no node", "gpu-manager, gpu-2", "gpu-manager elsewhere", "hami", "gpushare", "pgpu", "kubelet"} {
-		sub := map[bool]string{true: "status"}[by == "kubelet"]
-		add(c.patch(by, "changes tencent.com/predicate-gpu-idx-0", "bound", sub, strategic, one("tencent.com/predicate-gpu-idx-0", "7"), true))
+	for _, by := range []string{"gpu-manager, no node", "gpu-manager, gpu-2", "gpu-manager elsewhere", "hami", "gpushare", "pgpu"} {
+		add(c.patch(by, "changes tencent.com/predicate-gpu-idx-0", "bound", "", strategic, one("tencent.com/predicate-gpu-idx-0", "7"), true))
 	}
 	for _, by := range []string{"hami, gpu-2", "gpu-manager", "gpushare"} {
 		add(c.patch(by, "changes hami.io/bind-phase", "bound", "", strategic, one("hami.io/bind-phase", "success"), true))
@@ -390,6 +379,11 @@ func (c *cast) try(a attempt) error {
 		return fmt.Errorf("accepted")
 	}
 	if a.says != "" && strings.Contains(said.message, policyName) && strings.Contains(said.message, a.says) && !strings.Contains(said.message, "\n") {
+		return nil
+	}
+	// What holds plugins to their own product and node says no as well, and may be the first to do so.
+	if strings.Contains(said.message, "'plugins.quartermaster.io'") && !strings.Contains(said.message, "\n") &&
+		(strings.Contains(said.message, " may not change annotation ") || strings.Contains(said.message, " of its own node only, and this is ")) {
 		return nil
 	}
 	if !strings.Contains(said.message, policyName) || !strings.Contains(said.message, "says which cards the pod has") || !strings.Contains(said.message, "Leave it out") ||
@@ -695,7 +689,6 @@ func TestWithoutAnyGuardTheTableFails_long(t *testing.T) {
 		{"changing is free", "variables.was[k] != variables.now[k]", "false", 0},
 		{"adding is free", "!(k in variables.was) || ", "k in variables.was && ", 0},
 		{"removing unseen", "[object, oldObject]", "[object]", 0},
-		{"pods/status", `"pods/status",`, "", 0},
 		{"pods/binding", `"pods/binding",`, "", 0},
 		{"bindings", `,"bindings"`, "", 0},
 		{"create", `["CREATE","UPDATE"]`, `["UPDATE"]`, 0},

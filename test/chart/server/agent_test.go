@@ -111,6 +111,15 @@ func TestS5_an_agent_writes_about_its_own_node_and_only_its_own_fields(t *testin
 		}
 	}
 	kubectl(t, `{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": {"name": "gpu-2"}}`, "apply", "-f", "-")
+	kubectl(t, "", "delete", "acceleratornode", "gpu-1")
+	for _, more := range []string{`"finalizers": ["example.com/x"]`, `"labels": {"a": "b"}`, `"annotations": {"a": "b"}`,
+		`"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"}]`, `"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "gpu-2", "uid": "1"}]`} {
+		code, answer := one.call(t, "POST", strings.TrimSuffix(agents, "/"), "application/json",
+			fmt.Sprintf(`{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": {"name": "gpu-1", %s}}`, more))
+		if message, _ := answer["message"].(string); code != 422 || !strings.Contains(message, "with name and owner alone") {
+			t.Errorf("making it with %s: %d %v", more, code, answer["message"])
+		}
+	}
 	// The operator and people are not concerned.
 	kubectl(t, "", "patch", "acceleratornode", "gpu-2", "--subresource=status", "--type=merge", "-p", `{"status": {"phase": "Ready"}}`)
 }

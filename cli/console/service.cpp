@@ -159,6 +159,9 @@ boost::asio::awaitable<http_response> service::answer(http_request request) {
     out = response_of(refusal{405, "method_not_allowed", "the console only reads: use GET or HEAD", 0});
   } else if (const auto wrong = misdirected(request)) {
     out = response_of(*wrong);
+  } else if (request.path == "/" || request.path + "/" == page_path) {
+    out.status = 302;
+    out.fields = {{"Location", std::string(page_path)}};
   } else if (!request.path.starts_with(api_path)) {
     const bool is_page = request.path.starts_with(page_path) && !request.path.starts_with("/console/api");
     out = is_page ? page_file(request) : response_of(not_found());

@@ -1,7 +1,11 @@
 #include "cli/controller/preflight.hpp"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "controller/clock.hpp"
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
 #include "kube/status.hpp"
 
 namespace cli {
@@ -16,15 +20,33 @@ std::string version_in(const std::string& body) {
   return parsed.is_object() ? parsed.value("gitVersion", std::string("unknown")) : "unknown";
 }
 
+bool may_pass(int status) { return status == 429 || status >= 500; }
+
+/// The last answer, also where it says that the server is still busy.
+kube::task<kube::response> patiently(kube::client& api, std::string path, controller::milliseconds until,
+                                     std::chrono::milliseconds pause) {
+  for (bool report = true;;) {
+    auto answer = co_await api.raw(path);
+    if (!answer || !may_pass(answer->status) || controller::boot_now() >= until) co_return answer;
+    if (std::exchange(report, false))
+      controller::log::warn("the API server is asked again",
+                            {{"path", path}, {"status", std::to_string(answer->status)}});
+    const bool slept = co_await controller::sleep_for(pause);
+    if (!slept) co_return answer;
+  }
+}
+
 }  // namespace
 
-kube::task<std::string> check_cluster(kube::client& api) {
-  const auto version = co_await api.raw("/version");
+kube::task<std::string> check_cluster(kube::client& api, std::chrono::milliseconds patience) {
+  const auto until = controller::boot_now() + patience;
+  const auto pause = patience / 60;
+  const auto version = co_await patiently(api, "/version", until, pause);
   if (!version) co_return std::unexpected(version.error());
   if (!kube::succeeded(version->status))
     co_return std::unexpected(kube::error_of("ask the API server for its version", *version));
 
-  const auto group = co_await api.raw("/apis/quartermaster.io/v1alpha1");
+  const auto group = co_await patiently(api, "/apis/quartermaster.io/v1alpha1", until, pause);
   if (!group) co_return std::unexpected(group.error());
   if (group->status == 404) {
     co_return failure(kube::errc::not_found,
@@ -32,7 +54,7 @@ kube::task<std::string> check_cluster(kube::client& api) {
                       "or run kubectl apply -f crds/, then start again");
   }
   const std::string path = kube::path_of(kube::resources::accelerator_policies, "") + "?limit=1";
-  const auto policies = co_await api.raw(path);
+  const auto policies = co_await patiently(api, path, until, pause);
   if (!policies) co_return std::unexpected(policies.error());
   if (policies->status == 401) {
     co_return failure(kube::errc::unauthorized,

@@ -1,5 +1,9 @@
 // quartermaster version
 
+#include <curl/curl.h>
+#include <gnu/libc-version.h>
+#include <openssl/crypto.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -18,8 +22,13 @@ void add_version(CLI::App& app, int& rc) {
   add_option(*verb, "-o,--output", *format, "text or json")->check(choice({"text", "json"}));
   verb->callback([format, &rc] {
     if (*format == "json") {
+      // Of the libraries that this process has loaded: a scanner cannot look into a static executable.
+      const nlohmann::json libraries = {{"openssl", OpenSSL_version(OPENSSL_VERSION_STRING)},
+                                        {"curl", curl_version_info(CURLVERSION_NOW)->version},
+                                        {"glibc", gnu_get_libc_version()}};
       const nlohmann::json out = {{"version", QUARTERMASTER_VERSION},
-                                  {"kubernetes", {{"from", "1.30"}, {"to", "1.37"}}}};
+                                  {"kubernetes", {{"from", "1.30"}, {"to", "1.37"}}},
+                                  {"libraries", libraries}};
       std::cout << out.dump() << "\n";
     } else {
       std::cout << version_line() << " (Kubernetes 1.30 to 1.37)\n";

@@ -553,8 +553,11 @@ TEST_F(console_service, the_page_needs_no_token_and_has_its_own_paths) {
   EXPECT_EQ(get(page()).status, 200);
   EXPECT_EQ(get(request_of("/console/")).status, 406) << "the page is there compressed only";
   EXPECT_EQ(get(request_of("/console/assets/../../etc/passwd")).status, 404);
-  EXPECT_EQ(get(request_of("/console")).status, 404);
-  EXPECT_EQ(get(request_of("/")).status, 404);
+  for (const auto* short_path : {"/console", "/"}) {
+    const auto answer = get(request_of(short_path));
+    EXPECT_EQ(answer.status, 302) << short_path;
+    EXPECT_EQ(field_of(answer, "Location"), "/console/") << short_path;
+  }
 }
 
 }  // namespace

@@ -83,17 +83,29 @@ func (r *restoration) goOn() {
 	}
 }
 
-// press asks the leader to bind a pod to cards that only look free, from before the server ends until the leader has ended. No scheduler is as
-// quick as this. The pod is the same in both states.
-func (r *restoration) press(leader *kit.Extender, waits *corev1.Pod, patience time.Duration, ended func() bool) (calls int) {
+// press asks the leader to bind pods to cards that only look free, from the server's first answer until the leader has ended. No scheduler is as
+// quick as this. The pods are the same in both states. Several, because one whose Binding failed is looked after first.
+func (r *restoration) press(leader *kit.Extender, waiting []*corev1.Pod, patience time.Duration, ended func() bool) (calls int) {
 	for end := time.Now().Add(patience); time.Now().Before(end) && !ended(); time.Sleep(10 * time.Millisecond) {
+		asks := waiting[calls%len(waiting)]
 		calls++
-		if refused, err := leader.Bind(r.ctx, podsIn, waits.Name, waits.UID, "vgpu-0"); err == nil && refused == "" {
+		if refused, err := leader.Bind(r.ctx, podsIn, asks.Name, asks.UID, "vgpu-0"); err == nil && refused == "" {
 			r.t.Error("a pod of 70 cores was bound to a node whose cards have 40 left")
 			return
 		}
 	}
 	return
+}
+
+// firstAnswer is when the API server gives something out of etcd. It calls itself ready seconds later.
+func (r *restoration) firstAnswer(ctx context.Context) time.Time {
+	for ctx.Err() == nil {
+		if _, err := r.Client.CoordinationV1().Leases(kit.Namespace).List(ctx, metav1.ListOptions{}); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return time.Now()
 }
 
 // endOf says when an operator has ended by itself; nothing comes where it goes on.
@@ -119,7 +131,10 @@ func TestF7_etcd_put_back(t *testing.T) {
 	for i := range 4 {
 		r.awaitBound(fmt.Sprintf("held-%d", i), 20*time.Second)
 	}
-	waits := r.create(unclaimed("waits", seventyCores))
+	var waiting []*corev1.Pod
+	for i := range 16 {
+		waiting = append(waiting, r.create(unclaimed(fmt.Sprintf("waits-%d", i), seventyCores)))
+	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	var others sync.WaitGroup
 	defer func() {
@@ -148,11 +163,13 @@ func TestF7_etcd_put_back(t *testing.T) {
 	ends := map[*kit.Operator]<-chan time.Time{leader: endOf(leader, patience), follower: endOf(follower, patience)}
 	calls := make(chan int, 1)
 	r.must(r.StopServing())
+	answers := make(chan time.Time, 1)
 	others.Go(func() {
-		calls <- r.press(direct, waits, patience, func() bool { _, gone := leader.Exited(0); return gone })
+		answers <- r.firstAnswer(ctx)
+		calls <- r.press(direct, waiting, patience, func() bool { _, gone := leader.Exited(0); return gone })
 	})
 	r.must(r.Restore(r.kept))
-	back := time.Now()
+	back := <-answers
 	r.must(r.RestartClients())
 	r.openScheduler()
 	for i := range 4 {

@@ -150,6 +150,10 @@ kube::task<void> elector::run() {
       options_.on_lost(step.reason);
       co_return std::unexpected(kube::error{kube::errc::conflict, 0, step.reason, {}});
     }
+    if (step.action == lease_step::kind::restored) {
+      options_.on_restored(kube::resources::leases.plural, step.fall);
+      co_return std::unexpected(kube::error{kube::errc::conflict, 0, "the server's data is older than before", {}});
+    }
     if (step.action == lease_step::kind::wait) {
       const bool slept = co_await sleep_for(step.wait);
       if (!slept) co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "the elector was stopped", {}});

@@ -1,7 +1,7 @@
 #pragma once
 // Drives a lease_machine: GET, POST and PUT of one Lease on the lease lane. Losing the lease ends the process by
 // default, at once and without hooks: what is bound to the process cannot outlive the lease that way (shutdown hooks
-// that blocked have made double leaders).
+// that blocked have made double leaders). So does a server whose data went back, for those who do not lead too.
 
 #include <functional>
 #include <memory>
@@ -36,6 +36,7 @@ class elector {
     lease_settings timing;
     std::function<void()> on_acquired;  ///< once
     std::function<void(std::string_view reason)> on_lost = end_process_now;
+    std::function<void(std::string_view resource, const version_fall& fall)> on_restored = start_afresh;
     std::function<milliseconds()> now = boot_now;
 
     options() = default;
@@ -44,8 +45,8 @@ class elector {
   /// `transport` must outlive the elector, and must not be the fenced one.
   elector(kube::transport& transport, options options, registry& metrics);
 
-  /// Tries to lead, then renews, until the lease is lost or the coroutine is cancelled. errc::cancelled, or, after
-  /// on_lost returned, errc::conflict with the reason.
+  /// Tries to lead, then renews, until the lease is lost, the server's data goes back, or the coroutine is cancelled.
+  /// errc::cancelled, or, after on_lost or on_restored returned, errc::conflict with the reason.
   kube::task<void> run();
   /// Gives the lease back, so that another leads within a retry period. To be called when none of our parts will write
   /// any more; `held` is false from the call on. At most two seconds.
@@ -53,6 +54,9 @@ class elector {
 
   bool held() const { return machine_.held(options_.now()); }
   milliseconds remaining() const { return machine_.remaining(options_.now()); }
+  /// The same for what must not be decided from data that may have been restored a moment ago: zero from when a request
+  /// about the lease fails until one is answered.
+  milliseconds remaining_confirmed() const { return machine_.is_confirmed() ? remaining() : milliseconds(0); }
   const std::string& holder() const { return machine_.holder(); }
   const std::string& identity() const { return options_.timing.identity; }
 

@@ -21,7 +21,7 @@ lease_machine::lease_machine(lease_settings settings, std::function<double()> ji
     : settings_(std::move(settings)), jitter_(std::move(jitter)) {}
 
 milliseconds lease_machine::remaining(milliseconds now) const {
-  if (!leading_ || lost_ || released_) return 0ms;
+  if (!leading_ || lost_ || fall_ || released_) return 0ms;
   return std::max(0ms, renewed_at_ + settings_.renew_deadline - now);
 }
 
@@ -60,6 +60,11 @@ lease_step lease_machine::write_step(milliseconds now) const {
 
 lease_step lease_machine::next(milliseconds now) {
   lease_step step;
+  if (fall_ && !released_) {
+    step.action = lease_step::kind::restored;
+    step.fall = *fall_;
+    return step;
+  }
   if (leading_ && !released_ && !lost_ && !held(now)) {
     lost_ = true;
     lost_why_ = "not renewed within the renew deadline" + (last_error_.empty() ? std::string() : ": " + last_error_);
@@ -87,7 +92,14 @@ lease_step lease_machine::next(milliseconds now) {
   return write_step(now);
 }
 
+bool lease_machine::confirm(const lease_record& record) {
+  if (!fall_) fall_ = witness_.judge(record.resource_version);
+  if (!fall_) was_away_ = false;
+  return !fall_;
+}
+
 void lease_machine::on_record(std::optional<lease_record> record, milliseconds now) {
+  if (record && !confirm(*record)) return;
   absent_ = !record;
   if (record && (!seen_ || *record != *seen_)) {
     seen_ = std::move(record);
@@ -111,6 +123,7 @@ void lease_machine::on_record(std::optional<lease_record> record, milliseconds n
 
 void lease_machine::on_written(lease_record record, milliseconds sent, milliseconds now) {
   if (lost_ || released_) return;
+  if (!confirm(record)) return;
   seen_ = std::move(record);
   seen_at_ = now;
   absent_ = false;
@@ -126,6 +139,7 @@ void lease_machine::on_written(lease_record record, milliseconds sent, milliseco
 
 void lease_machine::on_failed(const kube::error& error, milliseconds now) {
   last_error_ = error.message;
+  was_away_ = was_away_ || error.http == 0 || error.http >= 500;
   // A refused fast renewal is looked into at once; anything else waits its turn.
   const bool conflict = error.code == kube::errc::conflict || error.code == kube::errc::already_exists ||
                         error.code == kube::errc::not_found;

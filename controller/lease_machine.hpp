@@ -6,6 +6,8 @@
 //  - We lead only after the server accepts our write, for the renew deadline, counted from when the write was *sent*.
 //    The renew deadline is shorter than the lease, so we stop before another process may start.
 //  - This is not mutual exclusion. A request sent in time may arrive late, so writes must be safe to repeat.
+// Our own rule: the lease is the witness of the server's data, for a leader and for those who wait. They write or
+// read it every two seconds, and if its version falls, etcd was restored (controller/version_witness.hpp).
 
 #include <chrono>
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include <string>
 
 #include "controller/clock.hpp"
+#include "controller/version_witness.hpp"
 #include "kube/error.hpp"
 
 namespace controller {
@@ -45,7 +48,8 @@ struct lease_step {
     acquire,  ///< PUT with our name, transitions one higher (or POST where `create`)
     renew,    ///< PUT with our name
     wait,
-    lost,  ///< we no longer lead: stop at once. No other step follows
+    lost,      ///< we no longer lead: stop at once. No other step follows
+    restored,  ///< the server's data went back to an older state: stop at once. No other step follows
   } action = kind::wait;
   milliseconds wait{0};
   milliseconds deadline{0};  ///< read, acquire, renew: time limit of the request
@@ -53,6 +57,7 @@ struct lease_step {
   std::int64_t transitions = 0;
   bool keep_acquire_time = false;  ///< renew: acquireTime stays what it was
   std::string reason;              ///< lost: why, in one line
+  version_fall fall;               ///< restored: what shows it
 };
 
 class lease_machine {
@@ -72,6 +77,9 @@ class lease_machine {
   bool held(milliseconds now) const { return remaining(now) > milliseconds(0); }
   /// How long we lead if no renewal succeeds; zero when not held.
   milliseconds remaining(milliseconds now) const;
+  /// The server has answered since a request about the lease last failed. While it was away its data may have been
+  /// restored, and only its next answer shows that.
+  bool is_confirmed() const { return !was_away_; }
   /// Who leads, as far as we have seen; empty: no one.
   const std::string& holder() const { return seen_ ? seen_->holder : nobody_; }
   /// Releases the lease; from now on it is not held. Returns the record to write; empty when it was not held.
@@ -82,6 +90,8 @@ class lease_machine {
  private:
   bool ours() const { return seen_ && seen_->holder == settings_.identity; }
   bool valid(milliseconds now) const;
+  /// False: the record is older than one before.
+  bool confirm(const lease_record& record);
   void pause(milliseconds now);
   lease_step write_step(milliseconds now) const;
   milliseconds request_deadline(milliseconds now) const;
@@ -95,6 +105,9 @@ class lease_machine {
   bool leading_ = false;     // the server accepted our last acquire or a renew after it
   bool looked_ = false;      // a refused renewal was followed by a read at once; reset when a write is accepted
   bool lost_ = false;
+  version_witness witness_;
+  std::optional<version_fall> fall_;
+  bool was_away_ = false;  // the last request got no answer, or one of a server that cannot reach its data
   bool released_ = false;
   milliseconds renewed_at_{0};  // when the last accepted write was sent
   milliseconds not_before_{0};  // no request before this

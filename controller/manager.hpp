@@ -45,6 +45,7 @@ class manager {
     cache& added = add_cache(name, [&store] { return store.synced(); });
     options.name = added.name;
     options.state = &added.state;
+    if (!options.on_restored) options.on_restored = start_afresh;
     added.now = options.now;
     added.start = [this, &transport, &store, settings = std::move(settings), options = std::move(options)] {
       return reflect<T>(transport, settings, store, reflecting_, options);

@@ -197,6 +197,7 @@ class reflector {
   /// The machine's version moves with each event of a watch and with the end of a list, and not within a list.
   void reach() {
     const auto& text = machine_.resource_version();
+    witness_.note(text);
     std::uint64_t version = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), version);
     if (read.ec == std::errc()) sink_.reach(version);
@@ -229,6 +230,9 @@ class reflector {
   }
 
   void commit() {
+    // Before the store loses what is not in it, and others act on that.
+    const auto fall = witness_.judge(machine_.resource_version());
+    if (fall && options_.on_restored) options_.on_restored(name_, *fall);
     continuity_.complete(options_.now());
     sink_.commit();
     if (std::exchange(initial_, false)) {
@@ -322,6 +326,7 @@ class reflector {
   milliseconds told_at_{0};
   std::optional<milliseconds> broken_told_at_;
   continuity continuity_;
+  version_witness witness_;
   std::uint64_t bytes_ = 0;
   bool initial_ = true;
   std::optional<milliseconds> refused_since_;  // by 403, without a break

@@ -13,6 +13,7 @@
 #include "controller/clock.hpp"
 #include "controller/metrics.hpp"
 #include "controller/store.hpp"
+#include "controller/version_witness.hpp"
 #include "kube/transport.hpp"
 #include "kube/watch_machine.hpp"
 
@@ -57,6 +58,9 @@ struct reflector_options {
   /// Synced and without a byte for longer: what is known may be old. A watch falls silent twice and is listed sooner
   /// (kube::watch_settings).
   static constexpr milliseconds contact_limit{330'000};
+  /// A complete list is older than what was known: the server's data went back. The store will be as the list is; what
+  /// else was concluded from it may be wrong.
+  std::function<void(std::string_view resource, const version_fall& fall)> on_restored;
   std::function<milliseconds()> now = boot_now;
   std::size_t trim_above =
       8u << 20;  ///< a first list of more bytes is followed by malloc_trim; its buffers are not needed again

@@ -357,7 +357,7 @@ class operator_program {
     extender_ = std::make_unique<extender>(
         extender::dependencies{
             loop_, metrics_, serving_, running_, client_, stores_of_account(), account_,
-            [this] { return elector_.remaining(); }, elector_.identity(), events_, stores_.deployments,
+            [this] { return elector_.remaining_confirmed(); }, elector_.identity(), events_, stores_.deployments,
             stores_.control_plane_rows, stores_.client_secret, [this] { report(); },
             [this] { governing_.add_after({{}, std::string(api::names::policy)}, soon, priority()); }},
         options_);

@@ -39,9 +39,9 @@ class extender {
     controller::runner_metrics& running;
     kube::client& client;  ///< the fenced one
     reconcilers::extender::account::stores stores;
-    reconcilers::extender::account& account;  ///< of these stores
-    std::function<controller::milliseconds()> lease_left;
-    std::string identity;  ///< of this leader
+    reconcilers::extender::account& account;               ///< of these stores
+    std::function<controller::milliseconds()> lease_left;  ///< zero while the server may have been restored
+    std::string identity;                                  ///< of this leader
     controller::recorder& events;
     controller::store<kube::deployment>& deployments;         ///< our own
     controller::store<kube::config_map>& control_plane_rows;  ///< of the static-pod agents alone

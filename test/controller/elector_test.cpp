@@ -37,6 +37,7 @@ std::string lease_of(const std::string& holder, const std::string& version, int 
 struct elector : controller_test::rig {
   kube_test::scripted_transport api;
   std::string lost;
+  std::optional<controller::version_fall> fall;
   int acquired = 0;
 
   controller::elector::options options(milliseconds retry = 10ms) {
@@ -46,6 +47,7 @@ struct elector : controller_test::rig {
     out.timing.retry = retry;
     out.on_acquired = [this] { ++acquired; };
     out.on_lost = [this](std::string_view reason) { lost = reason; };
+    out.on_restored = [this](std::string_view, const controller::version_fall& seen) { fall = seen; };
     return out;
   }
 };
@@ -124,6 +126,42 @@ TEST_F(elector, F27_loses_when_the_api_server_is_silent_until_the_deadline) {
     return !running.running();
   }));
   EXPECT_NE(lost.find("no answer"), std::string::npos) << lost;
+}
+
+TEST_F(elector, F7_a_leader_ends_when_the_server_comes_back_with_older_data) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(404);
+  api.on(method::post, leases_path).answers(201, lease_of("me", "50", 0));
+  api.on(method::put, lease_path).fails(errc::connect, "refused");
+  api.on(method::get, lease_path).answers(503);
+  api.on(method::get, lease_path).answers(200, lease_of("other", "40"));
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return api.left() <= 1 || !running.running(); }));
+  EXPECT_EQ(under_test.remaining_confirmed(), 0ms) << "nothing is bound before the server has answered";
+  ASSERT_TRUE(turn([&] { return !running.running(); }));
+  ASSERT_TRUE(fall);
+  EXPECT_EQ(fall->seen, 50U);
+  EXPECT_EQ(fall->version, 40U);
+  EXPECT_FALSE(under_test.held());
+  EXPECT_EQ(lost, "") << "one reason, one line";
+  EXPECT_FALSE(log.contains("holder=other"));
+}
+
+TEST_F(elector, F7_one_that_waits_ends_too) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(200, lease_of("other", "50"));
+  api.on(method::get, lease_path).answers(200, lease_of("other", "52"));
+  api.on(method::get, lease_path).answers(200, lease_of("", "40"));
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return !running.running(); }));
+  ASSERT_TRUE(fall);
+  EXPECT_EQ(fall->seen, 52U);
+  EXPECT_EQ(fall->version, 40U);
+}
+
+// The line it logs is what test/faults reads.
+TEST(start_afresh, ends_the_process_with_code_1) {
+  EXPECT_EXIT(controller::start_afresh("leases", {52, 40}), testing::ExitedWithCode(1), "");
 }
 
 TEST_F(elector, releases_with_an_empty_holder) {

@@ -293,6 +293,90 @@ TEST_F(lease_machine, a_release_by_hand_is_a_loss) {
   EXPECT_EQ(next(2002ms), kind::lost);
 }
 
+// A failed request between, because etcd is not restored while its server answers.
+TEST_F(lease_machine, F7_a_leader_stops_when_the_lease_is_older_than_before) {
+  lead(0ms);
+  EXPECT_EQ(next(2000ms), kind::renew);
+  machine.on_failed(failure(kube::errc::connect), 2001ms);
+  EXPECT_EQ(next(4001ms), kind::read);
+  machine.on_record(record("baz", "7", 0), 4002ms);
+  EXPECT_FALSE(machine.held(4002ms)) << "the fence asks before anything else runs";
+  const auto step = machine.next(4002ms);
+  EXPECT_EQ(step.action, kind::restored);
+  EXPECT_EQ(step.fall.seen, 10U);
+  EXPECT_EQ(step.fall.version, 7U);
+  EXPECT_EQ(next(60'000ms), kind::restored) << "it is final";
+}
+
+TEST_F(lease_machine, F7_one_that_waits_notices_it_too) {
+  for (const char* holder : {"bing", ""}) {
+    controller::lease_machine other(ours(), [] { return 0.0; });
+    other.next(0ms);
+    other.on_record(record("bing", "100"), 0ms);
+    EXPECT_EQ(other.next(2000ms).action, kind::read);
+    other.on_record(record(holder, "90"), 2000ms);
+    EXPECT_EQ(other.next(2000ms).action, kind::restored) << "not acquired: " << holder;
+    EXPECT_EQ(other.holder(), "bing");
+  }
+}
+
+TEST_F(lease_machine, F7_the_answer_to_a_write_shows_it_where_the_older_state_has_no_lease) {
+  lead(0ms);
+  EXPECT_EQ(next(2000ms), kind::renew);
+  machine.on_failed(failure(kube::errc::not_found), 2001ms);
+  EXPECT_EQ(next(2001ms), kind::read);
+  machine.on_record(std::nullopt, 2002ms);
+  EXPECT_TRUE(machine.next(2002ms).create);
+  machine.on_written(record("baz", "4", 0), 2002ms, 2003ms);
+  EXPECT_FALSE(machine.held(2003ms));
+  EXPECT_EQ(next(2003ms), kind::restored);
+}
+
+TEST_F(lease_machine, F7_a_lease_made_again_has_a_higher_version_and_is_no_sign_of_it) {
+  next(0ms);
+  machine.on_record(record("bing", "9"), 0ms);
+  next(2000ms);
+  machine.on_record(record("bing", "9"), 2000ms);  // not renewed
+  EXPECT_EQ(next(2000ms), kind::wait);
+  next(4000ms);
+  machine.on_record(std::nullopt, 4000ms);
+  EXPECT_EQ(next(4000ms), kind::acquire);
+  machine.on_written(record("baz", "12", 0), 4000ms, 4001ms);
+  EXPECT_TRUE(machine.held(4001ms)) << "12 is less than 9 as text only";
+}
+
+TEST_F(lease_machine, versions_that_are_no_numbers_are_not_compared) {
+  next(0ms);
+  for (const char* version : {"50", "", "x7", "7x", "99999999999999999999999", "51"}) {
+    machine.on_record(record("bing", version), 0ms);
+    EXPECT_EQ(next(0ms), kind::wait) << version;
+  }
+}
+
+TEST_F(lease_machine, F7_is_not_confirmed_from_a_failure_until_the_next_answer) {
+  auto unreachable = failure(kube::errc::server);
+  unreachable.http = 500;  // etcd is away
+  auto refused = failure(kube::errc::conflict);
+  refused.http = 409;
+  for (const auto& trouble : {failure(kube::errc::connect), unreachable}) {
+    controller::lease_machine other(ours(), [] { return 0.0; });
+    other.next(0ms);
+    other.on_record(std::nullopt, 0ms);
+    other.next(0ms);
+    other.on_written(record("baz", "10", 0), 0ms, 1ms);
+    EXPECT_TRUE(other.is_confirmed());
+    other.on_failed(trouble, 2000ms);
+    EXPECT_FALSE(other.is_confirmed());
+    EXPECT_TRUE(other.held(2000ms)) << "it still leads";
+    other.on_failed(refused, 4000ms);
+    EXPECT_FALSE(other.is_confirmed()) << "a refusal says nothing of the server's data";
+    other.on_record(record("baz", "10", 0), 4001ms);
+    EXPECT_TRUE(other.is_confirmed());
+    other.on_failed(refused, 6000ms);
+    EXPECT_TRUE(other.is_confirmed()) << "the server was not away";
+  }
+}
+
 TEST_F(lease_machine, releases_what_it_holds_and_is_silent_afterwards) {  // TestReleaseLease
   lead(0ms);
   const auto out = machine.release(3000ms);

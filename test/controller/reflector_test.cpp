@@ -55,6 +55,7 @@ struct reflector : controller_test::rig {
   controller::reflector_state state;
   controller::spawned running;
   int forbidden = 0, broken = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> falls;  ///< what was seen, and the lower version
   controller::milliseconds patience{0}, first_backoff{1};
 
   void start(bool watch_list = false) {
@@ -64,6 +65,9 @@ struct reflector : controller_test::rig {
     controller::reflector_options options;
     options.state = &state;
     options.on_trouble = [this](const kube::error& error) { ++(error.code == errc::forbidden ? forbidden : broken); };
+    options.on_restored = [this](std::string_view, const controller::version_fall& fall) {
+      falls.emplace_back(fall.seen, fall.version);
+    };
     options.forbidden_patience = patience;
     running = loop.spawn("reflect", controller::reflect(api, settings, store, reflecting, options));
   }
@@ -101,6 +105,33 @@ TEST_F(reflector, the_store_knows_which_version_it_has_reached) {
   start();
   ASSERT_TRUE(turn([&] { return store.version() == 11; }));
   EXPECT_EQ(while_put, (std::vector<std::uint64_t>{0, 0, 9})) << "after the list 8, after the bookmark 9";
+  end();
+}
+
+TEST_F(reflector, F7_a_list_older_than_what_the_watch_sent_shows_that_the_server_was_restored) {
+  api.on(method::get, list).answers(200, page({object("a", 7)}, 8));
+  auto& stream = api.on_stream("*watch=true*resourceVersion=8*");
+  stream.chunk(event("MODIFIED", object("a", 60)))
+      .chunk(event("ERROR", {{"kind", "Status"}, {"reason", "Expired"}, {"code", 410}}));
+  api.on(method::get, list).answers(200, page({object("a", 7)}, 40));
+  api.on_stream("*watch=true*resourceVersion=40*").hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return !falls.empty() && api.left() == 0; }));
+  EXPECT_EQ(falls.front(), std::pair(60UL, 40UL));
+  end();
+}
+
+// A lagging server and a bad proxy send old events; a list does not come out of an old cache.
+TEST_F(reflector, F15_old_events_of_a_watch_are_no_sign_of_a_restored_server) {
+  api.on(method::get, list).answers(200, page({object("a", 7)}, 8));
+  auto& stream = api.on_stream("*watch=true*resourceVersion=8*");
+  stream.chunk(event("MODIFIED", object("a", 60)) + event("MODIFIED", object("a", 20)))
+      .chunk(event("ERROR", {{"kind", "Status"}, {"reason", "Expired"}, {"code", 410}}));
+  api.on(method::get, list).answers(200, page({object("a", 60)}, 60));
+  api.on_stream("*watch=true*resourceVersion=60*").hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return api.left() == 0; }));
+  EXPECT_TRUE(falls.empty());
   end();
 }
 

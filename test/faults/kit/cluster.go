@@ -131,6 +131,55 @@ func (c *Cluster) Start(component string) error {
 	return err
 }
 
+// KeepData copies what etcd has at this moment, as a backup does. The folder is for Restore.
+func (c *Cluster) KeepData(folder string) error {
+	if err := c.Signal("etcd", syscall.SIGSTOP); err != nil { // what it has written so far is whole, as after a crash
+		return err
+	}
+	defer c.Signal("etcd", syscall.SIGCONT)
+	return replaceFolder(filepath.Join(c.Dir, "etcd"), folder)
+}
+
+// StopServing kills the API server and etcd.
+func (c *Cluster) StopServing() error {
+	return errors.Join(c.Stop("kube-apiserver", "KILL"), c.Stop("etcd", "KILL"))
+}
+
+// Restore puts the kept data in the place of etcd's, while nothing serves (StopServing), and starts etcd and the API server. When it returns the
+// API server answers; its other clients are as they were (RestartClients).
+func (c *Cluster) Restore(folder string) error {
+	if err := replaceFolder(folder, filepath.Join(c.Dir, "etcd")); err != nil {
+		return err
+	}
+	if err := c.Start("etcd"); err != nil {
+		return err
+	}
+	return c.Start("kube-apiserver")
+}
+
+// RestartClients ends and starts everything but etcd and the API server.
+func (c *Cluster) RestartClients() error {
+	for _, component := range []string{"kwok", "leases", "kube-scheduler", "kube-controller-manager"} {
+		if err := c.Stop(component, "KILL"); err != nil {
+			return err
+		}
+		if err := c.Start(component); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func replaceFolder(source, target string) error {
+	if err := os.RemoveAll(target); err != nil {
+		return err
+	}
+	if out, err := exec.Command("cp", "-a", source, target).CombinedOutput(); err != nil {
+		return fmt.Errorf("cp -a %s %s: %w: %s", source, target, err, out)
+	}
+	return nil
+}
+
 // Revive starts kube-apiserver again where it ended by a fault of its own, and is true then: a request is judged by a policy whose text
 // changes at that moment, "fatal error: concurrent map read and map write" (kubernetes/kubernetes#135757, open). A kubelet would start
 // it again too. Any other end stays one.

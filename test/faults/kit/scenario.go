@@ -116,13 +116,8 @@ func (s *Scenario) startPlugins(further ...string) error {
 // again, and they are not what is tested.
 func (s *Scenario) Heal() error {
 	s.Close()
-	for _, component := range []string{"kwok", "leases", "kube-scheduler", "kube-controller-manager"} {
-		if err := s.Cluster.Stop(component, "KILL"); err != nil {
-			return err
-		}
-		if err := s.Cluster.Start(component); err != nil {
-			return err
-		}
+	if err := s.RestartClients(); err != nil {
+		return err
 	}
 	return s.startPlugins()
 }

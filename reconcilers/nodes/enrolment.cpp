@@ -304,6 +304,8 @@ node_state enrolment::state_of(const kube::node& node, const api::accelerator_no
   out.holders = pods_.holders(node, offered, offered.find(out.taint ? out.taint->source : out.placed));
   for (auto& holder : out.holders) {
     if (const auto match = refused_.find(holder.pod); match != refused_.end()) holder.refused = match->second;
+    const auto* pod = pace_.came_back(name, holder) ? stores_.pods.find(holder.pod) : nullptr;
+    if (pod) holder.returned_by = controller_name(*pod);
   }
   out.wall = std::chrono::floor<std::chrono::seconds>(settings_.wall().time_since_epoch()).count();
   if (rules) {
@@ -328,6 +330,7 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
     phases_.erase(key.name);
     waiting_.erase(key.name);
     known_pods_.erase(key.name);
+    pace_.forget(key.name);
     if (!object || object->deleting) co_return action::await_change();
     co_return co_await remove(*object);
   }
@@ -357,6 +360,7 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
   const auto name = node.key.name;
   const auto uid = node.id.to_string();
   const bool create = !object || owner_of(*object, node) != belongs::to_this;
+  if (!is.taint && step.evict.empty()) pace_.forget(name);
   // What the node's agent has made or written stays as long as the node; nothing of our own is left in it.
   const bool is_agents =
       object && !step.status && (!object->boot.empty() || owner_of(*object, node) == belongs::to_none);
@@ -391,7 +395,7 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
   if (last) co_return co_await remove(*last);
   auto again_in = step.again_in;
   if (!step.evict.empty()) {
-    const auto later = co_await evict(step.evict);
+    const auto later = co_await evict(name, step.evict);
     if (!later) co_return std::unexpected(later.error());
     if (*later && (!again_in || **later < *again_in)) again_in = *later;
   }
@@ -445,15 +449,18 @@ kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
   co_return std::unexpected(answer.error());
 }
 
-/// When to ask again; empty when no one refused. What the API server says of one pod stops none of the others: a pod
-/// that it cannot evict (under two PodDisruptionBudgets, say) is named among the blockers, with its words.
-kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector<holder> pods) {
-  std::optional<controller::milliseconds> later;
-  for (const auto& pod : pods) {
+/// When to ask again; empty when no one refused and no one came back. What the API server says of one pod stops none of
+/// the others: a pod that it cannot evict (under two PodDisruptionBudgets, say) is named among the blockers, with its
+/// words.
+kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::string node, std::vector<holder> pods) {
+  const auto turn = pace_.take(node, pods, settings_.now());
+  auto later = turn.next;
+  for (const auto& pod : turn.due) {
     kube::preconditions only_if;
     only_if.uid = pod.id.to_string();
     const auto key = pod.pod;
     const auto done = co_await client_.evict(key, only_if);
+    if (done) pace_.evicted(node, pod, settings_.now());
     if (done || overtaken(done.error().code)) {
       refused_.erase(key);
       continue;
@@ -462,7 +469,7 @@ kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector
     if (reason.http == 0) co_return std::unexpected(reason);  // no one answered: the next would fare the same
     auto words = reason.code == kube::errc::too_many_requests ? std::string(no_eviction_now)
                                                               : "its eviction is refused: " + reason.message;
-    later = ask_again;
+    later = std::min<controller::milliseconds>(later.value_or(ask_again), ask_again);
     auto& last = refused_[key];
     if (last == words) continue;
     last = std::move(words);

@@ -23,6 +23,7 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/cuda/labels.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/nodes/eviction_pace.hpp"
 #include "reconcilers/nodes/node_pods.hpp"
 
 namespace reconcilers {
@@ -103,7 +104,7 @@ class enrolment final : public controller::reconciler {
   bool knows_pods(const std::string& node) const;
   kube::task<controller::action> learn_pods(std::string node);
   kube::task<bool> write(const kube::node& node, const nlohmann::json& patch);
-  kube::task<std::optional<controller::milliseconds>> evict(std::vector<holder> pods);
+  kube::task<std::optional<controller::milliseconds>> evict(std::string node, std::vector<holder> pods);
   void tell(const controller::object_reference& about, const mode_step& step, const node_state& is);
   /// Makes the object, or the agent's object ours: it goes with the node from then on.
   kube::task<void> own(std::string name, std::string uid);
@@ -126,6 +127,7 @@ class enrolment final : public controller::reconciler {
   std::set<std::string> waiting_;   ///< nodes whose turn has not come
   std::set<std::string> writing_;   ///< nodes to which one of our writes is on its way
   std::map<kube::object_key, std::string> refused_;  ///< pods whose last eviction was refused, and why
+  eviction_pace pace_;
 };
 
 }  // namespace reconcilers

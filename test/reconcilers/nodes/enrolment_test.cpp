@@ -426,6 +426,69 @@ TEST(enrolment, a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
   EXPECT_EQ(refusals, 1) << "said once";
 }
 
+/// Without our extender a kube-scheduler puts pods that tolerate every taint on the node from which they were evicted.
+TEST(enrolment, S58_pods_that_come_back_are_evicted_less_and_less_often_and_their_owner_is_named) {
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  auto policy = *cluster.policies.find({{}, "default"});
+  policy.enrolment.evict = true;
+  ++policy.resource_version;
+  cluster.policies.put(policy);
+  std::uint64_t version = 0;
+  std::map<std::string, kube::pod> there;
+  const auto create = [&](const std::string& name) {
+    kube::pod made;
+    made.key = {"team", name};
+    made.resource_version = ++version;
+    made.id = kube::uid::parse("pod-" + name);
+    made.node_name = "gpu-1";
+    made.owners = {{"ReplicaSet", "train", kube::uid::parse("train"), true}};
+    made.containers = {{"main", kube::container::role::main, {{"nvidia.com/gpu", 1}}, {}}};
+    cluster.pods.put(made);
+    there[name] = made;
+  };
+  for (const auto* name : {"a-0", "a-1", "a-2"}) create(name);
+  int evictions = 0, made = 0;
+  // The pod ends at once, and its owner makes another, which is bound here again.
+  cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.ends_with("/eviction")) return std::nullopt;
+    ++evictions;
+    const auto path = request.target.substr(0, request.target.rfind('/'));
+    const auto name = path.substr(path.rfind('/') + 1);
+    auto last = there.at(name);
+    last.resource_version = ++version;
+    cluster.pods.erase(last);
+    there.erase(name);
+    create("b-" + std::to_string(++made));
+    return recording_transport::answered(201, json::object());
+  };
+  cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  cluster.reconcile();
+  cluster.reconcile();
+  EXPECT_EQ(evictions, 3) << "each pod that was there first, once";
+  cluster.now += 1s;
+  EXPECT_EQ(cluster.reconcile().again_in, 9s);
+  EXPECT_EQ(evictions, 3);
+  EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(),
+              testing::MatchesRegex("team/b-1 \\(ReplicaSet train puts its pods back here after each eviction, because "
+                                    "they tolerate the taint quartermaster.io/switching or name the node; change that "
+                                    "in its pods, or scale it down until the change is over\\)"));
+  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("3 of them came back after an eviction"));
+  for (int second = 0; second < 600; ++second) {
+    cluster.now += 1s;
+    cluster.reconcile();
+  }
+  EXPECT_EQ(evictions, 3 * 6) << "after 0, 10, 30, 70, 150 and 310 s";
+  cluster.server.interfere = {};
+  for (const auto& [name, pod] : there) {
+    auto last = pod;
+    last.resource_version = ++version;
+    cluster.pods.erase(last);
+  }
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Removing") << "scaled down, the change goes on";
+}
+
 TEST(enrolment, S52_the_set_of_a_node_comes_and_goes_with_its_module) {
   cluster cluster;
   auto policy = *cluster.policies.find({{}, "default"});

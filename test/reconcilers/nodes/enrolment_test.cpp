@@ -286,6 +286,7 @@ TEST(enrolment, S74_takes_a_node_over_from_somebody_elses_plugin_and_gives_it_ba
   pod.resource_version = 1;
   pod.node_name = "gpu-1";
   pod.owners = {{"DaemonSet", "nvidia-device-plugin-daemonset", {}, true}};
+  pod.mounts_plugin_folder = true;
   cluster.pods.put(pod);
   const auto taken_over = [&] {
     return cluster.server.objects.at(node_path)["metadata"]["labels"].contains("quartermaster.io/taken-over");
@@ -324,6 +325,20 @@ TEST(enrolment, S74_takes_a_node_over_from_somebody_elses_plugin_and_gives_it_ba
   EXPECT_EQ(cluster.taints(), "");
   EXPECT_EQ(cluster.server.objects.count(object_path), 0u);
   EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+TEST(enrolment, S74_the_name_of_a_daemon_set_alone_refuses_no_node) {
+  cluster cluster;
+  kube::pod pod;
+  pod.key = {"lab", "my-nvidia-device-plugin-x"};
+  pod.resource_version = 1;
+  pod.node_name = "gpu-1";
+  pod.owners = {{"DaemonSet", "my-nvidia-device-plugin", {}, true}};
+  cluster.pods.put(pod);
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
+  EXPECT_THAT(cluster.subject.affected_by(&pod, nullptr), IsEmpty()) << "it wakes no one either";
 }
 
 TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {

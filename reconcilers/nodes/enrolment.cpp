@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "controller/log.hpp"
 #include "kube/json_text.hpp"
 #include "reconcilers/cuda/labels.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/node_sets.hpp"
 #include "reconcilers/nodes/taints.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers {
 namespace {
@@ -20,6 +22,8 @@ using nlohmann::json;
 constexpr auto label_path = "/metadata/labels/quartermaster.io~1module";
 constexpr auto taken_over_path = "/metadata/labels/quartermaster.io~1taken-over";
 constexpr auto look_again = 250ms;
+/// How long an AcceleratorNode may be on its way out before that is reported.
+constexpr auto deletion_patience = 60s;
 /// After a PodDisruptionBudget has refused an eviction; as kubectl drain.
 constexpr auto ask_again = 5s;
 /// The words for a PodDisruptionBudget, whose numbers come and go.
@@ -331,10 +335,14 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
     waiting_.erase(key.name);
     known_pods_.erase(key.name);
     pace_.forget(key.name);
+    departures_.erase(key.name);
     if (!object || object->deleting) co_return action::await_change();
     co_return co_await remove(*object);
   }
-  if (node->deleting || (object && object->deleting)) co_return action::await_change();
+  if (!object || !object->deleting) departures_.erase(key.name);
+  if (node->deleting) co_return action::await_change();
+  if (object && object->deleting)
+    co_return co_await await_deletion(controller::object_reference(kube::resources::nodes, *node), *object);
   if (behind(*node, object)) co_return action::again(lag_allowed);
   // Another node of the same name: reports on the earlier one are void.
   if (object && owner_of(*object, *node) == belongs::to_another) co_return co_await remove(*object);
@@ -549,6 +557,40 @@ kube::task<action> enrolment::remove(const api::accelerator_node& object) {
   if (!done && !overtaken(done.error().code)) co_return std::unexpected(done.error());
   // The next look comes with the watch: the object is gone, or another has its name.
   phases_.erase(key.name);
+  co_return action::await_change();
+}
+
+kube::task<action> enrolment::await_deletion(controller::object_reference node, api::accelerator_node object) {
+  const auto key = object.key;
+  auto& seen = departures_[key.name];
+  if (seen.object != object.id) seen = {object.id, settings_.now(), false};
+  const auto lasted = settings_.now() - seen.since;
+  if (lasted < deletion_patience) co_return action::again(deletion_patience - lasted);
+  if (seen.is_said) co_return action::await_change();
+  seen.is_said = true;
+  kube::list_options only;  // a right to read single ones is not needed for anything else
+  only.field_selector = "metadata.name=" + key.name;
+  const auto list = co_await client_.list(kube::resources::accelerator_nodes, only);
+  if (!list) {
+    departures_.erase(key.name);  // to be asked again, a minute later
+    co_return std::unexpected(list.error());
+  }
+  std::vector<std::string> holders;
+  for (const auto& entry : *list) {
+    const auto metadata = entry.value("metadata", json::object());
+    if (kube::text_in(metadata, "uid") == object.id.to_string())
+      holders = metadata.value("finalizers", std::vector<std::string>());
+  }
+  if (holders.empty()) co_return action::await_change();
+  const auto finalizers = text::some_of(holders);
+  controller::log::warn("an AcceleratorNode is being deleted and held by a finalizer; its node is not enrolled",
+                        {{"node", key.name}, {"finalizers", finalizers}});
+  events_.record(
+      node, controller::event_type::warning, "HeldByFinalizer", "Enrol",
+      "AcceleratorNode " + key.name + " is being deleted and held by finalizer " + finalizers +
+          ": until it is gone this node's mode stays as it is. Who set the finalizer has to take it off, or: "
+          "kubectl patch anode " +
+          key.name + R"( --type=merge -p '{"metadata":{"finalizers":null}}')");
   co_return action::await_change();
 }
 

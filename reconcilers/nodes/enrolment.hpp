@@ -111,6 +111,15 @@ class enrolment final : public controller::reconciler {
   /// Without a status nothing of the operator stays in the object.
   kube::task<void> write_status(std::string name, std::string uid, bool create, std::optional<api::mode_status> status);
   kube::task<controller::action> remove(const api::accelerator_node& object);
+  /// While the object is being deleted nothing is written for its node. After a minute an event says what holds it.
+  kube::task<controller::action> await_deletion(controller::object_reference node, api::accelerator_node object);
+
+  /// An AcceleratorNode that is being deleted, as this process has seen it.
+  struct departure {
+    kube::uid object;
+    controller::milliseconds since{0};
+    bool is_said = false;
+  };
 
   stores stores_;
   kube::client& client_;
@@ -121,6 +130,7 @@ class enrolment final : public controller::reconciler {
   int free_ = 0;  ///< nodes without a module that take pods
   std::unordered_map<std::string, last_write> written_;
   std::unordered_map<std::string, phase_seen> phases_;
+  std::unordered_map<std::string, departure> departures_;
   /// When the API server said that the store of pods has all pods of a node whose plugin is to go.
   std::unordered_map<std::string, controller::milliseconds> known_pods_;
   std::set<std::string> changing_;  ///< nodes on their way, as the stores show them or as we have just written

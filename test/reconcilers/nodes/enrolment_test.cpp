@@ -630,6 +630,37 @@ TEST(enrolment, the_object_goes_with_its_node) {
   EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
 }
 
+TEST(enrolment, an_object_whose_deletion_is_held_up_is_named_on_its_node_after_a_minute) {
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  auto object = cluster.server.objects.at(object_path);
+  object["metadata"]["deletionTimestamp"] = "2027-01-15T08:00:00Z";
+  object["metadata"]["finalizers"] = {"example.com/hold"};
+  cluster.server.put(object_path, object);
+  cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.contains("fieldSelector=metadata.name%3Dgpu-1")) return std::nullopt;
+    return recording_transport::answered(200, {{"items", {cluster.server.objects.at(object_path)}}});
+  };
+  cluster.node_now([](json& node) { node["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  EXPECT_EQ(cluster.reconcile().again_in, 60s);
+  cluster.now += 59s;
+  EXPECT_EQ(cluster.reconcile().again_in, 1s);
+  EXPECT_THAT(cluster.recorder.events, IsEmpty());
+  cluster.now += 1s;
+  EXPECT_EQ(cluster.reconcile().again_in, std::nullopt);
+  cluster.reconcile();
+  ASSERT_EQ(cluster.recorder.events.size(), 1u) << "said once";
+  EXPECT_EQ(cluster.recorder.events[0].about.kind, "Node");
+  EXPECT_EQ(cluster.recorder.events[0].reason, "HeldByFinalizer");
+  EXPECT_THAT(cluster.recorder.events[0].note,
+              HasSubstr("AcceleratorNode gpu-1 is being deleted and held by finalizer example.com/hold: "));
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
+  cluster.server.erase(object_path);
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "quartermaster.io/switching=pgpu.mps") << "when it is gone the change goes on";
+}
+
 TEST(enrolment, F3_another_node_of_the_same_name_starts_anew) {
   cluster cluster;
   cluster.enrolled("pgpu");

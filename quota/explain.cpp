@@ -38,6 +38,9 @@ void keep(std::optional<change>& best, const change& candidate) {
   if (!best || order(candidate) < order(*best)) best = candidate;
 }
 
+/// Nothing that someone changes lets a pod run where it is to wait.
+bool takes_pods(const node_view& view) { return view.inventory != nullptr && !view.inventory->changes_mode; }
+
 /// What stands between the pod and one node: each container and counted key by itself, then all together.
 std::vector<cause> causes_on(const demand& demanded, const node_view& view, const preferences& preferences) {
   std::vector<cause> out;
@@ -77,7 +80,7 @@ class pod_amounts {
         if (current_ <= 0 || !now.key.contains('/')) continue;
         foretold_ = now.key.starts_with("tencent.com/vcuda-");
         for (node_ = 0; node_ < nodes_.size(); ++node_)
-          if (nodes_[node_].inventory != nullptr && may_help()) on_this_node();
+          if (takes_pods(nodes_[node_]) && may_help()) on_this_node();
         values_[container_][limit_].value = current_;
       }
     }
@@ -399,6 +402,8 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
     std::vector<cause> here;
     if (nodes[i].inventory == nullptr)
       here.push_back({reason::no_node, -1, {}, 1});
+    else if (nodes[i].inventory->changes_mode)
+      here.push_back({reason::changes_mode, -1, {}, 1});
     else if (const auto no = read(pod, nodes[i].inventory->serves, demand))
       here.push_back({reason_of(*no), no->container, no->key, 1});
     else if (here = causes_on(demand, nodes[i], {.only = only}); here.empty())
@@ -425,8 +430,7 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
   out.of_pod = pod_amounts{pod, nodes, only}.smallest();
   repairs of_nodes{only, out.of_node};
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i].inventory != nullptr && !read(pod, nodes[i].inventory->serves, demand))
-      of_nodes.try_all(demand, nodes[i], i);
+    if (takes_pods(nodes[i]) && !read(pod, nodes[i].inventory->serves, demand)) of_nodes.try_all(demand, nodes[i], i);
   if (const auto* const first = out.smallest()) out.nearest = first->node;
   return out;
 }
@@ -460,12 +464,30 @@ std::string text_of(const change& change, std::span<const node_view> nodes) {
   return "";
 }
 
+namespace {
+
+/// " (t4-0, t4-1 and 3 more)"
+std::string changing_names(std::span<const node_view> nodes) {
+  constexpr std::size_t most_named = 3;
+  std::string out;
+  std::size_t count = 0;
+  for (const node_view& view : nodes) {
+    if (view.inventory == nullptr || !view.inventory->changes_mode) continue;
+    if (++count <= most_named) out += (out.empty() ? " (" : ", ") + view.inventory->name;
+  }
+  if (count > most_named) out += " and " + std::to_string(count - most_named) + " more";
+  return out + ")";
+}
+
+}  // namespace
+
 std::string text_of(const explanation& explanation, std::span<const node_view> nodes) {
   std::string out =
       "fits on " + std::to_string(explanation.fitting) + " of " + std::to_string(explanation.nodes) + " nodes";
   for (std::size_t i = 0; i < explanation.causes.size(); ++i) {
     const cause& cause = explanation.causes[i];
     out += (i == 0 ? ": " : ", ") + std::to_string(cause.nodes) + " " + std::string{text_of(cause.code)};
+    if (cause.code == reason::changes_mode) out += changing_names(nodes);
     if (!cause.key.empty()) out += " (" + std::string{cause.key} + ")";
     if (cause.key.empty() && cause.container >= 0) out += " (container " + std::to_string(cause.container) + ")";
   }
@@ -473,7 +495,9 @@ std::string text_of(const explanation& explanation, std::span<const node_view> n
   if (explanation.nearest) out += "; nearest: node " + name_of(nodes[*explanation.nearest]);
   if (explanation.of_pod) out += "; smallest change of the pod: " + text_of(*explanation.of_pod, nodes);
   if (explanation.of_node) out += "; smallest change of a node: " + text_of(*explanation.of_node, nodes);
-  if (!explanation.of_pod && !explanation.of_node) out += "; no single change is enough";
+  const bool waits =
+      std::ranges::find(explanation.causes, reason::changes_mode, &cause::code) != explanation.causes.end();
+  if (!waits && !explanation.of_pod && !explanation.of_node) out += "; no single change is enough";
   return out;
 }
 

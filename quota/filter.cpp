@@ -104,6 +104,10 @@ void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::
       out[i] = {.code = reason::no_node};
       continue;
     }
+    if (nodes[i].inventory->changes_mode) {  // what it does not serve now it may serve in a moment
+      out[i] = {.code = reason::changes_mode};
+      continue;
+    }
     const demand* const needs = reader.on(nodes[i].inventory->serves);
     out[i] = needs == nullptr ? reader.refused() : fit(*needs, nodes[i], {.only = only});
   }

@@ -120,6 +120,8 @@ struct node_inventory {
   std::vector<count> counts;        ///< what the node has of counted keys
   std::optional<policy> placement;  ///< the node's own (ack.node.gpu.placement); wins over the caller's for shares
   std::string pool{};               ///< empty: in none
+  /// What hands out its cards is being replaced: no pod is placed here. What is there stays booked.
+  bool changes_mode = false;
   std::vector<link> links{};  ///< of every two cards, row after row; of another size than cards x cards: not known
 
   /// Of cards a and b; unknown where the node does not say.

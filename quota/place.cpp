@@ -297,6 +297,10 @@ shortfall alone(const need& need, const site& cards, bool any_order) {
              : no;
 }
 
+bool is_closed(const node_view& view, const preferences& preferences) {
+  return view.inventory->changes_mode && !preferences.any_order;
+}
+
 /// More parts than gpushare's plugin can be told of.
 bool beyond_one_index(const demand& demand, const site& site, const preferences& preferences) {
   if (!site.view.inventory->serves.one_index || preferences.any_order || site.size() < 2) return false;
@@ -351,6 +355,7 @@ namespace {
 
 shortfall try_to(const demand& demand, const node_view& view, const preferences& preferences, placement* out) {
   if (view.inventory == nullptr) return {.code = reason::no_node};
+  if (is_closed(view, preferences)) return {.code = reason::changes_mode};
   const site site{view, preferences};
   if (beyond_one_index(demand, site, preferences)) return {.code = reason::one_index};
   if (auto no = count_short(demand, view); !no.fits()) return no;
@@ -384,7 +389,8 @@ shortfall place(const demand& demand, const node_view& view, policy policy, plac
 }
 
 shortfall fit(const demand& demand, const node_view& view, const preferences& preferences) {
-  if (demand.needs().size() > 1 || view.inventory == nullptr) return try_to(demand, view, preferences, nullptr);
+  if (demand.needs().size() > 1 || view.inventory == nullptr || is_closed(view, preferences))
+    return try_to(demand, view, preferences, nullptr);
   if (auto no = count_short(demand, view); !no.fits() || demand.needs().empty()) return no;
   const need& only = demand.needs().front();
   const site site{view, preferences};
@@ -448,6 +454,8 @@ std::string_view text_of(reason reason) {
       return "gpushare's plugin gives a pod one card, for one container";
     case reason::not_steered:
       return "the node's plugin picks the card, and may pick one the pod does not want";
+    case reason::changes_mode:
+      return "node changes its mode";
   }
   return "";
 }

@@ -42,6 +42,7 @@ enum class reason : std::uint8_t {
   plugin_choice,  ///< gpu-manager would take a card that cannot be, and refuse what is promised on another
   one_index,      ///< gpushare's plugin gives a pod one card, for one container (service::one_index)
   not_steered,    ///< the plugin picks any card of the node, and it has some that the pod does not want
+  changes_mode,   ///< the node gets nothing new until its change of mode is over (node_inventory::changes_mode)
 };
 /// Constant and short, as an extender's answer wants it.
 std::string_view text_of(reason reason);
@@ -95,7 +96,9 @@ class placement {
 struct preferences {
   policy default_policy = policy::binpack;  ///< for shares, where neither the pod nor the node says otherwise
   const selector* only = nullptr;           ///< which cards the pod wants; none: any
-  bool any_order = false;  ///< as if plugins took any card they are asked to take: more fits than really does
+  /// As if plugins took any card they are asked to take, also while the node changes its mode: more fits than really
+  /// does.
+  bool any_order = false;
   std::span<const std::string> except_models{};  ///< cards of these models are left alone
 };
 

@@ -54,6 +54,20 @@ ordered_json as_json(const quota::explanation& explanation, std::span<const quot
   return out;
 }
 
+/// Why a pod with cards is refused whatever it tolerates, and where to look.
+void print_changing(std::span<const quota::node_view> nodes, const bilingual& say, std::ostream& out) {
+  std::vector<std::string> names;
+  for (const auto& node : nodes)
+    if (node.inventory->changes_mode) names.push_back(node.inventory->name);
+  if (names.empty()) return;
+  const auto list = (names.size() == 1 ? "Node " : "Nodes ") + text::some_of(names);
+  out << say(list + (names.size() == 1 ? " changes its mode and gets" : " change their modes and get") +
+                 " no new pod with cards until that is over: quartermaster verify " + names.front(),
+             "节点 " + text::some_of(names) + " 正在切换模式，完成之前不接收带卡的新 Pod：quartermaster verify " +
+                 names.front())
+      << "\n";
+}
+
 void print(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
            const ext::pod_request& request, const placements& placements, const std::vector<std::string>& unserved,
            const bilingual& say, std::ostream& out) {
@@ -86,7 +100,9 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
     out << say("Smallest change of a node: ", "对节点的最小改动：")
         << shown(quota::text_of(*explanation.of_node, nodes), most_shown) << "\n";
   for (const auto& text : unserved) out << text << "\n";
-  if (!explanation.of_pod && !explanation.of_node && unserved.empty() && !has_advice)
+  print_changing(nodes, say, out);
+  const bool changes = std::ranges::any_of(nodes, [](const auto& node) { return node.inventory->changes_mode; });
+  if (!changes && !explanation.of_pod && !explanation.of_node && unserved.empty() && !has_advice)
     out << say("No single change of the pod or of a node is enough.\n", "仅改动 Pod 或某个节点的一处不够。\n");
 }
 
@@ -255,6 +271,7 @@ waiting_answer why_waiting(const placements& placements, const known_resources& 
 }
 
 std::string refusal_of(const quota::node_view& node, const ext::pod_request& request, const placements& placements) {
+  if (node.inventory->changes_mode) return {};  // what it does not serve now it may serve in a moment
   quota::demand needs;
   const auto no = quota::read(request.containers(), node.inventory->serves, needs);
   if (!no) return {};

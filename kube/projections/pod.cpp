@@ -29,11 +29,46 @@ container read_container(std::string_view bytes, container::role role) {
   return made;
 }
 
+/// The next part of a path, which is taken off; empty at its end. "//" and "/./" are as "/".
+std::string_view next_part(std::string_view& path) {
+  for (;;) {
+    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+    const auto part = path.substr(0, path.find('/'));
+    path.remove_prefix(part.size());
+    if (part != ".") return part;
+  }
+}
+
+/// The folder in which device plugins put their sockets, a folder above it or something in it. A kubelet with another
+/// root folder has it under the same name.
+bool leads_to_plugins(std::string_view path) {
+  std::string_view folder = "/var/lib/kubelet/device-plugins";
+  const auto plugins = folder.substr(folder.rfind('/') + 1);
+  bool same = true;
+  std::string_view last;
+  for (auto part = next_part(path); !part.empty(); part = next_part(path)) {
+    const auto expected = next_part(folder);
+    same = same && (expected.empty() || part == expected);
+    last = part;
+  }
+  return same || last == plugins;
+}
+
+/// Volume: source 2, of which hostPath 1 has path 1.
+bool is_plugin_folder(std::string_view volume) {
+  bool out = false;
+  const auto read_path = [&](std::string_view path) { out = leads_to_plugins(path); };
+  const auto read_host_path = [&](std::string_view host_path) { each_field(host_path, field<1>(read_path)); };
+  each_field(volume, field<2>([&](std::string_view source) { each_field(source, field<1>(read_host_path)); }));
+  return out;
+}
+
 void read_spec(std::string_view bytes, pod& pod) {
   std::vector<container> main;
   const auto asks = [](const container& container) { return !container.limits.empty(); };
   each_field(
-      bytes, field<2>([&](std::string_view item) { main.push_back(read_container(item, container::role::main)); }),
+      bytes, field<1>([&](std::string_view volume) { pod.mounts_plugin_folder |= is_plugin_folder(volume); }),
+      field<2>([&](std::string_view item) { main.push_back(read_container(item, container::role::main)); }),
       field<20>([&](std::string_view item) { pod.containers.push_back(read_container(item, container::role::init)); }),
       field<10>(pod.node_name), field<11>(pod.host_network), field<19>([&](std::string_view name) {
         if (name != "default-scheduler") pod.scheduler_name = name;

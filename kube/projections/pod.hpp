@@ -1,6 +1,7 @@
 #pragma once
-// What we keep of a Pod: where it runs, how it is, which extended resources each container asks for, and the
-// annotations in which placement decisions are written. About 0.7 KiB for a pod that asks for none.
+// What we keep of a Pod: where it runs, how it is, which extended resources each container asks for, whether it can
+// register with the kubelet, and the annotations in which placement decisions are written. About 0.7 KiB for a pod that
+// asks for none.
 
 #include <cstdint>
 #include <forward_list>
@@ -56,6 +57,9 @@ struct pod : object {
   bool ready = false;  ///< condition Ready is True
   bool host_network = false;
   bool mirror = false;  ///< stands for a static pod of a kubelet; deleting it does nothing
+  /// A volume brings the kubelet's folder of device plugins, or a folder above it, from the node. A pod without one
+  /// cannot register with the kubelet.
+  bool mounts_plugin_folder = false;
 
   /// Succeeded or Failed: its resources are free again.
   bool finished() const { return phase == pod_phase::succeeded || phase == pod_phase::failed; }

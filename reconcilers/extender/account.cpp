@@ -528,6 +528,9 @@ account::fitting account::try_on(const kube::pod& pod, const pod_request& reques
                                  std::span<const std::string> gone) const {
   const auto node_view = book_.view(node);
   if (!node_view) return {.held = {}, .reason = std::string(quota::text_of(quota::reason::no_node)), .limit = {}};
+  if (node_view->inventory->changes_mode)
+    return {
+        .held = {}, .reason = "it changes its mode, and gets no new pod with cards until that is over", .limit = {}};
   quota::demand needs;
   if (const auto no = quota::read(request.containers(), node_view->inventory->serves, needs))
     return {.held = {}, .reason = quota::text_of(*no), .limit = {}};

@@ -401,6 +401,8 @@ quota::node_inventory node_of(const kube::node& as_offered, const accelerator_po
   quota::node_inventory out;
   out.name = node.key.name;
   out.pool = pool_of(node);
+  out.changes_mode =
+      std::ranges::find(node.taints, api::names::switching_taint, &kube::taint::key) != node.taints.end();
   out.serves = service_of(node, policy);
   out.cards = cards_of(node, out.serves, policy);
   if (!reported.empty()) {

@@ -112,7 +112,9 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
   }
   if (!pod.node_name.empty()) co_return finish("same", only(args, pod.node_name));
   if (const auto* earlier = dependencies_.book.book().find(pod.id.to_string())) {
-    if (std::ranges::find(args.nodes, earlier->held.node) != args.nodes.end())
+    const auto view = dependencies_.book.book().view(earlier->held.node);
+    const bool takes_it = !view || !view->inventory->changes_mode;
+    if (takes_it && std::ranges::find(args.nodes, earlier->held.node) != args.nodes.end())
       co_return finish("same", only(args, earlier->held.node));
     dependencies_.book.release(pod.id);
   }

@@ -22,7 +22,9 @@ std::vector<quota::node_view> candidates(const quota::ledger& book, const contro
   for (const auto& node : nodes.all()) {
     if (node.unschedulable) continue;
     const auto view = book.view(node.key.name);
-    if (view && (view->inventory->serves.modes != 0 || !view->inventory->counts.empty())) out.push_back(*view);
+    if (!view) continue;
+    const auto& cards = *view->inventory;
+    if (cards.serves.modes != 0 || !cards.counts.empty() || cards.changes_mode) out.push_back(*view);
   }
   // Stores have no order; equal clusters are to be explained alike.
   std::ranges::sort(out, {}, [](const quota::node_view& view) -> const std::string& { return view.inventory->name; });
@@ -97,7 +99,7 @@ std::string name_of(const quota::exceeded_limit& limit) {
 }
 
 bool carries_ours(std::string_view message) {
-  for (auto i = std::to_underlying(quota::reason::refused); i <= std::to_underlying(quota::reason::not_steered); ++i)
+  for (auto i = std::to_underlying(quota::reason::refused); i <= std::to_underlying(quota::reason::changes_mode); ++i)
     if (message.contains(quota::text_of(quota::reason{i}))) return true;
   return false;
 }

@@ -15,7 +15,7 @@
 
 namespace reconcilers::extender {
 
-/// The nodes that serve cards or count a declared key and take pods, by name.
+/// The nodes that serve cards, count a declared key or are on their way to a mode, and take pods, by name.
 std::vector<quota::node_view> candidates(const quota::ledger& book, const controller::store<kube::node>& nodes);
 
 /// The limit that refuses it on every node where its cards fit or, where they fit nowhere now, on every node where they

@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "controller/log.hpp"
 #include "kube/json_text.hpp"
 #include "reconcilers/cuda/labels.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/node_sets.hpp"
 #include "reconcilers/nodes/taints.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers {
 namespace {
@@ -20,6 +22,8 @@ using nlohmann::json;
 constexpr auto label_path = "/metadata/labels/quartermaster.io~1module";
 constexpr auto taken_over_path = "/metadata/labels/quartermaster.io~1taken-over";
 constexpr auto look_again = 250ms;
+/// How long an AcceleratorNode may be on its way out before that is reported.
+constexpr auto deletion_patience = 60s;
 /// After a PodDisruptionBudget has refused an eviction; as kubectl drain.
 constexpr auto ask_again = 5s;
 /// The words for a PodDisruptionBudget, whose numbers come and go.
@@ -304,6 +308,8 @@ node_state enrolment::state_of(const kube::node& node, const api::accelerator_no
   out.holders = pods_.holders(node, offered, offered.find(out.taint ? out.taint->source : out.placed));
   for (auto& holder : out.holders) {
     if (const auto match = refused_.find(holder.pod); match != refused_.end()) holder.refused = match->second;
+    const auto* pod = pace_.came_back(name, holder) ? stores_.pods.find(holder.pod) : nullptr;
+    if (pod) holder.returned_by = controller_name(*pod);
   }
   out.wall = std::chrono::floor<std::chrono::seconds>(settings_.wall().time_since_epoch()).count();
   if (rules) {
@@ -328,10 +334,15 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
     phases_.erase(key.name);
     waiting_.erase(key.name);
     known_pods_.erase(key.name);
+    pace_.forget(key.name);
+    departures_.erase(key.name);
     if (!object || object->deleting) co_return action::await_change();
     co_return co_await remove(*object);
   }
-  if (node->deleting || (object && object->deleting)) co_return action::await_change();
+  if (!object || !object->deleting) departures_.erase(key.name);
+  if (node->deleting) co_return action::await_change();
+  if (object && object->deleting)
+    co_return co_await await_deletion(controller::object_reference(kube::resources::nodes, *node), *object);
   if (behind(*node, object)) co_return action::again(lag_allowed);
   // Another node of the same name: reports on the earlier one are void.
   if (object && owner_of(*object, *node) == belongs::to_another) co_return co_await remove(*object);
@@ -357,6 +368,7 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
   const auto name = node.key.name;
   const auto uid = node.id.to_string();
   const bool create = !object || owner_of(*object, node) != belongs::to_this;
+  if (!is.taint && step.evict.empty()) pace_.forget(name);
   // What the node's agent has made or written stays as long as the node; nothing of our own is left in it.
   const bool is_agents =
       object && !step.status && (!object->boot.empty() || owner_of(*object, node) == belongs::to_none);
@@ -391,7 +403,7 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
   if (last) co_return co_await remove(*last);
   auto again_in = step.again_in;
   if (!step.evict.empty()) {
-    const auto later = co_await evict(step.evict);
+    const auto later = co_await evict(name, step.evict);
     if (!later) co_return std::unexpected(later.error());
     if (*later && (!again_in || **later < *again_in)) again_in = *later;
   }
@@ -445,15 +457,18 @@ kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
   co_return std::unexpected(answer.error());
 }
 
-/// When to ask again; empty when no one refused. What the API server says of one pod stops none of the others: a pod
-/// that it cannot evict (under two PodDisruptionBudgets, say) is named among the blockers, with its words.
-kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector<holder> pods) {
-  std::optional<controller::milliseconds> later;
-  for (const auto& pod : pods) {
+/// When to ask again; empty when no one refused and no one came back. What the API server says of one pod stops none of
+/// the others: a pod that it cannot evict (under two PodDisruptionBudgets, say) is named among the blockers, with its
+/// words.
+kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::string node, std::vector<holder> pods) {
+  const auto turn = pace_.take(node, pods, settings_.now());
+  auto later = turn.next;
+  for (const auto& pod : turn.due) {
     kube::preconditions only_if;
     only_if.uid = pod.id.to_string();
     const auto key = pod.pod;
     const auto done = co_await client_.evict(key, only_if);
+    if (done) pace_.evicted(node, pod, settings_.now());
     if (done || overtaken(done.error().code)) {
       refused_.erase(key);
       continue;
@@ -462,7 +477,7 @@ kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector
     if (reason.http == 0) co_return std::unexpected(reason);  // no one answered: the next would fare the same
     auto words = reason.code == kube::errc::too_many_requests ? std::string(no_eviction_now)
                                                               : "its eviction is refused: " + reason.message;
-    later = ask_again;
+    later = std::min<controller::milliseconds>(later.value_or(ask_again), ask_again);
     auto& last = refused_[key];
     if (last == words) continue;
     last = std::move(words);
@@ -542,6 +557,40 @@ kube::task<action> enrolment::remove(const api::accelerator_node& object) {
   if (!done && !overtaken(done.error().code)) co_return std::unexpected(done.error());
   // The next look comes with the watch: the object is gone, or another has its name.
   phases_.erase(key.name);
+  co_return action::await_change();
+}
+
+kube::task<action> enrolment::await_deletion(controller::object_reference node, api::accelerator_node object) {
+  const auto key = object.key;
+  auto& seen = departures_[key.name];
+  if (seen.object != object.id) seen = {object.id, settings_.now(), false};
+  const auto lasted = settings_.now() - seen.since;
+  if (lasted < deletion_patience) co_return action::again(deletion_patience - lasted);
+  if (seen.is_said) co_return action::await_change();
+  seen.is_said = true;
+  kube::list_options only;  // a right to read single ones is not needed for anything else
+  only.field_selector = "metadata.name=" + key.name;
+  const auto list = co_await client_.list(kube::resources::accelerator_nodes, only);
+  if (!list) {
+    departures_.erase(key.name);  // to be asked again, a minute later
+    co_return std::unexpected(list.error());
+  }
+  std::vector<std::string> holders;
+  for (const auto& entry : *list) {
+    const auto metadata = entry.value("metadata", json::object());
+    if (kube::text_in(metadata, "uid") == object.id.to_string())
+      holders = metadata.value("finalizers", std::vector<std::string>());
+  }
+  if (holders.empty()) co_return action::await_change();
+  const auto finalizers = text::some_of(holders);
+  controller::log::warn("an AcceleratorNode is being deleted and held by a finalizer; its node is not enrolled",
+                        {{"node", key.name}, {"finalizers", finalizers}});
+  events_.record(
+      node, controller::event_type::warning, "HeldByFinalizer", "Enrol",
+      "AcceleratorNode " + key.name + " is being deleted and held by finalizer " + finalizers +
+          ": until it is gone this node's mode stays as it is. Who set the finalizer has to take it off, or: "
+          "kubectl patch anode " +
+          key.name + R"( --type=merge -p '{"metadata":{"finalizers":null}}')");
   co_return action::await_change();
 }
 

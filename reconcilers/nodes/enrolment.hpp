@@ -23,6 +23,7 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/cuda/labels.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/nodes/eviction_pace.hpp"
 #include "reconcilers/nodes/node_pods.hpp"
 
 namespace reconcilers {
@@ -103,13 +104,22 @@ class enrolment final : public controller::reconciler {
   bool knows_pods(const std::string& node) const;
   kube::task<controller::action> learn_pods(std::string node);
   kube::task<bool> write(const kube::node& node, const nlohmann::json& patch);
-  kube::task<std::optional<controller::milliseconds>> evict(std::vector<holder> pods);
+  kube::task<std::optional<controller::milliseconds>> evict(std::string node, std::vector<holder> pods);
   void tell(const controller::object_reference& about, const mode_step& step, const node_state& is);
   /// Makes the object, or the agent's object ours: it goes with the node from then on.
   kube::task<void> own(std::string name, std::string uid);
   /// Without a status nothing of the operator stays in the object.
   kube::task<void> write_status(std::string name, std::string uid, bool create, std::optional<api::mode_status> status);
   kube::task<controller::action> remove(const api::accelerator_node& object);
+  /// While the object is being deleted nothing is written for its node. After a minute an event says what holds it.
+  kube::task<controller::action> await_deletion(controller::object_reference node, api::accelerator_node object);
+
+  /// An AcceleratorNode that is being deleted, as this process has seen it.
+  struct departure {
+    kube::uid object;
+    controller::milliseconds since{0};
+    bool is_said = false;
+  };
 
   stores stores_;
   kube::client& client_;
@@ -120,12 +130,14 @@ class enrolment final : public controller::reconciler {
   int free_ = 0;  ///< nodes without a module that take pods
   std::unordered_map<std::string, last_write> written_;
   std::unordered_map<std::string, phase_seen> phases_;
+  std::unordered_map<std::string, departure> departures_;
   /// When the API server said that the store of pods has all pods of a node whose plugin is to go.
   std::unordered_map<std::string, controller::milliseconds> known_pods_;
   std::set<std::string> changing_;  ///< nodes on their way, as the stores show them or as we have just written
   std::set<std::string> waiting_;   ///< nodes whose turn has not come
   std::set<std::string> writing_;   ///< nodes to which one of our writes is on its way
   std::map<kube::object_key, std::string> refused_;  ///< pods whose last eviction was refused, and why
+  eviction_pace pace_;
 };
 
 }  // namespace reconcilers

@@ -34,7 +34,8 @@ constexpr std::string_view gpu_operator_label = "nvidia.com/gpu.deploy.device-pl
 constexpr std::string_view vgpu_manager_label = "vgpu-manager", vgpu_manager_value = "device-plugin";
 
 const kube::owner_ref* daemon_set_of(const kube::pod& pod) {
-  const auto match = std::ranges::find_if(pod.owners, [](const auto& owner) { return owner.kind == "DaemonSet"; });
+  const auto match =
+      std::ranges::find_if(pod.owners, [](const auto& owner) { return owner.controller && owner.kind == "DaemonSet"; });
   return match == pod.owners.end() ? nullptr : &*match;
 }
 
@@ -67,6 +68,7 @@ std::string remedy_of(const foreign_pod& foreign_pod, const kube::node& node) {
 }  // namespace
 
 std::string_view foreign_product(const kube::pod& pod) {
+  if (!pod.mounts_plugin_folder) return {};  // a name is anyone's to choose
   const auto* set = daemon_set_of(pod);
   if (!set && !pod.mirror) return {};
   const std::string_view name = set ? std::string_view(set->name) : std::string_view(pod.key.name);
@@ -78,7 +80,7 @@ std::string_view foreign_product(const kube::pod& pod) {
 
 bool of_gpu_operator(const kube::pod& pod) {
   const auto* set = daemon_set_of(pod);
-  return set && set->name == gpu_operator_set;
+  return pod.mounts_plugin_folder && set && set->name == gpu_operator_set;
 }
 
 foreign_pod foreign_pod_of(const kube::pod& pod, std::string_view own_namespace) {

@@ -29,7 +29,9 @@ struct foreign_pods {
   bool gpu_operator = false;      ///< the plugin of NVIDIA's GPU Operator runs somewhere in the cluster
 };
 
-/// The product whose device plugin for NVIDIA cards this is, by the name of its DaemonSet; empty: it is none.
+/// The product whose device plugin for NVIDIA cards this is, by the name of the DaemonSet that controls it; empty: it
+/// is none. A pod that cannot register with the kubelet is none, whatever its name: users may create DaemonSets, and
+/// those of a namespace with Pod Security `baseline` have no folder of the node.
 std::string_view foreign_product(const kube::pod& pod);
 /// As NVIDIA's GPU Operator names it. Clusters that have the operator for driver and toolkit only have none.
 bool of_gpu_operator(const kube::pod& pod);

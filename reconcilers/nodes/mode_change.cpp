@@ -4,6 +4,7 @@
 #include <array>
 #include <ranges>
 
+#include "api/names.hpp"
 #include "controller/clock.hpp"
 #include "text/list.hpp"
 
@@ -41,6 +42,13 @@ std::string needed_of(const module_type& mode) {
   auto out = text::joined(mode.resources);
   for (const auto prefix : mode.prefixes) (out += " or ") += std::string(prefix) + "*";
   return out;
+}
+
+/// Says also what to do.
+std::string why_it_returned(const holder& pod) {
+  return pod.returned_by + " puts its pods back here after each eviction, because they tolerate the taint " +
+         std::string(api::names::switching_taint) +
+         " or name the node; change that in its pods, or scale it down until the change is over";
 }
 
 /// What of it is allocatable; empty when that does not say that the plugin works.
@@ -313,6 +321,10 @@ class transaction {
       append(detail, std::to_string(fixed) + " of them cannot be evicted and must be ended by hand");
     if (is_.evict && refused > 0)
       append(detail, "the API server refuses to evict " + std::to_string(refused) + " of them");
+    const auto returned =
+        std::ranges::count_if(held, [](const holder* holder) { return !holder->returned_by.empty(); });
+    if (is_.evict && returned > 0)
+      append(detail, std::to_string(returned) + " of them came back after an eviction, and are evicted less often");
     if (detail.empty()) detail = "they are evicted";
     return count + " resources of the old mode; " + detail + " (see blockers)";
   }
@@ -328,6 +340,8 @@ class transaction {
       found.message = text::some_of(held | std::views::transform(&holder::name)) +
                       (held.size() == 1 ? " still holds" : " still hold") + " resources of the old mode after " +
                       std::to_string(is_.drain_timeout.count()) + " s (spec.enrolment.drain.timeout)";
+      const auto returned = std::ranges::find_if(held, [](const holder* pod) { return !pod->returned_by.empty(); });
+      if (returned != held.end()) found.message += "; " + why_it_returned(**returned);
       return give_up(std::move(found), "DrainTimeout", std::move(names));
     }
     for (const auto* entry : held) {
@@ -537,6 +551,8 @@ class transaction {
         (text += " (") += std::string(other->stays) + ")";
       else if (is_.evict && !other->refused.empty())
         (text += " (") += other->refused + ")";
+      else if (is_.evict && !other->returned_by.empty())
+        (text += " (") += why_it_returned(*other) + ")";
       now.blockers.push_back(std::move(text));
     }
   }

@@ -49,6 +49,9 @@ struct holder {
   /// Why it is never evicted, for people ("is of a DaemonSet"); empty: it may be.
   std::string_view stays;
   std::string refused = {};  ///< why its last eviction was refused, for people ("its eviction is refused: ...")
+  kube::uid owner = {};      ///< its controller; empty: none
+  /// Its controller made it after others were evicted: the controller's kind and name ("ReplicaSet web"); empty: no.
+  std::string returned_by = {};
   std::string name() const { return pod.to_string(); }
 };
 

@@ -42,12 +42,26 @@ const modules::module_type* held_mode(const kube::pod& pod, const kube::node& no
   return out;
 }
 
+namespace {
+
+kube::uid controller_id(const kube::pod& pod) {
+  const auto match = std::ranges::find(pod.owners, true, &kube::owner_ref::controller);
+  return match == pod.owners.end() ? kube::uid() : match->id;
+}
+
+}  // namespace
+
 std::string_view why_it_stays(const kube::pod& pod) {
   if (pod.mirror) return "is a static pod of the kubelet";
   const auto match = std::ranges::find(pod.owners, true, &kube::owner_ref::controller);
   if (match == pod.owners.end()) return "has no controller and would be lost";
   if (match->kind == "DaemonSet") return "is of a DaemonSet";
   return {};
+}
+
+std::string controller_name(const kube::pod& pod) {
+  const auto match = std::ranges::find(pod.owners, true, &kube::owner_ref::controller);
+  return match == pod.owners.end() ? std::string() : match->kind + " " + match->name;
 }
 
 node_pods::node_pods(controller::store<kube::pod>& pods, std::string ns) : pods_(pods), ns_(std::move(ns)) {
@@ -119,7 +133,7 @@ std::vector<holder> node_pods::holders(const kube::node& node, const modules::of
     const auto* pod = pods_.find(key);
     if (!pod || is_plugin(*pod) || is_foreign(*pod)) continue;
     if (const auto* held = held_mode(*pod, node, offered, mode))
-      out.push_back({key, held, pod->id, pod->deleting, why_it_stays(*pod)});
+      out.push_back({key, held, pod->id, pod->deleting, why_it_stays(*pod), {}, controller_id(*pod), {}});
   }
   return out;
 }

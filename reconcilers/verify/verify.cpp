@@ -123,7 +123,7 @@ class node_walker {
     const auto resources_step = resources(plugin_step.is == outcome::good, unfit);
     const bool explained = unfit || halted_ || !ready() || is_wrong(plugin_step) || is_wrong(others_step) ||
                            is_wrong(resources_step) || plugin_explained_;
-    step.push_back(enrolment(explained));
+    step.push_back(enrolment(explained, rows));
     if (!is_.old_report.empty())
       step.push_back({stage::agent, outcome::warning, stage_code::agent_gone, is_.old_report, {}, {}});
     std::ranges::copy(rows, std::back_inserter(step));
@@ -223,7 +223,28 @@ class node_walker {
     return type ? checks(is_.known, *type) : std::vector<step>();
   }
 
-  step enrolment(bool explained) const {
+  /// Has another row the reason for which the node is refused?
+  bool is_refusal_shown(const std::vector<step>& rows) const {
+    const auto& reason = wanted_.reason;
+    const auto has_failed = [&rows](preflight_check check) {
+      return std::ranges::any_of(
+          rows, [check](const step& step) { return is_wrong(step) && step.row && step.row->check == check; });
+    };
+    if (reason == "UnsuitableNode") return has_failed(preflight_check::platform);
+    if (reason == "UnsuitableCards")
+      return has_failed(preflight_check::compute_capability) || has_failed(preflight_check::cuda) ||
+             has_failed(preflight_check::mig);
+    if (reason == "NotOffered") {  // the policy names the modules that it cannot offer
+      const auto ready = condition_of(status_of(cluster_), "Ready");
+      return wanted_.mode && ready.value("status", "") == "False" &&
+             ready.value("message", "").contains(std::string(wanted_.mode->name) + ":");
+    }
+    // The rows label, module and policy.
+    return reason == "UnknownMode" || reason == "ConflictingLabels" || reason == "ForeignPlugin" ||
+           reason == "NoPolicy" || reason == module_disabled;
+  }
+
+  step enrolment(bool explained, const std::vector<step>& rows) const {
     const auto position = stage::enrolment;
     const bool blind = std::ranges::find(cluster_.missing_types, kube::resources::accelerator_nodes.plural) !=
                        cluster_.missing_types.end();
@@ -240,6 +261,8 @@ class node_walker {
                   : good(position, says.phase, says.actual_mode);
     }
     if (says.phase == phases::refused || says.phase == phases::disabled || says.phase == phases::left_alone) {
+      if (wanted_.type == kind::refused && !is_refusal_shown(rows))
+        return wrong(position, stage_code::refused, wanted_.reason, wanted_.message);
       const bool same = wanted_.type != kind::mode;
       return same || leaderless_ ? skipped(position) : wrong(position, stage_code::refused, says.reason, says.message);
     }

@@ -61,6 +61,7 @@ json to_json(const kube::pod& pod) {
           {"phase", to_string(pod.phase)},
           {"ready", pod.ready},
           {"host_network", pod.host_network},
+          {"mounts_plugin_folder", pod.mounts_plugin_folder},
           {"mirror", pod.mirror}};
 }
 
@@ -130,6 +131,22 @@ TEST(projections, read_when_a_pod_was_bound_and_when_its_last_container_ended) {
   for (const auto* name : {"pod_finished", "pod_init_failed", "pod_lost_running", "pod_lost_waiting", "pod_lost_end",
                            "pod_restarting", "pod_unbound", "pod_taken_back", "pod_taken_back_early"})
     expect_golden<kube::pod>(name);
+}
+
+/// Pods with one volume each, by its path on the node.
+TEST(projections, read_which_pods_can_register_a_device_plugin) {
+  const auto pods = golden::split(golden::read("host_paths.pb"));
+  const auto expected = golden::read_json("host_paths.expected.json");
+  ASSERT_EQ(pods.size(), expected.size());
+  std::size_t yes = 0;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const auto made = kube::pod::decode(pods[i]);
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->mounts_plugin_folder, expected[i]["registers"].get<bool>()) << expected[i]["path"];
+    yes += made->mounts_plugin_folder ? 1 : 0;
+  }
+  EXPECT_GT(yes, 5u);
+  EXPECT_GT(pods.size() - yes, 5u);
 }
 
 TEST(projections, read_a_daemon_set_as_kubernetes_wrote_it) { expect_golden<kube::daemon_set>("daemon_set"); }

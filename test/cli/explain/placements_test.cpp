@@ -429,6 +429,23 @@ TEST_F(placements_test, a_node_of_another_mode_is_said_to_be_one_and_no_node_is_
   EXPECT_THAT(out.str(), HasSubstr("1 other node is left out: cordoned, or without cards that anyone serves (plain)."));
 }
 
+TEST_F(placements_test, S58_a_node_that_changes_its_mode_is_named_as_what_a_pod_waits_for) {
+  cluster.nodes.put(extender_test::switching(vgpu_node("t4-1", 1)));
+  cluster.nodes.put(extender_test::switching(extender_test::node("t4-2", {}, {})));
+  cluster.pods.put(share("there", 90, 60, "a"));
+  cluster.pods.put(share("there2", 90, 60, "b"));
+  cluster.pods.put(share("p", 20, 4));
+  EXPECT_EQ(explain("lab/p", "wide"), 3);
+  EXPECT_THAT(out.str(), testing::ContainsRegex("2 +node changes its mode"));
+  EXPECT_THAT(out.str(), testing::ContainsRegex("t4-2 +node changes its mode"));
+  EXPECT_THAT(out.str(), HasSubstr("Nodes t4-1, t4-2 change their modes and get no new pod with cards until that is "
+                                   "over: quartermaster verify t4-1\n"));
+  out.str("");
+  EXPECT_EQ(explain("lab/p", "json"), 3);
+  EXPECT_THAT(json::parse(out.str())["explanation"]["text"].get<std::string>(),
+              HasSubstr("2 node changes its mode (t4-1, t4-2)"));
+}
+
 TEST_F(placements_test, a_resource_that_no_node_has_is_said_with_the_module_that_offers_it) {
   cluster.pods.put(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}));
   EXPECT_EQ(explain("lab/p"), 3);

@@ -98,6 +98,17 @@ TEST_F(binder_test, F42_the_last_share_goes_to_one) {
   EXPECT_THAT(bindings(), SizeIs(1));
 }
 
+TEST_F(binder_test, S58_nothing_is_bound_to_a_node_that_changes_its_mode) {
+  lead();
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  auto changing = switching(vgpu_node("a", 1));
+  changing.resource_version = next_version();
+  known.nodes.put(changing);
+  EXPECT_EQ(bind(pod), "node a: it changes its mode, and gets no new pod with cards until that is over");
+  EXPECT_THAT(bindings(), testing::IsEmpty());
+}
+
 TEST_F(binder_test, F41_bind_twice_of_a_pod_that_is_gone_or_another) {
   lead();
   auto pod = share("p", 20, 8);

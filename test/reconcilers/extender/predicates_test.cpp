@@ -81,6 +81,22 @@ TEST_F(predicates_test, the_same_pod_gets_the_same_answer_while_its_node_is_name
   EXPECT_EQ(used(other[0], 0).cores, 20);
 }
 
+TEST_F(predicates_test, S58_what_was_decided_for_a_node_that_changes_its_mode_is_decided_again) {
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  const auto first = ask(pod, {"a", "b"})["NodeNames"][0].get<std::string>();
+  auto changing = switching(vgpu_node(first, 1));
+  changing.resource_version = next_version();
+  known.nodes.put(changing);
+  const auto answer = ask(pod, {"a", "b"});
+  EXPECT_EQ(answer["NodeNames"], json({first == "a" ? "b" : "a"}));
+  EXPECT_EQ(answer["FailedNodes"], (json{{first, "placed on another node"}}));
+  EXPECT_EQ(used(first, 0), quota::card_use{});
+  const auto other = share("q", 20, 8);
+  known.pods.put(other);
+  EXPECT_EQ(ask(other, {first})["FailedNodes"], (json{{first, "node changes its mode"}}));
+}
+
 TEST_F(predicates_test, a_decision_of_an_earlier_leader_is_found_on_the_pod) {
   auto pod = share("p", 20, 8);
   known.pods.put(pod);

@@ -378,6 +378,43 @@ TEST_F(request_handler_test, S14_room_is_kept_on_the_card_that_is_being_emptied)
   EXPECT_EQ(filter(big, {"a"})["NodeNames"], json({"a"}));
 }
 
+/// Whatever it tolerates: kube-scheduler looks at taints, and asks of the nodes whose taints the pod tolerates.
+TEST_F(request_handler_test, S58_no_pod_with_cards_comes_to_a_node_that_changes_its_mode) {
+  const auto there = share("there", 50, 8, "a");
+  known.pods.put(there);
+  auto changing = switching(vgpu_node("a", 2));
+  changing.resource_version = next_version();
+  known.nodes.put(changing);
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  const auto answer = filter(pod, {"a", "b"});
+  EXPECT_EQ(answer["NodeNames"], json({"b"}));
+  EXPECT_EQ(answer["FailedAndUnresolvableNodes"], (json{{"a", "node changes its mode"}})) << "no victim would help";
+  EXPECT_EQ(preempt(pod, {{"a", {there}}}), json::object());
+  EXPECT_EQ(json::parse(subject.prioritize(asked_for(pod, {"a"})).body)[0]["Score"], 0);
+  EXPECT_EQ(filter(extender_test::pod("plain", {container("main", {})}), {"a"})["NodeNames"], json({"a"}))
+      << "a pod without cards is not our matter";
+  EXPECT_EQ(used("a", 0).cores + used("a", 1).cores, 50) << "who is there holds what it held";
+
+  known.nodes.erase(*known.nodes.find({{}, "b"}));
+  filter(pod, {"a"});
+  EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(10))));
+  ASSERT_EQ(recorder.events.size(), 1u);
+  EXPECT_EQ(recorder.events[0].note, "fits on 0 of 1 nodes: 1 node changes its mode (a)");
+  transport.sent.clear();
+  auto done = vgpu_node("a", 2);
+  done.resource_version = next_version();
+  known.nodes.put(done);
+  EXPECT_EQ(filter(pod, {"a"})["NodeNames"], json({"a"}));
+}
+
+TEST_F(request_handler_test, S58_who_is_on_a_node_that_changes_its_mode_stays_booked_after_a_restart) {
+  fresh other;
+  other.known.nodes.put(switching(vgpu_node("a", 1)));
+  other.known.pods.put(share("there", 50, 8, "a"));
+  EXPECT_EQ(other.used("a", 0).cores, 50) << "nothing is written on it, so it is booked by a guess";
+}
+
 TEST_F(request_handler_test, only_the_leader_answers) {
   leading = false;
   EXPECT_EQ(subject.filter(asked_for(share("p", 1, 1), {"a"})).status, 503);

@@ -52,6 +52,12 @@ inline kube::node vgpu_node(const std::string& name, std::int64_t cards) {
               {{"tencent.com/vcuda-core", cards * 100}, {"tencent.com/vcuda-memory", cards * 64}});
 }
 
+/// As it is while its mode changes.
+inline kube::node switching(kube::node node) {
+  node.taints.push_back({"quartermaster.io/switching", "vgpu.pgpu", "NoSchedule"});
+  return node;
+}
+
 inline std::uint64_t next_version() {
   static std::uint64_t last = 100;
   return ++last;

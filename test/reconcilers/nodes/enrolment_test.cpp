@@ -286,6 +286,7 @@ TEST(enrolment, S74_takes_a_node_over_from_somebody_elses_plugin_and_gives_it_ba
   pod.resource_version = 1;
   pod.node_name = "gpu-1";
   pod.owners = {{"DaemonSet", "nvidia-device-plugin-daemonset", {}, true}};
+  pod.mounts_plugin_folder = true;
   cluster.pods.put(pod);
   const auto taken_over = [&] {
     return cluster.server.objects.at(node_path)["metadata"]["labels"].contains("quartermaster.io/taken-over");
@@ -324,6 +325,20 @@ TEST(enrolment, S74_takes_a_node_over_from_somebody_elses_plugin_and_gives_it_ba
   EXPECT_EQ(cluster.taints(), "");
   EXPECT_EQ(cluster.server.objects.count(object_path), 0u);
   EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+TEST(enrolment, S74_the_name_of_a_daemon_set_alone_refuses_no_node) {
+  cluster cluster;
+  kube::pod pod;
+  pod.key = {"lab", "my-nvidia-device-plugin-x"};
+  pod.resource_version = 1;
+  pod.node_name = "gpu-1";
+  pod.owners = {{"DaemonSet", "my-nvidia-device-plugin", {}, true}};
+  cluster.pods.put(pod);
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
+  EXPECT_THAT(cluster.subject.affected_by(&pod, nullptr), IsEmpty()) << "it wakes no one either";
 }
 
 TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
@@ -424,6 +439,69 @@ TEST(enrolment, a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
     return event.reason == "EvictionRefused" && event.about.key.name == "a-two-budgets";
   });
   EXPECT_EQ(refusals, 1) << "said once";
+}
+
+/// Without our extender a kube-scheduler puts pods that tolerate every taint on the node from which they were evicted.
+TEST(enrolment, S58_pods_that_come_back_are_evicted_less_and_less_often_and_their_owner_is_named) {
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  auto policy = *cluster.policies.find({{}, "default"});
+  policy.enrolment.evict = true;
+  ++policy.resource_version;
+  cluster.policies.put(policy);
+  std::uint64_t version = 0;
+  std::map<std::string, kube::pod> there;
+  const auto create = [&](const std::string& name) {
+    kube::pod made;
+    made.key = {"team", name};
+    made.resource_version = ++version;
+    made.id = kube::uid::parse("pod-" + name);
+    made.node_name = "gpu-1";
+    made.owners = {{"ReplicaSet", "train", kube::uid::parse("train"), true}};
+    made.containers = {{"main", kube::container::role::main, {{"nvidia.com/gpu", 1}}, {}}};
+    cluster.pods.put(made);
+    there[name] = made;
+  };
+  for (const auto* name : {"a-0", "a-1", "a-2"}) create(name);
+  int evictions = 0, made = 0;
+  // The pod ends at once, and its owner makes another, which is bound here again.
+  cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.ends_with("/eviction")) return std::nullopt;
+    ++evictions;
+    const auto path = request.target.substr(0, request.target.rfind('/'));
+    const auto name = path.substr(path.rfind('/') + 1);
+    auto last = there.at(name);
+    last.resource_version = ++version;
+    cluster.pods.erase(last);
+    there.erase(name);
+    create("b-" + std::to_string(++made));
+    return recording_transport::answered(201, json::object());
+  };
+  cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  cluster.reconcile();
+  cluster.reconcile();
+  EXPECT_EQ(evictions, 3) << "each pod that was there first, once";
+  cluster.now += 1s;
+  EXPECT_EQ(cluster.reconcile().again_in, 9s);
+  EXPECT_EQ(evictions, 3);
+  EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(),
+              testing::MatchesRegex("team/b-1 \\(ReplicaSet train puts its pods back here after each eviction, because "
+                                    "they tolerate the taint quartermaster.io/switching or name the node; change that "
+                                    "in its pods, or scale it down until the change is over\\)"));
+  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("3 of them came back after an eviction"));
+  for (int second = 0; second < 600; ++second) {
+    cluster.now += 1s;
+    cluster.reconcile();
+  }
+  EXPECT_EQ(evictions, 3 * 6) << "after 0, 10, 30, 70, 150 and 310 s";
+  cluster.server.interfere = {};
+  for (const auto& [name, pod] : there) {
+    auto last = pod;
+    last.resource_version = ++version;
+    cluster.pods.erase(last);
+  }
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Removing") << "scaled down, the change goes on";
 }
 
 TEST(enrolment, S52_the_set_of_a_node_comes_and_goes_with_its_module) {
@@ -550,6 +628,37 @@ TEST(enrolment, the_object_goes_with_its_node) {
   cluster.server.forget();
   cluster.reconcile();
   EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
+}
+
+TEST(enrolment, an_object_whose_deletion_is_held_up_is_named_on_its_node_after_a_minute) {
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  auto object = cluster.server.objects.at(object_path);
+  object["metadata"]["deletionTimestamp"] = "2027-01-15T08:00:00Z";
+  object["metadata"]["finalizers"] = {"example.com/hold"};
+  cluster.server.put(object_path, object);
+  cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.contains("fieldSelector=metadata.name%3Dgpu-1")) return std::nullopt;
+    return recording_transport::answered(200, {{"items", {cluster.server.objects.at(object_path)}}});
+  };
+  cluster.node_now([](json& node) { node["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  EXPECT_EQ(cluster.reconcile().again_in, 60s);
+  cluster.now += 59s;
+  EXPECT_EQ(cluster.reconcile().again_in, 1s);
+  EXPECT_THAT(cluster.recorder.events, IsEmpty());
+  cluster.now += 1s;
+  EXPECT_EQ(cluster.reconcile().again_in, std::nullopt);
+  cluster.reconcile();
+  ASSERT_EQ(cluster.recorder.events.size(), 1u) << "said once";
+  EXPECT_EQ(cluster.recorder.events[0].about.kind, "Node");
+  EXPECT_EQ(cluster.recorder.events[0].reason, "HeldByFinalizer");
+  EXPECT_THAT(cluster.recorder.events[0].note,
+              HasSubstr("AcceleratorNode gpu-1 is being deleted and held by finalizer example.com/hold: "));
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
+  cluster.server.erase(object_path);
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "quartermaster.io/switching=pgpu.mps") << "when it is gone the change goes on";
 }
 
 TEST(enrolment, F3_another_node_of_the_same_name_starts_anew) {

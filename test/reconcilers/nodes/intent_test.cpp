@@ -241,6 +241,7 @@ kube::pod of_set(const char* name, const char* ns = "kube-system") {
   kube::pod out;
   out.key = {ns, std::string(name) + "-x7f2p"};
   out.owners = {{"DaemonSet", name, {}, true}};
+  out.mounts_plugin_folder = true;
   return out;
 }
 
@@ -265,6 +266,20 @@ TEST(intent, S74_knows_the_device_plugins_of_others_by_their_daemon_sets) {
   EXPECT_TRUE(foreign_product(loose).empty()) << "a pod that happens to have the name";
   loose.mirror = true;
   EXPECT_FALSE(foreign_product(loose).empty()) << "static pods have no DaemonSet";
+}
+
+/// A user who may create DaemonSets may give them any name, and write any owner on a pod.
+TEST(intent, S74_a_pod_that_cannot_register_with_the_kubelet_is_no_device_plugin) {
+  auto pause = of_set("my-nvidia-device-plugin", "lab");
+  pause.mounts_plugin_folder = false;
+  EXPECT_TRUE(foreign_product(pause).empty());
+  auto operators = of_set("nvidia-device-plugin-daemonset", "lab");
+  EXPECT_TRUE(of_gpu_operator(operators));
+  operators.mounts_plugin_folder = false;
+  EXPECT_FALSE(of_gpu_operator(operators)) << "or every node with GPU Operator's label would be refused";
+  auto owned = of_set("hami-device-plugin", "lab");
+  owned.owners.front().controller = false;
+  EXPECT_TRUE(foreign_product(owned).empty()) << "an owner that is no controller has not made the pod";
 }
 
 TEST(intent, S74_a_node_with_somebody_elses_plugin_is_refused_with_the_way_to_take_it_off) {

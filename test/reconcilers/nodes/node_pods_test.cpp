@@ -84,6 +84,7 @@ TEST(node_pods, S74_knows_the_device_plugins_of_others) {
   pods_lab lab;
   auto foreign_pod = lab.pod("gpu-operator", "p-1", "n1", nullptr, nullptr);
   foreign_pod.owners = {{"DaemonSet", "nvidia-device-plugin-daemonset", {}, true}};
+  foreign_pod.mounts_plugin_folder = true;
   EXPECT_FALSE(lab.index.foreign("n1").gpu_operator);
   lab.pods.put(foreign_pod);
   ASSERT_EQ(lab.index.foreign("n1").here.size(), 1u);
@@ -101,6 +102,7 @@ TEST(node_pods, S74_knows_the_device_plugins_of_others) {
   EXPECT_FALSE(lab.index.foreign("n2").gpu_operator);
   auto own_pod = lab.pod("quartermaster", "p", "n1", "pgpu", nullptr);
   own_pod.owners = {{"DaemonSet", "nvidia-device-plugin-ds", {}, true}};
+  own_pod.mounts_plugin_folder = true;
   lab.pods.put(own_pod);
   EXPECT_TRUE(lab.index.foreign("n1").here.empty());
 }

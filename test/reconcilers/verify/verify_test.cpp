@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/plugins/plugin_rollout.hpp"
 #include "test/reconcilers/projections.hpp"
 
@@ -505,6 +506,83 @@ TEST(verify, S4_each_seeded_defect_is_found_and_none_is_invented) {
     std::ranges::sort(expected);
     EXPECT_EQ(found, expected) << defect.name;
   }
+}
+
+/// All reasons of node_intent: whatever the operator refuses is wrong in one row.
+TEST(verify, S4_every_refusal_is_shown_once) {
+  struct refusal {
+    const char* reason;
+    const char* mode;
+    std::function<void(cluster&)> seed;
+    const char* code;
+  };
+  const std::vector<refusal> refusals{
+      {"UnknownMode", "vgppu", [](cluster&) {}, "unknown_mode"},
+      {"ConflictingLabels", "vgpu", [](cluster& c) { c.node_labels["quartermaster.io/mode"] = "mps"; },
+       "conflicting_labels"},
+      {"ForeignPlugin", "vgpu",
+       [](cluster& c) { c.first().foreign.here = {{"kube-system/x", "kube-system/theirs", "HAMi", false}}; },
+       "foreign_label"},
+      {"UnsuitableNode", "vgpu", [](cluster& c) { c.node().architecture = "riscv64"; }, "preflight:platform"},
+      {"UnsuitableNode", "vgpu", [](cluster& c) { c.node().operating_system = "windows"; }, "preflight:platform"},
+      {"UnsuitableCards", "mps",
+       [](cluster& c) {
+         c.is.policy->modules["mps"].image = "mps-plugin:test";
+         c.node_labels["nvidia.com/gpu.compute.major"] = "6";
+       },
+       "preflight:compute_capability"},
+      {"UnsuitableCards", "vgpu",
+       [](cluster& c) {
+         c.node_labels["nvidia.com/mig.capable"] = "true";
+         c.node_labels["nvidia.com/mig.strategy"] = "single";
+       },
+       "preflight:mig"},
+      {"UnsuitableRuntime", "vgpu", [](cluster& c) { c.node().container_runtime = "containerd://2.1.4"; }, "refused"},
+      {"NotOffered", "mps", [](cluster&) {}, "refused"},
+      {"NotOffered", "mps",
+       [](cluster& c) { c.policy_ready("False", "NotOffered", "mps: not offered, because it has no image"); },
+       "policy_not_ready"},
+      {"NotOffered", "cgpu",
+       [](cluster& c) {
+         c.node_labels.erase("nvidia-device-enable");
+         c.node_labels["ack.node.gpu.schedule"] = "cgpu";
+         c.is.policy->modules["gpushare"].enabled = true;
+         kube::daemon_set set;
+         set.key = {"quartermaster", "gpushare-device-plugin-ds"};
+         set.labels = packed({{"quartermaster.io/module", "gpushare"}});
+         c.is.daemon_sets.push_back(std::move(set));
+       },
+       "refused"},
+      {"NoPolicy", "vgpu",
+       [](cluster& c) {
+         c.is.policy.reset();
+         c.is.daemon_sets.clear();
+       },
+       "policy_missing"},
+      {"ModuleDisabled", "pgpu", [](cluster& c) { c.is.policy->modules["pgpu"].enabled = false; }, "module_off"},
+  };
+  for (const auto& [reason, mode, seed, code] : refusals) {
+    SCOPED_TRACE(std::string(reason) + " of " + mode);
+    cluster refused;
+    refused.asks(mode);
+    seed(refused);
+    refused.node().labels = packed(refused.node_labels);
+    const auto intent =
+        intent_of(refused.node(), refused.is.policy ? &*refused.is.policy : nullptr, {}, refused.first().foreign);
+    EXPECT_EQ(intent.reason, reason);
+    refused.phase(intent.reason == module_disabled ? phases::disabled : phases::refused, intent.reason, intent.message);
+    EXPECT_THAT(refused.wrong(), ElementsAre(code));
+  }
+  cluster runtime;
+  runtime.asks("vgpu");
+  runtime.node().container_runtime = "containerd://2.1.4";
+  runtime.phase(phases::refused, "UnsuitableRuntime");
+  const auto steps = runtime.walked().nodes.at(0).steps;
+  const auto row = std::ranges::find(steps, stage_code::refused, &step::cause);
+  ASSERT_NE(row, steps.end());
+  EXPECT_EQ(row->position, stage::enrolment);
+  EXPECT_THAT(text_of(*row, language::en), testing::AllOf(HasSubstr("UnsuitableRuntime: mode vgpu needs containerd"),
+                                                          HasSubstr("spec.modules.vgpu.image")));
 }
 
 TEST(verify, what_the_operator_has_not_come_to_yet_is_unsettled_and_nothing_else_is) {

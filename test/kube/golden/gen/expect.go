@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -161,6 +162,18 @@ func expectFinished(status *corev1.PodStatus) int64 {
 	return last
 }
 
+// A device plugin has to see the folder of its socket: that folder, one above it, or one of the same name under another root of a kubelet.
+func expectRegisters(spec *corev1.PodSpec) bool {
+	return slices.ContainsFunc(spec.Volumes, func(volume corev1.Volume) bool {
+		if volume.HostPath == nil {
+			return false
+		}
+		const plugins = "/var/lib/kubelet/device-plugins/"
+		folder := strings.TrimSuffix(path.Clean("/"+volume.HostPath.Path), "/") + "/"
+		return strings.HasPrefix(plugins, folder) || strings.HasPrefix(folder, plugins) || path.Base(folder) == "device-plugins"
+	})
+}
+
 func expectPod(pod *corev1.Pod) values {
 	restarts := int32(0)
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -195,7 +208,7 @@ func expectPod(pod *corev1.Pod) values {
 		"node_name": pod.Spec.NodeName, "nominated_node": pod.Status.NominatedNodeName, "scheduler_name": scheduler, "ip": pod.Status.PodIP, "reason": expectReason(&pod.Status),
 		"containers": expectContainers(&pod.Spec), "scheduled_at": expectScheduled(pod), "finished_at": expectFinished(&pod.Status),
 		"priority": priority, "restarts": restarts, "phase": phase, "ready": ready,
-		"host_network": pod.Spec.HostNetwork, "mirror": mirror}
+		"host_network": pod.Spec.HostNetwork, "mirror": mirror, "mounts_plugin_folder": expectRegisters(&pod.Spec)}
 }
 
 func expectDaemonSet(set *appsv1.DaemonSet) values {

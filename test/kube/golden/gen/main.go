@@ -86,6 +86,7 @@ func main() {
 	writeObject("lease", lease, expectLease(lease))
 
 	writeRandom()
+	writeHostPaths()
 	writeStreams()
 	writeStatuses()
 	writeQuantities()

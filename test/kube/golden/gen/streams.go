@@ -156,6 +156,27 @@ func writeRandom() {
 	writeJSON("random_nodes.expected.json", expectedNodes)
 }
 
+// Pods that bring a folder of their node, next to what pods usually have.
+func writeHostPaths() {
+	var pods bytes.Buffer
+	expected := []values{}
+	for i, folder := range []string{"/var/lib/kubelet/device-plugins", "/var/lib/kubelet/device-plugins/", "//var/./lib//kubelet/device-plugins", "/var/lib/kubelet", "/var/lib/", "/var",
+		"/", "/.", "/var/lib/kubelet/device-plugins/kubelet.sock", "/var/lib/k0s/kubelet/device-plugins", "/var/lib/kubelet/pods", "/var/lib/kubelet2", "/var/lib/kube", "/dev", "/var/run",
+		"/etc/kubernetes", "/var/lib/kubelet/device-plugins-old", "/device-plugins/x", "/opt/var/lib/kubelet"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("volume-%d", i), Namespace: "team-a", UID: uid(i), ResourceVersion: fmt.Sprint(50 + i)}}
+		pod.Spec.Volumes = []corev1.Volume{
+			{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			{Name: "node", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: folder, Type: pointer(corev1.HostPathDirectory)}}},
+			{Name: "/var/lib/kubelet", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "/var/lib/kubelet"}}}}}
+		raw := must(pod.Marshal())
+		pods.Write(binary.BigEndian.AppendUint32(nil, uint32(len(raw))))
+		pods.Write(raw)
+		expected = append(expected, values{"path": folder, "registers": expectRegisters(&pod.Spec)})
+	}
+	write("host_paths.pb", pods.Bytes())
+	writeJSON("host_paths.expected.json", expected)
+}
+
 func writeQuantities() {
 	texts := []string{"", "0", "1", "00", "+1", "-1", "8", "1.", "1.5", ".5", ".", "+", "-", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti",
 		"1Pi", "1Ei", "7Ei", "8Ei", "100Ei", "1n", "1u", "1m", "999m", "1000m", "1001m", "1500m", "-1500m", "-1m", "1e3", "1E3", "1e-3", "1e+3", "2.5e1", "1e0",

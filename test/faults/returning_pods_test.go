@@ -1,0 +1,121 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"quartermaster.io/test/faults/kit"
+)
+
+// tolerant deploys pods that tolerate every taint, as charts of GPU software have them, and waits until they run.
+func (b *bench) tolerant(name string, replicas int32, spec corev1.PodSpec) {
+	b.t.Helper()
+	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	labels := map[string]string{"app": name}
+	deployments := b.Client.AppsV1().Deployments(podsIn)
+	_, err := deployments.Create(b.ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec}}}, metav1.CreateOptions{})
+	b.must(err)
+	b.t.Cleanup(func() {
+		ctx, foreground := context.Background(), metav1.DeletePropagationForeground
+		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+			if err := deployments.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground}); apierrors.IsNotFound(err) {
+				return
+			}
+		}
+	})
+	b.must(kit.Until(b.ctx, 30*time.Second, "the pods of "+name+" to run", func() (bool, error) {
+		now, err := deployments.Get(b.ctx, name, metav1.GetOptions{})
+		return err == nil && now.Status.ReadyReplicas == replicas, err
+	}))
+}
+
+// evictions that the API server has granted since then.
+func (b *bench) evictions(since time.Time) []kit.AuditEvent {
+	b.t.Helper()
+	out, err := b.Audit(since, func(e kit.AuditEvent) bool {
+		return e.Verb == "create" && e.ObjectRef.Resource == "pods" && e.ObjectRef.Subresource == "eviction" && e.ResponseStatus.Code == 201
+	})
+	b.must(err)
+	return out
+}
+
+// advertise is what a kubelet does when device plugins go and come.
+func (b *bench) advertise(node string, amounts map[string]any) {
+	b.t.Helper()
+	body, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": amounts, "allocatable": amounts}})
+	b.must(err)
+	_, err = b.Client.CoreV1().Nodes().Patch(b.ctx, node, types.MergePatchType, body, metav1.PatchOptions{}, "status")
+	b.must(err)
+}
+
+// Three pods that tolerate everything hold cards of a node whose label changes, and pods are evicted. kube-scheduler would put each successor on
+// the same node, because it tolerates the taint; the extender refuses, so there is one eviction per pod, and the change ends.
+func TestS58_pods_that_tolerate_everything_do_not_come_back_to_a_node_that_changes_its_mode(t *testing.T) {
+	h := holdHall(t, map[string]int{"vgpu": 1, "pgpu": 1})
+	h.enrol(map[string]any{"drain": map[string]any{"mode": "Evict"}})
+	const node = "vgpu-0"
+	spec := pod("", map[string]string{"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "8"}).Spec
+	h.tolerant("trainer", 3, spec)
+	began := time.Now()
+	h.must(h.Ask(h.ctx, node, "pgpu"))
+	h.until(node, 20*time.Second, inPhase("Removing"))
+	list, err := h.Client.CoreV1().Pods(podsIn).List(h.ctx, metav1.ListOptions{LabelSelector: "app=trainer"})
+	h.must(err)
+	if len(list.Items) != 3 {
+		t.Errorf("the Deployment has %d pods", len(list.Items))
+	}
+	for _, successor := range list.Items {
+		h.awaitReason(successor.Name, "1 node changes its mode", 15*time.Second)
+	}
+	time.Sleep(3 * time.Second) // in which there were 30 evictions
+	if count := len(h.evictions(began)); count != 3 {
+		t.Errorf("three pods were evicted %d times", count)
+	}
+	h.advertise(node, map[string]any{"tencent.com/vcuda-core": nil, "tencent.com/vcuda-memory": nil})
+	h.until(node, 20*time.Second, inPhase("Verifying"))
+	h.advertise(node, map[string]any{"nvidia.com/gpu": fmt.Sprint(eight)})
+	if s := h.until(node, 20*time.Second, inPhase("Ready")); s["actualMode"] != "pgpu" {
+		t.Errorf("the change ended with %v", s)
+	}
+	// Its cards are given out again.
+	h.create(pod("after", map[string]string{"nvidia.com/gpu": "8"}))
+	h.create(pod("also", map[string]string{"nvidia.com/gpu": "8"}))
+	h.awaitBound("after", 20*time.Second)
+	h.awaitBound("also", 20*time.Second)
+}
+
+// The same where no kube-scheduler asks the extender: the pods come back, are evicted less and less often, and their owner is named.
+func TestC62_pods_that_come_back_are_evicted_less_and_less_often_long(t *testing.T) {
+	b := take(t, "calm")
+	b.converged("only")
+	b.enrol(map[string]any{"drain": map[string]any{"mode": "Evict"}})
+	const node = "t4-0"
+	b.tolerant("trainer", 3, b.podOf(node, "pgpu"))
+	began := time.Now()
+	b.must(b.Ask(b.ctx, node, "vgpu"))
+	b.until(node, 20*time.Second, func(s map[string]any) bool {
+		text := fmt.Sprint(s["blockers"])
+		return s["phase"] == "Draining" && strings.Contains(text, "(ReplicaSet trainer-") && strings.Contains(text, "puts its pods back here after each eviction")
+	})
+	time.Sleep(time.Until(began.Add(25 * time.Second)))
+	if count := len(b.evictions(began)); count < 6 || count > 9 {
+		t.Errorf("in 25 s there were %d evictions of three pods at a time, want 6, or 9 on a slow machine", count)
+	}
+	none, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": 0}})
+	b.must(err)
+	_, err = b.Client.AppsV1().Deployments(podsIn).Patch(b.ctx, "trainer", types.MergePatchType, none, metav1.PatchOptions{})
+	b.must(err)
+	b.must(b.Await(b.ctx, 60*time.Second))
+}

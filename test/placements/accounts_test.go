@@ -143,7 +143,7 @@ func TestATokenOfAPluginWritesItsOwnNodeAndWhatItsProgramWrites(t *testing.T) {
 		{"annotates a pod of its namespace", "PATCH", own, merge, annotated("example.com/other", "x"), "the operator may not change annotation example.com/other of a pod"},
 		{"holds a pod of its namespace", "PATCH", own, merge, `{"metadata":{"finalizers":["example.com/x"]}}`, "the operator may not change metadata.finalizers of a pod"},
 		{"puts a node into a mode", "PATCH", nodePath("gpu-1"), merge, `{"metadata":{"labels":{"quartermaster.io/module":"other"},"annotations":{"quartermaster.io/restore":null,"hami.io/mutex.lock":"x"}}}`, ""},
-		{"names the card", "PATCH", nodePath("gpu-1"), merge, `{"metadata":{"labels":{"nvidia.com/gpu.product":"T4"}}}`, ""},
+		{"names the card", "PATCH", nodePath("gpu-1"), merge, `{"metadata":{"labels":{"nvidia.com/gpu.product":"T4","cuda-major-version":"12","cuda-minor-version":"4","gaia.tencent.com/gpu-model":"T4","aliyun.accelerator/nvidia_count":"1"}}}`, ""},
 		{"says that the mode changes", "PATCH", nodePath("gpu-1"), strategic, `{"spec":{"taints":[{"key":"quartermaster.io/switching","value":"a.b","effect":"NoSchedule"}]}}`, ""},
 		{"drives everyone off", "PATCH", nodePath("gpu-1"), strategic, `{"spec":{"taints":[{"key":"evil","value":"1","effect":"NoExecute"}]}}`, "the operator may not change spec of a node; allowed: its own labels, taints"},
 		{"drives everyone off by its own taint", "PATCH", nodePath("gpu-1"), strategic, `{"spec":{"taints":[{"key":"quartermaster.io/switching","effect":"NoExecute"}]}}`, "the operator may not change spec of a node"},

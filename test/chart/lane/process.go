@@ -1,13 +1,15 @@
 package lane
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"quartermaster.io/test/faults/kit"
 )
 
 // Process is a program that ends with its test.
@@ -41,16 +43,14 @@ func Start(t *testing.T, environment []string, program string, arguments ...stri
 	return Process{cmd, log.Name()}
 }
 
-// FreePort is one that no one listens on now.
+// FreePort is one that stays free for this process.
 func FreePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := kit.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
+	return strconv.Itoa(port)
 }
 
 // Until waits until `done` has no error. The last one is in the message when patience has ended.

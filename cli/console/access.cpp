@@ -81,7 +81,9 @@ access::access(kube::client& api, access_settings settings, std::function<std::v
       namespaces_(std::move(namespaces)),
       now_(std::move(now)),
       strangers_(settings_.strangers),
-      everyone_(settings_.everyone) {}
+      everyone_(settings_.everyone),
+      renewals_(settings_.renewals),
+      all_renewals_(settings_.all_renewals) {}
 
 kube::task<std::optional<access::person>> access::review_token(std::string token) {
   const nlohmann::json review{
@@ -163,12 +165,24 @@ kube::task<viewer> access::rights_of(person person) {
 }
 
 template <class Value>
-void access::make_room(std::unordered_map<std::string, Value>& known) const {
-  if (known.size() < settings_.most_tokens) return;
+void access::keep(std::unordered_map<digest, Value>& known, const digest& digest, Value value, std::size_t most) const {
+  if (known.size() >= most && !known.contains(digest)) {
+    const auto now = now_();
+    std::erase_if(known, [&](const auto& entry) { return entry.second.until <= now; });
+    if (known.size() >= most)
+      known.erase(std::ranges::min_element(known, {}, [](const auto& entry) { return entry.second.until; }));
+  }
+  known.insert_or_assign(digest, std::move(value));
+}
+
+std::optional<std::chrono::seconds> access::wait_for(const digest& digest, const std::string& address) {
   const auto now = now_();
-  std::erase_if(known, [&](const auto& entry) { return entry.second.until <= now; });
-  if (known.size() < settings_.most_tokens) return;
-  known.erase(std::ranges::min_element(known, {}, [](const auto& entry) { return entry.second.until; }));
+  if (const auto match = accepted_.find(digest); match != accepted_.end() && now < match->second.until) {
+    const auto wait = renewals_.ask(match->second.user, now);
+    return wait ? wait : all_renewals_.ask("", now);
+  }
+  const auto wait = strangers_.ask(address, now);
+  return wait ? wait : everyone_.ask("", now);
 }
 
 boost::asio::awaitable<access::admission> access::learn(std::string token, digest digest) {
@@ -179,10 +193,11 @@ boost::asio::awaitable<access::admission> access::learn(std::string token, diges
         503, "not_ready",
         "the API server cannot be asked about the token: " + std::string(kube::to_string(person.error().code)), 5});
   if (!*person) {
-    make_room(refused_);
-    refused_[digest] = {{}, now_() + settings_.kept_refused};
+    accepted_.erase(digest);
+    keep(refused_, digest, session{{}, now_() + settings_.kept_refused}, settings_.most_tokens);
     co_return std::unexpected(unauthenticated());
   }
+  keep(accepted_, digest, acceptance{(*person)->name, now_() + settings_.accepted_for}, settings_.most_accepted);
   auto rights = co_await rights_of(std::move(**person));
   if (!rights)
     co_return std::unexpected(refusal{
@@ -193,8 +208,7 @@ boost::asio::awaitable<access::admission> access::learn(std::string token, diges
     const auto left = std::chrono::seconds(*end) - std::chrono::system_clock::now().time_since_epoch();
     kept = std::min(kept, std::max(std::chrono::duration_cast<milliseconds>(left), milliseconds(0)));
   }
-  make_room(sessions_);
-  sessions_[digest] = {*rights, now_() + kept};
+  keep(sessions_, digest, session{*rights, now_() + kept}, settings_.most_tokens);
   co_return std::move(*rights);
 }
 
@@ -217,8 +231,7 @@ boost::asio::awaitable<access::admission> access::admit(std::string authorizatio
     co_return match->second.rights;
   if (const auto match = refused_.find(digest); match != refused_.end() && now_() < match->second.until)
     co_return std::unexpected(unauthenticated());
-  if (const auto wait = strangers_.ask(address, now_())) co_return std::unexpected(too_often(*wait));
-  if (const auto wait = everyone_.ask("", now_())) co_return std::unexpected(too_often(*wait));
+  if (const auto wait = wait_for(digest, address)) co_return std::unexpected(too_often(*wait));
   const counted here(asking_, digest);
   co_return co_await learn(token, digest);
 }

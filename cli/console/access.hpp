@@ -1,8 +1,9 @@
 #pragma once
 // Who is asking, and what they may see: the caller's own token, judged by the API server (TokenReview), and their
 // rights (SubjectAccessReview). Answers are kept for half a minute, and never longer than the token lives; so a right
-// that is taken away holds for that long. Tokens are known here by their SHA-256 only, and stand in no log and no
-// message.
+// that is taken away holds for that long. A token that the API server has accepted within the last hour is asked about
+// again from a budget of its own: wrong tokens of others, also from the same address, never use it up. Tokens are known
+// here by their SHA-256 only, and stand in no log and no message.
 
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
@@ -29,12 +30,16 @@ struct refusal {
 };
 
 struct access_settings {
-  std::chrono::seconds kept{30};         ///< what was answered yes
-  std::chrono::seconds kept_refused{5};  ///< what was answered no
-  std::size_t most_tokens = 1024;        ///< known at a time, of either kind
-  std::size_t most_namespaces = 1000;    ///< asked about for one person
-  rate_settings strangers{5, 20, 4096};  ///< tokens that are not known, per address
-  rate_settings everyone{50, 100, 1};    ///< tokens that are not known, of all together
+  std::chrono::seconds kept{30};            ///< what was answered yes
+  std::chrono::seconds kept_refused{5};     ///< what was answered no
+  std::chrono::seconds accepted_for{3600};  ///< how long an accepted token renews from the budget of such tokens
+  std::size_t most_tokens = 1024;           ///< known at a time, of either answer
+  std::size_t most_accepted = 4096;         ///< tokens with that budget
+  std::size_t most_namespaces = 1000;       ///< asked about for one person
+  rate_settings strangers{5, 20, 4096};     ///< tokens that are not known, per address
+  rate_settings everyone{50, 100, 1};       ///< tokens that are not known, of all together
+  rate_settings renewals{10, 40, 4096};     ///< accepted tokens, per person
+  rate_settings all_renewals{50, 100, 1};   ///< accepted tokens, of all together
   std::string declarations = "kube-public";
   /// On a laptop: the token of the printed link. Who has it sees all that is there. Empty: no such token.
   std::string link_token;
@@ -51,11 +56,15 @@ class access {
   /// `authorization` is the header's value. `address` is the caller's.
   boost::asio::awaitable<admission> admit(std::string authorization, std::string address);
 
-  std::size_t known() const { return sessions_.size() + refused_.size(); }
+  std::size_t known() const { return sessions_.size() + refused_.size() + accepted_.size(); }
 
  private:
   struct session {
     viewer rights;
+    controller::milliseconds until{0};
+  };
+  struct acceptance {
+    std::string user;
     controller::milliseconds until{0};
   };
   struct person {
@@ -73,8 +82,11 @@ class access {
   kube::task<void> ask_all(const person& person, std::vector<right>& rights);
   kube::task<viewer> rights_of(person person);
   boost::asio::awaitable<admission> learn(std::string token, digest digest);
+  /// How long to wait before the API server is asked about the token; empty: not at all, and it counts.
+  std::optional<std::chrono::seconds> wait_for(const digest& digest, const std::string& address);
+  /// At most `most` of them: the one that ends first makes room.
   template <class Value>
-  void make_room(std::unordered_map<std::string, Value>& known) const;
+  void keep(std::unordered_map<digest, Value>& known, const digest& digest, Value value, std::size_t most) const;
 
   kube::client& api_;
   access_settings settings_;
@@ -82,8 +94,9 @@ class access {
   std::function<controller::milliseconds()> now_;
   std::unordered_map<digest, session> sessions_;
   std::unordered_map<digest, session> refused_;
+  std::unordered_map<digest, acceptance> accepted_;
   counted::counts asking_;  ///< by digest: the API server is being asked; others wait
-  rate strangers_, everyone_;
+  rate strangers_, everyone_, renewals_, all_renewals_;
 };
 
 /// When a token ends by its own word (JWT claim exp), seconds since 1970; empty: it does not say.

@@ -265,6 +265,70 @@ TEST_F(console_service, forged_tokens_do_not_flood_the_api_server) {
   EXPECT_LE(doorkeeper->known(), 2 * asking.most_tokens);
 }
 
+/// One person asks once a second, after a stranger each time, and strangers send ten tokens a second that they made up.
+struct strangers_ask : console_service {
+  int person_waited = 0, stranger_waited = 0, next = 0, second = 0;
+
+  void a_second(std::size_t addresses, const std::string& token = "token-of-a") {
+    const int turn = second++ % 10;
+    for (int i = 0; i < 10; ++i) {
+      for (std::size_t address = 1; address <= addresses; ++address) {
+        auto request = request_of("/console/api/v1/me", "forged-" + std::to_string(next++));
+        request.caller_address = "192.0.2." + std::to_string(address);
+        stranger_waited += get(request).status == 429 ? 1 : 0;
+      }
+      if (i == turn) person_waited += get("me", token).status == 429 ? 1 : 0;
+      now += 100ms;
+    }
+  }
+};
+
+TEST_F(strangers_ask, wrong_tokens_from_the_same_address_sign_nobody_out) {
+  while (second < 45) a_second(1);
+  EXPECT_EQ(person_waited, 0);
+  EXPECT_GT(stranger_waited, 150) << "the budget of strangers is used up";
+  while (second < 300) a_second(1);
+  EXPECT_EQ(person_waited, 0);
+  EXPECT_LE(api.token_reviews, 300 * 5 + 20 + 10) << "5 a second and 20 at once, and the person's every 30 s";
+}
+
+TEST_F(strangers_ask, wrong_tokens_from_many_addresses_sign_nobody_out) {
+  while (second < 65) a_second(12);
+  EXPECT_EQ(person_waited, 0);
+  EXPECT_LE(api.token_reviews, 65 * 50 + 100 + 3) << "the budget of all strangers together";
+}
+
+TEST_F(strangers_ask, a_token_that_was_accepted_an_hour_ago_is_a_strangers) {
+  a_second(1);
+  now += 3601s;
+  for (int i = 0; i < 20; ++i) get("me", "used-up-" + std::to_string(i));
+  EXPECT_EQ(get("me", "token-of-a").status, 429);
+}
+
+TEST_F(strangers_ask, a_revoked_token_is_refused_within_half_a_minute_and_loses_its_budget) {
+  api.persons["revoked"] = "a";
+  while (second < 40) a_second(1, "revoked");
+  EXPECT_EQ(get("me", "revoked").status, 200);
+  api.persons.erase("revoked");
+  const auto revoked_at = now;
+  while (get("me", "revoked").status == 200) now += 500ms;
+  EXPECT_LE(now - revoked_at, 30s);
+  const auto reviews = api.token_reviews;
+  now += 6s;  // longer than the answer no is kept
+  for (int i = 0; i < 25; ++i) get("me", "used-up-" + std::to_string(i));
+  EXPECT_EQ(get("me", "revoked").status, 429) << "it counts as a stranger's";
+  EXPECT_EQ(api.token_reviews, reviews + 20);
+}
+
+TEST_F(strangers_ask, accepted_tokens_have_a_bound_of_their_own) {
+  a_second(1);
+  api.is_down = true;  // so each request asks the API server again
+  now += 31s;
+  int waited = 0;
+  for (int i = 0; i < 60; ++i) waited += get("me", "token-of-a").status == 429 ? 1 : 0;
+  EXPECT_EQ(waited, 20) << "40 at once";
+}
+
 TEST_F(console_service, rights_are_asked_about_in_so_many_namespaces_and_it_is_said) {
   asking.most_namespaces = 20;
   for (int i = 0; i < 18; ++i) cluster.pods.put(console_test::pod_of("ns-" + std::to_string(i), "pod", 1, 1));
@@ -283,6 +347,7 @@ TEST_F(console_service, rights_are_asked_about_in_so_many_namespaces_and_it_is_s
 
 TEST_F(console_service, known_tokens_are_bounded) {
   asking.most_tokens = 8;
+  asking.most_accepted = 8;
   asking.strangers = {1000, 1000, 16};
   asking.everyone = {1000, 1000, 1};
   for (int i = 0; i < 50; ++i) {
@@ -290,7 +355,7 @@ TEST_F(console_service, known_tokens_are_bounded) {
     EXPECT_EQ(get("me", "t-" + std::to_string(i)).status, i < 40 ? 200 : 429);
     get("me", "forged-" + std::to_string(i));
   }
-  EXPECT_LE(doorkeeper->known(), 16u);
+  EXPECT_EQ(doorkeeper->known(), 24u) << "8 each of the two answers, and of those with a budget of their own";
 }
 
 TEST_F(console_service, a_token_is_in_no_log_and_no_answer) {

@@ -23,12 +23,13 @@ const std::vector<std::string> api_paths{"me",         "fleet",        "nodes/gp
                                          "namespaces", "declarations", "capacity",    "history?chart=utilization",
                                          "stream",     "nowhere"};
 
-/// header.payload.signature with this end
-std::string token_until(std::int64_t seconds) {
-  auto payload = kube::base64_encode(ordered_json{{"exp", seconds}}.dump());
+/// header.payload.signature
+std::string token_with(const ordered_json& claims) {
+  auto payload = kube::base64_encode(claims.dump());
   std::erase(payload, '=');
   return "e30." + payload + ".c2ln";
 }
+std::string token_until(std::int64_t seconds) { return token_with({{"exp", seconds}}); }
 
 struct console_service : two_teams {
   controller::log::capture log;
@@ -263,6 +264,78 @@ TEST_F(console_service, forged_tokens_do_not_flood_the_api_server) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(get("me", "forged-a").status, 401);
   EXPECT_EQ(api.token_reviews, reviews + 1) << "what was refused is known for some seconds";
   EXPECT_LE(doorkeeper->known(), 2 * asking.most_tokens);
+}
+
+/// Tokens whose word about their audience is as the API server knows them.
+struct audiences : console_service {
+  std::string for_console = issued({"quartermaster-console"}), for_api = issued({"api-server"}),
+              for_both = issued({"api-server", "quartermaster-console"}), for_vault = issued({"vault"});
+
+  std::string issued(const std::set<std::string>& names, const std::string& person = "a") {
+    const auto token = token_with({{"aud", names}});
+    api.persons[token] = person;
+    api.audiences[token] = names;
+    return token;
+  }
+  std::string message_to(const std::string& token) {
+    const auto answer = get("me", token);
+    EXPECT_EQ(answer.status, 401);
+    const auto body = ordered_json::parse(answer.body);
+    EXPECT_EQ(body["error"]["code"], "unauthenticated");
+    return body["error"]["message"];
+  }
+};
+
+TEST_F(audiences, a_token_for_the_console_or_for_the_api_server_signs_in) {
+  for (const auto& token : {for_console, for_api, for_both}) EXPECT_EQ(get("waiting", token).status, 200) << token;
+  EXPECT_EQ(api.token_reviews, 3) << "one question each";
+  const auto* line =
+      "this token is for another audience; allowed: quartermaster-console, or the API server itself "
+      "(`kubectl create token NAME --audience quartermaster-console` makes one for a ServiceAccount)";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(message_to(for_vault), line);
+  EXPECT_EQ(api.token_reviews, 4) << "the second answer is the one that is kept";
+}
+
+TEST_F(audiences, the_console_can_take_only_tokens_for_itself) {
+  asking.audience_only = true;
+  for (const auto& token : {for_console, for_both}) EXPECT_EQ(get("waiting", token).status, 200) << token;
+  for (const auto& token : {for_api, for_vault, std::string("token-of-admin")})
+    EXPECT_THAT(message_to(token),
+                HasSubstr("is for another audience; allowed: quartermaster-console alone (`kubectl"));
+  EXPECT_EQ(api.token_reviews, 5);
+}
+
+TEST_F(audiences, a_tokens_own_word_admits_nobody) {
+  const auto liar = issued({"quartermaster-console"}, "admin");
+  api.audiences[liar] = {"vault"};
+  EXPECT_THAT(message_to(liar), HasSubstr("another audience"));
+  const auto forged = token_with({{"aud", "quartermaster-console"}, {"sub", "admin"}});
+  EXPECT_THAT(message_to(forged), HasSubstr("the API server does not take it"));
+  for (const auto& claims :
+       {ordered_json(1), ordered_json(nullptr), ordered_json{{"aud", 5}}, ordered_json{{"aud", {1}}}})
+    EXPECT_EQ(get("me", token_with(claims)).status, 401) << claims;
+}
+
+TEST_F(audiences, an_api_server_that_knows_of_none_has_only_its_own) {
+  api.knows_audiences = false;
+  EXPECT_EQ(get("me", for_console).status, 200) << "it is good for the API server itself";
+  doorkeeper.reset(), console.reset();
+  asking.audience_only = true;
+  EXPECT_THAT(message_to(for_console), HasSubstr("another audience"));
+}
+
+TEST_F(audiences, an_identity_provider_may_have_a_client_of_the_same_name) {
+  api.audiences[for_console] = {"api-server"};  // as its tokens count for the API server
+  EXPECT_EQ(get("me", for_console).status, 200);
+  EXPECT_EQ(api.token_reviews, 2);
+}
+
+TEST_F(audiences, both_questions_about_a_token_count) {
+  int refused = 0;
+  for (int i = 0; i < 30; ++i)
+    refused += get("me", token_with({{"aud", "quartermaster-console"}, {"jti", i}})).status == 429 ? 1 : 0;
+  EXPECT_EQ(api.token_reviews, 20) << "20 at once";
+  EXPECT_EQ(refused, 20);
 }
 
 /// One person asks once a second, after a stranger each time, and strangers send ten tokens a second that they made up.

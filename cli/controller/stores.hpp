@@ -64,13 +64,13 @@ class caches {
   caches(controller::manager& manager, kube::transport& transport, std::function<void(const kube::error&)> on_trouble)
       : manager_(manager), transport_(transport), on_trouble_(std::move(on_trouble)) {}
 
-  template <class T>
+  template <class Source = void, class T>
   void add(kube::watch_settings settings, controller::store<T>& store,
            std::function<void(controller::milliseconds since)> on_gap = {}) {
     controller::reflector_options options;
     options.on_gap = std::move(on_gap);
     options.on_trouble = on_trouble_;
-    manager_.add_cache(transport_, std::move(settings), store, std::move(options));
+    manager_.template add_cache<Source>(transport_, std::move(settings), store, std::move(options));
   }
   /// All stores of the operator. `on_gap_of_pods`: controller::reflector_options::on_gap.
   void add(stores& stores, const controller_options& options,

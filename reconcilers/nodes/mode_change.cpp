@@ -440,7 +440,7 @@ class transaction {
   }
 
   /// A plugin that ends removes its socket by name, its successor's too, and when its stream ends the kubelet
-  /// disconnects whoever is registered under the resource by then (kubelet, devicemanager/plugin/v1beta1/handler.go,
+  /// disconnects who is registered under the resource by then (kubelet, devicemanager/plugin/v1beta1/handler.go,
   /// runClient). So a plugin pod that follows one that was deleted by force is ready, and the kubelet offers 0 of what
   /// it knew before.
   bool is_disconnected() const {

@@ -45,7 +45,7 @@ std::ptrdiff_t usable_cards(const api::accelerator_node* node) {
 
 /// Below 1.31 a kubelet overlooks resources that its node does not offer in `containers` alone; with one of an init
 /// container or a sidecar it rejects the pod, OutOf<resource> (pkg/kubelet/lifecycle/predicate.go,
-/// removeMissingExtendedResources). @return what such a pod is told; empty: nothing is wrong
+/// removeMissingExtendedResources). @return what a person needs to know; empty: nothing is wrong
 std::string kubelet_rejects(const kube::pod& pod, const kube::node* node) {
   int major = 0, minor = 0;
   if (!node || std::sscanf(node->kubelet_version.c_str(), "v%d.%d", &major, &minor) != 2) return {};

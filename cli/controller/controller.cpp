@@ -342,7 +342,7 @@ class operator_program {
               "no one asks about this quota before a pod is bound, because the scheduler extender is off. "
               "docs/scheduling.md, \"Switch it on\", says how"};
     if (dedicated_.sends().value_or(false))
-      return {true, "SchedulerAsks", "pods that ask for cards go to the operator's scheduler"};
+      return {true, "OwnSchedulerAsks", "pods that ask for cards go to the operator's scheduler"};
     if (extender_->asked())
       return {true, "SchedulerAsks",
               "a kube-scheduler asks the operator about each pod that it places; a pod that names another scheduler is "

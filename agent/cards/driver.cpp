@@ -56,6 +56,12 @@ milliseconds spread(milliseconds pause) {
   return pause / 2 + milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, pause.count())(random));
 }
 
+void write_line(const xid_line& line) {
+  log::warn(
+      "the driver reports an XID",
+      {{"card", line.card}, {"xid", line.numbers()}, {"name", line.names()}, {"count", std::to_string(line.count)}});
+}
+
 /// Once everything has been read, asked and written for the first time.
 boost::asio::awaitable<void> settle() {
   const bool has_started = co_await controller::sleep_for(milliseconds(15'000));
@@ -124,6 +130,7 @@ kube::result<void> driver::run() {
   });
   loop_.spawn_essential("watch_over", watch_over());
   loop_.run();
+  for (const auto& line : xid_log_.rest()) write_line(line);
   const bool reader_ends = reader_->end_within(std::chrono::seconds(1));
   if (!watcher_->end_within(std::chrono::seconds(2)) || !reader_ends) {  // in the driver, or in a file system
     log::flush();
@@ -143,7 +150,7 @@ void driver::take(sighting sighting) {
     const auto note = history_.see(card, xid);
     if (exporter_) exporter_->count_xid(card, xid);
     if (note.withdraws || class_of(xid) == xid_class::notice)
-      log::warn("the driver reports an XID", {{"card", card}, {"xid", std::to_string(xid)}, {"name", name_of(xid)}});
+      if (const auto line = xid_log_.see(note, controller::boot_now())) write_line(*line);
   }
   if (sighting.now) {
     if (!sighting.now->problem.empty()) log::warn("no cards", {{"problem", sighting.now->problem}});
@@ -170,6 +177,7 @@ boost::asio::awaitable<void> driver::watch_over() {
     const bool went_on = co_await controller::sleep_for(milliseconds(1'000));
     if (!went_on) co_return;
     const auto now = controller::boot_now();
+    for (const auto& line : xid_log_.due(now)) write_line(line);
     const bool was_frozen = now - std::exchange(last, now) > milliseconds(5'000);
     if (was_frozen) continue;  // this process, and so the watcher's thread: its sign is old, and says nothing
     const bool hangs = watcher_->silence() > patience;

@@ -10,6 +10,7 @@
 
 #include "agent/cards/history.hpp"
 #include "agent/cards/watcher.hpp"
+#include "agent/cards/xid_log.hpp"
 #include "agent/exporter/exporter.hpp"
 #include "agent/facts/reporter.hpp"
 #include "api/accelerator_node.hpp"
@@ -48,7 +49,7 @@ class driver {
   /// Makes the object of a node that asks for no mode. One that was deleted is left alone for a minute: what the
   /// operator removes when it is uninstalled must not come back.
   kube::task<bool> introduce();
-  /// Looks at the watcher's sign of life once a second.
+  /// Once a second: the watcher's sign of life, and XIDs that are not logged yet.
   boost::asio::awaitable<void> watch_over();
   void take(sighting sighting);
   void restore(const api::accelerator_node& object);
@@ -66,6 +67,7 @@ class driver {
   controller::store<facts::reported_node> nodes_;
   std::shared_ptr<kube::wait_list> changed_ = std::make_shared<kube::wait_list>();
   history history_;
+  xid_log xid_log_;
   std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   std::unordered_map<std::string, std::vector<std::string>> warnings_;  ///< the same of warnings

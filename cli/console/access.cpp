@@ -46,10 +46,33 @@ std::string_view bearer_in(std::string_view authorization) {
   return std::ranges::all_of(token, is_sound) ? token : std::string_view();
 }
 
+/// What a JWT says, whether or not its signature is right; discarded or null: it is none.
+nlohmann::json claims_of(std::string_view token) {
+  const auto first = token.find('.'), second = token.find('.', first + 1);
+  if (first == std::string_view::npos || second == std::string_view::npos) return {};
+  std::string payload(token.substr(first + 1, second - first - 1));
+  std::ranges::replace(payload, '-', '+');
+  std::ranges::replace(payload, '_', '/');
+  payload.append((4 - payload.size() % 4) % 4, '=');
+  const auto text = kube::base64_decode(payload);
+  return text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+}
+
+/// `audiences` is one or a list, as in a JWT.
+bool has_audience(const nlohmann::json& audiences, std::string_view name) {
+  const auto is_it = [&](const nlohmann::json& item) {
+    return item.is_string() && item.get_ref<const std::string&>() == name;
+  };
+  return audiences.is_array() ? std::ranges::any_of(audiences, is_it) : is_it(audiences);
+}
+
+constexpr std::string_view way_to_a_token =
+    " (`kubectl create token NAME --audience quartermaster-console` makes one for a ServiceAccount)";
+
 refusal unauthenticated() {
   return {401, "unauthenticated",
-          "sign in with a token of this cluster: there is none in the request, or the API server does not take it "
-          "(`kubectl create token NAME` makes one for a ServiceAccount)",
+          "sign in with a token of this cluster: there is none in the request, or the API server does not take it" +
+              std::string(way_to_a_token),
           0};
 }
 
@@ -61,17 +84,14 @@ refusal too_often(std::chrono::seconds wait) {
 }  // namespace
 
 std::optional<std::int64_t> end_of(std::string_view token) {
-  const auto first = token.find('.'), second = token.find('.', first + 1);
-  if (first == std::string_view::npos || second == std::string_view::npos) return std::nullopt;
-  std::string payload(token.substr(first + 1, second - first - 1));
-  std::ranges::replace(payload, '-', '+');
-  std::ranges::replace(payload, '_', '/');
-  payload.append((4 - payload.size() % 4) % 4, '=');
-  const auto text = kube::base64_decode(payload);
-  if (!text) return std::nullopt;
-  const auto claims = nlohmann::json::parse(*text, nullptr, false);
+  const auto claims = claims_of(token);
   if (!claims.is_object() || !claims.contains("exp") || !claims["exp"].is_number()) return std::nullopt;
   return claims["exp"].get<std::int64_t>();
+}
+
+bool names_audience(std::string_view token, std::string_view name) {
+  const auto claims = claims_of(token);
+  return claims.is_object() && claims.contains("aud") && has_audience(claims["aud"], name);
 }
 
 access::access(kube::client& api, access_settings settings, std::function<std::vector<std::string>()> namespaces,
@@ -81,22 +101,41 @@ access::access(kube::client& api, access_settings settings, std::function<std::v
       namespaces_(std::move(namespaces)),
       now_(std::move(now)),
       strangers_(settings_.strangers),
-      everyone_(settings_.everyone) {}
+      everyone_(settings_.everyone),
+      renewals_(settings_.renewals),
+      all_renewals_(settings_.all_renewals) {}
 
-kube::task<std::optional<access::person>> access::review_token(std::string token) {
+kube::task<access::judgement> access::review_token(std::string token, bool asks_for_audience) {
+  nlohmann::json question{{"token", std::move(token)}};
+  if (asks_for_audience) question["audiences"] = nlohmann::json::array({audience});
   const nlohmann::json review{
-      {"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenReview"}, {"spec", {{"token", token}}}};
+      {"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenReview"}, {"spec", std::move(question)}};
   auto answer = co_await api_.create(token_reviews, {}, review);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
+  judgement out;
   const auto status = answer->value("status", nlohmann::json::object());
-  const bool is_taken =
-      status.is_object() && status.value("authenticated", nlohmann::json(false)) == nlohmann::json(true);
-  const auto user = is_taken ? status.value("user", nlohmann::json::object()) : nlohmann::json();
-  if (!user.is_object() || kube::text_in(user, "username").empty()) co_return std::optional<person>();
+  if (!status.is_object() || status.value("authenticated", nlohmann::json(false)) != nlohmann::json(true)) {
+    // k8s.io/kubernetes/pkg/serviceaccount/jwt.go, after it has checked the signature.
+    out.is_for_others = status.is_object() && kube::text_in(status, "error").contains("for the target audiences");
+    co_return out;
+  }
+  // An authenticator that knows of no audiences says none: such a token is the API server's own (TokenReview v1).
+  out.is_for_others = asks_for_audience && !has_audience(status.value("audiences", nlohmann::json::array()), audience);
+  const auto user = status.value("user", nlohmann::json::object());
+  if (out.is_for_others || !user.is_object() || kube::text_in(user, "username").empty()) co_return out;
   nlohmann::json spec{{"user", kube::text_in(user, "username")}};
   for (const auto* key : {"uid", "groups", "extra"})
     if (user.contains(key)) spec[key] = user[key];
-  co_return person{kube::text_in(user, "username"), spec.dump()};
+  out.owner = person{kube::text_in(user, "username"), spec.dump()};
+  co_return out;
+}
+
+refusal access::refusal_of(const judgement& judgement) const {
+  if (!judgement.is_for_others) return unauthenticated();
+  return {401, "unauthenticated",
+          "this token is for another audience; allowed: " + std::string(audience) +
+              (settings_.audience_only ? " alone" : ", or the API server itself") + std::string(way_to_a_token),
+          0};
 }
 
 kube::task<bool> access::may_list(const person& person, std::string group, std::string resource, std::string ns) {
@@ -163,27 +202,47 @@ kube::task<viewer> access::rights_of(person person) {
 }
 
 template <class Value>
-void access::make_room(std::unordered_map<std::string, Value>& known) const {
-  if (known.size() < settings_.most_tokens) return;
-  const auto now = now_();
-  std::erase_if(known, [&](const auto& entry) { return entry.second.until <= now; });
-  if (known.size() < settings_.most_tokens) return;
-  known.erase(std::ranges::min_element(known, {}, [](const auto& entry) { return entry.second.until; }));
+void access::keep(std::unordered_map<digest, Value>& known, const digest& digest, Value value, std::size_t most) const {
+  if (known.size() >= most && !known.contains(digest)) {
+    const auto now = now_();
+    std::erase_if(known, [&](const auto& entry) { return entry.second.until <= now; });
+    if (known.size() >= most)
+      known.erase(std::ranges::min_element(known, {}, [](const auto& entry) { return entry.second.until; }));
+  }
+  known.insert_or_assign(digest, std::move(value));
 }
 
-boost::asio::awaitable<access::admission> access::learn(std::string token, digest digest) {
+std::optional<std::chrono::seconds> access::wait_for(const digest& digest, const std::string& address) {
+  const auto now = now_();
+  if (const auto match = accepted_.find(digest); match != accepted_.end() && now < match->second.until) {
+    const auto wait = renewals_.ask(match->second.user, now);
+    return wait ? wait : all_renewals_.ask("", now);
+  }
+  const auto wait = strangers_.ask(address, now);
+  return wait ? wait : everyone_.ask("", now);
+}
+
+boost::asio::awaitable<access::admission> access::learn(std::string token, digest digest, std::string address) {
   const auto end = end_of(token);
-  auto person = co_await review_token(std::move(token));
-  if (!person)
+  const bool asks_for_audience = settings_.audience_only || names_audience(token, audience);
+  auto judged = co_await review_token(token, asks_for_audience);
+  if (judged && !judged->owner && asks_for_audience && !settings_.audience_only) {
+    // An identity provider may use the same name; its tokens are the API server's own. This question counts, too.
+    if (const auto wait = wait_for(digest, address)) co_return std::unexpected(too_often(*wait));
+    judged = co_await review_token(std::move(token), false);
+  }
+  if (!judged)
     co_return std::unexpected(refusal{
         503, "not_ready",
-        "the API server cannot be asked about the token: " + std::string(kube::to_string(person.error().code)), 5});
-  if (!*person) {
-    make_room(refused_);
-    refused_[digest] = {{}, now_() + settings_.kept_refused};
-    co_return std::unexpected(unauthenticated());
+        "the API server cannot be asked about the token: " + std::string(kube::to_string(judged.error().code)), 5});
+  if (!judged->owner) {
+    accepted_.erase(digest);
+    auto reason = refusal_of(*judged);
+    keep(refused_, digest, rejection{reason, now_() + settings_.kept_refused}, settings_.most_tokens);
+    co_return std::unexpected(std::move(reason));
   }
-  auto rights = co_await rights_of(std::move(**person));
+  keep(accepted_, digest, acceptance{judged->owner->name, now_() + settings_.accepted_for}, settings_.most_accepted);
+  auto rights = co_await rights_of(std::move(*judged->owner));
   if (!rights)
     co_return std::unexpected(refusal{
         503, "not_ready",
@@ -193,8 +252,7 @@ boost::asio::awaitable<access::admission> access::learn(std::string token, diges
     const auto left = std::chrono::seconds(*end) - std::chrono::system_clock::now().time_since_epoch();
     kept = std::min(kept, std::max(std::chrono::duration_cast<milliseconds>(left), milliseconds(0)));
   }
-  make_room(sessions_);
-  sessions_[digest] = {*rights, now_() + kept};
+  keep(sessions_, digest, session{*rights, now_() + kept}, settings_.most_tokens);
   co_return std::move(*rights);
 }
 
@@ -216,11 +274,10 @@ boost::asio::awaitable<access::admission> access::admit(std::string authorizatio
   if (const auto match = sessions_.find(digest); match != sessions_.end() && now_() < match->second.until)
     co_return match->second.rights;
   if (const auto match = refused_.find(digest); match != refused_.end() && now_() < match->second.until)
-    co_return std::unexpected(unauthenticated());
-  if (const auto wait = strangers_.ask(address, now_())) co_return std::unexpected(too_often(*wait));
-  if (const auto wait = everyone_.ask("", now_())) co_return std::unexpected(too_often(*wait));
+    co_return std::unexpected(match->second.reason);
+  if (const auto wait = wait_for(digest, address)) co_return std::unexpected(too_often(*wait));
   const counted here(asking_, digest);
-  co_return co_await learn(token, digest);
+  co_return co_await learn(token, digest, address);
 }
 
 }  // namespace cli::console

@@ -100,6 +100,7 @@ class console_program {
       prometheus_ = connection_to(loop_.executor(), options.prometheus, most_of_prometheus);
     access_settings access_settings;
     access_settings.link_token = link_token_;
+    access_settings.audience_only = options.audience_only;
     access_ = std::make_unique<access>(client_, access_settings, [this] { return namespaces_of(known_); });
     service_settings service_settings;
     service_settings.hosts = options.hosts;
@@ -234,6 +235,8 @@ std::string problem_of(const console_options& options) {
     return "--metrics-address: " + endpoint.error().message;
   if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
     return "--tls-cert-file and --tls-key-file come together";
+  if (options.audience_only && signs_in_by_link(options))
+    return "--audience-only: on a loopback address the printed link signs in, and no token does";
   if (auto problem = problem_of(options.prometheus); !problem.empty()) return problem;
   for (const auto& name : options.hosts)
     if (!is_name(name)) return "--host " + name + ": a name without port, such as console.example.com";
@@ -266,6 +269,9 @@ void add_console(CLI::App& app, int& rc) {
   add_option(*verb, "--tls-cert-file", options->tls_certificate_file, "Serve HTTPS with this certificate (PEM)")
       ->type_name("FILE");
   add_option(*verb, "--tls-key-file", options->tls_key_file, "Its key (PEM)")->type_name("FILE");
+  add_flag(
+      *verb, "--audience-only", options->audience_only,
+      "Take only tokens for the audience " + std::string(console::audience) + ", and none for the API server itself");
   add_prometheus_options(*verb, options->prometheus, "Where history comes from; without it there is none");
   add_option(*verb, "--metrics-address", options->metrics_address,
              "Address of /metrics, /healthz and /readyz; none by default")

@@ -15,6 +15,7 @@ struct console_options {
   std::string metrics_address;     ///< for /metrics and probes; empty: none
   std::vector<std::string> hosts;  ///< names by which people reach it, besides localhost
   std::string tls_certificate_file, tls_key_file;
+  bool audience_only = false;  ///< tokens for the API server itself do not sign in
   prometheus_options prometheus;
   std::string log_format = "text";
   std::string log_level;  ///< empty: warn where a link signs in, else info

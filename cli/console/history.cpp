@@ -98,20 +98,40 @@ std::string range_target(std::string_view query, std::int64_t begin, std::int64_
   return out + "&start=" + std::to_string(begin) + "&end=" + std::to_string(end) + "&step=" + std::to_string(step);
 }
 
+/// Bytes of a label. Names of nodes and namespaces have 253 at most.
+constexpr std::size_t longest_label = 256;
+/// Seconds since 1970 beyond which nothing is a time.
+constexpr double latest = 1e12;
+
 /// Time and value of a point: [1795600000, "0.5"].
 std::optional<std::pair<std::int64_t, double>> point_of(const nlohmann::json& point) {
   if (!point.is_array() || point.size() != 2 || !point[0].is_number() || !point[1].is_string()) return std::nullopt;
   const auto& text = point[1].get_ref<const std::string&>();
+  const auto time = point[0].get<double>();
   double value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (!(time >= 0 && time <= latest)) return std::nullopt;
   if (failed != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return std::pair(static_cast<std::int64_t>(point[0].get<double>()), value);
+  return std::pair(static_cast<std::int64_t>(time), value);
 }
 
 const nlohmann::json& member(const nlohmann::json& object, const char* key) {
   static const nlohmann::json nothing;
   const auto match = object.is_object() ? object.find(key) : object.end();
   return object.is_object() && match != object.end() ? *match : nothing;
+}
+
+/// Those that the query of the chart leaves; nothing: one is too long, so it is no answer to that query.
+std::optional<ordered_json> labels_of(const chart_request& chart, const nlohmann::json& series) {
+  const auto* row = row_of(chart.chart);
+  ordered_json out = ordered_json::object();
+  for (const auto& [key, value] : member(series, "metric").items()) {
+    const bool is_named = row && (", " + std::string(row->label) + ",").contains(", " + key + ",");
+    if (!is_named || !value.is_string()) continue;
+    if (value.get_ref<const std::string&>().size() > longest_label) return std::nullopt;
+    out[key] = value.get<std::string>();
+  }
+  return out;
 }
 
 ordered_json frame_of(const chart_request& chart, bool is_available, std::string_view message) {
@@ -219,27 +239,32 @@ ordered_json history_view(const chart_request& chart, std::string_view body) {
   const auto* result = series_in(answer);
   if (!result) return no_history(chart, "Prometheus gave an answer that cannot be read.");
   auto out = frame_of(chart, true, "");
-  std::map<std::int64_t, std::size_t> places;
+  // One time per step: the first in the answer. So an answer of any size becomes a view of a known size, also where
+  // something before Prometheus moves all times to whole steps.
+  const auto step_of = [&](std::int64_t time) { return (time - chart.begin) / chart.step; };
+  std::map<std::int64_t, std::int64_t> times;
   for (const auto& series : *result)
     for (const auto& point : member(series, "values"))
-      if (const auto known = point_of(point)) places.emplace(known->first, 0);
-  for (auto& [time, place] : places) {
-    place = out["times"].size();
+      if (const auto known = point_of(point); known && known->first >= chart.begin && known->first <= chart.end)
+        times.emplace(step_of(known->first), known->first);
+  std::map<std::int64_t, std::size_t> places;
+  for (const auto& [step, time] : times) {
+    places.emplace(time, places.size());
     out["times"].push_back(time);
   }
   for (const auto& series : *result) {
     if (out["series"].size() == most_series) break;
-    ordered_json labels = ordered_json::object();
+    auto labels = labels_of(chart, series);
+    if (!labels) continue;
     std::string name;
-    for (const auto& [key, value] : member(series, "metric").items()) {
-      if (!value.is_string()) continue;
-      labels[key] = value.get<std::string>();
-      name += (name.empty() ? "" : " ") + value.get<std::string>();
-    }
+    for (const auto& [key, value] : labels->items()) name += (name.empty() ? "" : " ") + value.get<std::string>();
     std::vector<ordered_json> values(places.size());
-    for (const auto& point : member(series, "values"))
-      if (const auto known = point_of(point)) values[places.at(known->first)] = known->second;
-    out["series"].push_back({{"name", name}, {"labels", std::move(labels)}, {"values", std::move(values)}});
+    for (const auto& point : member(series, "values")) {
+      const auto known = point_of(point);
+      const auto place = known ? places.find(known->first) : places.end();
+      if (place != places.end()) values[place->second] = known->second;
+    }
+    out["series"].push_back({{"name", name}, {"labels", std::move(*labels)}, {"values", std::move(values)}});
   }
   out["more"] = out["series"].size() == most_series;
   return out;

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,14 @@ func agentOf(t *testing.T, node string) (client, string) {
 	file := kubeconfigOf(t, "quartermaster-agent")
 	kubectl(t, "", "--kubeconfig", file, "config", "set-credentials", "hook", "--token", out.token)
 	return out, file
+}
+
+func numbers(first, count int) []int {
+	var out []int
+	for i := range count {
+		out = append(out, first+i)
+	}
+	return out
 }
 
 func (c client) report(t *testing.T, node, status string) (int, string) {
@@ -318,11 +327,33 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 			why == "/dev of the node is not mounted at "+node+"/dev" && driver == "535.183.01"
 	})
 	second := cards.Card(1)
-	cards.Fixture["events"] = []any{map[string]any{"sequence": 1, "card": second["uuid"], "xid": 31}, map[string]any{"sequence": 2, "card": second["uuid"], "xid": 48}}
+	// A storm: numbers that no one knows, then one that is the program's own, and a fatal one.
+	var storm []any
+	for _, xid := range append(numbers(1000, 60), 31, 48) {
+		storm = append(storm, map[string]any{"sequence": len(storm) + 1, "card": second["uuid"], "xid": xid})
+	}
+	cards.Fixture["events"] = storm
 	cards.Write(t)
 	// The watch of kubectl and this loop are in the figure.
 	await("a fatal XID withdraws the card", 2*time.Second, health(1, "XID 48"))
 	is := statusOf(t, "gpu-1")
+	var lines []string
+	await("the storm is in the log", 3*time.Second, func(reported) bool {
+		text, _ := os.ReadFile(agent.Log)
+		lines = regexp.MustCompile(`the driver reports an XID .*`).FindAllString(string(text), -1)
+		count := 0
+		for _, line := range lines {
+			one := 1
+			if _, number, is := strings.Cut(line, "count="); is {
+				fmt.Sscan(number, &one)
+			}
+			count += one
+		}
+		return count == 61
+	})
+	if len(lines) > 4 || !regexp.MustCompile(`xid="?48[ ,].*and \d+ more`).MatchString(strings.Join(lines, "\n")) {
+		t.Errorf("the storm is not one line a second, with the fatal XID first:\n%s", strings.Join(lines, "\n"))
+	}
 	if _, reason, message := is.condition("CardsHealthy"); is.Cards[0].Health != "Healthy" || reason != "CardUnhealthy" || !strings.Contains(message, second["uuid"].(string)) {
 		t.Errorf("only the second card is sick: %+v", is)
 	}

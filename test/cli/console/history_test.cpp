@@ -33,17 +33,67 @@ TEST(history, a_name_is_a_name) {
   for (const auto* text : {"", "-a", "a-", "A", "a\"}", "a b", "a/b", "..", "a\n"}) EXPECT_FALSE(is_name(text)) << text;
 }
 
+/// An answer of Prometheus with these series.
+std::string answer_with(const std::string& series) {
+  return R"({"status":"success","data":{"resultType":"matrix","result":[)" + series + "]}}";
+}
+std::string series_with(const std::string& name, const std::string& points) {
+  return R"({"metric":{"node":")" + name + R"("},"values":[)" + points + "]}";
+}
+
 TEST(history, series_share_their_times_and_gaps_are_null) {
-  const auto view =
-      history_view(chart("chart=utilization"), R"({"status":"success","data":{"resultType":"matrix","result":[
-      {"metric":{"node":"a"},"values":[[100,"0.5"],[160,"NaN"]]},
-      {"metric":{"node":"<b>"},"values":[[160,"1"],[220,"0.25"]]}]}})");
+  const auto view = history_view(chart("chart=utilization"),
+                                 answer_with(series_with("a", R"([1799996400,"0.5"],[1799996460,"NaN"])") + "," +
+                                             series_with("<b>", R"([1799996460,"1"],[1800000000,"0.25"])")));
   EXPECT_EQ(view["available"], true);
   EXPECT_EQ(view["unit"], "ratio");
-  EXPECT_EQ(view["times"], ordered_json::parse("[100,160,220]"));
+  EXPECT_EQ(view["times"], ordered_json::parse("[1799996400,1799996460,1800000000]"));
   EXPECT_EQ(view["series"][0]["values"], ordered_json::parse("[0.5,null,null]"));
   EXPECT_EQ(view["series"][1]["values"], ordered_json::parse("[null,1.0,0.25]"));
   EXPECT_EQ(view["series"][1]["name"], "<b>");
+}
+
+TEST(history, times_outside_the_range_and_between_its_steps_are_dropped) {
+  const auto view =
+      history_view(chart("chart=utilization"),
+                   answer_with(series_with("a", R"([1799996399,"1"],[1799996400,"2"],[1799996401,"3"],[1799996414,"4"],
+          [1799996415,"5"],[1800000000,"6"],[1800000001,"7"],[-5,"8"],[1e300,"9"],[-1e300,"9"])")));
+  EXPECT_EQ(view["times"], ordered_json::parse("[1799996400,1799996415,1800000000]"));
+  EXPECT_EQ(view["series"][0]["values"], ordered_json::parse("[2.0,5.0,6.0]"));
+}
+
+TEST(history, times_that_were_moved_to_whole_steps_are_kept) {
+  const auto made = chart("chart=utilization&range=custom&from=1799996401&to=1800000001");
+  std::string points;
+  for (int i = 0; i <= 240; ++i) points += (i ? "," : "") + ("[" + std::to_string(1'799'996'400 + i * 15) + R"(,"1"])");
+  const auto view = history_view(made, answer_with(series_with("a", points)));
+  EXPECT_EQ(view["times"].size(), 240u) << "the one before the range is not there";
+}
+
+TEST(history, a_hostile_answer_becomes_a_view_of_known_size) {
+  std::string series;
+  int time = 1'799'950'000;  // begins before the range, and ends after it
+  for (int i = 0; i < 25; ++i) {
+    std::string points;
+    for (int j = 0; j < 4'000; ++j) points += (j ? "," : "") + ("[" + std::to_string(time++) + R"(,"1"])");
+    series += (i ? "," : "") + series_with("n-" + std::to_string(i), points);
+  }
+  const auto body = answer_with(series);
+  ASSERT_GT(body.size(), 1'600'000u);
+  const auto view = history_view(chart("chart=utilization"), body);
+  EXPECT_EQ(view["times"].size(), 241u) << "240 steps have 241 ends";
+  EXPECT_EQ(view["series"].size(), most_series);
+  for (const auto& item : view["series"]) EXPECT_EQ(item["values"].size(), 241u);
+  EXPECT_LT(view.dump().size(), 40'000u);
+}
+
+TEST(history, only_labels_of_the_chart_are_shown_and_long_ones_leave_their_series_out) {
+  const auto view = history_view(chart("chart=cards"), answer_with(R"({"metric":{"model":"T4","mode":"vgpu","x":")" +
+                                                                   std::string(1'000'000, 'x') + R"("}},
+      {"metric":{"model":")" + std::string(257, 'x') + R"(","mode":"vgpu"}})"));
+  ASSERT_EQ(view["series"].size(), 1u);
+  EXPECT_EQ(view["series"][0]["labels"], ordered_json::parse(R"({"mode":"vgpu","model":"T4"})"));
+  EXPECT_EQ(view["series"][0]["name"], "vgpu T4");
 }
 
 TEST(history, what_is_no_answer_of_prometheus_is_said) {

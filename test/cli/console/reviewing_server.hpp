@@ -21,6 +21,9 @@ class reviewing_server final : public kube::transport {
   };
   std::map<std::string, std::string> persons;  ///< by token
   std::map<std::string, std::set<right>> rights;
+  /// By token; without an entry the token is for the API server itself.
+  std::map<std::string, std::set<std::string>> audiences;
+  bool knows_audiences = true;  ///< false: each token is the API server's own, and no answer names an audience
   int token_reviews = 0, access_reviews = 0;
   bool is_down = false;
 
@@ -32,9 +35,20 @@ class reviewing_server final : public kube::transport {
     const auto path = request.target.substr(0, request.target.find('?'));
     if (path == "/apis/authentication.k8s.io/v1/tokenreviews") {
       ++token_reviews;
-      const auto match = persons.find(json::parse(request.body)["spec"]["token"].get<std::string>());
-      json status{{"authenticated", match != persons.end()}};
-      if (match != persons.end()) status["user"] = {{"username", match->second}, {"groups", {"everyone"}}};
+      const auto spec = json::parse(request.body)["spec"];
+      const auto token = spec["token"].get<std::string>();
+      const auto match = persons.find(token);
+      json status{{"authenticated", false}};
+      if (match != persons.end()) {
+        const auto fitting = fitting_audiences(token, spec.value("audiences", json::array({"api-server"})));
+        if (knows_audiences && fitting.empty()) {
+          status["error"] =
+              "[invalid bearer token, token audiences [\"a\"] is invalid for the target audiences [\"b\"]]";
+        } else {
+          status = {{"authenticated", true}, {"user", {{"username", match->second}, {"groups", {"everyone"}}}}};
+          if (knows_audiences) status["audiences"] = fitting;
+        }
+      }
       out.body = json{{"status", status}}.dump();
     } else if (path == "/apis/authorization.k8s.io/v1/subjectaccessreviews") {
       ++access_reviews;
@@ -55,6 +69,17 @@ class reviewing_server final : public kube::transport {
   }
   kube::task<kube::response> stream(kube::request, kube::chunk_sink) override {
     co_return std::unexpected(kube::error{kube::errc::connect, 0, "no streams here", std::nullopt});
+  }
+
+ private:
+  /// Those of `names` that the token has, as the API server says them.
+  std::vector<std::string> fitting_audiences(const std::string& token, const nlohmann::json& names) const {
+    const auto match = audiences.find(token);
+    const auto own = match == audiences.end() ? std::set<std::string>{"api-server"} : match->second;
+    std::vector<std::string> out;
+    for (const auto& name : names)
+      if (own.contains(name.get<std::string>())) out.push_back(name.get<std::string>());
+    return out;
   }
 };
 

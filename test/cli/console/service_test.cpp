@@ -23,12 +23,13 @@ const std::vector<std::string> api_paths{"me",         "fleet",        "nodes/gp
                                          "namespaces", "declarations", "capacity",    "history?chart=utilization",
                                          "stream",     "nowhere"};
 
-/// header.payload.signature with this end
-std::string token_until(std::int64_t seconds) {
-  auto payload = kube::base64_encode(ordered_json{{"exp", seconds}}.dump());
+/// header.payload.signature
+std::string token_with(const ordered_json& claims) {
+  auto payload = kube::base64_encode(claims.dump());
   std::erase(payload, '=');
   return "e30." + payload + ".c2ln";
 }
+std::string token_until(std::int64_t seconds) { return token_with({{"exp", seconds}}); }
 
 struct console_service : two_teams {
   controller::log::capture log;
@@ -265,6 +266,142 @@ TEST_F(console_service, forged_tokens_do_not_flood_the_api_server) {
   EXPECT_LE(doorkeeper->known(), 2 * asking.most_tokens);
 }
 
+/// Tokens whose word about their audience is as the API server knows them.
+struct audiences : console_service {
+  std::string for_console = issued({"quartermaster-console"}), for_api = issued({"api-server"}),
+              for_both = issued({"api-server", "quartermaster-console"}), for_vault = issued({"vault"});
+
+  std::string issued(const std::set<std::string>& names, const std::string& person = "a") {
+    const auto token = token_with({{"aud", names}});
+    api.persons[token] = person;
+    api.audiences[token] = names;
+    return token;
+  }
+  std::string message_to(const std::string& token) {
+    const auto answer = get("me", token);
+    EXPECT_EQ(answer.status, 401);
+    const auto body = ordered_json::parse(answer.body);
+    EXPECT_EQ(body["error"]["code"], "unauthenticated");
+    return body["error"]["message"];
+  }
+};
+
+TEST_F(audiences, a_token_for_the_console_or_for_the_api_server_signs_in) {
+  for (const auto& token : {for_console, for_api, for_both}) EXPECT_EQ(get("waiting", token).status, 200) << token;
+  EXPECT_EQ(api.token_reviews, 3) << "one question each";
+  const auto* line =
+      "this token is for another audience; allowed: quartermaster-console, or the API server itself "
+      "(`kubectl create token NAME --audience quartermaster-console` makes one for a ServiceAccount)";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(message_to(for_vault), line);
+  EXPECT_EQ(api.token_reviews, 4) << "the second answer is the one that is kept";
+}
+
+TEST_F(audiences, the_console_can_take_only_tokens_for_itself) {
+  asking.audience_only = true;
+  for (const auto& token : {for_console, for_both}) EXPECT_EQ(get("waiting", token).status, 200) << token;
+  for (const auto& token : {for_api, for_vault, std::string("token-of-admin")})
+    EXPECT_THAT(message_to(token),
+                HasSubstr("is for another audience; allowed: quartermaster-console alone (`kubectl"));
+  EXPECT_EQ(api.token_reviews, 5);
+}
+
+TEST_F(audiences, a_tokens_own_word_admits_nobody) {
+  const auto liar = issued({"quartermaster-console"}, "admin");
+  api.audiences[liar] = {"vault"};
+  EXPECT_THAT(message_to(liar), HasSubstr("another audience"));
+  const auto forged = token_with({{"aud", "quartermaster-console"}, {"sub", "admin"}});
+  EXPECT_THAT(message_to(forged), HasSubstr("the API server does not take it"));
+  for (const auto& claims :
+       {ordered_json(1), ordered_json(nullptr), ordered_json{{"aud", 5}}, ordered_json{{"aud", {1}}}})
+    EXPECT_EQ(get("me", token_with(claims)).status, 401) << claims;
+}
+
+TEST_F(audiences, an_api_server_that_knows_of_none_has_only_its_own) {
+  api.knows_audiences = false;
+  EXPECT_EQ(get("me", for_console).status, 200) << "it is good for the API server itself";
+  doorkeeper.reset(), console.reset();
+  asking.audience_only = true;
+  EXPECT_THAT(message_to(for_console), HasSubstr("another audience"));
+}
+
+TEST_F(audiences, an_identity_provider_may_have_a_client_of_the_same_name) {
+  api.audiences[for_console] = {"api-server"};  // as its tokens count for the API server
+  EXPECT_EQ(get("me", for_console).status, 200);
+  EXPECT_EQ(api.token_reviews, 2);
+}
+
+TEST_F(audiences, both_questions_about_a_token_count) {
+  int refused = 0;
+  for (int i = 0; i < 30; ++i)
+    refused += get("me", token_with({{"aud", "quartermaster-console"}, {"jti", i}})).status == 429 ? 1 : 0;
+  EXPECT_EQ(api.token_reviews, 20) << "20 at once";
+  EXPECT_EQ(refused, 20);
+}
+
+/// One person asks once a second, after a stranger each time, and strangers send ten tokens a second that they made up.
+struct strangers_ask : console_service {
+  int person_waited = 0, stranger_waited = 0, next = 0, second = 0;
+
+  void a_second(std::size_t addresses, const std::string& token = "token-of-a") {
+    const int turn = second++ % 10;
+    for (int i = 0; i < 10; ++i) {
+      for (std::size_t address = 1; address <= addresses; ++address) {
+        auto request = request_of("/console/api/v1/me", "forged-" + std::to_string(next++));
+        request.caller_address = "192.0.2." + std::to_string(address);
+        stranger_waited += get(request).status == 429 ? 1 : 0;
+      }
+      if (i == turn) person_waited += get("me", token).status == 429 ? 1 : 0;
+      now += 100ms;
+    }
+  }
+};
+
+TEST_F(strangers_ask, wrong_tokens_from_the_same_address_sign_nobody_out) {
+  while (second < 45) a_second(1);
+  EXPECT_EQ(person_waited, 0);
+  EXPECT_GT(stranger_waited, 150) << "the budget of strangers is used up";
+  while (second < 300) a_second(1);
+  EXPECT_EQ(person_waited, 0);
+  EXPECT_LE(api.token_reviews, 300 * 5 + 20 + 10) << "5 a second and 20 at once, and the person's every 30 s";
+}
+
+TEST_F(strangers_ask, wrong_tokens_from_many_addresses_sign_nobody_out) {
+  while (second < 65) a_second(12);
+  EXPECT_EQ(person_waited, 0);
+  EXPECT_LE(api.token_reviews, 65 * 50 + 100 + 3) << "the budget of all strangers together";
+}
+
+TEST_F(strangers_ask, a_token_that_was_accepted_an_hour_ago_is_a_strangers) {
+  a_second(1);
+  now += 3601s;
+  for (int i = 0; i < 20; ++i) get("me", "used-up-" + std::to_string(i));
+  EXPECT_EQ(get("me", "token-of-a").status, 429);
+}
+
+TEST_F(strangers_ask, a_revoked_token_is_refused_within_half_a_minute_and_loses_its_budget) {
+  api.persons["revoked"] = "a";
+  while (second < 40) a_second(1, "revoked");
+  EXPECT_EQ(get("me", "revoked").status, 200);
+  api.persons.erase("revoked");
+  const auto revoked_at = now;
+  while (get("me", "revoked").status == 200) now += 500ms;
+  EXPECT_LE(now - revoked_at, 30s);
+  const auto reviews = api.token_reviews;
+  now += 6s;  // longer than the answer no is kept
+  for (int i = 0; i < 25; ++i) get("me", "used-up-" + std::to_string(i));
+  EXPECT_EQ(get("me", "revoked").status, 429) << "it counts as a stranger's";
+  EXPECT_EQ(api.token_reviews, reviews + 20);
+}
+
+TEST_F(strangers_ask, accepted_tokens_have_a_bound_of_their_own) {
+  a_second(1);
+  api.is_down = true;  // so each request asks the API server again
+  now += 31s;
+  int waited = 0;
+  for (int i = 0; i < 60; ++i) waited += get("me", "token-of-a").status == 429 ? 1 : 0;
+  EXPECT_EQ(waited, 20) << "40 at once";
+}
+
 TEST_F(console_service, rights_are_asked_about_in_so_many_namespaces_and_it_is_said) {
   asking.most_namespaces = 20;
   for (int i = 0; i < 18; ++i) cluster.pods.put(console_test::pod_of("ns-" + std::to_string(i), "pod", 1, 1));
@@ -283,6 +420,7 @@ TEST_F(console_service, rights_are_asked_about_in_so_many_namespaces_and_it_is_s
 
 TEST_F(console_service, known_tokens_are_bounded) {
   asking.most_tokens = 8;
+  asking.most_accepted = 8;
   asking.strangers = {1000, 1000, 16};
   asking.everyone = {1000, 1000, 1};
   for (int i = 0; i < 50; ++i) {
@@ -290,7 +428,7 @@ TEST_F(console_service, known_tokens_are_bounded) {
     EXPECT_EQ(get("me", "t-" + std::to_string(i)).status, i < 40 ? 200 : 429);
     get("me", "forged-" + std::to_string(i));
   }
-  EXPECT_LE(doorkeeper->known(), 16u);
+  EXPECT_EQ(doorkeeper->known(), 24u) << "8 each of the two answers, and of those with a budget of their own";
 }
 
 TEST_F(console_service, a_token_is_in_no_log_and_no_answer) {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -89,11 +90,12 @@ subjects: [{kind: ServiceAccount, name: admin, namespace: quartermaster}]
 }
 
 // console starts the program with the rights of the chart's ServiceAccount, where people sign in by token, and waits until it has read.
-func console(t *testing.T) string {
+func console(t *testing.T, flags ...string) string {
 	t.Helper()
 	port := freePort(t)
-	start(t, nil, program, "console", "--kubeconfig", asAccount(t, "quartermaster-console"), "--listen", ":"+port)
-	admin := token(t, namespace, "admin")
+	words := append([]string{"console", "--kubeconfig", asAccount(t, "quartermaster-console"), "--listen", ":" + port}, flags...)
+	start(t, nil, program, words...)
+	admin := token(t, namespace, "admin", "--audience", "quartermaster-console")
 	until(t, 30*time.Second, "the console has read the cluster", func() error {
 		request, _ := http.NewRequest("GET", "http://127.0.0.1:"+port+api+"me", nil)
 		request.Header.Set("Authorization", "Bearer "+admin)
@@ -113,6 +115,11 @@ func console(t *testing.T) string {
 func token(t *testing.T, ns, account string, more ...string) string {
 	t.Helper()
 	return kubectl(t, "", append([]string{"create", "token", "-n", ns, account}, more...)...)
+}
+
+func server(t *testing.T) string {
+	t.Helper()
+	return kubectl(t, "", "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
 }
 
 // signed is a token of the ServiceAccount as the API server itself would sign it, valid until `end`.
@@ -271,6 +278,43 @@ func TestForgedAndExpiredTokens(t *testing.T) {
 	}
 	if got := ask(t, port, "GET", api+"fleet", good); got.status != 200 {
 		t.Errorf("the good token is not taken any more: %d %s", got.status, got.body)
+	}
+}
+
+// A token that the API server itself refuses signs in, and --audience-only takes no other.
+func TestTokensForTheConsoleAlone(t *testing.T) {
+	cluster(t)
+	const ours = "quartermaster-console"
+	forConsole := token(t, "red", "red-viewer", "--audience", ours)
+	forAPI, forVault := token(t, "red", "red-viewer"), token(t, "red", "red-viewer", "--audience", "vault")
+	forAll := token(t, "red", "red-viewer", "--audience", "vault", "--audience", ours)
+	out, err := exec.Command(chart.Tool("kubernetes-*", "kubectl"), "--kubeconfig", os.DevNull, "--server", server(t),
+		"--insecure-skip-tls-verify", "--token", forConsole, "get", "pods", "-n", "red").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "must be logged in") {
+		t.Errorf("the API server itself takes the token for the console: %v %s", err, out)
+	}
+	both, alone := console(t), console(t, "--audience-only")
+	for _, row := range []struct {
+		name, port, token, refusal string
+	}{
+		{"for the console", both, forConsole, ""},
+		{"for the API server", both, forAPI, ""},
+		{"for two", both, forAll, ""},
+		{"for vault", both, forVault, "this token is for another audience; allowed: quartermaster-console, or the API server itself"},
+		{"forged", both, forConsole + "x", "the API server does not take it"},
+		{"for the console, alone", alone, forConsole, ""},
+		{"for two, alone", alone, forAll, ""},
+		{"for the API server, alone", alone, forAPI, "this token is for another audience; allowed: quartermaster-console alone"},
+		{"for vault, alone", alone, forVault, "this token is for another audience; allowed: quartermaster-console alone"},
+		{"forged, alone", alone, forConsole + "x", "the API server does not take it"},
+	} {
+		got := ask(t, row.port, "GET", api+"waiting", row.token)
+		if row.refusal == "" && (got.status != 200 || !strings.Contains(got.body, "red-waits") || strings.Contains(got.body, "blue")) {
+			t.Errorf("%s: %d %s", row.name, got.status, got.body)
+		}
+		if row.refusal != "" && (got.status != 401 || !strings.Contains(got.body, row.refusal) || strings.Contains(got.body, "red")) {
+			t.Errorf("%s: %d %s", row.name, got.status, got.body)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ export function SignIn({ problem, on_token }) {
       <label for="token">{text('sign_in.token')}</label>
       <input id="token" ref={input} type="password" autocomplete="off" spellcheck={false} required aria-describedby="token_help" />
       <p id="token_help">{text('sign_in.help')}</p>
-      <pre><code>kubectl create token NAME -n NAMESPACE</code></pre>
+      <pre><code>kubectl create token NAME -n NAMESPACE --audience quartermaster-console</code></pre>
       <button type="submit" class="primary">{text('sign_in.button')}</button>
     </form>
   );

@@ -15,6 +15,8 @@ inline constexpr std::string_view module_label = "quartermaster.io/module";
 /// A change of mode under way (taint). Every module DaemonSet tolerates it.
 inline constexpr std::string_view switching_taint = "quartermaster.io/switching";
 /// On nodes that were taken over from someone else's device plugin, whose DaemonSet may be told to keep away from it.
+/// Of a control-plane node whose kube-scheduler's files the agent looks after. The chart's DaemonSet selects it.
+inline constexpr std::string_view static_pod_label = "quartermaster.io/static-pod";
 inline constexpr std::string_view taken_over_label = "quartermaster.io/taken-over";
 /// On nodes that have a module, while pods that ask for accelerators have a scheduler of their own
 /// (spec.scheduler.isolateNodes): only those pods, and what serves the nodes, tolerate it.

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <random>
 #include <utility>
 
@@ -141,6 +144,20 @@ kube::task<void> elector::take(const lease_step& step) {
   co_return kube::result<void>();
 }
 
+void elector::doubt() {
+  machine_.doubt(options_.now());
+  doubted_ = true;
+  if (pause_) pause_->cancel();
+}
+
+boost::asio::awaitable<bool> elector::pause(milliseconds time) {
+  doubted_ = false;
+  pause_.emplace(co_await boost::asio::this_coro::executor, time);
+  const auto [failed] = co_await pause_->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  pause_.reset();
+  co_return !failed || doubted_;
+}
+
 kube::task<void> elector::run() {
   std::string holder, trouble;
   for (;;) {
@@ -155,7 +172,7 @@ kube::task<void> elector::run() {
       co_return std::unexpected(kube::error{kube::errc::conflict, 0, "the server's data is older than before", {}});
     }
     if (step.action == lease_step::kind::wait) {
-      const bool slept = co_await sleep_for(step.wait);
+      const bool slept = co_await pause(step.wait);
       if (!slept) co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "the elector was stopped", {}});
       continue;
     }

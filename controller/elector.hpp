@@ -3,9 +3,12 @@
 // default, at once and without hooks: what is bound to the process cannot outlive the lease that way (shutdown hooks
 // that blocked have made double leaders). So does a server whose data went back, for those who do not lead too.
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,14 +58,18 @@ class elector {
   bool held() const { return machine_.held(options_.now()); }
   milliseconds remaining() const { return machine_.remaining(options_.now()); }
   /// The same for what must not be decided from data that may have been restored a moment ago: zero from when a request
-  /// about the lease fails until one is answered.
+  /// about the lease fails, or `doubt` is called, until a later one is answered.
   milliseconds remaining_confirmed() const { return machine_.is_confirmed() ? remaining() : milliseconds(0); }
+  /// A watch broke. A leader renews at once, which shows whether the data is still that of before.
+  void doubt();
   const std::string& holder() const { return machine_.holder(); }
   const std::string& identity() const { return options_.timing.identity; }
 
  private:
   kube::task<nlohmann::json> call(kube::request request, milliseconds deadline, std::string_view operation);
   kube::task<void> take(const lease_step& step);
+  /// Until the time is over or `doubt` is called; false: cancelled.
+  boost::asio::awaitable<bool> pause(milliseconds time);
   /// Did a write whose answer never came make us the holder? Then document_ is the lease. Otherwise no one could lead
   /// until it expires.
   kube::task<bool> taken_unanswered();
@@ -72,6 +79,8 @@ class elector {
   options options_;
   lease_machine machine_;
   nlohmann::json document_;
+  std::optional<boost::asio::steady_timer> pause_;
+  bool doubted_ = false;  ///< in the pause
   bool announced_ = false;
   bool unanswered_ = false;  ///< the last write has no answer: the lease may be ours, or not
   gauge& leader_;

@@ -83,6 +83,7 @@ lease_step lease_machine::next(milliseconds now) {
     if (leading_) step.wait = std::min(step.wait, remaining(now));
     return step;
   }
+  asked_at_ = now;
   if (!fresh_) {
     step.action = lease_step::kind::read;
     step.deadline = request_deadline(now);
@@ -94,7 +95,8 @@ lease_step lease_machine::next(milliseconds now) {
 
 bool lease_machine::confirm(const lease_record& record) {
   if (!fall_) fall_ = witness_.judge(record.resource_version);
-  if (!fall_) was_away_ = false;
+  // An answer of before may still have been on its way.
+  if (!fall_ && away_at_ && asked_at_ > *away_at_) away_at_.reset();
   return !fall_;
 }
 
@@ -139,7 +141,7 @@ void lease_machine::on_written(lease_record record, milliseconds sent, milliseco
 
 void lease_machine::on_failed(const kube::error& error, milliseconds now) {
   last_error_ = error.message;
-  was_away_ = was_away_ || error.http == 0 || error.http >= 500;
+  if (error.http == 0 || error.http >= 500) away_at_ = now;
   // A refused fast renewal is looked into at once; anything else waits its turn.
   const bool conflict = error.code == kube::errc::conflict || error.code == kube::errc::already_exists ||
                         error.code == kube::errc::not_found;
@@ -150,6 +152,11 @@ void lease_machine::on_failed(const kube::error& error, milliseconds now) {
   } else {
     pause(now);
   }
+}
+
+void lease_machine::doubt(milliseconds now) {
+  away_at_ = now;
+  if (leading_) not_before_ = std::min(not_before_, now + 1ms);  // so that it leaves after `now`
 }
 
 std::optional<lease_record> lease_machine::release(milliseconds now) {

@@ -72,14 +72,16 @@ class lease_machine {
   void on_written(lease_record record, milliseconds sent, milliseconds now);
   /// `read`, `acquire` or `renew` failed.
   void on_failed(const kube::error& error, milliseconds now);
+  /// Something else shows that the server was away: a watch of it broke. A leader renews at once.
+  void doubt(milliseconds now);
 
   /// May we act as the leader at this moment?
   bool held(milliseconds now) const { return remaining(now) > milliseconds(0); }
   /// How long we lead if no renewal succeeds; zero when not held.
   milliseconds remaining(milliseconds now) const;
-  /// The server has answered since a request about the lease last failed. While it was away its data may have been
-  /// restored, and only its next answer shows that.
-  bool is_confirmed() const { return !was_away_; }
+  /// The server has answered a request about the lease that left after the server was last seen to be away. Its data
+  /// may have been restored then, and only such an answer shows that it was not.
+  bool is_confirmed() const { return !away_at_; }
   /// Who leads, as far as we have seen; empty: no one.
   const std::string& holder() const { return seen_ ? seen_->holder : nobody_; }
   /// Releases the lease; from now on it is not held. Returns the record to write; empty when it was not held.
@@ -107,7 +109,9 @@ class lease_machine {
   bool lost_ = false;
   version_witness witness_;
   std::optional<version_fall> fall_;
-  bool was_away_ = false;  // the last request got no answer, or one of a server that cannot reach its data
+  std::optional<milliseconds>
+      away_at_;               // no answer, or one of a server that cannot reach its data; empty since confirmed
+  milliseconds asked_at_{0};  // when the last request left
   bool released_ = false;
   milliseconds renewed_at_{0};  // when the last accepted write was sent
   milliseconds not_before_{0};  // no request before this

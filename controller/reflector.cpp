@@ -110,7 +110,8 @@ class reflector {
     using namespace boost::asio::experimental::awaitable_operators;
     kube::framer frames(wire_);
     bool open = false;
-    continuity_.ask(options_.now(), machine_.initial());
+    const auto began = options_.now();
+    continuity_.ask(began, machine_.initial());
     request.opened = [this] { continuity_.open(options_.now()); };
     kube::chunk_sink sink = [&](std::string_view chunk) {
       contact();
@@ -139,7 +140,10 @@ class reflector {
     if (ended.index() == 1) co_return;  // the machine knows: on_tick said so
     const auto now = options_.now();
     const auto& answer = std::get<0>(ended);
-    continuity_.end(now, answer && kube::succeeded(answer->status));
+    const bool clean = answer && kube::succeeded(answer->status);
+    continuity_.end(now, clean);
+    const bool cut_short = !answer || answer->status >= 500 || (clean && now - began < kube::shortest_watch);
+    if (cut_short && options_.on_break) guarded([&] { options_.on_break(); });
     if (!answer) {
       failed(answer.error());
     } else if (!kube::succeeded(answer->status)) {

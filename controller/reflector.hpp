@@ -52,6 +52,8 @@ struct reflector_options {
   /// then nothing is missing (controller/continuity.hpp). A batch is taken in before anything else runs on the loop. A
   /// batch that this was not called for is of now.
   std::function<void(milliseconds since)> on_gap;
+  /// A watch has ended before its time: the server may have been away, and come back with other data.
+  std::function<void()> on_break;
   /// A server that has just started answers 403 until it has read its own roles: one that lasts shorter is no missing
   /// right, and only `state` and the metric show it.
   milliseconds forbidden_patience{5000};

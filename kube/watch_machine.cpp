@@ -18,7 +18,6 @@ constexpr ms most_backoff = 30s, backoff_forgotten = 2min;
 constexpr ms most_spread = 6400ms;
 constexpr ms too_large_retry = 1s;   // the server waits up to 3 s by itself before it answers 504
 constexpr ms very_short_watch = 1s;  // closed sooner and without an event: something is wrong
-constexpr std::chrono::seconds least_timeout = 5min;
 constexpr int most_refusals = 3;
 
 ms scaled(ms duration, double factor) {
@@ -88,7 +87,8 @@ request watch_machine::watch_request(bool initial) const {
   options.field_selector = settings_.field_selector;
   if (!initial) options.resource_version = version_;
   options.send_initial_events = initial;
-  options.timeout = least_timeout + std::chrono::duration_cast<std::chrono::seconds>(scaled(least_timeout, jitter_()));
+  options.timeout =
+      shortest_watch + std::chrono::duration_cast<std::chrono::seconds>(scaled(shortest_watch, jitter_()));
   options.silence = settings_.silence;
   options.accept = settings_.wire;
   return watch_from(type_, options);

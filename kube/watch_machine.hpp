@@ -24,6 +24,9 @@
 
 namespace kube {
 
+/// Watches are asked to last this long at least, and up to twice as long.
+inline constexpr std::chrono::seconds shortest_watch{300};
+
 struct watch_settings {
   std::string ns;  ///< empty: all
   std::string label_selector, field_selector;

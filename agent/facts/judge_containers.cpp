@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/facts/judge.hpp"
+#include "agent/facts/runtime.hpp"
 #include "text/list.hpp"
 
 namespace agent::facts {
@@ -34,6 +35,20 @@ row runtime_row(const machine_facts& node) {
     return {"container_runtime", check_state::warning, found,
             "two containerd run here, each with files of its own: what is changed for one does not hold for the other"};
   return {"container_runtime", check_state::ok, found, {}};
+}
+
+/// Whether a pod gets cards that it did not ask for. NVIDIA's README: https://github.com/NVIDIA/k8s-device-plugin
+row visible_devices_row(const machine_facts& node) {
+  if (!node.runtime) return {"visible_devices", check_state::unknown, node.runtime.error(), {}};
+  if (!node.runtime->has_nvidia) return {"visible_devices", check_state::ok, "there is no runtime nvidia", {}};
+  if (!node.reads_environment) return {"visible_devices", check_state::unknown, node.reads_environment.error(), {}};
+  if (*node.reads_environment == false)
+    return {"visible_devices", check_state::ok, "unprivileged containers may not name cards", {}};
+  return {
+      "visible_devices", check_state::warning, "containers get the cards that NVIDIA_VISIBLE_DEVICES names",
+      "once the plugin of this node gives cards by CDI or volume mounts (docs/agent.md, \"Who may choose cards by the "
+      "environment?\"), set accept-nvidia-visible-devices-envvar-when-unprivileged = false in " +
+          toolkit_config(*node.runtime) + "; until then admission.visibleDevices: Deny of the chart refuses pods"};
 }
 
 bool has_cdi(const machine_facts& node) {
@@ -101,6 +116,7 @@ void judge_containers(const machine_facts& node, std::vector<row>& rows) {
   rows.push_back(toolkit_row(node));
   rows.push_back(runtime_row(node));
   rows.push_back(default_runtime_row(node));
+  rows.push_back(visible_devices_row(node));
   rows.push_back(cdi_row(node, node.module_version));
   rows.push_back(cgroup_row(node));
   const std::string folder = "/var/lib/kubelet/";

@@ -356,6 +356,10 @@ machine_facts read(const folders& folders) {
   out.has_program = true;
   if (out.runtime && out.runtime->program.starts_with('/')) out.has_program = files.exists(out.runtime->program);
   out.toolkit = read_toolkit(files);
+  if (out.runtime)
+    out.reads_environment = read_environment_rule(files, *out.runtime);
+  else
+    out.reads_environment = std::unexpected(out.runtime.error());
   out.cdi = read_cdi(files);
   out.fabric_manager = read_fabric_manager(files);
   if (out.fabric_manager && *out.fabric_manager != "missing")

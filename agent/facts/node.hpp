@@ -68,6 +68,9 @@ struct machine_facts {
   fact<container_runtime> runtime;
   fact<bool> has_program;     ///< of the container runtime that is called nvidia
   fact<std::string> toolkit;  ///< its version; "missing"
+  /// The runtime nvidia gives an unprivileged container the cards that its environment names; nothing: not said, which
+  /// means true.
+  fact<std::optional<bool>> reads_environment;
   fact<std::vector<cdi_spec>> cdi;
   fact<std::string> fabric_manager;    ///< "active", "inactive", "missing"
   std::string fabric_manager_version;  ///< empty: not known

@@ -205,6 +205,22 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sockets{{
 
 }  // namespace
 
+std::string toolkit_config(const container_runtime& runtime) {
+  const bool is_operators = runtime.program.starts_with("/usr/local/nvidia/toolkit/");  // the GPU Operator's
+  return std::string(is_operators ? "/usr/local/nvidia/toolkit/.config" : "/etc") +
+         "/nvidia-container-runtime/config.toml";
+}
+
+fact<std::optional<bool>> read_environment_rule(const files& node, const container_runtime& runtime) {
+  const auto text = node.text(toolkit_config(runtime), most_bytes);
+  if (!text) return std::unexpected(text.error());
+  std::optional<bool> out;
+  for (const auto& setting : settings_in(text->value_or("")))
+    if (setting.table.empty() && setting.key == "accept-nvidia-visible-devices-envvar-when-unprivileged")
+      out = setting.value == "true";
+  return out;
+}
+
 fact<container_runtime> read_runtime(const files& node) {
   container_runtime out;
   for (const auto& [socket, name] : sockets) {

@@ -14,6 +14,7 @@
 #include "agent/static_pod/cluster.hpp"
 #include "api/names.hpp"
 #include "cli/controller/control_plane.hpp"
+#include "cli/controller/control_plane_agents.hpp"
 #include "cli/controller/controller_options.hpp"
 #include "cli/controller/extender.hpp"
 #include "cli/controller/fleet_metrics.hpp"
@@ -99,10 +100,6 @@ reconcilers::declarations::parse_settings judged_in(std::string ns) {
 
 constexpr controller::milliseconds soon{300};
 
-bool is_control_plane_node(const kube::node* node) {
-  return node && node->labels.contains("node-role.kubernetes.io/control-plane");
-}
-
 controller::runner_options at_once(std::size_t keys) {
   controller::runner_options out;
   out.at_once = keys;
@@ -187,10 +184,14 @@ class operator_program {
   }
 
   void add_caches() {
-    caches_.add(stores_, options_, [this](controller::milliseconds since) {
+    controller::reflector_options of_pods;
+    of_pods.on_gap = [this](controller::milliseconds since) {
       recorder_.begin_gap(since);
       boost::asio::post(loop_.executor(), [this] { recorder_.end_gap(); });  // behind the news that come now
-    });
+    };
+    // Pods are bound to cards by what this watch says: not while its server may have been given other data.
+    of_pods.on_break = [this] { elector_.doubt(); };
+    caches_.add(stores_, options_, std::move(of_pods));
   }
   /// Rights that were taken away while we run, and watches that do not work: said where an administrator looks, on the
   /// policy. Before the first sync the log and /readyz say it.
@@ -251,6 +252,9 @@ class operator_program {
     wake(stores_.policies, labeler_, labeling_);
     wake(stores_.nodes, labeler_, labeling_);
     wake(stores_.accelerator_nodes, labeler_, labeling_);
+    wake(stores_.policies, control_plane_agents_, marking_);
+    wake(stores_.nodes, control_plane_agents_, marking_);
+    wake(stores_.control_plane_rows, control_plane_agents_, marking_);
     wake(stores_.policies, rollouts_, rolling_);
     wake(stores_.daemon_sets, rollouts_, rolling_);
     wake(stores_.nodes, rollouts_, rolling_);
@@ -277,10 +281,10 @@ class operator_program {
     wake_soon(stores_.pods, dedicated_, scheduling_);
     stores_.control_plane_rows.observe([this](const kube::config_map*, const kube::config_map*) { report(); });
     stores_.nodes.observe([this](const kube::node* before, const kube::node* after) {
-      if (is_control_plane_node(before) != is_control_plane_node(after)) report();
+      if ((before && is_control_plane_node(*before)) != (after && is_control_plane_node(*after))) report();
     });
-    for (auto* runner : {&governing_, &enrolling_, &restoring_, &fixing_, &ageing_, &labeling_, &rolling_, &judging_,
-                         &compiling_, &scheduling_})
+    for (auto* runner : {&governing_, &enrolling_, &restoring_, &fixing_, &ageing_, &labeling_, &marking_, &rolling_,
+                         &judging_, &compiling_, &scheduling_})
       manager_.add_runner(*runner);
   }
 
@@ -338,7 +342,7 @@ class operator_program {
               "no one asks about this quota before a pod is bound, because the scheduler extender is off. "
               "docs/scheduling.md, \"Switch it on\", says how"};
     if (dedicated_.sends().value_or(false))
-      return {true, "SchedulerAsks", "pods that ask for cards go to the operator's scheduler"};
+      return {true, "OwnSchedulerAsks", "pods that ask for cards go to the operator's scheduler"};
     if (extender_->asked())
       return {true, "SchedulerAsks",
               "a kube-scheduler asks the operator about each pod that it places; a pod that names another scheduler is "
@@ -390,12 +394,12 @@ class operator_program {
   control_plane_status schedulers() {
     control_plane_facts known;
     if (const auto* rules = stores_.policies.find(reconcilers::policy_key)) {
-      known.wanted = rules->scheduler.mode == "StaticPod" && !rules->removing && !rules->deleting;
+      known.wanted = asks_for_static_pod(rules);
       known.generation = rules->generation;
     }
     known.config_map = stores_.control_plane_rows.find({options_.ns, agent::static_pod::static_pod_name});
     for (const auto& node : stores_.nodes.all()) {
-      if (is_control_plane_node(&node)) known.control_plane_nodes.insert(node.key.name);
+      if (is_control_plane_node(node)) known.control_plane_nodes.insert(node.key.name);
     }
     if (known.config_map) {
       for (const auto& [node, row] : known.config_map->data) {
@@ -490,6 +494,9 @@ class operator_program {
                                       events_,
                                       {.ns = options_.ns, .grace = std::chrono::seconds(options_.agent_grace_seconds)}};
   reconcilers::card_labeler labeler_{stores_.nodes, stores_.accelerator_nodes, stores_.policies, client_};
+  control_plane_agents control_plane_agents_{{stores_.nodes, stores_.policies, stores_.control_plane_rows},
+                                             {options_.ns, std::string(agent::static_pod::static_pod_name)},
+                                             client_};
   reconcilers::rollouts rollouts_{{stores_.policies, stores_.daemon_sets, stores_.nodes, stores_.pods,
                                    stores_.accelerator_nodes, enrolment_.pods()},
                                   client_,
@@ -537,6 +544,7 @@ class operator_program {
   controller::runner fixing_{loop_, runtime_fixer_, running_, at_once(1)};
   controller::runner ageing_{loop_, report_age_, running_, at_once(1)};
   controller::runner labeling_{loop_, labeler_, running_};
+  controller::runner marking_{loop_, control_plane_agents_, running_};
   controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
   controller::runner judging_{loop_, custom_resource_, running_};
   controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};

@@ -26,15 +26,14 @@ kube::watch_settings only(std::string_view name, std::string ns) {
   return out;
 }
 
-void caches::add(stores& stores, const controller_options& options,
-                 std::function<void(controller::milliseconds since)> on_gap_of_pods) {
+void caches::add(stores& stores, const controller_options& options, controller::reflector_options of_pods) {
   namespace declared = reconcilers::declarations::names;
   const auto selector = "app.kubernetes.io/managed-by=quartermaster";
   const bool serves_extender = !options.extender_address.empty();
   add({}, stores.policies);
   add({}, stores.accelerator_nodes);
   add({}, stores.nodes);
-  add({}, stores.pods, std::move(on_gap_of_pods));
+  add({}, stores.pods, std::move(of_pods));
   add({}, stores.name_spaces);
   add(in_namespace({}, std::string(reconcilers::usage::cluster_label)), stores.usages);
   add(in_namespace(options.ns), stores.daemon_sets);

@@ -66,15 +66,12 @@ class caches {
 
   template <class Source = void, class T>
   void add(kube::watch_settings settings, controller::store<T>& store,
-           std::function<void(controller::milliseconds since)> on_gap = {}) {
-    controller::reflector_options options;
-    options.on_gap = std::move(on_gap);
+           controller::reflector_options options = controller::reflector_options()) {
     options.on_trouble = on_trouble_;
     manager_.template add_cache<Source>(transport_, std::move(settings), store, std::move(options));
   }
-  /// All stores of the operator. `on_gap_of_pods`: controller::reflector_options::on_gap.
-  void add(stores& stores, const controller_options& options,
-           std::function<void(controller::milliseconds since)> on_gap_of_pods);
+  /// All stores of the operator. `of_pods` is for the one of pods.
+  void add(stores& stores, const controller_options& options, controller::reflector_options of_pods);
 
  private:
   controller::manager& manager_;

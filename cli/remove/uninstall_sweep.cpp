@@ -204,6 +204,8 @@ json tidy_patch(const kube::node& node) {
     out.push_back(removal_of("/metadata/labels/quartermaster.io~1module"));
   if (node.labels.contains(api::names::taken_over_label))
     out.push_back(removal_of("/metadata/labels/quartermaster.io~1taken-over"));
+  if (node.labels.contains(api::names::static_pod_label))
+    out.push_back(removal_of("/metadata/labels/quartermaster.io~1static-pod"));
   reconcilers::patch_set(node, {}, out);
   for (auto i = node.taints.size(); i-- > 0;) {  // from the end: what goes moves what follows
     const auto& key = node.taints[i].key;

@@ -1,6 +1,7 @@
 #include "reconcilers/extender/account.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -40,6 +41,23 @@ bool charged_alike(const quota::node_inventory& a, const quota::node_inventory& 
 
 std::ptrdiff_t usable_cards(const api::accelerator_node* node) {
   return node ? std::ranges::count_if(node->cards, &api::reported_card::healthy) : 0;
+}
+
+/// Below 1.31 a kubelet overlooks resources that its node does not offer in `containers` alone; with one of an init
+/// container or a sidecar it rejects the pod, OutOf<resource> (pkg/kubelet/lifecycle/predicate.go,
+/// removeMissingExtendedResources). @return what a person needs to know; empty: nothing is wrong
+std::string kubelet_rejects(const kube::pod& pod, const kube::node* node) {
+  int major = 0, minor = 0;
+  if (!node || std::sscanf(node->kubelet_version.c_str(), "v%d.%d", &major, &minor) != 2) return {};
+  if (std::pair(major, minor) >= std::pair(1, 31)) return {};
+  for (const auto& container : pod.containers) {
+    if (container.kind == kube::container::role::main) continue;
+    for (const auto& [key, amount] : container.limits)
+      if (amount > 0 && kube::amount(node->allocatable, key) == 0)
+        return "its kubelet " + node->kubelet_version + " rejects pods whose init containers ask for " +
+               std::string(key) + " (container " + container.name + "); kubelets from 1.31 on do not";
+  }
+  return {};
 }
 
 /// Cards that keep their number and have another name: an agent has begun to report them, or does no more.
@@ -534,6 +552,8 @@ account::fitting account::try_on(const kube::pod& pod, const pod_request& reques
   quota::demand needs;
   if (const auto no = quota::read(request.containers(), node_view->inventory->serves, needs))
     return {.held = {}, .reason = quota::text_of(*no), .limit = {}};
+  if (auto no = kubelet_rejects(pod, known_.nodes.find({{}, std::string(node)})); !no.empty())
+    return {.held = {}, .reason = std::move(no), .limit = {}};
   quota::node_trial trial(*node_view);
   for (const auto& uid : gone)
     if (const auto* entry = book_.find(uid); entry && entry->held.node == node) trial.remove(entry->held);

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::int64_t lock_patience =
     300;  // HAMi's own patience with a lock (nodelock.go NodeLockTimeout), in seconds
+/// Seconds in which a kubelet asks for the cards of a pod that was deleted by force meanwhile.
+constexpr std::int64_t gone_patience = 3;
 constexpr std::string_view bind_phase = "hami.io/bind-phase", assigned_node = "hami.io/vgpu-node";
 
 }  // namespace
@@ -36,7 +38,7 @@ bool holds(const hami_lock& lock, const std::string& node, const kube::pod* hold
   if (binding) return true;
   const bool young = now - lock.since < lock_patience;
   if (lock.pod.name.empty()) return young;
-  if (!holder) return false;
+  if (!holder) return lock.since <= now && now - lock.since < gone_patience;
   // HAMi's scheduler names the node at filter, before it locks it (v2.10.0, pkg/scheduler/scheduler.go Filter). Without
   // that name one of our leaders wrote the lock. No Binding of this one is on its way, and a Binding of an earlier one
   // is refused because the pod is sealed.

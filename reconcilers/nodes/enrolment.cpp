@@ -32,6 +32,8 @@ constexpr std::string_view no_eviction_now = "its PodDisruptionBudget allows no 
 constexpr auto word_counts = 1s;
 /// How long a store may be behind our own write before we look at it all the same.
 constexpr auto lag_allowed = 2s;
+/// Between two restarts of the plugin of one node.
+constexpr controller::milliseconds restart_pause = 1h;
 
 json operation(const char* op, std::string path, json value) {
   return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
@@ -318,6 +320,10 @@ node_state enrolment::state_of(const kube::node& node, const api::accelerator_no
     out.evict = rules->enrolment.evict;
     out.policy_generation = rules->generation;
   }
+  const bool all_sick =
+      object && !object->cards.empty() && std::ranges::none_of(object->cards, &api::reported_card::healthy);
+  const auto restarted = restarted_.find(name);
+  out.may_restart = !all_sick && (restarted == restarted_.end() || settings_.now() - restarted->second > restart_pause);
   if (object && !object->mode.phase.empty()) {
     out.before = object->mode;
     out.in_phase = lasted(name, object->mode);
@@ -335,6 +341,7 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
     waiting_.erase(key.name);
     known_pods_.erase(key.name);
     pace_.forget(key.name);
+    restarted_.erase(key.name);
     departures_.erase(key.name);
     if (!object || object->deleting) co_return action::await_change();
     co_return co_await remove(*object);
@@ -402,6 +409,10 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
   tell(about, step, is);
   if (last) co_return co_await remove(*last);
   auto again_in = step.again_in;
+  if (step.restart) {
+    const auto restarted = co_await restart(about, *step.restart);
+    if (!restarted) co_return std::unexpected(restarted.error());
+  }
   if (!step.evict.empty()) {
     const auto later = co_await evict(name, step.evict);
     if (!later) co_return std::unexpected(later.error());
@@ -490,6 +501,20 @@ kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::string
     events_.record(about, controller::event_type::warning, "EvictionRefused", "Enrol", last);
   }
   co_return later;
+}
+
+kube::task<void> enrolment::restart(controller::object_reference about, plugin_pod pod) {
+  restarted_[about.key.name] = settings_.now();
+  kube::preconditions only_if;
+  only_if.uid = pod.id.to_string();
+  const auto done = co_await client_.remove(kube::resources::pods, pod.pod, only_if);
+  if (!done && !overtaken(done.error().code)) co_return std::unexpected(done.error());
+  if (done)
+    events_.record(about, controller::event_type::warning, "PluginRestarted", "Enrol",
+                   "plugin pod " + pod.name +
+                       " is ready, and its kubelet offers 0 of its resource: the pod is deleted once, so that the next "
+                       "one registers again. A plugin pod that is deleted with --force leaves its node so");
+  co_return kube::result<void>();
 }
 
 void enrolment::tell(const controller::object_reference& about, const mode_step& step, const node_state& is) {

@@ -105,6 +105,8 @@ class enrolment final : public controller::reconciler {
   kube::task<controller::action> learn_pods(std::string node);
   kube::task<bool> write(const kube::node& node, const nlohmann::json& patch);
   kube::task<std::optional<controller::milliseconds>> evict(std::string node, std::vector<holder> pods);
+  /// Deletes a plugin pod that its kubelet has lost, as gently as an update of the plugin does.
+  kube::task<void> restart(controller::object_reference about, plugin_pod pod);
   void tell(const controller::object_reference& about, const mode_step& step, const node_state& is);
   /// Makes the object, or the agent's object ours: it goes with the node from then on.
   kube::task<void> own(std::string name, std::string uid);
@@ -138,6 +140,7 @@ class enrolment final : public controller::reconciler {
   std::set<std::string> writing_;   ///< nodes to which one of our writes is on its way
   std::map<kube::object_key, std::string> refused_;  ///< pods whose last eviction was refused, and why
   eviction_pace pace_;
+  std::unordered_map<std::string, controller::milliseconds> restarted_;  ///< when a node's plugin pod was, by node
 };
 
 }  // namespace reconcilers

@@ -439,8 +439,23 @@ class transaction {
             "waits until " + std::string(name) + " is 0; if it stays, another device plugin runs on this node"};
   }
 
+  /// A plugin that ends removes its socket by name, its successor's too, and when its stream ends the kubelet
+  /// disconnects who is registered under the resource by then (kubelet, devicemanager/plugin/v1beta1/handler.go,
+  /// runClient). So a plugin pod that follows one that was deleted by force is ready, and the kubelet offers 0 of what
+  /// it knew before.
+  bool is_disconnected() const {
+    if (!is_.answers || is_tainted()) return false;
+    using strategy = modules::rollout::strategy;
+    const auto method = target_->rolls_out.method;
+    if (method == strategy::by_hand || (method == strategy::when_idle && !is_.holders.empty())) return false;
+    return std::ranges::any_of(is_.allocatable, [&](const auto& offered) {
+      return offered.second == 0 && (std::ranges::find(target_->resources, offered.first) != target_->resources.end() ||
+                                     modules::has_prefix(*target_, offered.first));
+    });
+  }
+
   /// Is the plugin of the placed mode there and working? Empty: yes.
-  std::optional<step_finding> unverified() const {
+  std::optional<step_finding> unverified() {
     const std::string set(target_->daemon_set);
     if (const auto* old = other_plugin()) return step_finding{phases::verifying, "PluginLeaving", leaving(*old)};
     if (!is_.wanted.foreign.empty()) return step_finding{phases::verifying, std::string(foreign_stays), their_plugin()};
@@ -464,9 +479,11 @@ class transaction {
       return step_finding{phases::verifying, "PluginNotReady",
                           "plugin pod " + best->name + " is not ready" +
                               (best->reason.empty() ? "" : ": " + best->reason) + "; look at its events and its log"};
+    if (is_disconnected() && is_.may_restart) out_.restart = *best;
     return step_finding{phases::verifying, "NothingAdvertised",
                         "plugin pod " + best->name + " is ready, but " + needed_of(*target_) +
-                            " is not allocatable; look at its log and at nvidia-smi on the node"};
+                            " is not allocatable; delete the pod, never with --force, and if that does not help, look "
+                            "at its log and at nvidia-smi on the node"};
   }
 
   bool on_its_way() const {

@@ -38,6 +38,8 @@ struct plugin_pod {
   std::string reason;  ///< why it is not well, as the kubelet says; may be empty
   bool ready = false;
   bool deleting = false;
+  kube::object_key pod = {};
+  kube::uid id = {};
 };
 
 /// A pod on the node that holds resources of a mode.
@@ -86,6 +88,8 @@ struct node_state {
   std::chrono::milliseconds in_phase{0};   ///< how long `before.phase` has lasted
   std::chrono::seconds verify_timeout{300}, drain_timeout{1800};
   bool evict = false;  ///< spec.enrolment.drain.mode is Evict
+  /// No plugin pod of this node was restarted lately, and the agent, where there is one, does not call all cards sick.
+  bool may_restart = false;
   std::int64_t policy_generation = 0;
   std::int64_t wall = 0;  ///< seconds since 1970
 };
@@ -99,6 +103,8 @@ struct mode_step {
   std::optional<bool> take_over;  ///< set our label that keeps someone else's plugin away, or remove it
   bool writes_node() const { return label || take_over || change != taint_change::keep; }
 
+  /// Delete this plugin pod, once: it is ready, and its kubelet has lost its socket.
+  std::optional<plugin_pod> restart;
   std::vector<holder> evict;               ///< ask the Eviction API for these
   std::optional<api::mode_status> status;  ///< what AcceleratorNode must say; empty: there must be none
   /// Nothing but the taint: `status` is what it was, because there is no one to wait for who had to be named.

@@ -101,7 +101,7 @@ std::vector<plugin_pod> node_pods::plugins(const std::string& node) const {
     const auto* pod = pods_.find(key);
     if (!pod || !is_plugin(*pod)) continue;
     out.push_back({std::string(pod->labels.value_or(api::names::module_label, "")), key.to_string(), pod->reason,
-                   pod->ready, pod->deleting});
+                   pod->ready, pod->deleting, key, pod->id});
   }
   return out;
 }

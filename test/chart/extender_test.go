@@ -210,8 +210,8 @@ func Test_the_policies_name_the_keys_of_the_document(t *testing.T) {
 			}
 		}
 	}
-	if lists != 4 {
-		t.Errorf("%d lists of keys, not one in each match condition and two for the message", lists)
+	if lists != 7 {
+		t.Errorf("%d lists of keys, not one in each of three match conditions and two for each of two messages", lists)
 	}
 }
 

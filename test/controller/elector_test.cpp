@@ -147,6 +147,24 @@ TEST_F(elector, F7_a_leader_ends_when_the_server_comes_back_with_older_data) {
   EXPECT_FALSE(log.contains("holder=other"));
 }
 
+TEST_F(elector, F7_a_leader_whose_watch_broke_renews_at_once_and_binds_nothing_until_then) {
+  controller::elector under_test(api, options(1h), metrics);
+  under_test.doubt();  // before it runs
+  api.on(method::get, lease_path).answers(404);
+  api.on(method::post, leases_path).answers(201, lease_of("me", "50", 0));
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return under_test.held(); }));
+  settle();
+  EXPECT_GT(under_test.remaining_confirmed(), 0ms);
+  api.on(method::put, lease_path).answers(200, lease_of("me", "40", 0));
+  under_test.doubt();
+  EXPECT_EQ(under_test.remaining_confirmed(), 0ms);
+  EXPECT_TRUE(under_test.held());
+  ASSERT_TRUE(turn([&] { return !running.running(); })) << "no hour is waited for";
+  ASSERT_TRUE(fall);
+  EXPECT_EQ(fall->version, 40U);
+}
+
 TEST_F(elector, F7_one_that_waits_ends_too) {
   controller::elector under_test(api, options(), metrics);
   api.on(method::get, lease_path).answers(200, lease_of("other", "50"));

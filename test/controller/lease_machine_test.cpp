@@ -368,13 +368,41 @@ TEST_F(lease_machine, F7_is_not_confirmed_from_a_failure_until_the_next_answer) 
     other.on_failed(trouble, 2000ms);
     EXPECT_FALSE(other.is_confirmed());
     EXPECT_TRUE(other.held(2000ms)) << "it still leads";
+    other.next(4000ms);
     other.on_failed(refused, 4000ms);
     EXPECT_FALSE(other.is_confirmed()) << "a refusal says nothing of the server's data";
+    other.next(4000ms);
     other.on_record(record("baz", "10", 0), 4001ms);
     EXPECT_TRUE(other.is_confirmed());
     other.on_failed(refused, 6000ms);
     EXPECT_TRUE(other.is_confirmed()) << "the server was not away";
   }
+}
+
+TEST_F(lease_machine, F7_a_watch_that_broke_is_a_doubt_until_a_later_answer) {
+  next(0ms);
+  machine.on_record(std::nullopt, 0ms);
+  EXPECT_EQ(next(0ms), kind::acquire);
+  machine.on_written(record("baz", "10", 0), 0ms, 1ms);
+  EXPECT_EQ(next(2000ms), kind::renew);
+  machine.doubt(2001ms);
+  EXPECT_FALSE(machine.is_confirmed());
+  EXPECT_TRUE(machine.held(2001ms)) << "it still leads";
+  machine.on_written(record("baz", "11", 0), 2000ms, 2002ms);
+  EXPECT_FALSE(machine.is_confirmed()) << "the answer left before the watch broke, maybe";
+  machine.doubt(2100ms);
+  EXPECT_EQ(next(2100ms), kind::wait);
+  EXPECT_EQ(next(2101ms), kind::renew) << "at once, and not at 4000 ms";
+  machine.on_written(record("baz", "12", 0), 2101ms, 2102ms);
+  EXPECT_TRUE(machine.is_confirmed());
+  EXPECT_EQ(next(2103ms), kind::wait);
+}
+
+TEST_F(lease_machine, one_that_waits_is_not_hurried_by_a_doubt) {
+  next(0ms);
+  machine.on_record(record("bing", "9"), 0ms);
+  machine.doubt(100ms);
+  EXPECT_EQ(next(200ms), kind::wait);
 }
 
 TEST_F(lease_machine, releases_what_it_holds_and_is_silent_afterwards) {  // TestReleaseLease

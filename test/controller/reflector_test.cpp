@@ -409,6 +409,7 @@ struct gaps : controller_test::rig {
   controller::spawned running;
   controller::milliseconds now = 1'000s;
   std::string seen;  ///< gaps and changes in their order, "gap@1000 +a -b"
+  int breaks = 0;
 
   void start(bool watch_list = false) {
     store.observe([this](const thing* before, const thing* after) {
@@ -420,6 +421,7 @@ struct gaps : controller_test::rig {
     controller::reflector_options options;
     options.now = [this] { return now; };
     options.on_gap = [this](controller::milliseconds since) { seen += " gap@" + std::to_string(since / 1s); };
+    options.on_break = [this] { ++breaks; };
     running = loop.spawn("reflect", controller::reflect(api, settings, store, reflecting, options));
   }
   void end() {
@@ -460,6 +462,32 @@ TEST_F(gaps, are_told_before_the_first_events_of_a_watch_that_follows_one_that_e
   now += 2s;
   api.sends(event("ADDED", object("d", 9)));
   EXPECT_EQ(took(), " gap@1110 -b gap@1110 +c +d") << "the watch was whole until its end";
+  end();
+}
+
+// Between two watches the server may have been given other data.
+TEST_F(gaps, F7_a_watch_that_ends_before_its_time_is_a_break) {
+  begin_and_watch();
+  EXPECT_EQ(breaks, 0);
+  now += 200s;
+  api.sends(event("ADDED", object("c", 7)));
+  now += 100s;
+  api.answers(200);
+  ASSERT_EQ(asks(2s), "watch");
+  EXPECT_EQ(breaks, 0) << "the server ends a watch after the time that was asked for";
+  now += 100s;
+  api.answers(200);
+  ASSERT_EQ(asks(2s), "watch");
+  EXPECT_EQ(breaks, 1) << "a server that stops ends its watches in good order";
+  api.cuts();
+  ASSERT_EQ(asks(20s), "watch");
+  EXPECT_EQ(breaks, 2);
+  api.answers(503, R"({"kind":"Status","reason":"ServiceUnavailable","code":503})");
+  ASSERT_EQ(asks(60s), "watch");
+  EXPECT_EQ(breaks, 3);
+  api.answers(403, R"({"kind":"Status","reason":"Forbidden","code":403})");
+  ASSERT_NE(asks(60s), "nothing");
+  EXPECT_EQ(breaks, 3) << "a server that refuses is there";
   end();
 }
 

@@ -121,7 +121,7 @@ func endOf(o *kit.Operator, patience time.Duration) <-chan time.Time {
 }
 
 // F7: etcd is restored from a backup under two operators. Both notice it, the one that leads and the one that waits, and start afresh.
-func TestF7_etcd_put_back_long(t *testing.T) {
+func TestF7_etcd_put_back(t *testing.T) {
 	h := emptyHallIn(t, "extender", form(15*time.Minute, time.Hour), map[string]int{"vgpu/4": 1})
 	r := &restoration{pairOf: &pairOf{hall: h, at: map[*kit.Operator]string{}}, kept: filepath.Join(h.dir, "etcd"), wrong: map[string]bool{}}
 	r.both()

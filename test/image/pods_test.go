@@ -202,15 +202,32 @@ func install(p *product) {
 			p.t.Errorf("%s was restarted %d times and runs as %s", pod.Name, status.RestartCount, pod.Spec.ServiceAccountName)
 		}
 	}
-	p.await(30*time.Second, "the agent is ready", func() (bool, error) {
-		set, err := p.Client.AppsV1().DaemonSets(kit.Namespace).Get(ctx, "quartermaster-static-pod", metav1.GetOptions{})
-		return err == nil && set.Status.NumberReady == 1, err
-	})
+	p.controlPlaneAgents(0)
 	p.await(30*time.Second, "one leads", func() (bool, error) { holder, _ := p.leader(); return holder != "", nil })
 }
 
-// runWithFewRights looks at the processes: the operator's and the agent's have what the chart says.
-func (p *product) runWithFewRights() {
+// controlPlaneAgents waits until so many pods are root with /etc/kubernetes, wanted and there.
+func (p *product) controlPlaneAgents(count int) {
+	p.t.Helper()
+	const name = "quartermaster-static-pod"
+	p.await(60*time.Second, fmt.Sprintf("%d agents of control-plane nodes", count), func() (bool, error) {
+		set, err := p.Client.AppsV1().DaemonSets(kit.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		pods, err := p.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + name})
+		is := set.Status
+		return err == nil && is.ObservedGeneration == set.Generation && int(is.DesiredNumberScheduled) == count && int(is.NumberReady) == count &&
+			len(pods.Items) == count, fmt.Errorf("%+v", is)
+	})
+}
+
+// runWithFewRights looks at the processes of the operator: they have what the chart says, and no agent runs that the mode does not need.
+func (p *product) runWithFewRights() { p.processes(0) }
+
+// processes of our image: two operators, and the agents that there should be.
+func (p *product) processes(agents int) {
+	p.t.Helper()
 	found := map[string]int{}
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	ours := map[string]bool{}
@@ -246,7 +263,7 @@ func (p *product) runWithFewRights() {
 			p.t.Errorf("%s may write to its root file system:\n%s", part[1], mounts)
 		}
 	}
-	if found["controller"] != 2 || found["agent"] != 1 {
+	if found["controller"] != 2 || found["agent"] != agents {
 		p.t.Errorf("these processes run: %v", found)
 	}
 }

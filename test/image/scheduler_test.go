@@ -114,12 +114,16 @@ func (p *product) runTheStaticPod() {
 			return strings.Contains(rows.Data[nodeName], `"state":"`+state+`"`), fmt.Errorf("%v", rows.Data)
 		})
 	}
+	p.controlPlaneAgents(0)
 	p.schedulerMode(`{"mode": "StaticPod"}`)
 	row("Applied")
+	p.controlPlaneAgents(1)
+	p.processes(1)
 	p.placesAPod("default-scheduler", func() {})
 	p.schedulerMode(`{"mode": "None"}`)
 	row("Off")
 	if after, err := os.ReadFile(file); err != nil || string(after) != string(manifest) {
 		p.t.Errorf("the agent leaves another manifest than kubeadm's: %v\n%s", err, after)
 	}
+	p.controlPlaneAgents(0)
 }

@@ -209,3 +209,74 @@ func TestNoRoleForPeopleWritesTheStatusOfPods(t *testing.T) {
 		}
 	}
 }
+
+// The operator's token fills in who signed the webhook's certificate, and nothing else of a webhook configuration.
+func TestTheOperatorChangesTheCaBundleOfItsWebhookOnly(t *testing.T) {
+	c := assemble(t)
+	const path, ca = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/quartermaster", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCi0tLS0tRU5EIENFUlRJRklDQVRFLS0tLS0K"
+	_, err := c.Run(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: webhook-test}
+rules:
+  - {apiGroups: [admissionregistration.k8s.io], resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations], verbs: [patch, create]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: webhook-test}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: webhook-test}
+subjects: [{kind: ServiceAccount, name: quartermaster, namespace: `+release+`}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: quartermaster, labels: {a: b}}
+webhooks:
+  - name: compatibility.quartermaster.io
+    clientConfig: {service: {name: quartermaster-webhook, namespace: `+release+`, path: /mutate/compatibility}}
+    rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods], scope: Namespaced}]
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Ignore
+    timeoutSeconds: 1
+    objectSelector: {matchLabels: {nobody: has}}
+    matchConditions: [{name: never, expression: "false"}]
+`, "kubectl", "apply", "-f", "-")
+	must(t, err)
+	t.Cleanup(func() {
+		c.Run("", "kubectl", "delete", "mutatingwebhookconfiguration/quartermaster", "clusterrole/webhook-test", "clusterrolebinding/webhook-test")
+	})
+	change := func(op, at, value string) string {
+		return fmt.Sprintf(`[{"op":%q,"path":%q,"value":%s}]`, op, at, value)
+	}
+	in := func(field string) string { return "/webhooks/0/" + field }
+	for _, one := range []errand{
+		{"fills in the CA", "PATCH", path, jsonPatch, change("add", in("clientConfig/caBundle"), `"`+ca+`"`), ""},
+		{"sees everything", "PATCH", path, jsonPatch, change("replace", in("rules"), `[{"apiGroups":["*"],"apiVersions":["*"],"operations":["*"],"resources":["*/*"],"scope":"*"}]`), "may not change rules of a webhook configuration; allowed: clientConfig.caBundle"},
+		{"takes the condition away", "PATCH", path, jsonPatch, `[{"op":"remove","path":"/webhooks/0/matchConditions"}]`, "may not change matchConditions"},
+		{"selects more objects", "PATCH", path, jsonPatch, change("replace", in("objectSelector"), "{}"), "may not change objectSelector"},
+		{"selects other namespaces", "PATCH", path, jsonPatch, change("replace", in("namespaceSelector"), `{"matchLabels":{"a":"b"}}`), "may not change namespaceSelector"},
+		{"stops the cluster", "PATCH", path, jsonPatch, change("replace", in("failurePolicy"), `"Fail"`), "may not change failurePolicy"},
+		{"makes callers wait", "PATCH", path, jsonPatch, change("replace", in("timeoutSeconds"), "30"), "may not change timeoutSeconds"},
+		{"sends pods elsewhere", "PATCH", path, jsonPatch, change("replace", in("clientConfig"), `{"url":"https://attacker.example/"}`), "may not change clientConfig"},
+		{"sends pods to another Service", "PATCH", path, jsonPatch, change("replace", in("clientConfig/service/name"), `"other"`), "may not change clientConfig"},
+		{"adds one", "PATCH", path, jsonPatch, change("add", "/webhooks/-", `{"name":"all.example.com","clientConfig":{"url":"https://attacker.example/"},"admissionReviewVersions":["v1"],"sideEffects":"None"}`), "may not change webhooks"},
+		{"takes it away", "PATCH", path, merge, `{"webhooks":null}`, "may not change webhooks"},
+		{"names it otherwise", "PATCH", path, jsonPatch, change("replace", in("name"), `"other.quartermaster.io"`), "may not change name"},
+		{"labels it", "PATCH", path, merge, `{"metadata":{"labels":{"a":"c"}}}`, "may not change metadata.labels"},
+		{"holds it", "PATCH", path, merge, `{"metadata":{"finalizers":["example.com/x"]}}`, "may not change metadata.finalizers"},
+		{"makes one", "POST", strings.TrimSuffix(path, "/quartermaster"), plain, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration","metadata":{"name":"mine"}}`, "may not change webhooks"},
+		{"makes one that validates", "POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", plain, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"mine"}}`, "may not change webhooks"},
+	} {
+		var said reply
+		must(t, until(c.ctx, 20*time.Second, one.what, func() (bool, error) { // the right and the policy are known within seconds
+			said, err = c.ask(c.people["operator"], one.method, one.path+"?dryRun=All", one.kind, one.body)
+			return err == nil && (said.code < 300) == (one.says == "") && strings.Contains(said.message, one.says), fmt.Errorf("%d %s %w", said.code, said.message, err)
+		}))
+	}
+	// A person's change is no one's business.
+	said, err := c.ask(c.people["mallory"], "PATCH", path+"?dryRun=All", jsonPatch, change("replace", in("timeoutSeconds"), "30"))
+	must(t, err)
+	if said.code != http.StatusOK {
+		t.Errorf("a person: %d %s", said.code, said.message)
+	}
+}

@@ -207,6 +207,9 @@ func (m *controlPlaneNode) said() (events, log string) {
 	pods, err := m.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + agents})
 	must(m.t, err)
 	for _, pod := range pods.Items {
+		if pod.DeletionTimestamp != nil {
+			continue // its node is out
+		}
 		text, err := m.Client.CoreV1().Pods(kit.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 		log += string(text)
 		if err != nil || len(pod.Status.ContainerStatuses) != 1 || pod.Status.ContainerStatuses[0].RestartCount != 0 {
@@ -247,9 +250,9 @@ func openControlPlaneNode(t *testing.T, c *kit.Cluster, suffix string) *controlP
 	})
 	m.cards()
 	m.reachable()
-	m.agent()
 	m.places("by-kubeadms", false)
 	m.scheduler(map[string]any{"mode": "StaticPod"})
+	m.agent()
 	return m
 }
 

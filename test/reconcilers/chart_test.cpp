@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -14,6 +15,7 @@
 #include "reconcilers/admission/admission.hpp"
 #include "reconcilers/container_runtime/pod.hpp"
 #include "reconcilers/modules/catalogue.hpp"
+#include "reconcilers/nodes/card_labels.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers {
@@ -70,6 +72,42 @@ TEST(chart, gives_the_agent_of_static_pods_exactly_the_rights_that_are_used) {
 }
 
 TEST(chart, gives_exactly_the_rights_that_are_used) { EXPECT_EQ(chart_rights(), golden_rights()); }
+
+/// The labels of nodes that the policy of the operator's account lets through, as accounts.yaml names them.
+bool may_write_label(const std::string& key) {
+  const auto text = text_of(chart / "templates/accounts.yaml");
+  const auto begin = text.find("\"labels\" (printf \"variables.pod ?");
+  const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+  const std::string nodes = line.substr(line.find(" : "));
+  static const std::regex prefix(R"(k\.startsWith\('([^']+)'\))"), list(R"(k in \[([^\]]*)\])");
+  for (std::sregex_iterator match(nodes.begin(), nodes.end(), prefix), end; match != end; ++match)
+    if (key.starts_with((*match)[1].str())) return true;
+  std::smatch names;
+  return std::regex_search(nodes, names, list) && names[1].str().contains("'" + key + "'");
+}
+
+TEST(chart, lets_the_operator_write_every_label_that_it_writes) {
+  api::accelerator_node report;
+  report.key = {{}, "gpu-1"};
+  report.driver = "550.90.07";
+  report.cuda = "12.4";
+  api::reported_card card;
+  card.uuid = "GPU-0";
+  card.model = "NVIDIA A100-SXM4-80GB";
+  card.compute_capability = "8.0";
+  card.health = "Healthy";
+  card.memory_mib = 81920;
+  report.cards = {card, card};
+  std::vector<std::string> keys{"cuda-major-version", "cuda-minor-version", std::string(api::names::module_label),
+                                std::string(api::names::static_pod_label), std::string(api::names::taken_over_label)};
+  for (const auto& [key, value] : card_labels(report, {"GPUFeatureDiscovery", "ACK", "GPUManager"}))
+    keys.push_back(key);
+  ASSERT_GT(keys.size(), 20U);
+  for (const auto& key : keys) EXPECT_TRUE(may_write_label(key)) << key;
+  for (const auto* other :
+       {"kubernetes.io/hostname", "node-role.kubernetes.io/control-plane", "team", "gaia.tencent.com/x"})
+    EXPECT_FALSE(may_write_label(other)) << other;
+}
 
 TEST(chart, gives_no_right_that_would_let_us_do_harm) {
   for (const auto& [scope, resource, verb, name] : chart_rights()) {

@@ -40,7 +40,7 @@ TEST(preflight, S1_a_node_in_order_passes_every_check) {
   EXPECT_THAT(checks, testing::ElementsAre("cards", "nouveau", "kernel", "driver", "driver_library", "driver_branch",
                                            "kernel_module", "cuda", "device_nodes", "nvidia_uvm", "dev_char",
                                            "persistence", "fabric_manager", "fabric", "container_toolkit",
-                                           "container_runtime", "default_runtime", "cdi", "cgroup",
+                                           "container_runtime", "default_runtime", "visible_devices", "cdi", "cgroup",
                                            "kubelet_device_plugins", "kubelet_pod_resources", "rdma", "rdma_ports",
                                            "peermem", "rdma_affinity", "machine"));
   EXPECT_EQ(row_of(rows, "rdma_affinity")->found, "0000:3d:00.0 PIX mlx5_0, 0000:9d:00.0 PIX mlx5_1");
@@ -252,6 +252,25 @@ const std::vector<defect> defects{
        n.put("var/lib/rancher/k3s/agent/etc/containerd/config.toml", tree::containerd);
      },
      "container_runtime", check_state::warning, "k3s, containerd", "two containerd"},
+    {"containers may name their cards, as the toolkit comes", [](good_node& n) { n.put(tree::toolkit_config, ""); },
+     "visible_devices", check_state::warning, "the cards that NVIDIA_VISIBLE_DEVICES names",
+     "when-unprivileged = false in /etc/nvidia-container-runtime/config.toml"},
+    {"containers may name their cards, and it says so",
+     [](good_node& n) {
+       n.put(tree::toolkit_config, "accept-nvidia-visible-devices-envvar-when-unprivileged = true\n");
+     },
+     "visible_devices", check_state::warning, "NVIDIA_VISIBLE_DEVICES", "admission.visibleDevices: Deny"},
+    {"only another table of the toolkit says no",
+     [](good_node& n) {
+       n.put(tree::toolkit_config, "[x]\naccept-nvidia-visible-devices-envvar-when-unprivileged = false\n");
+     },
+     "visible_devices", check_state::warning, "NVIDIA_VISIBLE_DEVICES", "false"},
+    {"the toolkit's configuration is no file",
+     [](good_node& n) {
+       n.remove(tree::toolkit_config);
+       n.folder(tree::toolkit_config);
+     },
+     "visible_devices", check_state::unknown, "config.toml is not a regular file", ""},
     {"runc is the default",
      [](good_node& n) {
        n.remove("etc/cdi");

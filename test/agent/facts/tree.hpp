@@ -98,11 +98,13 @@ class tree {
     put("usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8");
     put("usr/bin/nvidia-container-runtime");
     put("etc/containerd/config.toml", containerd);
+    put(toolkit_config, "# as it should be\naccept-nvidia-visible-devices-envvar-when-unprivileged = false\n");
     put("run/containerd/containerd.sock");
     put("var/lib/kubelet/device-plugins/kubelet.sock");
     put("var/lib/kubelet/pod-resources/kubelet.sock");
   }
 
+  static constexpr const char* toolkit_config = "etc/nvidia-container-runtime/config.toml";
   static constexpr const char* containerd = R"(version = 2
 imports = [
   "/etc/containerd/conf.d/*.toml", # drop-ins

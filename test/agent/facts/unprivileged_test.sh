@@ -56,6 +56,7 @@ expect fabric ok completed
 expect container_toolkit ok 1.17.8
 expect container_runtime ok containerd
 expect default_runtime ok nvidia
+expect visible_devices warning "containers get the cards that NVIDIA_VISIBLE_DEVICES names"
 expect cdi ok none
 expect kubelet_device_plugins ok /var/lib/kubelet/device-plugins/kubelet.sock
 expect kubelet_pod_resources unknown "/var/lib/kubelet/pod-resources of the node is not mounted at $node/var/lib/kubelet/pod-resources"

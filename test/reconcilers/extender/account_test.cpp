@@ -196,6 +196,34 @@ TEST_F(account_test, S48_a_model_that_becomes_known_counts_for_who_is_there) {
   EXPECT_EQ(book.audit(), 0u);
 }
 
+/// Kubernetes 1.30 forgives a resource that the node does not offer in `containers` alone.
+TEST_F(account_test, init_containers_with_amounts_of_hami_keep_away_from_old_kubelets) {
+  auto hami = node("h", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 10}},
+                   {{"hami.io/node-nvidia-register",
+                     R"([{"id":"GPU-h0","count":10,"devmem":16384,"devcore":100,"type":"Tesla-T4","health":true}])"}});
+  const auto asking = [](role kind, bool with_memory) {
+    amounts limits{{"nvidia.com/gpualloc", 1}};
+    if (with_memory) limits.emplace_back("nvidia.com/gpumem", 2000);
+    return pod("p", {container("first", limits, kind), container("main", kind == role::main ? amounts{} : limits)});
+  };
+  const auto reason = [&](const kube::pod& pod) { return book.try_on(pod, pod_request(pod, book.keys()), "h").reason; };
+  for (const auto* version : {"v1.30.14", "v1.29.0-eks-1", "v1.31.0", "v1.37.2", "", "nightly"}) {
+    const bool is_old =
+        std::string_view(version).starts_with("v1.30") || std::string_view(version).starts_with("v1.29");
+    hami.kubelet_version = version;
+    hami.resource_version = next_version();
+    known.nodes.put(hami);
+    for (const auto kind : {role::init, role::sidecar}) {
+      const auto refusal = reason(asking(kind, true));
+      EXPECT_EQ(refusal.contains("rejects pods whose init containers ask for nvidia.com/gpumem (container first)"),
+                is_old)
+          << version << ": " << refusal;
+      EXPECT_EQ(reason(asking(kind, false)), "") << version << ": the node offers that key";
+    }
+    EXPECT_EQ(reason(asking(role::main, true)), "") << version;
+  }
+}
+
 TEST_F(account_test, the_audit_finds_nothing_where_all_is_well) {
   known.pods.put(placed("p", 20));
   EXPECT_EQ(book.audit(), 0u);

@@ -305,6 +305,20 @@ TEST_F(hami_binder_test, a_lock_that_was_left_on_keeps_nobody_away) {
   EXPECT_TRUE(lock().ends_with(",lab,q"));
 }
 
+/// The kubelet of a pod that was deleted by force may be about to ask for its cards.
+TEST_F(hami_binder_test, the_lock_of_a_pod_that_has_just_gone_is_left_for_a_moment) {
+  const auto ago = [](std::chrono::seconds time) {
+    return controller::rfc3339_seconds(std::chrono::system_clock::now() - time) + ",lab,gone";
+  };
+  put_node(ago(std::chrono::seconds(0)));
+  EXPECT_THAT(bind(waiting("p"), "h"), HasSubstr("node h is giving pod lab/gone its cards"));
+  EXPECT_THAT(bindings(), testing::IsEmpty());
+  put_node(ago(std::chrono::seconds(4)));
+  EXPECT_EQ(bind(waiting("q"), "h"), "");
+  put_node(ago(std::chrono::seconds(-60)));
+  EXPECT_EQ(bind(waiting("r"), "h"), "") << "a clock that is ahead holds nothing";
+}
+
 TEST_F(hami_binder_test, what_hamis_own_scheduler_holds_is_left_to_it) {
   known.pods.put(annotated(waiting("theirs"), {{"hami.io/vgpu-node", "h"}}));
   const auto now = controller::rfc3339_seconds(std::chrono::system_clock::now());

@@ -662,6 +662,48 @@ TEST(mode_change, S74_a_plugin_that_comes_back_in_mid_flight_is_no_second_one_fo
   EXPECT_EQ(with_their.is.before->phase, "RolledBack");
 }
 
+// A plugin pod that was deleted by force leaves its successor without a socket.
+TEST(mode_change, S4_a_plugin_that_its_kubelet_has_lost_is_restarted_once) {
+  mode_lab lab;
+  lab.ask("pgpu");
+  lab.settle();
+  lab.is.may_restart = true;
+  EXPECT_FALSE(lab.step().restart);
+  lab.is.allocatable = {{"nvidia.com/gpu", 0}};
+  lab.step();
+  lab.is.in_phase = 9s;
+  EXPECT_FALSE(lab.step().restart) << "a kubelet that has just started needs a moment";
+  lab.is.in_phase = 10s;
+  const auto now = lab.step();
+  ASSERT_TRUE(now.restart);
+  EXPECT_TRUE(now.restart->name.contains("pgpu")) << now.restart->name;
+  EXPECT_EQ(now.status->reason, "NothingAdvertised");
+  EXPECT_THAT(now.status->message, testing::HasSubstr("delete the pod, never with --force"));
+  lab.is.may_restart = false;
+  EXPECT_FALSE(lab.step().restart);
+  lab.is.may_restart = true;
+  lab.is.answers = false;
+  EXPECT_FALSE(lab.step().restart) << "its kubelet is not there";
+  lab.is.answers = true;
+  lab.is.allocatable.clear();
+  EXPECT_FALSE(lab.step().restart) << "this plugin has never offered anything";
+  lab.is.allocatable = {{"nvidia.com/gpu", 2}};
+  EXPECT_FALSE(lab.step().restart) << "it works";
+}
+
+TEST(mode_change, S4_a_plugin_whose_pods_need_it_is_restarted_without_pods_only) {
+  mode_lab lab;
+  lab.ask("vgpu");
+  lab.settle();
+  lab.is.may_restart = true;
+  lab.is.allocatable = {{"tencent.com/vcuda-core", 0}, {"tencent.com/vcuda-memory", 0}};
+  lab.step();
+  lab.is.in_phase = 60s;
+  ASSERT_TRUE(lab.step().restart);
+  lab.is.holders.emplace_back();
+  EXPECT_FALSE(lab.step().restart);
+}
+
 TEST(mode_change, S4_a_plugin_that_fails_is_explained_and_then_called_stuck) {
   mode_lab lab;
   lab.ask("vgpu");

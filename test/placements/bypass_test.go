@@ -1,0 +1,109 @@
+package placements
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// N12: who may make a pod with cards that no asking scheduler sees, in a namespace with a quota.
+func TestAPodPassesAnEnforcedQuotaByWithTheRightOnly(t *testing.T) {
+	c := assemble(t)
+	_, err := c.Run(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: limited}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: edit, namespace: limited}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: trusted}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: edit, namespace: elsewhere}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: quota-bypass, namespace: limited}
+rules: [{apiGroups: [quartermaster.io], resources: [acceleratorquotas], verbs: [bypass]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: quota-bypass, namespace: limited}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: quota-bypass}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: trusted}]
+---
+apiVersion: quartermaster.io/v1alpha1
+kind: AcceleratorQuota
+metadata: {name: team, namespace: limited}
+spec: {hard: [{units: cores, max: 0}]}
+`, "kubectl", "apply", "-f", "-")
+	must(t, err)
+	t.Cleanup(func() { c.Run("", "kubectl", "delete", "namespace", "limited", "--wait=false") })
+	people := map[string]who{"eve": at.user("eve", "system:authenticated"), "trusted": at.user("trusted", "system:authenticated"),
+		"replicas": at.user("system:serviceaccount:kube-system:replicaset-controller", "system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
+		"kubelet":  c.people["kubelet"]}
+	enforced := func(status, reason string) {
+		said, err := c.ask(c.people["admin"], "PATCH", "/apis/quartermaster.io/v1alpha1/namespaces/limited/acceleratorquotas/team/status", merge, fmt.Sprintf(
+			`{"status":{"conditions":[{"type":"ModelsKnown","status":"True","reason":"x","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"},{"type":"Enforced","status":%q,"reason":%q,"message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, status, reason))
+		must(t, err)
+		if said.code != http.StatusOK {
+			t.Fatal(said.code, said.message)
+		}
+	}
+	ask := func(by, namespace, key, more string) reply {
+		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"quartermaster.io/scheduler":"ignore"}},"spec":{%s"containers":[{"name":"main","image":"x","resources":{"limits":{%q:"1"}}}]}}`, more, key)
+		said, err := c.ask(people[by], "POST", "/api/v1/namespaces/"+namespace+"/pods?dryRun=All", plain, body)
+		must(t, err)
+		return said
+	}
+	const node, other, ours, gpu = `"nodeName":"gpu-1",`, `"schedulerName":"other",`, `"schedulerName":"quartermaster",`, "nvidia.com/gpu"
+	for _, stage := range []struct {
+		status, reason string
+		node, other    bool // refused
+	}{{"True", "OwnSchedulerAsks", true, true}, {"True", "SchedulerAsks", true, false}, {"False", "NoSchedulerAsks", false, false}} {
+		enforced(stage.status, stage.reason)
+		must(t, until(c.ctx, 30*time.Second, "the quota is known as "+stage.reason, func() (bool, error) {
+			return (ask("eve", "limited", gpu, node).code != http.StatusCreated) == stage.node && (ask("eve", "limited", gpu, other).code != http.StatusCreated) == stage.other, nil
+		}))
+		for _, row := range []struct {
+			by, namespace, key, more string
+			refused                  bool
+			says                     string
+		}{
+			{"eve", "limited", gpu, node, stage.node, "container main asks for nvidia.com/gpu, which AcceleratorQuota team limits, but spec.nodeName passes the limit by: "},
+			{"eve", "limited", gpu, ours + node, stage.node, "spec.nodeName passes the limit by"},
+			{"eve", "limited", gpu, other, stage.other, "but spec.schedulerName other passes the limit by: "},
+			{"eve", "limited", gpu, "", stage.other, "but spec.schedulerName default-scheduler passes"},
+			{"eve", "limited", gpu, ours, false, ""},
+			{"eve", "limited", "tencent.com/vcuda-core", node, stage.node, "asks for tencent.com/vcuda-core"},
+			{"eve", "limited", "nvidia.com/mig-1g.5gb", node, stage.node, "asks for nvidia.com/mig-1g.5gb"},
+			{"eve", "limited", "cpu", node, false, ""},
+			{"eve", "limited", "example.com/other", node, false, ""},
+			{"eve", "elsewhere", gpu, node, false, ""},
+			{"eve", "elsewhere", gpu, other, false, ""},
+			{"replicas", "limited", gpu, node, stage.node, "spec.nodeName passes the limit by"},
+			{"replicas", "limited", gpu, other, stage.other, "spec.schedulerName other"},
+			{"trusted", "limited", gpu, node, false, ""},
+			{"trusted", "limited", gpu, other, false, ""},
+		} {
+			said := ask(row.by, row.namespace, row.key, row.more)
+			if (said.code != http.StatusCreated) != row.refused || row.refused && (!strings.Contains(said.message, row.says) || strings.Contains(said.message, "\n")) {
+				t.Errorf("%s, %s makes a pod of %s with %s%s: %d %s", stage.reason, row.by, row.namespace, row.key, row.more, said.code, said.message)
+			}
+		}
+	}
+	for _, people := range []string{"view", "edit", "admin"} {
+		said, err := c.Run("", "kubectl", "get", "clusterrole", people, "-o", "yaml")
+		must(t, err)
+		if strings.Contains(said, "bypass") {
+			t.Errorf("the role %s may pass quotas by", people)
+		}
+	}
+}

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "controller/health.hpp"
@@ -37,8 +38,8 @@ class manager {
   /// Phase 1, servers: started first, stopped last.
   void add_server(http_server& server) { servers_.push_back(&server); }
   /// Phase 2, caches: one reflector for `store`, named after its resource; further ones of the same get a number, or
-  /// `options.name`.
-  template <kube::projection T>
+  /// `options.name`. `Source` reads its objects, as `reflect` has it.
+  template <class Source = void, kube::projection T>
   void add_cache(kube::transport& transport, kube::watch_settings settings, store<T>& store,
                  reflector_options options = {}) {
     const std::string name = options.name.empty() ? std::string(T::of().plural) : options.name;
@@ -48,7 +49,8 @@ class manager {
     if (!options.on_restored) options.on_restored = start_afresh;
     added.now = options.now;
     added.start = [this, &transport, &store, settings = std::move(settings), options = std::move(options)] {
-      return reflect<T>(transport, settings, store, reflecting_, options);
+      using source = std::conditional_t<std::is_void_v<Source>, T, Source>;
+      return reflect<T, source>(transport, settings, store, reflecting_, options);
     };
   }
   /// Phase 3, always: coroutines every replica runs once the caches are synced. `flush` is awaited before they end,

@@ -89,19 +89,20 @@ class reflector_sink {
 kube::task<void> reflect_into(kube::transport& transport, const kube::resource& type, kube::watch_settings settings,
                               reflector_sink& reflector_sink, reflector_metrics& metrics, reflector_options options);
 
-template <kube::projection T>
+/// `Source` reads an object as a T.
+template <kube::projection T, class Source = T>
 class store_sink final : public reflector_sink {
  public:
   explicit store_sink(store<T>& store) : store_(store) {}
   void begin() override { store_.begin(); }
   kube::result<void> put(std::string_view object) override {
-    auto item = T::decode(object);
+    auto item = Source::decode(object);
     if (!item) return std::unexpected(std::move(item.error()));
     store_.put(std::move(*item));
     return {};
   }
   kube::result<void> erase(std::string_view object) override {
-    const auto item = T::decode(object);
+    const auto item = Source::decode(object);
     if (!item) return std::unexpected(item.error());
     store_.erase(*item);
     return {};
@@ -118,10 +119,10 @@ class store_sink final : public reflector_sink {
 
 /// Runs until cancelled; only errc::cancelled ends it. All references must outlive the coroutine. `settings.wire` is
 /// set to T's.
-template <kube::projection T>
+template <kube::projection T, class Source = T>
 kube::task<void> reflect(kube::transport& transport, kube::watch_settings settings, store<T>& store,
                          reflector_metrics& metrics, reflector_options options = reflector_options()) {
-  store_sink<T> sink(store);
+  store_sink<T, Source> sink(store);
   settings.wire = T::wire;
   co_return co_await reflect_into(transport, T::of(), std::move(settings), sink, metrics, std::move(options));
 }

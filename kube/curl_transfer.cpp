@@ -116,6 +116,7 @@ curl_transfer::curl_transfer(boost::asio::any_io_executor executor, const cluste
 
 curl_transfer::~curl_transfer() {
   --count_.in_flight;
+  if (limits_.bodies) limits_.bodies->used -= held_;
   curl_easy_cleanup(easy_);
   curl_slist_free_all(headers_);
   curl_slist_free_all(connect_to_);
@@ -235,6 +236,7 @@ void curl_transfer::header(std::string_view line) {
   last_byte_ = std::chrono::steady_clock::now();
   if (line.starts_with("HTTP/")) {  // a new answer: what an interim one said does not count
     answer_ = response();
+    if (limits_.bodies) limits_.bodies->used -= std::exchange(held_, 0);
     const auto space = line.find(' ');
     if (space != std::string_view::npos)
       std::from_chars(line.data() + space + 1, line.data() + line.size(), answer_.status);
@@ -263,7 +265,7 @@ void curl_transfer::header(std::string_view line) {
   } else if (same_word(name, "content-length") && !(sink_ && answer_.status == 200)) {
     std::size_t length = 0;
     std::from_chars(value.data(), value.data() + value.size(), length);
-    answer_.body.reserve(std::min(length, limits_.body));
+    reserve(std::min(length, limits_.body));  // where there is no memory for it, the body itself will say so
   }
 }
 
@@ -289,7 +291,27 @@ bool curl_transfer::body(std::string_view bytes) {
     if (stopped_ == stopped::cut) answer_.body.append(bytes.substr(0, limit - answer_.body.size()));
     return false;
   }
+  if (!reserve(answer_.body.size() + bytes.size())) {
+    stopped_ = stopped::no_memory;
+    return false;
+  }
   answer_.body.append(bytes);
+  return true;
+}
+
+bool curl_transfer::reserve(std::size_t size) {
+  auto& body = answer_.body;
+  if (size <= body.capacity()) return true;
+  const auto wanted = std::max(size, std::min(2 * body.capacity(), limits_.body));
+  if (!limits_.bodies) {
+    body.reserve(wanted);
+    return true;
+  }
+  auto& memory = *limits_.bodies;
+  const auto left = memory.most - memory.used;
+  if (left < size) return false;
+  body.reserve(std::min(wanted, left));
+  memory.used += body.capacity() - std::exchange(held_, body.capacity());
   return true;
 }
 
@@ -310,6 +332,17 @@ result<response> curl_transfer::take() {
                                    operation_of(request_) + ": the answer is larger than " +
                                        std::to_string(limits_.body >> 20) + " MiB; ask for smaller pages (limit)",
                                    {}});
+    case stopped::no_memory: {
+      // A page that takes much of it has to become smaller. Another one is not to blame, and comes again.
+      const auto most = limits_.bodies->most;
+      const bool is_large = held_ >= most / 4;
+      const std::string remedy = is_large ? "; ask for smaller pages (limit)" : "; it has to be asked for again";
+      return std::unexpected(error{is_large ? errc::decode : errc::too_many_requests,
+                                   0,
+                                   operation_of(request_) + ": all answers together may take " +
+                                       std::to_string(most >> 20) + " MiB while they are received" + remedy,
+                                   {}});
+    }
     case stopped::cut:
       return std::move(answer_);
     case stopped::not_allowed:

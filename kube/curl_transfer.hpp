@@ -30,10 +30,18 @@ struct lane_counters {
   int waiting = 0;  ///< for one of the lane's slots
 };
 
+/// Memory for the bodies of all answers that are being received, in bytes: one for a transport. Each grows by copies,
+/// and old and new count while both are there, so `used` is never above `most`.
+struct body_memory {
+  std::size_t most = 256u << 20;
+  std::size_t used = 0;
+};
+
 struct transfer_limits {
   std::chrono::milliseconds connect{10'000};
   std::size_t body = 256u << 20;      ///< of a `send` answer
   std::size_t error_body = 1u << 20;  ///< of a stream's answer that is no stream
+  body_memory* bodies = nullptr;      ///< outlives the transfer; null: no bound for all together
   long buffer = 16 << 10;  ///< bytes libcurl reads at once; a TLS record has no more, so more would gain nothing
 };
 
@@ -70,6 +78,8 @@ class curl_transfer final : public curl_multi::completion {
   static int on_connect(void* self, curl_socket_t fd, curlsocktype purpose);
   void header(std::string_view line);
   bool body(std::string_view bytes);
+  /// Memory for so many bytes of the body; false: there is none.
+  bool reserve(std::size_t size);
   void set_target();
   void set_trust();
   void set_headers(const std::vector<std::string>& extra);
@@ -88,7 +98,8 @@ class curl_transfer final : public curl_multi::completion {
   std::array<char, CURL_ERROR_SIZE> detail_{};
   std::chrono::steady_clock::time_point last_byte_ = std::chrono::steady_clock::now();
   response answer_;
-  enum class stopped { no, by_sink, too_big, cut, not_allowed } stopped_ = stopped::no;
+  std::size_t held_ = 0;  ///< of `limits_.bodies`
+  enum class stopped { no, by_sink, too_big, no_memory, cut, not_allowed } stopped_ = stopped::no;
   std::exception_ptr thrown_;
   CURLcode code_ = CURLE_OK;
   bool done_ = false;

@@ -112,10 +112,12 @@ task<void> finish(curl_transfer& running, const request& request, steady_clock::
 struct curl_transport::core {
   core(asio::any_io_executor executor, cluster_config config, transport_options options)
       : io_executor(std::move(executor)), auth(io_executor, std::move(config)) {
+    bodies.most = options.bodies_limit;
     for (auto& each : lanes) {
       each.io_executor = io_executor;
       each.limits.connect = options.connect_limit;
       each.limits.body = options.body_limit;
+      each.limits.bodies = &bodies;
     }
     auto& unary = of(lane::unary);
     unary.cap = unary.free_slots = options.unary_in_flight;
@@ -130,6 +132,7 @@ struct curl_transport::core {
   curl_library library;
   asio::any_io_executor io_executor;
   credentials auth;
+  body_memory bodies;
   std::array<lane_state, 3> lanes;
 };
 
@@ -149,6 +152,8 @@ const lane_counters& curl_transport::count(lane lane) const {
   state.count.waiting = static_cast<int>(state.queue->size());
   return state.count;
 }
+
+std::size_t curl_transport::receiving() const { return core_->bodies.used; }
 
 void curl_transport::reset(lane lane) { core_->of(lane).reset(); }
 

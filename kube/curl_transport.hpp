@@ -29,7 +29,8 @@ struct transport_options {
   std::chrono::milliseconds unary_deadline{30'000};
   std::chrono::milliseconds lease_deadline{5'000};
   std::chrono::milliseconds connect_limit{10'000};
-  std::size_t body_limit = 256u << 20;  ///< bytes of one answer
+  std::size_t body_limit = 256u << 20;    ///< bytes of one answer
+  std::size_t bodies_limit = 256u << 20;  ///< bytes of all answers together that are being received
 
   transport_options() = default;
 };
@@ -45,6 +46,8 @@ class curl_transport final : public transport {
   task<response> stream(request request, chunk_sink sink) override;
 
   const lane_counters& count(lane lane) const;
+  /// Bytes that bodies take which are being received.
+  std::size_t receiving() const;
   /// Drops the idle connections of a lane; running transfers go on.
   void reset(lane lane);
   const cluster_config& config() const;

@@ -12,6 +12,7 @@
 #include "kube/curl_transport.hpp"
 #include "kube/status.hpp"
 #include "reconcilers/declarations/declaration.hpp"
+#include "reconcilers/declarations/declared_config_map.hpp"
 
 namespace cli {
 namespace {
@@ -67,14 +68,16 @@ kube::task<declared_resources> read_declared(kube::transport& transport, std::st
   namespace names = reconcilers::declarations::names;
   declared_resources out;
   std::map<kube::object_key, kube::config_map> found;  // one with the labels of both domains comes twice
-  const std::function<void(kube::config_map)> keep = [&](kube::config_map config_map) {
+  using reconcilers::declarations::declared_config_map;
+  const std::function<void(declared_config_map)> keep = [&](declared_config_map config_map) {
     found.insert_or_assign(config_map.key, std::move(config_map));
   };
   for (const auto selector : {names::alauda_selector, names::cpaas_selector, names::device_selector}) {
     kube::list_options options;
     options.ns = ns;
     options.label_selector = selector;
-    const auto listed = co_await list_each<kube::config_map>(transport, options, keep);
+    options.limit = declared_config_map::page;
+    const auto listed = co_await list_each<declared_config_map>(transport, options, keep);
     if (!listed) co_return std::unexpected(listed.error());
   }
   for (auto& [key, config_map] : found) out.config_maps.push_back(std::move(config_map));

@@ -13,6 +13,7 @@
 #include "kube/status.hpp"
 #include "kube/wire.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
+#include "reconcilers/declarations/declared_config_map.hpp"
 #include "reconcilers/declarations/parse.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "text/text.hpp"
@@ -99,11 +100,13 @@ kube::task<void> read_device_labels(kube::transport& transport, fleet& fleet) {
   kube::list_options options;
   options.ns = reconcilers::declarations::parse_settings().ns;
   options.label_selector = reconcilers::declarations::names::device_selector;
-  const std::function<void(kube::config_map)> keep = [&](kube::config_map config_map) {
+  using reconcilers::declarations::declared_config_map;
+  options.limit = declared_config_map::page;
+  const std::function<void(declared_config_map)> keep = [&](const declared_config_map& config_map) {
     const auto parsed = reconcilers::declarations::parse_device(reconcilers::view_of(config_map));
     if (parsed.value.sound) fleet.declared.push_back(reconcilers::alias_of(parsed.value));
   };
-  const auto listed = co_await list_each<kube::config_map>(transport, options, keep);
+  const auto listed = co_await list_each<declared_config_map>(transport, options, keep);
   if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(listed.error());
   co_return kube::result<void>();
 }

@@ -4,6 +4,7 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "reconcilers/declarations/declaration.hpp"
+#include "reconcilers/declarations/declared_config_map.hpp"
 #include "reconcilers/usage/keeper.hpp"
 
 namespace cli {
@@ -45,9 +46,14 @@ void caches::add(stores& stores, const controller_options& options, controller::
   add({}, stores.runtime_classes);
   add({}, stores.compiled_rules);
   add({}, stores.quotas);
-  add(in_namespace(options.declarations, std::string(declared::alauda_selector)), stores.declared_alauda);
-  add(in_namespace(options.declarations, std::string(declared::cpaas_selector)), stores.declared_cpaas);
-  add(in_namespace(options.declarations, std::string(declared::device_selector)), stores.device_configs);
+  const auto declarations = [&](std::string_view label, controller::store<kube::config_map>& store) {
+    auto settings = in_namespace(options.declarations, std::string(label));
+    settings.page = reconcilers::declarations::declared_config_map::page;
+    add<reconcilers::declarations::declared_config_map>(std::move(settings), store);
+  };
+  declarations(declared::alauda_selector, stores.declared_alauda);
+  declarations(declared::cpaas_selector, stores.declared_cpaas);
+  declarations(declared::device_selector, stores.device_configs);
   if (serves_extender) add(only(api::gpu_quota_name, std::string(api::gpu_quota_namespace)), stores.old_quotas);
 }
 

@@ -64,11 +64,11 @@ class caches {
   caches(controller::manager& manager, kube::transport& transport, std::function<void(const kube::error&)> on_trouble)
       : manager_(manager), transport_(transport), on_trouble_(std::move(on_trouble)) {}
 
-  template <class T>
+  template <class Source = void, class T>
   void add(kube::watch_settings settings, controller::store<T>& store,
            controller::reflector_options options = controller::reflector_options()) {
     options.on_trouble = on_trouble_;
-    manager_.add_cache(transport_, std::move(settings), store, std::move(options));
+    manager_.template add_cache<Source>(transport_, std::move(settings), store, std::move(options));
   }
   /// All stores of the operator. `of_pods` is for the one of pods.
   void add(stores& stores, const controller_options& options, controller::reflector_options of_pods);

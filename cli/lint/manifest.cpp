@@ -5,6 +5,7 @@
 #include <iterator>
 #include <unordered_set>
 
+#include "reconcilers/declarations/declared_config_map.hpp"
 #include "reconcilers/declarations/reader.hpp"
 
 namespace cli {
@@ -104,6 +105,10 @@ declarations::config_map_view config_map_file::view() const {
   out.labels.assign(labels.begin(), labels.end());
   out.data.assign(data.begin(), data.end());
   out.binary = binary;
+  // In the cluster metadata counts, too. What is too large by its data alone is refused there.
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : data) bytes += name.size() + value.size();
+  if (bytes > declarations::declared_config_map::most_bytes) out.left_out = bytes;
   return out;
 }
 

@@ -17,6 +17,7 @@ struct config_map : object {
   std::vector<std::pair<std::string, std::uint64_t>>
       binary;  ///< keys of binaryData with their sizes in bytes, sorted; never the bytes
   bool immutable = false;
+  std::uint64_t left_out = 0;  ///< bytes of the object, where who read it did not keep its data; 0: it is all there
 
   static const resource& of();
   static constexpr encoding wire = encoding::protobuf;

@@ -73,6 +73,7 @@ declarations::config_map_view view_of(const kube::config_map& config_map) {
   out.labels.assign(config_map.labels.begin(), config_map.labels.end());
   out.data.assign(config_map.data.begin(), config_map.data.end());
   out.binary = config_map.binary.size();
+  out.left_out = config_map.left_out;
   return out;
 }
 
@@ -159,7 +160,8 @@ std::vector<kube::object_key> custom_resource::affected_by(const kube::config_ma
     if (entry) out.insert(entry->key);
   }
   const bool same_content = before && after && before->created == after->created && before->labels == after->labels &&
-                            before->data == after->data && before->binary == after->binary;
+                            before->data == after->data && before->binary == after->binary &&
+                            before->left_out == after->left_out;
   for (const auto* entry : {before, after}) {
     if (entry && !same_content) std::ranges::move(registry_.neighbours(view_of(*entry)), std::inserter(out, out.end()));
   }

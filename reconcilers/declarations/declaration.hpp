@@ -22,7 +22,8 @@ struct config_map_view {
   std::int64_t created = 0;  ///< seconds since 1970; 0 in files. Of two that declare one key the older counts
   entries labels;
   entries data;
-  std::size_t binary = 0;  ///< entries of binaryData, which we never read
+  std::size_t binary = 0;    ///< entries of binaryData, which we never read
+  std::size_t left_out = 0;  ///< bytes of a ConfigMap that is too large to be read; 0: it is not
 
   std::optional<std::string_view> label(std::string_view name) const { return find(labels, name); }
   std::optional<std::string_view> field(std::string_view name) const { return find(data, name); }

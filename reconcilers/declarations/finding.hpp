@@ -50,6 +50,7 @@ enum class error_code : std::uint8_t {
   label_domains_differ,
   name_without_prefix,
   wrong_namespace,
+  too_large,
   // between declarations
   duplicate_key,
   group_excludes_member,

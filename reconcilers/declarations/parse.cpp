@@ -244,6 +244,11 @@ parsed parse(const config_map_view& config_map, const parse_settings& settings) 
   std::string unused;
   source.label("type", unused);
   read_enabled(source, declaration);
+  if (config_map.left_out > 0) {
+    source.say(error_code::too_large, "data").count = config_map.left_out;
+    out.findings = source.findings();
+    return out;
+  }
   if (config_map.data.empty()) {
     source.say(error_code::missing, "data").allowed = "key, group, limits, requests";
     out.findings = source.findings();
@@ -266,6 +271,11 @@ parsed_device parse_device(const config_map_view& config_map, const parse_settin
   out.value.created = config_map.created;
   reader source(config_map);
   source.place(settings.ns);
+  if (config_map.left_out > 0) {
+    source.say(error_code::too_large, "data").count = config_map.left_out;
+    out.findings = source.findings();
+    return out;
+  }
   const auto required = [&](std::string_view name) {
     const auto value = source.field(name);
     if (!value) source.say(error_code::missing, data_path(name));

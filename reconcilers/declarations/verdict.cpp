@@ -118,6 +118,7 @@ std::uint64_t content_hash(const config_map_view& config_map) {
   sorted = config_map.data;
   add_all(sorted);
   if (config_map.binary > 0) hash.add(std::to_string(config_map.binary));
+  if (config_map.left_out > 0) hash.add("left out " + std::to_string(config_map.left_out));
   return hash.value();
 }
 

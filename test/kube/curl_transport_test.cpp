@@ -118,6 +118,74 @@ TEST_F(curl_transport_on_tls, an_answer_over_the_limit_is_refused) {
   EXPECT_THAT(got.error().message, HasSubstr("larger than"));
 }
 
+/// Lists without end, and a small answer between them.
+struct lists_without_end : curl_transport_on_tls {
+  static constexpr std::size_t most = 4u << 20;
+  std::size_t peak = 0;
+  std::vector<kube::result<kube::response>> lists;
+
+  lists_without_end() {
+    transport_options options;
+    options.bodies_limit = most;
+    connect(config(), options);
+    server->answers([](const seen_request& got) {
+      if (got.target == "/small") return reply::of(200, "small");
+      const std::vector<std::string> parts(2 * most / 10'000, std::string(10'000, 'x'));
+      return reply::stream(parts, got.target == "/hangs" ? reply::ending::hang : reply::ending::keep);
+    });
+  }
+  void begin(const std::string& target) {
+    boost::asio::co_spawn(loop, api->send(get(target, lane::watch)),
+                          [this](std::exception_ptr, kube::result<kube::response> got) { lists.push_back(got); });
+  }
+  bool turn_until(std::function<bool()> condition) {
+    return turn(loop, [&] {
+      peak = std::max(peak, api->receiving());
+      return condition();
+    });
+  }
+};
+
+TEST_F(lists_without_end, take_no_more_than_a_known_amount_together) {
+  for (int i = 0; i < 22; ++i) begin("/list");
+  ASSERT_TRUE(turn_until([&] { return lists.size() == 22; }));
+  EXPECT_LE(peak, most);
+  EXPECT_GE(peak, most / 2) << "otherwise this shows nothing";
+  int large = 0;
+  for (const auto& got : lists) {
+    ASSERT_FALSE(got);
+    EXPECT_THAT(got.error().message, HasSubstr("/list: all answers together may take 4 MiB while they are received;"));
+    const bool is_large = got.error().code == errc::decode;
+    large += is_large ? 1 : 0;
+    EXPECT_THAT(got.error().message, HasSubstr(is_large ? "smaller pages" : "asked for again"));
+    if (!is_large) EXPECT_EQ(got.error().code, errc::too_many_requests);
+  }
+  EXPECT_GE(large, 1) << "the last one had the room of all";
+  EXPECT_EQ(api->receiving(), 0u);
+}
+
+TEST_F(lists_without_end, leave_memory_for_a_small_answer_and_give_it_back) {
+  begin("/list");
+  ASSERT_TRUE(turn_until([&] { return lists.size() == 1; }));
+  EXPECT_EQ(lists[0].error().code, errc::decode) << "the page has to become smaller";
+  EXPECT_EQ(api->receiving(), 0u);
+  const auto small = send(get("/small"));
+  ASSERT_TRUE(small) << small.error().message;
+  EXPECT_EQ(small->body, "small");
+  EXPECT_EQ(api->receiving(), 0u);
+}
+
+TEST_F(curl_transport_on_tls, a_length_that_is_only_said_takes_no_memory_beyond_the_bound) {
+  transport_options options;
+  options.bodies_limit = 1u << 20;
+  connect(config(), options);
+  server->answers([](const seen_request&) { return reply::of(200, std::string(3u << 20, 'x')); });
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().message, HasSubstr("all answers together may take 1 MiB"));
+  EXPECT_EQ(api->receiving(), 0u);
+}
+
 TEST_F(curl_transport_on_tls, hands_a_stream_over_as_it_arrives_and_ends_with_the_server) {
   connect();
   server->answers([](const seen_request&) {

@@ -114,7 +114,7 @@ func TestS58_ten_minutes_of_changes_with_pods_that_tolerate_everything_long(t *t
 	for ; time.Since(began) < 10*time.Minute; changes++ {
 		mode := modes[changes%2]
 		h.must(h.Ask(h.ctx, node, mode))
-		h.until(node, 30*time.Second, inPhase("Removing"))
+		h.until(node, 30*time.Second, func(s map[string]any) bool { return s["phase"] == "Removing" || s["phase"] == "Enrolling" })
 		// KWOK, which writes the node's status as well, may bring back what it had.
 		becomes := func(phase string, amounts map[string]any) map[string]any {
 			return h.until(node, 30*time.Second, func(s map[string]any) bool {

@@ -13,15 +13,16 @@ here=$root/image
 
 usage() {
   cat <<'H'
-usage: ./dev image [--arch amd64|arm64] [--check]
+usage: ./dev image [--arch amd64|arm64] [--release] [--check]
 Makes an image of the program (built first) and of the Debian 12 libraries that it needs, as an OCI archive. It needs no container engine,
 no root and, once the packages of `./dev setup` are there, no network. The last line on stdout is
   PATH sha256:DIGEST MIB
 with the digest of the image's manifest, as a registry shows it, and the size of the archive. Next to PATH, the file PATH with
 .spdx.json in place of .tar lists every file and every package. build/image/rootfs has the same files unpacked.
-  --arch   of the machines that will run it (default amd64). arm64 is compiled here with Debian's libraries for arm64, which are fetched
-           once, and the image is started under user-mode emulation
-  --check  only say whether this machine can make the image
+  --arch     of the machines that will run it (default amd64). arm64 is compiled here with Debian's libraries for arm64, which are fetched
+             once, and the image is started under user-mode emulation
+  --release  fail where apt has a newer version of a package that goes in, unless QM_ALLOW_OLD_PACKAGES is 1. Else a line says so
+  --check    only say whether this machine can make the image
 SOURCE_DATE_EPOCH, when set, replaces the time of the last commit. Exit codes: 0 done, 1 failed, 2 wrong usage.
 H
 }
@@ -29,12 +30,13 @@ say() { printf 'image: %s\n' "$*" >&2; }
 die() { say "$1"; exit "${2:-1}"; }
 wrong() { die "$1 (see ./dev image --help)" 2; }
 
-arch=amd64 check=''
+arch=amd64 release='' check=''
 while (($#)); do
   case $1 in
     -h|--help) usage; exit 0 ;;
     --arch) (($# >= 2)) || wrong "--arch needs a value: amd64 or arm64"; arch=$2; shift 2 ;;
     --arch=*) arch=${1#*=}; shift ;;
+    --release) release=--release; shift ;;
     --check) check=1; shift ;;
     *) wrong "unknown argument '$1'" ;;
   esac
@@ -155,20 +157,21 @@ write /etc/nsswitch.conf "passwd: files
 group: files
 hosts: files dns"
 place_package_papers
+mapfile -t packages < <(printf '%s\n' "${owner[@]}" | sort -u | grep -vx quartermaster)
+"$here/updates.sh" $release ${sysroot:+"--admindir=$sysroot/var/lib/dpkg"} "${packages[@]}" || exit
 
 # ---- the list of them ----
 
 # bill: the SPDX document. Input: a line "path package sha1 sha256" per file, and a line "name version source source-version" per package.
 bill() {
-  local path paths files packages
+  local path paths files versions
   paths=$(printf '%s\n' "${!owner[@]}" | sort)
   files=$(paste <(while read -r path; do printf '%s\t%s\n' "$path" "${owner[$path]}"; done <<<"$paths") \
     <(cd "$rootfs" && sed 's#^/##' <<<"$paths" | xargs -d '\n' sha1sum | cut -c1-40) \
     <(cd "$rootfs" && sed 's#^/##' <<<"$paths" | xargs -d '\n' sha256sum | cut -c1-64))
   # shellcheck disable=SC2016  # dpkg-query's own variables
-  packages=$(printf '%s\n' "${owner[@]}" | sort -u | grep -vx quartermaster |
-    xargs dpkg-query ${sysroot:+--admindir="$sysroot/var/lib/dpkg"} --show --showformat '${Package}\t${Version}\t${source:Package}\t${source:Version}\n' | sort -u)
-  jq -n --arg files "$files" --arg packages "$packages" --slurpfile page "$root/console/page/package-lock.json" --arg version "$version" --arg revision "$revision" --arg arch "$arch" \
+  versions=$(packaged --show --showformat '${Package}\t${Version}\t${source:Package}\t${source:Version}\n' "${packages[@]}" | sort -u)
+  jq -n --arg files "$files" --arg packages "$versions" --slurpfile page "$root/console/page/package-lock.json" --arg version "$version" --arg revision "$revision" --arg arch "$arch" \
     --arg created "$created" --arg own "$bill_path" --arg code "$(cut -f3 <<<"$files" | sort | tr -d '\n' | sha1sum | cut -c1-40)" \
     --arg content "$(sha256sum <<<"$files" | cut -c1-64)" -f "$here/sbom.jq"
 }

@@ -20,7 +20,7 @@ Makes everything that people install, and puts it into FOLDER (default dist). FO
   quartermaster-cluster-plugin-VERSION.tgz          the package for Alauda Container Platform
   quartermaster-VERSION-amd64.tar, .spdx.json       the image as an OCI archive, and what is in it
   quartermaster-VERSION-linux-amd64.spdx.json       what is in the executable
-  SHA256SUMS                                        checksums of all these files
+  SHA256SUMS, .sig                                  checksums of all these files, and their signature with the key of QM_SIGNING_KEY
   --out       allowed is a folder that is not there, is empty, or was made by this command
   --base-url  where the files will be downloaded from, for krew.yaml: https://HOST/PATH, without the name of a file
   --image     the image's name in a registry, for install.yaml, without a tag (default quartermaster)
@@ -28,6 +28,7 @@ Makes everything that people install, and puts it into FOLDER (default dist). FO
               user-mode emulation
   --check     only say whether this machine can make it
 SOURCE_DATE_EPOCH, when set, replaces the time of the last commit. The last line on stdout is FOLDER.
+It fails where apt has a newer version of a package that goes into the executable or the image. QM_ALLOW_OLD_PACKAGES=1 allows them.
 Exit codes: 0 done, 1 failed, 2 wrong usage.
 H
 }
@@ -54,12 +55,19 @@ done
   wrong "--image '$repository' is no name of an image; allowed is REGISTRY/NAME without a tag"
 case $architectures in amd64) ;; all) architectures="amd64 arm64" ;; *) wrong "--arch '$architectures' cannot be made; allowed are amd64 and all" ;; esac
 case $out in /*) ;; *) out=$PWD/$out ;; esac
-# ours FOLDER: all in it is what its SHA256SUMS lists.
-ours() { [[ -d $1 && -z $(cd "$1" && { ls -A; cut -c67- SHA256SUMS 2>/dev/null; cut -c67- SHA256SUMS 2>/dev/null; echo SHA256SUMS; echo SHA256SUMS; } | sort | uniq -u) ]]; }
+# ours FOLDER: all in it is what its SHA256SUMS lists, that file and its signature.
+ours() {
+  [[ -d $1 && -z $(cd "$1" && { ls -A; for _ in 1 2; do cut -c67- SHA256SUMS 2>/dev/null; printf '%s\n' SHA256SUMS SHA256SUMS.sig; done; } | sort | uniq -u) ]]
+}
 [[ ! -e $out || -d $out && -z $(ls -A "$out") ]] || ours "$out" ||
   wrong "--out $out holds something else; allowed is a folder that is not there, is empty, or was made by this command"
 "$root/image/build.sh" --check 2>/dev/null || { "$root/image/build.sh" --check 2>&1 | sed 's/^image: //' >&2; exit 1; }
 epoch=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct)}
+# What goes into the executable: compiled here from the sources of these packages (libraries.sh), and as the packages have it.
+compiled=(libcurl4-openssl-dev libfmt-dev libspdlog-dev libsimdjson-dev)
+linked=(libssl-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev libboost1.81-dev nlohmann-json3-dev libprotozero-dev libcli11-dev)
+"$root/image/updates.sh" --release ca-certificates "${compiled[@]}" "${linked[@]}" || exit
+"$here/sign.sh" --check
 [[ -z $check ]] || { say "this machine can make the release"; exit 0; }
 
 version=$(<"$root/VERSION")
@@ -87,6 +95,7 @@ executable() {
     program=$root/build/arm64/portable/quartermaster emulator=(qemu-aarch64-static) admin=(--admindir="$libraries/sysroot/var/lib/dpkg")
   fi
   [[ -x $program ]] || die "no program ${program#"$root/"}: ./dev release builds it"
+  [[ $arch == amd64 ]] || "$root/image/updates.sh" --release "${admin[@]}" "${linked[@]}" || exit
   say "the executable for $arch"
   "$here/check.sh" "$arch" "$program"
   tree=$work/program/$name
@@ -116,8 +125,7 @@ executable() {
   # Four libraries are compiled from the sources of this machine's packages; the others come compiled, for ARCH.
   # shellcheck disable=SC2016  # dpkg-query's own variables
   { grep -E '^lib(curl4-openssl|fmt|spdlog|simdjson)-dev' "$libraries/versions" | cut -f3,4
-    dpkg-query "${admin[@]}" --show --showformat '${source:Package}\t${source:Version}\n' libssl-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev \
-      libboost1.81-dev nlohmann-json3-dev libprotozero-dev libcli11-dev; } | sort -u >"$work/sources"
+    dpkg-query "${admin[@]}" --show --showformat '${source:Package}\t${source:Version}\n' "${linked[@]}"; } | sort -u >"$work/sources"
   jq -n --rawfile sources "$work/sources" --slurpfile page "$root/console/page/package-lock.json" --arg name "$name" --arg version "$version" --arg revision "$revision" \
     --arg created "$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)" --arg sha256 "$(sha256sum <"$tree/quartermaster" | cut -c1-64)" \
     --arg sha1 "$(sha1sum <"$tree/quartermaster" | cut -c1-40)" -f "$here/sbom.jq" >"$new/$name.spdx.json"
@@ -166,12 +174,13 @@ pack "quartermaster-cluster-plugin-$version.tgz" "$work/cluster-plugin"
 
 for arch in $architectures; do
   say "the image for $arch"
-  image=$("$root/image/build.sh" --arch "$arch" 2>"$work/log") || { cat "$work/log" >&2; die "the image could not be made"; }
+  image=$("$root/image/build.sh" --release --arch "$arch" 2>"$work/log") || { cat "$work/log" >&2; die "the image could not be made"; }
+  grep '^updates: ' "$work/log" >&2 || true
   image=${image%% sha256:*}
   cp "$image" "${image%.tar}.spdx.json" "$new/"
 done
 
-(cd "$new" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
+"$here/sign.sh" "$new"
 touch --date="@$epoch" "$new"/*
 old=$out.old.$$
 [[ ! -e $out ]] || mv "$out" "$old"

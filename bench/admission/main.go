@@ -69,6 +69,9 @@ func run(ctx context.Context, o options) error {
 	for _, kind := range kinds {
 		ours[kind.name], peer[kind.name] = figures.Series{}, figures.Series{}
 	}
+	for _, life := range lives {
+		ours[life.name], peer[life.name] = figures.Series{}, figures.Series{}
+	}
 	for round := range o.pairs {
 		for _, enforced := range []bool{round%2 == 0, round%2 != 0} {
 			into := peer
@@ -84,6 +87,9 @@ func run(ctx context.Context, o options) error {
 	for _, kind := range kinds {
 		rows = append(rows, figures.Compare("wall, "+kind.name, "ms", kind.target, ours[kind.name], peer[kind.name], "wall"),
 			figures.Compare("API server CPU a pod, "+kind.name, "us", 0, ours[kind.name], peer[kind.name], "cpu"))
+	}
+	for _, life := range lives {
+		rows = append(rows, figures.Compare("API server CPU a life, "+life.name, "us", life.target, ours[life.name], peer[life.name], "cpu"))
 	}
 	fmt.Printf("\nadmission: %d pods of each kind, %d at a time, %d declared keys, %d pairs; peer is a server without the policies\n", o.pods, o.workers, o.keys, o.pairs)
 	fmt.Printf("load average before: %s, at the end: %s\n\n", before, kit.LoadAverage())
@@ -123,6 +129,25 @@ func measure(ctx context.Context, o options, round int, enforced bool, into side
 		kit.Say("round %d, %s, %s: %.0f ms, API server CPU %.0f ms", round, what, kind.name, kit.Milliseconds(wall), kit.Milliseconds(cpu))
 		into[kind.name].Add("wall", kit.Milliseconds(wall))
 		into[kind.name].Add("cpu", kit.Milliseconds(cpu)*1000/float64(o.pods))
+	}
+	if err := c.settled(ctx, enforced); err != nil {
+		return err
+	}
+	lived := o
+	lived.pods = min(o.pods, 500)
+	for _, prefix := range []string{"warm", "bench"} {
+		for i := range lives {
+			life := lives[(i+round)%len(lives)]
+			cpu, err := c.live(ctx, lived, prefix, life.limits)
+			if err != nil {
+				return fmt.Errorf("life of %s: %w", life.name, err)
+			}
+			if prefix == "warm" {
+				continue
+			}
+			kit.Say("round %d, %s, life of %s: API server CPU %.0f us", round, what, life.name, kit.Milliseconds(cpu)*1000)
+			into[life.name].Add("cpu", kit.Milliseconds(cpu)*1000)
+		}
 	}
 	return nil
 }

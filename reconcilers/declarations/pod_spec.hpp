@@ -36,7 +36,7 @@ struct pod_spec {
 };
 
 // More than any pod has; so that reading one costs milliseconds whatever someone sends.
-inline constexpr std::size_t read_containers = 16'384;
+inline constexpr std::size_t read_containers = 1'024;
 inline constexpr std::size_t read_limits = 32'768;  ///< of all containers; and as many requests of extended resources
 inline constexpr std::size_t read_tolerations = 256;
 

@@ -132,9 +132,16 @@ std::vector<claim> claims_of(const kube::node& node, const accelerator_policy* p
     if (!written) continue;
     if (auto made = alias_claim(alias.key, *written, policy)) out.push_back(*std::move(made));
   }
-  std::vector<label_alias> label_aliases;  // a device configuration may be about a device that is not of our catalogue
+  // A device configuration may be about a device that is not of our catalogue. HAMi's published one declares HAMi's own
+  // label: while our module is off, that is no person's word for us.
+  std::vector<label_alias> label_aliases;
   std::ranges::copy_if(declared, std::back_inserter(label_aliases), [&](const label_alias& label_alias) {
-    return modules::offered_by(policy).find(label_alias.mode);
+    const bool is_products = std::ranges::any_of(aliases, [&](const product_alias& alias) {
+      return alias.key == label_alias.key && alias.value == text::lower_case(label_alias.value) &&
+             alias.mode == label_alias.mode;
+    });
+    if (is_products && (!policy || !policy->enabled(label_alias.mode))) return false;
+    return modules::offered_by(policy).find(label_alias.mode) != nullptr;
   });
   add_declared(node, label_aliases, out);
   if (policy) add_declared(node, policy->enrolment.aliases, out);

@@ -42,7 +42,8 @@ func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
 		{257, 1, named, words},
 		{257, 1, other, ""},
 		{form(1000, 8000), 1, named, words},
-		{form(1000, 8000), 1, other, ""},
+		{1000, 1, other, ""},
+		{form(1100, 16_000), 1, other, words}, // whatever it names: not even the names are read
 		{64, 33, named, words},
 		{1, form(2500, 10_000), named, words},
 		{1, form(2500, 10_000), other, ""},

@@ -35,8 +35,14 @@ func (b *bench) tolerant(name string, replicas int32, spec corev1.PodSpec) {
 			}
 		}
 	})
-	b.must(kit.Until(b.ctx, 30*time.Second, "the pods of "+name+" to run", func() (bool, error) {
-		now, err := deployments.Get(b.ctx, name, metav1.GetOptions{})
+	b.runs(name, replicas)
+}
+
+// runs waits until so many pods of a Deployment run.
+func (b *bench) runs(name string, replicas int32) {
+	b.t.Helper()
+	b.must(kit.Until(b.ctx, 60*time.Second, "the pods of "+name+" to run", func() (bool, error) {
+		now, err := b.Client.AppsV1().Deployments(podsIn).Get(b.ctx, name, metav1.GetOptions{})
 		return err == nil && now.Status.ReadyReplicas == replicas, err
 	}))
 }
@@ -89,6 +95,57 @@ func TestS58_pods_that_tolerate_everything_do_not_come_back_to_a_node_that_chang
 	if s := h.until(node, 20*time.Second, inPhase("Ready")); s["actualMode"] != "pgpu" {
 		t.Errorf("the change ended with %v", s)
 	}
+}
+
+// Ten minutes of changes of one node between two modes, with pods of both that tolerate everything and are wanted all the time: each pod is
+// evicted at most once, and each change ends.
+func TestS58_ten_minutes_of_changes_with_pods_that_tolerate_everything_long(t *testing.T) {
+	h := emptyHallIn(t, "extender", form(15*time.Minute, time.Hour), map[string]int{"vgpu": 1, "pgpu": 1}) // its book is of nodes that keep their modes
+	h.open(h.proxy("first"))
+	h.enrol(map[string]any{"drain": map[string]any{"mode": "Evict"}})
+	const node = "vgpu-0"
+	offers := map[string]map[string]any{"vgpu": {"tencent.com/vcuda-core": "400", "tencent.com/vcuda-memory": "200", "nvidia.com/gpu": nil},
+		"pgpu": {"nvidia.com/gpu": fmt.Sprint(eight), "tencent.com/vcuda-core": nil, "tencent.com/vcuda-memory": nil}}
+	nothing := map[string]any{"tencent.com/vcuda-core": nil, "tencent.com/vcuda-memory": nil, "nvidia.com/gpu": nil}
+	h.tolerant("vgpu", 3, pod("", map[string]string{"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "8"}).Spec)
+	whole := pod("", map[string]string{"nvidia.com/gpu": "1"}).Spec
+	whole.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
+	began, modes, changes := time.Now(), []string{"pgpu", "vgpu"}, 0
+	for ; time.Since(began) < 10*time.Minute; changes++ {
+		mode := modes[changes%2]
+		h.must(h.Ask(h.ctx, node, mode))
+		h.until(node, 30*time.Second, func(s map[string]any) bool { return s["phase"] == "Removing" || s["phase"] == "Enrolling" })
+		// KWOK, which writes the node's status as well, may bring back what it had.
+		becomes := func(phase string, amounts map[string]any) map[string]any {
+			return h.until(node, 30*time.Second, func(s map[string]any) bool {
+				if s["phase"] != phase {
+					h.advertise(node, amounts)
+				}
+				return s["phase"] == phase
+			})
+		}
+		becomes("Verifying", nothing)
+		if s := becomes("Ready", offers[mode]); s["actualMode"] != mode {
+			t.Fatalf("change %d ended with %v", changes, s)
+		}
+		if changes == 0 {
+			h.tolerant("pgpu", 3, whole)
+		}
+		h.runs(mode, 3)
+	}
+	evicted := map[string]int{}
+	for _, event := range h.evictions(began) {
+		evicted[event.ObjectRef.Name]++
+	}
+	for name, count := range evicted {
+		if count > 1 {
+			t.Errorf("pod %s was evicted %d times", name, count)
+		}
+	}
+	if len(evicted) < 3*(changes-1) {
+		t.Errorf("%d pods were evicted in %d changes", len(evicted), changes)
+	}
+	t.Logf("%d changes in %s, %d pods evicted, none twice", changes, time.Since(began).Round(time.Second), len(evicted))
 }
 
 // The same where no kube-scheduler asks the extender: the pods come back, are evicted less and less often, and their owner is named.

@@ -29,7 +29,7 @@ func sums(t *testing.T, folder string) map[string]string {
 }
 
 func TestAllFilesAreThereWithTheirChecksums(t *testing.T) {
-	want := []string{"SHA256SUMS", "install.yaml", "krew.yaml"}
+	want := []string{"SHA256SUMS", "SHA256SUMS.sig", "install.yaml", "krew.yaml"}
 	architectures := []string{"amd64"}
 	if os.Getenv("QM_NIGHTLY") != "" {
 		architectures = append(architectures, "arm64") // ./dev release --arch all
@@ -52,10 +52,18 @@ func TestAllFilesAreThereWithTheirChecksums(t *testing.T) {
 	for _, name := range want {
 		content, err := os.ReadFile(filepath.Join(dist, name))
 		must(t, err)
-		if sum := fmt.Sprintf("%x", sha256.Sum256(content)); name != "SHA256SUMS" && listed[name] != sum {
+		if sum := fmt.Sprintf("%x", sha256.Sum256(content)); !strings.HasPrefix(name, "SHA256SUMS") && listed[name] != sum {
 			t.Errorf("%s has the checksum %s, and SHA256SUMS says %q", name, sum, listed[name])
 		}
 	}
+}
+
+// Whoever has the public key can tell. test/release/scripts changes files.
+func TestTheReleaseIsSigned(t *testing.T) {
+	public := filepath.Join(t.TempDir(), "signing.pub")
+	run(t, "openssl", "pkey", "-in", os.Getenv("QM_SIGNING_KEY"), "-pubout", "-out", public)
+	run(t, "openssl", "pkeyutl", "-verify", "-pubin", "-inkey", public, "-rawin", "-in", filepath.Join(dist, "SHA256SUMS"),
+		"-sigfile", filepath.Join(dist, "SHA256SUMS.sig"))
 }
 
 // A checkout in another folder, with the same changes. Its objects come out of ccache where there is one.

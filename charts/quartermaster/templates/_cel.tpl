@@ -82,7 +82,7 @@ n >= (has({{ $of }}.from) ? {{ $of }}.from : {{ $a }}) && (n <= {{ $a }} || (has
 
 {{- /* So many that not even the names are read. Such a pod has no purpose except to use up the server's budget. */}}
 {{- define "quartermaster.cel.monstrous" -}}
-(size({{ . }}) > 16384 || {{ include "quartermaster.cel.limits" . }} > 32768)
+(size({{ . }}) > 1024 || {{ include "quartermaster.cel.limits" . }} > 32768)
 {{- end }}
 
 {{- /* Whether the containers in the list `.` have more than is judged. The cost grows with the number of limits, and for each

@@ -14,6 +14,17 @@ app.kubernetes.io/name: quartermaster
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{- /*
+Who may reach a page that names pods of all namespaces: `from` of a rule of a NetworkPolicy. The release's namespace has the chart's own
+Prometheus and the console. The sources are absent after helm upgrade --reuse-values from an older chart.
+*/}}
+{{- define "quartermaster.network_sources" -}}
+- podSelector: {}
+{{- with .Values.networkPolicySources }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- /* Annotations of a pod by which a Prometheus without its operator finds this port. */}}
 {{- define "quartermaster.scrape" -}}
 prometheus.io/scrape: "true"

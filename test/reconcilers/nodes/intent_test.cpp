@@ -377,6 +377,17 @@ TEST(intent, device_configurations_name_labels_that_ask) {
       << "one that says what we know changes nothing";
 }
 
+/// HAMi's published configuration (cf-crl-hami-config) declares gpu=on for HAMi.
+TEST(intent, S74_a_declared_label_of_a_product_asks_only_while_its_module_is_on) {
+  const std::vector<label_alias> declared{{"gpu", "on", "hami"}};
+  auto policy = all_on();
+  const auto node = node_with({{"gpu", "on"}, {"nvidia-device-enable", "vgpu"}});
+  EXPECT_EQ(intent_of(node, &policy, declared).reason, "ConflictingLabels");
+  policy.modules["hami"].enabled = false;
+  EXPECT_EQ(intent_of(node, &policy, declared).requested, "vgpu");
+  EXPECT_EQ(intent_of(node, &policy, declared).type, kind::mode);
+}
+
 TEST(intent, aliases_of_the_policy_ask_as_the_labels_do) {
   auto policy = all_on();
   policy.enrolment.aliases = {

@@ -41,6 +41,9 @@ row runtime_row(const machine_facts& node) {
 row visible_devices_row(const machine_facts& node) {
   if (!node.runtime) return {"visible_devices", check_state::unknown, node.runtime.error(), {}};
   if (!node.runtime->has_nvidia) return {"visible_devices", check_state::ok, "there is no runtime nvidia", {}};
+  if (!node.has_program) return {"visible_devices", check_state::unknown, node.has_program.error(), {}};
+  if (!*node.has_program)
+    return {"visible_devices", check_state::unknown, "the program of the runtime nvidia is not there", {}};
   if (!node.reads_environment) return {"visible_devices", check_state::unknown, node.reads_environment.error(), {}};
   if (*node.reads_environment == false)
     return {"visible_devices", check_state::ok, "unprivileged containers may not name cards", {}};

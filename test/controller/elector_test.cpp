@@ -149,7 +149,6 @@ TEST_F(elector, F7_a_leader_ends_when_the_server_comes_back_with_older_data) {
 
 TEST_F(elector, F7_a_leader_whose_watch_broke_renews_at_once_and_binds_nothing_until_then) {
   controller::elector under_test(api, options(1h), metrics);
-  under_test.doubt();  // before it runs
   api.on(method::get, lease_path).answers(404);
   api.on(method::post, leases_path).answers(201, lease_of("me", "50", 0));
   const auto running = loop.spawn("elect", under_test.run());

@@ -265,12 +265,6 @@ const std::vector<defect> defects{
        n.put(tree::toolkit_config, "[x]\naccept-nvidia-visible-devices-envvar-when-unprivileged = false\n");
      },
      "visible_devices", check_state::warning, "NVIDIA_VISIBLE_DEVICES", "false"},
-    {"the toolkit's configuration is no file",
-     [](good_node& n) {
-       n.remove(tree::toolkit_config);
-       n.folder(tree::toolkit_config);
-     },
-     "visible_devices", check_state::unknown, "config.toml is not a regular file", ""},
     {"runc is the default",
      [](good_node& n) {
        n.remove("etc/cdi");
@@ -393,6 +387,15 @@ TEST(preflight, S87_a_vgpu_without_a_license_is_found) {
   EXPECT_EQ(row_of(node.rows(), "vgpu_license")->state, check_state::ok);
   node.put("etc/nvidia/gridd.conf", "ServerAddress=\nServerPort=7070\n");
   EXPECT_EQ(row_of(node.rows(), "vgpu_license")->state, check_state::failed);
+}
+
+TEST(preflight, a_configuration_of_the_toolkit_that_is_no_file_is_unknown) {
+  good_node node;
+  node.remove(tree::toolkit_config);
+  node.folder(tree::toolkit_config);
+  const auto rows = node.rows();
+  EXPECT_EQ(row_of(rows, "visible_devices")->state, check_state::unknown) << text_of(rows);
+  EXPECT_THAT(row_of(rows, "visible_devices")->found, HasSubstr("config.toml is not a regular file"));
 }
 
 TEST(preflight, models_that_end_in_letters_are_no_vgpus) {

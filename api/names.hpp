@@ -49,9 +49,11 @@ inline constexpr std::string_view scheduler_version_annotation = "state.quarterm
 /// On objects that are of no module: which part of us they are.
 inline constexpr std::string_view part_label = "quartermaster.io/part";
 
-/// On the ResourceRules object: None or Dedicated; selects the bindings of the policies that send pods to our
-/// scheduler.
+/// On the ResourceRules object: None, Dedicated or StaticPod; selects the bindings of the policies that send pods to
+/// our scheduler, and of those that refuse pods that pass it by.
 inline constexpr std::string_view scheduler_label = "quartermaster.io/scheduler";
+/// Reason of the condition Enforced of a quota: only pods of our own scheduler are held to it.
+inline constexpr std::string_view own_scheduler_asks = "OwnSchedulerAsks";
 /// What spec.schedulerName says of pods that ask for accelerators; the name of its objects and of its lease follow it.
 inline constexpr std::string_view scheduler_name = "quartermaster";
 inline constexpr std::string_view scheduler_objects = "quartermaster-scheduler";

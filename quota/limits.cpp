@@ -161,6 +161,11 @@ void allowances::touch(std::string_view name_space) {
     cohort_versions_[found->second.cohort] = changes_;
 }
 
+std::string_view allowances::cohort_of(std::string_view name_space) const {
+  const auto found = tenants_.find(name_space);
+  return found == tenants_.end() ? std::string_view() : std::string_view(found->second.cohort);
+}
+
 std::uint64_t allowances::version_of(std::string_view name_space) const {
   const auto found = tenants_.find(name_space);
   if (found == tenants_.end()) return 0;

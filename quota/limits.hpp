@@ -192,6 +192,8 @@ class allowances {
   by_name<std::vector<standing>> standings_together(std::string_view name_space) const;
   /// Differs when `standings` of the tenant may. O(log n).
   std::uint64_t version_of(std::string_view name_space) const;
+  /// Empty: none, or no such tenant.
+  std::string_view cohort_of(std::string_view name_space) const;
   /// How many tenants were looked at since the start, for whatever reason: what this costs.
   std::uint64_t looked_at() const { return looked_at_; }
 

@@ -99,6 +99,8 @@ reconcilers::declarations::parse_settings judged_in(std::string ns) {
 }
 
 constexpr controller::milliseconds soon{300};
+/// A kube-scheduler that was set up by hand asks when a pod with cards waits.
+constexpr controller::milliseconds patience_with_schedulers = std::chrono::hours(1);
 
 controller::runner_options at_once(std::size_t keys) {
   controller::runner_options out;
@@ -311,7 +313,10 @@ class operator_program {
         [this] { return extender_ ? extender_->held_back() : reconcilers::held_back_by_namespace(); },
         [this] { return enforcement(); }, [this] { return extender_ ? extender_->models() : std::set<std::string>(); },
         events_});
-    manager_.on_leading([this] { loop_.spawn_essential("quota_status", keep_quotas()); });
+    manager_.on_leading([this] {
+      led_since_ = controller::boot_now();
+      loop_.spawn_essential("quota_status", keep_quotas());
+    });
     manager_.on_leading([this] {
       if (!stores_.policies.find(reconcilers::policy_key))
         controller::log::info("there is no AcceleratorPolicy named default: nothing is enrolled until one is created");
@@ -341,16 +346,20 @@ class operator_program {
       return {false, "ExtenderOff",
               "no one asks about this quota before a pod is bound, because the scheduler extender is off. "
               "docs/scheduling.md, \"Switch it on\", says how"};
-    if (dedicated_.sends().value_or(false))
-      return {true, "OwnSchedulerAsks", "pods that ask for cards go to the operator's scheduler"};
-    if (extender_->asked())
-      return {true, "SchedulerAsks",
+    const auto* rules = stores_.compiled_rules.find(api::compiled_rules::only());
+    if (dedicated_.sends().value_or(rules && rules->sends_pods()))
+      return {true, std::string(api::names::own_scheduler_asks),
+              "pods that ask for cards go to the operator's scheduler"};
+    const auto on_control_plane = schedulers().state;
+    if (extender_->asked() || (on_control_plane && on_control_plane->status == "True"))
+      return {true, std::string(reconcilers::scheduler_asks),
               "a kube-scheduler asks the operator about each pod that it places; a pod that names another scheduler is "
               "counted and not refused"};
     return {
         false, "NoSchedulerAsks",
         "no kube-scheduler has asked the operator since it started. Set spec.scheduler.mode of AcceleratorPolicy "
-        "default; for a kube-scheduler that was set up by hand, quartermaster verify --scheduler proves that it asks"};
+        "default; for a kube-scheduler that was set up by hand, quartermaster verify --scheduler proves that it asks",
+        controller::boot_now() - led_since_ < patience_with_schedulers};
   }
 
   reconcilers::extender::account::stores stores_of_account() {
@@ -366,9 +375,6 @@ class operator_program {
             [this] { governing_.add_after({{}, std::string(api::names::policy)}, soon, priority()); }},
         options_);
     extender_->join(manager_, caches_, options_.ns);
-    if (webhook_)
-      webhook_->set_advice(
-          [this](std::string_view ns, const nlohmann::json& pod) { return extender_->advise(ns, pod); });
   }
 
   void add_leadership() {
@@ -428,6 +434,7 @@ class operator_program {
 
   controller_options options_;
   nlohmann::json given_policy_;  ///< of --policy; null: none
+  controller::milliseconds led_since_{};
   int rc_ = 0;
   bool managing_ = false;
   bool server_fills_ = true;  ///< pods, by a policy

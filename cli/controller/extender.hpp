@@ -51,10 +51,6 @@ class extender {
   };
   extender(dependencies dependencies, const controller_options& options);
 
-  /// What there is to say about a pod that is about to be made; for the admission webhook.
-  std::vector<std::string> advise(std::string_view ns, const nlohmann::json& pod) const {
-    return reconcilers::extender::advice_of(book_, nodes_, ns, pod);
-  }
   /// For the status of quotas.
   const quota::allowances& limits() const { return book_.limits(); }
   reconcilers::held_back_by_namespace held_back() const { return waiting_.held_back(); }

@@ -32,8 +32,6 @@ struct webhook {
   };
   webhook(dependencies dependencies, const controller_options& options);
 
-  /// Of a part made later; it must outlive this.
-  void set_advice(reconcilers::cuda::advice more) { answers_.set_advice(std::move(more)); }
   /// Into the phases of the manager. `ns` is the operator's.
   void join(controller::manager& manager, controller::health& health, caches& caches, const std::string& ns);
 

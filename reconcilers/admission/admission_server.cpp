@@ -67,7 +67,7 @@ review_answer admission_server::admit_compatible(std::string_view review) const 
   std::vector<const kube::node*> nodes;
   nodes.reserve(nodes_->size());
   for (const auto& node : nodes_->all()) nodes.push_back(&node);
-  return cuda::admit_review(review, nodes, settings, ns_, advice_);
+  return cuda::admit_review(review, nodes, settings, ns_);
 }
 
 void admission_server::add_route(controller::http_server& server, const webhook_route& route, std::size_t body_limit,

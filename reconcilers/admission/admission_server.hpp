@@ -25,8 +25,6 @@ class admission_server {
   admission_server(const admission_server&) = delete;
   admission_server& operator=(const admission_server&) = delete;
 
-  /// Reported about new pods in addition to what is judged here.
-  void set_advice(cuda::advice more) { advice_ = std::move(more); }
   void add_routes(controller::http_server& server);
 
   review_answer mutate_pod(std::string_view review) const;
@@ -46,7 +44,6 @@ class admission_server {
   declarations::rule_set rules_;
   controller::family<controller::counter>& answers_;
   const controller::store<kube::node>* nodes_;
-  cuda::advice advice_;
 };
 
 }  // namespace reconcilers

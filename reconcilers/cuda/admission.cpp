@@ -438,7 +438,7 @@ admission admit(const json& pod, std::span<const kube::node* const> nodes, const
 }
 
 review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
-                           const admission_settings& settings, std::string_view own_namespace, const advice& more) {
+                           const admission_settings& settings, std::string_view own_namespace) {
   kube::on_demand::document of_its_own;
   json pod;
   const auto about =
@@ -458,7 +458,6 @@ review_answer admit_review(std::string_view review, std::span<const kube::node* 
   if (pod.is_discarded() || !pod.is_object()) return reviews::malformed("request.object is no object");
   if (is_workload) return advise_on(*about, pod, nodes, settings);
   auto is = admit(pod, nodes, settings);
-  if (more && is.refusal.empty()) std::ranges::move(more(about->ns, pod), std::back_inserter(is.warnings));
   reviews::decision out;
   out.refusal = is.refusal.empty() ? std::string() : shown(is.refusal, 4000);
   out.warnings = reviews::warnings_of(is.warnings);

@@ -9,7 +9,6 @@
 // Nodes may be added later, so nothing is refused while no node offers what the pod asks for, or one does of which
 // nothing is known.
 
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -36,12 +35,9 @@ struct admission {
 admission admit(const nlohmann::json& pod, std::span<const kube::node* const> nodes,
                 const admission_settings& settings);
 
-/// What someone else has to say about a new pod of this namespace; it is allowed all the same.
-using advice = std::function<std::vector<std::string>(std::string_view ns, const nlohmann::json& pod)>;
-
 /// The same of an AdmissionReview, with the exceptions of reconcilers/admission/admission.hpp: only CREATE, no mirror
 /// pods, not in system namespaces nor in `own_namespace`.
 review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
-                           const admission_settings& settings, std::string_view own_namespace, const advice& more = {});
+                           const admission_settings& settings, std::string_view own_namespace);
 
 }  // namespace reconcilers::cuda

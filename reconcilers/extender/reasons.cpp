@@ -73,22 +73,6 @@ std::string_view short_text_of(const quota::exceeded_limit& limit) {
   return "the namespace's quota is used up";
 }
 
-std::vector<std::string> advice_of(const account& book, const controller::store<kube::node>& nodes, std::string_view ns,
-                                   const nlohmann::json& pod) {
-  if (!book.synced() || !book.limited(ns)) return {};
-  if (!pod.is_object() || !pod.value("metadata", nlohmann::json()).is_object()) return {};
-  auto named = pod;
-  named["metadata"]["name"] = "new";  // the server gives it one later, where it has none yet
-  auto read = pod_of(named.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  if (!read) return {};
-  read->key.ns = ns;
-  const pod_request request(*read, book.keys());
-  if (request.nothing()) return {};
-  const auto no = limit_of(book, *read, request, candidates(book.book(), nodes));
-  if (!no) return {};
-  return {"the pod will wait for its namespace's quota: " + quota::text_of(*no)};
-}
-
 std::string name_of(const quota::exceeded_limit& limit) {
   if (limit.rule == quota::exceeded_limit::kind::model) return "model";
   if (limit.rule == quota::exceeded_limit::kind::pool) return "pool";

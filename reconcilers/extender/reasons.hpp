@@ -1,7 +1,6 @@
 #pragma once
 // Why a pod fits nowhere, as people read it: the engine's explanation with the names of the pod's containers.
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,9 +21,6 @@ std::vector<quota::node_view> candidates(const quota::ledger& book, const contro
 /// would if it were empty; empty: something else does, or nothing.
 std::optional<quota::exceeded_limit> limit_of(const account& book, const kube::pod& pod, const pod_request& request,
                                               std::span<const quota::node_view> nodes);
-/// The same before the pod is made: as JSON, of this namespace. Nothing where it asks for none of our resources.
-std::vector<std::string> advice_of(const account& book, const controller::store<kube::node>& nodes, std::string_view ns,
-                                   const nlohmann::json& pod);
 /// Which limit it is, without amounts: "cores of model A100".
 std::string name_of(const quota::exceeded_limit& limit);
 /// Constant and short, as an extender's answer wants it.

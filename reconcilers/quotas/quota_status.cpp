@@ -43,9 +43,16 @@ json row_of(const quota::standing& standing) {
 json conditions_of(const json& status) {
   json out = json::array();
   if (!status.is_object() || !status.contains("conditions")) return out;
-  for (const auto type : {enforced_condition, models_condition})
+  for (const auto type : {enforced_condition, models_condition, cohort_condition})
     if (const auto* there = controller::find_condition(status["conditions"], type)) out.push_back(*there);
   return out;
+}
+
+/// Did an earlier leader see a scheduler ask, and has this one had no chance to?
+bool stays_enforced(const json& conditions, const quota_enforcement& enforced) {
+  const auto* there = controller::find_condition(conditions, enforced_condition);
+  return enforced.undecided && there && there->value("status", "") == "True" &&
+         there->value("reason", "") == scheduler_asks;
 }
 
 bool names_models(const api::accelerator_quota& object) {
@@ -78,6 +85,22 @@ void judge_models(json& conditions, const api::accelerator_quota& quota, const s
       now);
 }
 
+/// A namespace is in one cohort, that of the first object that names one, by name.
+void judge_cohort(json& conditions, const api::accelerator_quota& quota, std::string_view counted,
+                  std::string_view now) {
+  if (quota.cohort.empty() || counted.empty() || quota.cohort == counted) {
+    controller::remove_condition(conditions, cohort_condition);
+    return;
+  }
+  controller::set_condition(
+      conditions,
+      {std::string(cohort_condition), "False", "AnotherCohort",
+       "cohort " + quota.cohort + " counts nothing: another AcceleratorQuota of namespace " + quota.key.ns +
+           " comes first by name and says " + std::string(counted) + "; give all of them one cohort",
+       quota.generation},
+      now);
+}
+
 }  // namespace
 
 json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now) {
@@ -97,11 +120,13 @@ json status_of(const api::accelerator_quota& quota, const quota_view& view, std:
     all += pods;
   }
   auto conditions = conditions_of(json::parse(quota.status, nullptr, false));
-  controller::set_condition(conditions,
-                            {std::string(enforced_condition), view.enforced.holds ? "True" : "False",
-                             view.enforced.reason, view.enforced.message, quota.generation},
-                            now);
+  if (!stays_enforced(conditions, view.enforced))
+    controller::set_condition(conditions,
+                              {std::string(enforced_condition), view.enforced.holds ? "True" : "False",
+                               view.enforced.reason, view.enforced.message, quota.generation},
+                              now);
   judge_models(conditions, quota, view.models, now);
+  judge_cohort(conditions, quota, view.cohort, now);
   return {
       {"observedGeneration", quota.generation}, {"summary", summary},      {"waiting", all}, {"hard", std::move(hard)},
       {"refusals", std::move(refusals)},        {"conditions", conditions}};
@@ -153,14 +178,16 @@ kube::task<void> quota_status::turn() {
       standings.merge(dependencies_.limits->standings_together(entry.key.ns));
       standings.try_emplace(entry.key.ns);
     }
-    auto status = status_of(*quota, {standings[entry.key.ns], entry.inputs.waiting, enforced, models},
+    auto status = status_of(*quota,
+                            {standings[entry.key.ns], entry.inputs.waiting, enforced, models,
+                             dependencies_.limits ? dependencies_.limits->cohort_of(entry.key.ns) : ""},
                             controller::rfc3339_seconds(std::chrono::system_clock::now()));
     const auto there = json::parse(quota->status, nullptr, false);
     const bool news = there.is_discarded() || there != status;
     const bool first = !there.is_object() || !there.contains("conditions") ||
                        !controller::find_condition(there["conditions"], enforced_condition) ||
                        controller::condition_true(there["conditions"], enforced_condition);
-    if (first && !enforced.holds)
+    if (first && !enforced.holds && !stays_enforced(conditions_of(there), enforced))
       dependencies_.events.record({api::accelerator_quota::of(), *quota}, controller::event_type::warning,
                                   "QuotaNotEnforced", "Check", enforced.message);
     if (news) {

@@ -30,19 +30,23 @@ using held_back_by_namespace = std::map<std::string, held_back, std::less<>>;
 struct quota_enforcement {
   bool holds = false;
   std::string reason, message;  ///< of the condition
+  bool undecided = false;  ///< for want of pods no one has asked yet: what an earlier leader saw of a scheduler stays
 
   friend bool operator==(const quota_enforcement&, const quota_enforcement&) = default;
 };
 
-inline constexpr std::string_view enforced_condition = "Enforced",
+inline constexpr std::string_view enforced_condition = "Enforced", scheduler_asks = "SchedulerAsks",
                                   /// Only where a limit names a model: is there a card of each?
-    models_condition = "ModelsKnown";
+    models_condition = "ModelsKnown",
+                                  /// Only where it is False: the cohort of another object of the namespace counts.
+    cohort_condition = "CohortCounts";
 
 struct quota_view {
   std::span<const quota::standing> standings;  ///< of its namespace
   held_back waiting;
   quota_enforcement enforced;
   std::set<std::string> models;  ///< of the cards there are; empty: not known
+  std::string_view cohort;       ///< the one its namespace is in; empty: none, or no one counts
 };
 /// @param now as metav1.Time; for a condition that changes
 nlohmann::json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now);

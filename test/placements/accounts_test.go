@@ -280,3 +280,71 @@ webhooks:
 		t.Errorf("a person: %d %s", said.code, said.message)
 	}
 }
+
+// The operator's token runs plugins, its scheduler and its runtime's pod, as their accounts and without Secrets of others.
+func TestTheOperatorRunsPodsAsAccountsOfPluginsOnly(t *testing.T) {
+	c := assemble(t)
+	names := map[string]string{"daemonsets": "a-plugin", "deployments": "quartermaster-scheduler", "pods": "quartermaster-fix-runtime"}
+	template := func(spec string) string {
+		return `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{` + spec + `}}`
+	}
+	apply := func(resource, spec string) reply {
+		kind, group, path := "DaemonSet", "apps/v1", "/apis/apps/v1"
+		switch resource {
+		case "deployments":
+			kind = "Deployment"
+		case "pods":
+			kind, group, path = "Pod", "v1", "/api/v1"
+		}
+		if resource != "pods" {
+			spec = template(spec)
+		}
+		said, err := at.ask(c.people["operator"], "PATCH", fmt.Sprintf("%s/namespaces/%s/%s/%s?dryRun=All&fieldManager=x&force=true", path, release, resource, names[resource]),
+			"application/apply-patch+yaml", fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":{%s}}`, group, kind, names[resource], spec))
+		must(t, err)
+		return said
+	}
+	const image = `"containers":[{"name":"main","image":"x"}]`
+	with := func(account, more string) string {
+		if account != "" {
+			more = fmt.Sprintf(`"serviceAccountName":%q,`, account) + more
+		}
+		return more + image
+	}
+	in := func(fields string) string { return `"containers":[{"name":"main","image":"x",` + fields + `}]` }
+	volume := func(source string) string { return `"volumes":[{"name":"it",` + source + `}],` }
+	const scheduler, fix = "quartermaster-scheduler", "quartermaster-fix-runtime"
+	must(t, at.account(release, scheduler))
+	must(t, at.account(release, fix))
+	for _, one := range []struct{ what, resource, spec, says string }{
+		{"a plugin without an account", "daemonsets", with("", volume(`"hostPath":{"path":"/var/lib/kubelet/device-plugins"}`)), ""},
+		{"a plugin with its account", "daemonsets", with("gpu-manager", `"hostPID":true,`), ""},
+		{"a plugin with an account of the policy", "daemonsets", with("fpga-plugin", ""), ""},
+		{"a plugin with its files", "daemonsets", with("", volume(`"configMap":{"name":"x"}`)), ""},
+		{"a plugin as the operator", "daemonsets", with("quartermaster", ""), "the operator may not run daemonsets as account quartermaster; allowed: default, nvidia-device-plugin, gpu-manager, hami-device-plugin, gpushare-device-plugin, fpga-plugin, and those of rbac.pluginServiceAccounts"},
+		{"a plugin as the scheduler", "daemonsets", with(scheduler, ""), "may not run daemonsets as account quartermaster-scheduler"},
+		{"a plugin as a controller", "daemonsets", with("node-controller", ""), "may not run daemonsets as account node-controller"},
+		{"a plugin with a Secret", "daemonsets", with("", volume(`"secret":{"secretName":"quartermaster-webhook"}`)), "may not give daemonsets the volume it; allowed: hostPath, configMap, emptyDir"},
+		{"a plugin with a token", "daemonsets", with("", volume(`"projected":{"sources":[{"serviceAccountToken":{"path":"t"}}]}`)), "may not give daemonsets the volume it"},
+		{"a plugin with a Secret in its environment", "daemonsets", in(`"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}]`), "may not give daemonsets the content of a Secret"},
+		{"a plugin with all of a Secret", "daemonsets", in(`"envFrom":[{"secretRef":{"name":"s"}}]`), "may not give daemonsets the content of a Secret"},
+		{"its scheduler", "deployments", with(scheduler, volume(`"secret":{"secretName":"quartermaster-extender-client"}`)), ""},
+		{"a scheduler as a plugin", "deployments", with("gpu-manager", ""), "may not run deployments as account gpu-manager; allowed: quartermaster-scheduler"},
+		{"a scheduler with another Secret", "deployments", with(scheduler, volume(`"secret":{"secretName":"quartermaster-webhook"}`)), "may not give deployments the volume it; allowed: configMap, secret quartermaster-extender-client"},
+		{"a scheduler with a folder of the host", "deployments", with(scheduler, volume(`"hostPath":{"path":"/"}`)), "may not give deployments the volume it"},
+		{"a scheduler on the host's network", "deployments", with(scheduler, `"hostNetwork":true,`), "may not give deployments hostNetwork"},
+		{"a privileged scheduler", "deployments", `"serviceAccountName":"quartermaster-scheduler",` + in(`"securityContext":{"privileged":true}`), "may not give deployments a privileged container"},
+		{"the pod that sets a runtime up", "pods", with(fix, `"automountServiceAccountToken":false,`+volume(`"hostPath":{"path":"/etc/containerd"}`)), ""},
+		{"that pod as the operator", "pods", with("quartermaster", `"automountServiceAccountToken":false,`), "may not run pods as account quartermaster; allowed: quartermaster-fix-runtime"},
+		{"that pod with the CA's key", "pods", with(fix, `"automountServiceAccountToken":false,`+volume(`"hostPath":{"path":"/etc/kubernetes"}`)), "may not give pods the volume it; allowed: hostPath"},
+		{"that pod with a capability", "pods", `"serviceAccountName":"quartermaster-fix-runtime","automountServiceAccountToken":false,` + in(`"securityContext":{"capabilities":{"add":["SYS_ADMIN"]}}`), "may not give pods a privileged container"},
+	} {
+		said := apply(one.resource, one.spec)
+		if one.says == "" && said.code >= 300 {
+			t.Errorf("%s: %d %s", one.what, said.code, said.message)
+		}
+		if one.says != "" && (said.code < 300 || !strings.Contains(said.message, one.says) || strings.Contains(said.message, "\n")) {
+			t.Errorf("%s: %d %s, expected %q", one.what, said.code, said.message, one.says)
+		}
+	}
+}

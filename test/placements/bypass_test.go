@@ -8,6 +8,23 @@ import (
 	"time"
 )
 
+// What a pod of `tries` has in its spec.
+const (
+	node  = `"nodeName":"gpu-1",`
+	other = `"schedulerName":"other",`
+	ours  = `"schedulerName":"quartermaster",`
+	gpu   = "nvidia.com/gpu"
+)
+
+// A dry run of a pod that asks for one of a key. Its label would keep it from being sent to our scheduler.
+func (c *cast) tries(t *testing.T, by who, namespace, key, more string) reply {
+	t.Helper()
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"quartermaster.io/scheduler":"ignore"}},"spec":{%s"containers":[{"name":"main","image":"x","resources":{"limits":{%q:"1"}}}]}}`, more, key)
+	said, err := c.ask(by, "POST", "/api/v1/namespaces/"+namespace+"/pods?dryRun=All", plain, body)
+	must(t, err)
+	return said
+}
+
 // N12: who may make a pod with cards that no asking scheduler sees, in a namespace with a quota.
 func TestAPodPassesAnEnforcedQuotaByWithTheRightOnly(t *testing.T) {
 	c := assemble(t)
@@ -57,13 +74,7 @@ spec: {hard: [{units: cores, max: 0}]}
 			t.Fatal(said.code, said.message)
 		}
 	}
-	ask := func(by, namespace, key, more string) reply {
-		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"quartermaster.io/scheduler":"ignore"}},"spec":{%s"containers":[{"name":"main","image":"x","resources":{"limits":{%q:"1"}}}]}}`, more, key)
-		said, err := c.ask(people[by], "POST", "/api/v1/namespaces/"+namespace+"/pods?dryRun=All", plain, body)
-		must(t, err)
-		return said
-	}
-	const node, other, ours, gpu = `"nodeName":"gpu-1",`, `"schedulerName":"other",`, `"schedulerName":"quartermaster",`, "nvidia.com/gpu"
+	ask := func(by, namespace, key, more string) reply { return c.tries(t, people[by], namespace, key, more) }
 	for _, stage := range []struct {
 		status, reason string
 		node, other    bool // refused
@@ -104,6 +115,97 @@ spec: {hard: [{units: cores, max: 0}]}
 		must(t, err)
 		if strings.Contains(said, "bypass") {
 			t.Errorf("the role %s may pass quotas by", people)
+		}
+	}
+}
+
+// Plugins F2: who may make a pod with a share that no scheduler gives it. Its plugin takes it for the pod whose turn it is.
+func TestAShareIsNotAskedForPastTheScheduler(t *testing.T) {
+	c := assemble(t)
+	_, err := c.Run(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: shares, namespace: elsewhere}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: trusted}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: lender}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: share-bypass}
+rules: [{apiGroups: [quartermaster.io], resources: [resourcerules], verbs: [bypass]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: share-bypass}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: share-bypass}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: trusted}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: all-quotas-bypass}
+rules: [{apiGroups: [quartermaster.io], resources: [acceleratorquotas], verbs: [bypass]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: all-quotas-bypass}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all-quotas-bypass}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: lender}]
+`, "kubectl", "apply", "-f", "-")
+	must(t, err)
+	people := map[string]who{"eve": at.user("eve", "system:authenticated"), "trusted": at.user("trusted", "system:authenticated"), "lender": at.user("lender", "system:authenticated"),
+		"replicas": at.user("system:serviceaccount:kube-system:replicaset-controller", "system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")}
+	ask := func(by, key, more string) reply { return c.tries(t, people[by], "elsewhere", key, more) }
+	const share = "nvidia.com/gpumem"
+	refused := func(more string) bool { return ask("eve", share, more).code != http.StatusCreated }
+	mode := func(to string) {
+		_, err := c.Run(fmt.Sprintf("apiVersion: quartermaster.io/v1alpha1\nkind: ResourceRules\nmetadata: {name: default, labels: {quartermaster.io/scheduler: %s}}\nspec: {rules: {}, groups: {}, keys: []}\n", to), "kubectl", "apply", "-f", "-")
+		must(t, err)
+		must(t, until(c.ctx, 30*time.Second, "the policy knows that the mode is "+to, func() (bool, error) {
+			return refused(node) == (to != "None") && refused(other) == (to == "Dedicated"), nil
+		}))
+	}
+	t.Cleanup(func() {
+		mode("None")
+		c.Run("", "kubectl", "delete", "resourcerules", "default")
+		c.Run("", "kubectl", "delete", "clusterrolebinding", "share-bypass", "all-quotas-bypass")
+	})
+	for _, stage := range []struct {
+		mode        string
+		node, other bool // refused
+	}{{"Dedicated", true, true}, {"StaticPod", true, false}, {"None", false, false}} {
+		mode(stage.mode)
+		for _, row := range []struct {
+			by, key, more string
+			refused       bool
+			says          string
+		}{
+			{"eve", share, node, stage.node, "container main asks for nvidia.com/gpumem, a share of a card. With spec.nodeName no scheduler says which share is its own"},
+			{"eve", share, ours + node, stage.node, "With spec.nodeName"},
+			{"eve", share, other, stage.other, "With spec.schedulerName other no scheduler says"},
+			{"eve", share, "", stage.other, "With spec.schedulerName default-scheduler"},
+			{"eve", share, ours, false, ""},
+			{"eve", "tencent.com/vcuda-core", node, stage.node, "asks for tencent.com/vcuda-core"},
+			{"eve", "aliyun.com/gpu-mem", node, stage.node, "asks for aliyun.com/gpu-mem"},
+			{"eve", gpu, node, false, ""},
+			{"eve", gpu, other, false, ""},
+			{"eve", "nvidia.com/gpu.shared", node, false, ""},
+			{"eve", "example.com/other", node, false, ""},
+			{"replicas", share, node, stage.node, "With spec.nodeName"},
+			{"lender", share, node, stage.node, "With spec.nodeName"},
+			{"trusted", share, node, false, ""},
+			{"trusted", share, other, false, ""},
+		} {
+			said := ask(row.by, row.key, row.more)
+			if (said.code != http.StatusCreated) != row.refused || row.refused && (!strings.Contains(said.message, row.says) || strings.Contains(said.message, "\n")) {
+				t.Errorf("%s, %s makes a pod of %s with %s: %d %s", stage.mode, row.by, row.key, row.more, said.code, said.message)
+			}
+		}
+	}
+	for _, name := range []string{"view", "edit", "admin"} {
+		said, err := c.Run("", "kubectl", "get", "clusterrole", name, "-o", "yaml")
+		must(t, err)
+		if strings.Contains(said, "bypass") {
+			t.Errorf("the role %s may ask for shares past the scheduler", name)
 		}
 	}
 }

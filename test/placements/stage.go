@@ -74,7 +74,7 @@ func open(ctx context.Context, name, minor string) (*stage, error) {
 	if err := os.Chdir(kit.Root()); err != nil { // where the document's commands work
 		return nil, err
 	}
-	if _, err := s.Run("", "helm", "upgrade", "--install", "quartermaster", "charts/quartermaster", "-n", release, "--create-namespace", "--set", "replicaCount=0,modules.gpushare.rbac=true"); err != nil {
+	if _, err := s.Run("", "helm", "upgrade", "--install", "quartermaster", "charts/quartermaster", "-n", release, "--create-namespace", "--set", "rbac.pluginServiceAccounts={fpga-plugin},replicaCount=0,modules.gpushare.rbac=true"); err != nil {
 		return nil, err
 	}
 	command, err := upgradeCommand()

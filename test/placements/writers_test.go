@@ -606,7 +606,7 @@ func TestTemplatesAreWarnedAboutAndTheirPodsRefused(t *testing.T) {
 // The server finds nothing wrong with the expressions.
 func TestTheServerHasNothingToSayAgainstThesePolicies(t *testing.T) {
 	for _, name := range []string{policyName, "placement-templates.quartermaster.io", "plugins.quartermaster.io", "operator.quartermaster.io",
-		"operator-webhook.quartermaster.io", "quota-bypass.quartermaster.io", "visible-devices.quartermaster.io"} {
+		"operator-webhook.quartermaster.io", "operator-workloads.quartermaster.io", "quota-bypass.quartermaster.io", "share-bypass.quartermaster.io", "visible-devices.quartermaster.io"} {
 		var policy *admissionv1.ValidatingAdmissionPolicy
 		must(t, until(at.ctx, 60*time.Second, "the status of "+name, func() (bool, error) {
 			var err error

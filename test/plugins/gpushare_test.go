@@ -21,6 +21,7 @@ const (
 func (m *machine) sharesByGpushare() {
 	m.t.Helper()
 	m.record("gpushare", memoryUnits, nil)
+	m.offers(60*time.Second, map[string]string{memoryUnits: "30"}) // the recorder had taken the plugin's place at the kubelet
 	m.verifies("--allocate-scheduler", kit.SchedulerName)
 	limits := map[string]string{memoryUnits: "5"}
 	var names []string

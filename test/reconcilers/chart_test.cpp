@@ -12,6 +12,8 @@
 #include <sstream>
 
 #include "api/names.hpp"
+#include "quota/resource_keys.hpp"
+#include "quota/vocabulary.hpp"
 #include "reconcilers/admission/admission.hpp"
 #include "reconcilers/container_runtime/pod.hpp"
 #include "reconcilers/modules/catalogue.hpp"
@@ -86,6 +88,40 @@ bool may_write_label(const std::string& key) {
   return std::regex_search(nodes, names, list) && names[1].str().contains("'" + key + "'");
 }
 
+/// A list of texts that a template of _cel.tpl is.
+std::set<std::string> keys_of(const std::string& name) {
+  const auto text = text_of(chart / "templates/_cel.tpl");
+  const auto begin = text.find("define \"quartermaster.cel." + name + "\"");
+  if (begin == std::string::npos) return {};
+  const auto list = text.substr(begin, text.find("{{- end }}", begin) - begin);
+  static const std::regex key("'([^']+)'");
+  std::set<std::string> out;
+  for (std::sregex_iterator match(list.begin(), list.end(), key), end; match != end; ++match) out.insert((*match)[1]);
+  return out;
+}
+
+TEST(chart, the_policies_know_the_keys_of_cards_and_those_of_shares_that_annotations_give) {
+  std::set<std::string> cards, shares;
+  const quota::service by_annotation{.modes = static_cast<std::uint16_t>(quota::mode::vgpu) |
+                                              static_cast<std::uint16_t>(quota::mode::hami) |
+                                              static_cast<std::uint16_t>(quota::mode::gpushare)};
+  for (const auto& row : quota::resource_keys) {
+    if (!row.managed) continue;
+    cards.emplace(row.key);
+    const auto refused = quota::judge({.key = row.key, .value = 100}, by_annotation);
+    if (row.key != "nvidia.com/gpu" && !(refused && refused->kind == quota::wrong::not_served)) shares.emplace(row.key);
+  }
+  EXPECT_EQ(keys_of("managed"), cards);
+  EXPECT_EQ(keys_of("shares"), shares);
+  EXPECT_LT(shares.size(), cards.size());
+}
+
+TEST(chart, knows_the_reason_of_quotas_that_hold_pods_of_other_schedulers) {
+  const auto policy = text_of(chart / "templates/bypass-policies.yaml");
+  EXPECT_THAT(policy,
+              testing::HasSubstr("variables.reasons[0] != '" + std::string(api::names::own_scheduler_asks) + "'"));
+}
+
 TEST(chart, lets_the_operator_write_every_label_that_it_writes) {
   api::accelerator_node report;
   report.key = {{}, "gpu-1"};
@@ -107,6 +143,20 @@ TEST(chart, lets_the_operator_write_every_label_that_it_writes) {
   for (const auto* other :
        {"kubernetes.io/hostname", "node-role.kubernetes.io/control-plane", "team", "gaia.tencent.com/x"})
     EXPECT_FALSE(may_write_label(other)) << other;
+}
+
+TEST(chart, lets_the_operator_run_plugins_as_the_accounts_that_it_makes) {
+  const auto text = text_of(chart / "templates/accounts.yaml");
+  const auto begin = text.find("$plugins := concat (list ");
+  ASSERT_NE(begin, std::string::npos);
+  const auto line = text.substr(begin, text.find('\n', begin) - begin);
+  std::size_t accounts = 0;
+  for (const auto& [scope, resource, verb, name] : golden_rights()) {
+    if (resource != "/serviceaccounts" || verb != "create") continue;
+    ++accounts;
+    EXPECT_THAT(line, testing::HasSubstr("\"" + name + "\""));
+  }
+  EXPECT_EQ(accounts, 4U);
 }
 
 TEST(chart, gives_no_right_that_would_let_us_do_harm) {

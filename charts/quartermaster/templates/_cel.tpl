@@ -332,6 +332,11 @@ as absent. */}}
 ['nvidia.com/gpu', 'nvidia.com/gpu.shared', 'nvidia.com/mps-core', 'nvidia.com/mps-memory', 'tencent.com/vcuda-core', 'tencent.com/vcuda-memory', 'nvidia.com/gpualloc', 'nvidia.com/gpumem', 'nvidia.com/gpucores', 'nvidia.com/gpumem-percentage', 'aliyun.com/gpu-mem', 'aliyun.com/gpu-count', 'aliyun.com/gpu-core.percentage']
 {{- end }}
 
+{{- /* Those of them whose plugins learn from a pod's annotations, or from the order of pods, whose share a container gets. */}}
+{{- define "quartermaster.cel.shares" -}}
+['tencent.com/vcuda-core', 'tencent.com/vcuda-memory', 'nvidia.com/gpualloc', 'nvidia.com/gpumem', 'nvidia.com/gpucores', 'nvidia.com/gpumem-percentage', 'aliyun.com/gpu-mem', 'aliyun.com/gpu-count', 'aliyun.com/gpu-core.percentage']
+{{- end }}
+
 {{- /* The end of the message for a pod that asks for cards but would bypass the scheduler that counts them. */}}
 {{- define "quartermaster.scheduler.refusal" -}}
 , which the scheduler quartermaster gives out, but spec.schedulerName is default-scheduler: set spec.schedulerName to quartermaster and tolerate the taint quartermaster.io/accelerator, or leave the pod to the default scheduler by the label quartermaster.io/scheduler=ignore

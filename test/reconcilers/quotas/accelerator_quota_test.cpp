@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "controller/conditions.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
 #include "test/reconcilers/extender/rig.hpp"
@@ -15,7 +16,8 @@ struct accelerator_quota_test : rig {
   reconcilers::quota_enforcement enforced{true, "SchedulerAsks", "one asks"};
   json status(const std::string& ns, const std::string& name, const reconcilers::held_back& refused = {}) {
     const auto rows = book.limits().standings(ns);
-    return reconcilers::status_of(*known.quotas.find({ns, name}), {rows, refused, enforced, book.models()},
+    return reconcilers::status_of(*known.quotas.find({ns, name}),
+                                  {rows, refused, enforced, book.models(), book.limits().cohort_of(ns)},
                                   "2026-01-01T00:00:00Z");
   }
   reconcilers::recording_transport transport;
@@ -181,6 +183,25 @@ TEST_F(accelerator_quota_test, a_quota_that_nobody_enforces_says_so) {
   EXPECT_EQ(events.events.size(), 2u);
 }
 
+TEST_F(accelerator_quota_test, a_new_leader_believes_for_a_while_that_the_scheduler_still_asks) {
+  limit({{{"units", "cards"}, {"max", 0}}});
+  turn_of_statuses();
+  const auto is = [&] { return json::parse(known.quotas.find({"lab", "q"})->status)["conditions"][0]; };
+  ASSERT_EQ(is()["status"], "True");
+  enforced = {false, "NoSchedulerAsks", "no kube-scheduler asks", true};
+  EXPECT_EQ(turn_of_statuses(), 0u);
+  EXPECT_EQ(is()["reason"], "SchedulerAsks");
+  enforced.undecided = false;
+  EXPECT_EQ(turn_of_statuses(), 1u);
+  EXPECT_EQ(is()["status"], "False");
+  EXPECT_EQ(events.events.size(), 1u);
+  enforced = {true, "OwnSchedulerAsks", "ours asks"};
+  turn_of_statuses();
+  enforced = {false, "NoSchedulerAsks", "no kube-scheduler asks", true};
+  EXPECT_EQ(turn_of_statuses(), 1u) << "our own scheduler has been switched off";
+  EXPECT_EQ(is()["status"], "False");
+}
+
 TEST_F(accelerator_quota_test, where_nobody_counts_the_status_has_the_condition_alone) {
   limit({{{"units", "cards"}, {"max", 0}}});
   reconcilers::quota_status alone{{api, known.quotas, nullptr, [] { return reconcilers::held_back_by_namespace(); },
@@ -204,6 +225,28 @@ TEST_F(accelerator_quota_test, a_limit_on_a_model_that_no_card_has_says_so) {
               testing::AllOf(testing::HasSubstr("no node has a card of model T4"), testing::HasSubstr("Tesla-T4")));
   limit({{{"units", "cards"}, {"max", 2}, {"model", "Tesla-T4"}}});
   EXPECT_EQ(condition()["status"], "True");
+}
+
+TEST_F(accelerator_quota_test, a_cohort_that_does_not_count_says_so_and_which_one_does) {
+  const json cards{{{"units", "cards"}, {"max", 1}}};
+  known.quotas.put(quota_of("lab", "q", {{"cohort", "red"}, {"hard", cards}}));
+  known.quotas.put(quota_of("lab", "r", {{"cohort", "blue"}, {"hard", cards}}));
+  known.quotas.put(quota_of("lab", "s", {{"hard", cards}}));
+  turn_of_statuses();
+  const auto told = [&](const char* name) {
+    const auto written = json::parse(known.quotas.find({"lab", name})->status)["conditions"];
+    const auto* found = controller::find_condition(written, "CohortCounts");
+    return found ? found->at("message").get<std::string>() : std::string();
+  };
+  EXPECT_EQ(told("q"), "");
+  EXPECT_THAT(told("r"),
+              testing::AllOf(testing::HasSubstr("cohort blue counts nothing"), testing::HasSubstr("says red")));
+  EXPECT_EQ(told("s"), "");
+  const auto first = *known.quotas.find({"lab", "q"});
+  known.quotas.erase(first);
+  turn_of_statuses();
+  turn_of_statuses();
+  EXPECT_EQ(told("r"), "");
 }
 
 TEST_F(accelerator_quota_test, rows_that_differ_in_priority_or_isolation_alone_are_told_apart) {
@@ -236,20 +279,6 @@ TEST_F(accelerator_quota_test, who_is_refused_on_every_node_by_a_limit_is_told_t
   EXPECT_TRUE(
       reconcilers::extender::limit_of(book, pod, request, reconcilers::extender::candidates(book.book(), known.nodes)))
       << "all cards are taken, and would not help";
-}
-
-TEST_F(accelerator_quota_test, a_new_pod_beyond_its_limit_is_warned_of) {
-  const auto advice = [&](const json& limits) {
-    const json pod{{"metadata", {{"generateName", "p-"}}},
-                   {"spec", {{"containers", {{{"name", "main"}, {"resources", {{"limits", limits}}}}}}}}};
-    return reconcilers::extender::advice_of(book, known.nodes, "lab", pod);
-  };
-  const json card{{"tencent.com/vcuda-core", "100"}};
-  EXPECT_THAT(advice(card), testing::IsEmpty());
-  limit({{{"units", "cards"}, {"max", 0}}});
-  EXPECT_THAT(advice(card), testing::ElementsAre(testing::HasSubstr("the pod will wait for its namespace's quota")));
-  EXPECT_THAT(advice({{"cpu", "1"}}), testing::IsEmpty());
-  EXPECT_THAT(reconcilers::extender::advice_of(book, known.nodes, "lab", json("odd")), testing::IsEmpty());
 }
 
 /// One request, memory of a card; behind it on one node nothing, on the next ACK's driver, on the third MPS.

@@ -13,6 +13,7 @@
 
 #include "agent/exporter/page.hpp"
 #include "controller/http_server.hpp"
+#include "controller/metrics_access.hpp"
 
 namespace {
 

@@ -536,10 +536,4 @@ unsigned short http_server::port() const {
   return core_->acceptor.local_endpoint(ignored).port();
 }
 
-void add_metrics_route(http_server& server, const registry& registry) {
-  server.route("GET", "/metrics", [&registry](const http_request&) {
-    return http_response{200, registry.text(), std::string(registry::content_type)};
-  });
-}
-
 }  // namespace controller

@@ -125,7 +125,4 @@ class http_server {
   std::shared_ptr<core> core_;
 };
 
-/// /metrics, of everything registered.
-void add_metrics_route(http_server& server, const registry& registry);
-
 }  // namespace controller

@@ -14,6 +14,7 @@
 #include "api/names.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "controller/teardown.hpp"
 #include "text/list.hpp"
 
 namespace agent::cards {
@@ -138,6 +139,7 @@ kube::result<void> driver::run() {
   }
   watcher_.reset();
   reader_.reset();
+  controller::destroy_waiting(loop_.context());
   log::flush();
   return {};
 }

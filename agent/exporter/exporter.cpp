@@ -14,6 +14,7 @@ constexpr milliseconds kubelet_deadline{5'000};
 controller::http_server_options listening(const metrics_options& options) {
   controller::http_server_options out("metrics", ":" + std::to_string(options.port));
   out.max_connections = 32;
+  if (options.authentication) out.tls.emplace();
   return out;
 }
 
@@ -26,6 +27,7 @@ exporter::exporter(controller::loop& loop, controller::registry& metrics, metric
       node_(std::move(node)),
       facts_(std::move(facts)),
       period_(period),
+      metrics_(metrics),
       serving_(metrics),
       server_(loop, serving_, listening(options_)) {
   if (!options_.pod_resources.empty())
@@ -33,10 +35,10 @@ exporter::exporter(controller::loop& loop, controller::registry& metrics, metric
                                            "1 while the kubelet says which devices its containers have, 0 otherwise.");
   controller::add_process_metrics(metrics);
   metrics.collect([this](controller::metric_text& text) { collect(text); });
-  add_metrics_route(server_, metrics);
 }
 
 kube::result<void> exporter::start(kube::transport& transport, controller::reflector_metrics& metrics) {
+  access_ = add_metrics_route(server_, metrics_, options_.authentication ? &transport : nullptr);
   if (auto done = server_.start(); !done) return done;
   kube::watch_settings settings;
   settings.field_selector = "spec.nodeName=" + node_;

@@ -19,6 +19,7 @@
 #include "controller/http_server.hpp"
 #include "controller/loop.hpp"
 #include "controller/metrics.hpp"
+#include "controller/metrics_access.hpp"
 #include "controller/reflector.hpp"
 #include "controller/store.hpp"
 #include "kube/transport.hpp"
@@ -27,6 +28,7 @@ namespace agent::exporter {
 
 struct metrics_options {
   int port = 0;                    ///< of /metrics; 0: no exporter
+  bool authentication = false;     ///< TLS, and /metrics for those who may get it
   std::string pod_resources;       ///< the kubelet's socket; empty: it is not asked
   std::size_t max_series = 6'000;  ///< of containers
 };
@@ -46,7 +48,8 @@ class exporter {
   exporter(const exporter&) = delete;
   exporter& operator=(const exporter&) = delete;
 
-  /// Listens, and follows the pods of the node. errc::config where the port cannot be had.
+  /// Listens, and follows the pods of the node. With authentication, `transport` is asked about callers. errc::config
+  /// where the port cannot be had.
   kube::result<void> start(kube::transport& transport, controller::reflector_metrics& metrics);
   void take(std::vector<cards::card_usage> usage);
   /// Beyond a thousand kinds, which no driver has, only those that were seen before count.
@@ -62,9 +65,11 @@ class exporter {
   std::string node_;
   agent_facts facts_;
   controller::milliseconds period_;
+  controller::registry& metrics_;
   controller::gauge* kubelet_answers_ = nullptr;  ///< only where the kubelet is asked: there 0 is a fault
   controller::http_server_metrics serving_;
   controller::http_server server_;
+  std::unique_ptr<controller::metrics_access> access_;  ///< null where everyone may have the page
   controller::reflector_state pods_state_;
   controller::store<pod> pods_;
   std::vector<given_devices> devices_;  ///< the kubelet's last answer: while it is away its pods go on

@@ -192,6 +192,7 @@ void add_agent(CLI::App& app, int& rc) {
       ->check(whole_number(0, 65535))
       ->capture_default_str()
       ->group(for_cards);
+  add_metrics_authentication(*verb, options->cards.metrics.authentication)->group(for_cards);
   add_option(*verb, "--metrics-max-series", options->cards.metrics.max_series,
              "Series of containers at most, of which one has up to 6 for each of its cards; the page counts the rest")
       ->check(whole_number(0, 1'000'000))

@@ -20,6 +20,7 @@
 #include "controller/log.hpp"
 #include "controller/loop.hpp"
 #include "controller/manager.hpp"
+#include "controller/metrics_access.hpp"
 #include "controller/sleep.hpp"
 #include "controller/teardown.hpp"
 #include "kube/client.hpp"
@@ -66,6 +67,12 @@ controller::http_server_options front(const console_options& options) {
   return out;
 }
 
+controller::http_server_options back(const console_options& options) {
+  controller::http_server_options out("metrics", options.metrics_address);
+  if (options.metrics_authentication) out.tls.emplace();
+  return out;
+}
+
 kube::transport_options short_answers() {
   kube::transport_options out;
   out.unary_deadline = std::chrono::seconds(15);
@@ -94,7 +101,7 @@ class console_program {
         link_token_(signs_in_by_link(options) ? random_token() : std::string()),
         wire_(loop_.executor(), std::move(cluster), short_answers()),
         server_(loop_, serving_, front(options)),
-        metrics_server_(loop_, serving_, {"metrics", options.metrics_address}) {
+        metrics_server_(loop_, serving_, back(options)) {
     known_.finish();
     if (!options.prometheus.url.empty())
       prometheus_ = connection_to(loop_.executor(), options.prometheus, most_of_prometheus);
@@ -116,7 +123,7 @@ class console_program {
     service_->join(server_);
     manager_.add_server(server_);
     if (!options.metrics_address.empty()) {
-      add_metrics_route(metrics_server_, metrics_);
+      metrics_access_ = add_metrics_route(metrics_server_, metrics_, options.metrics_authentication ? &seen_ : nullptr);
       add_health_routes(metrics_server_, health_);
       manager_.add_server(metrics_server_);
     }
@@ -210,6 +217,7 @@ class console_program {
   std::unique_ptr<service> service_;
   controller::http_server_metrics serving_{metrics_};
   controller::http_server server_, metrics_server_;
+  std::unique_ptr<controller::metrics_access> metrics_access_;  ///< null without --metrics-authentication
   controller::manager manager_{loop_, health_, metrics_};
 };
 
@@ -276,6 +284,7 @@ void add_console(CLI::App& app, int& rc) {
   add_option(*verb, "--metrics-address", options->metrics_address,
              "Address of /metrics, /healthz and /readyz; none by default")
       ->type_name("HOST:PORT");
+  add_metrics_authentication(*verb, options->metrics_authentication);
   add_option(*verb, "--log-format", options->log_format, "text or json")
       ->check(choice({"text", "json"}))
       ->capture_default_str();

@@ -12,7 +12,8 @@ namespace cli::console {
 
 struct console_options {
   std::string listen = "127.0.0.1:8888";
-  std::string metrics_address;     ///< for /metrics and probes; empty: none
+  std::string metrics_address;  ///< for /metrics and probes; empty: none
+  bool metrics_authentication = false;
   std::vector<std::string> hosts;  ///< names by which people reach it, besides localhost
   std::string tls_certificate_file, tls_key_file;
   bool audience_only = false;  ///< tokens for the API server itself do not sign in

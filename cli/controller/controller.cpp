@@ -34,6 +34,7 @@
 #include "controller/loop.hpp"
 #include "controller/manager.hpp"
 #include "controller/metrics.hpp"
+#include "controller/metrics_access.hpp"
 #include "controller/runner.hpp"
 #include "controller/server_clock.hpp"
 #include "controller/sleep.hpp"
@@ -83,6 +84,7 @@ controller::http_server_options front(const controller_options& options) {
   controller::http_server_options out;
   out.name = "metrics";
   out.address = options.metrics_address;
+  if (options.metrics_authentication) out.tls.emplace();
   return out;
 }
 
@@ -136,7 +138,8 @@ class operator_program {
                                        text);
     });
     health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
-    add_metrics_route(server_, metrics_);
+    // Not fenced: every replica is asked for its page, and reviews change nothing.
+    metrics_access_ = add_metrics_route(server_, metrics_, options_.metrics_authentication ? &seen_ : nullptr);
     add_health_routes(server_, health_);
     add_caches();
     add_observers();
@@ -560,8 +563,9 @@ class operator_program {
   // How it is seen and started.
   controller::http_server_metrics serving_{metrics_};
   controller::http_server server_{loop_, serving_, front(options_)};
-  std::unique_ptr<webhook> webhook_;    ///< null without --webhook-address
-  std::unique_ptr<extender> extender_;  ///< null without --extender-address
+  std::unique_ptr<controller::metrics_access> metrics_access_;  ///< null without --metrics-authentication
+  std::unique_ptr<webhook> webhook_;                            ///< null without --webhook-address
+  std::unique_ptr<extender> extender_;                          ///< null without --extender-address
   std::unique_ptr<reconcilers::quota_status> quota_status_;
   controller::manager manager_{loop_, health_, metrics_};
   caches caches_{manager_, seen_, [this](const kube::error& error) { say_trouble(error); }};

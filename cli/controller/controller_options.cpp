@@ -64,6 +64,7 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
       ->check(a_registry);
   text("--metrics-address", options.metrics_address, "QUARTERMASTER_METRICS_ADDRESS",
        "host:port of /metrics, /healthz and /readyz; port 0 is any free one");
+  add_metrics_authentication(verb, options.metrics_authentication)->envname("QUARTERMASTER_METRICS_AUTHENTICATION");
   text("--webhook-address", options.webhook_address, "QUARTERMASTER_WEBHOOK_ADDRESS",
        "host:port of the admission webhook, for API servers that cannot fill in pods themselves (below 1.36); empty: "
        "none");

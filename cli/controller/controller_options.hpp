@@ -24,6 +24,7 @@ struct controller_options {
   std::string image;           ///< our own, for modules whose plugin is part of it
   std::string image_registry;  ///< of images that the policy does not name; empty: that of each
   std::string metrics_address = ":8080";
+  bool metrics_authentication = false;                          ///< TLS, and /metrics for those who may get it
   std::string webhook_address;                                  ///< empty: no admission webhook
   std::string webhook_url;                                      ///< empty: it is called through the chart's Service
   std::string webhook_client_ca;                                ///< file; empty: callers need no certificate

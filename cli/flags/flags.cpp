@@ -27,6 +27,12 @@ CLI::Option* add_flag(CLI::App& verb, std::string names, bool& value, std::strin
   return verb.add_flag(std::move(names), value, std::move(help));
 }
 
+CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value) {
+  return add_flag(verb, "--metrics-authentication", value,
+                  "Serve the port of /metrics by TLS, and /metrics only to accounts with the right to get it "
+                  "(ClusterRole quartermaster-metrics of the chart)");
+}
+
 CLI::Validator choice(std::vector<std::string> words) { return CLI::IsMember(std::move(words)); }
 CLI::Validator whole_number(int least, int most) { return CLI::Range(least, most); }
 

@@ -27,6 +27,9 @@ CLI::Option* add_option(CLI::App& verb, std::string names, std::optional<int>& v
 CLI::Option* add_option(CLI::App& verb, std::string names, std::size_t& value, std::string help);
 CLI::Option* add_flag(CLI::App& verb, std::string names, bool& value, std::string help);
 
+/// `--metrics-authentication` of every program that serves metrics.
+CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value);
+
 /// Only these words are allowed; the help shows them.
 CLI::Validator choice(std::vector<std::string> words);
 /// Only whole numbers from `least` to `most` are allowed; the help shows both.

@@ -25,11 +25,26 @@ Prometheus and the console. The sources are absent after helm upgrade --reuse-va
 {{- end }}
 {{- end }}
 
-{{- /* Annotations of a pod by which a Prometheus without its operator finds this port. */}}
+{{- /* Annotations of a pod by which a Prometheus without its operator finds this port: (list chart port). */}}
 {{- define "quartermaster.scrape" -}}
 prometheus.io/scrape: "true"
-prometheus.io/port: {{ . | quote }}
+{{- if (first .).Values.metrics.authentication }}
+prometheus.io/scheme: https
+{{- end }}
+prometheus.io/port: {{ last . | quote }}
 prometheus.io/path: /metrics
+{{- end }}
+
+{{- /* How a monitor of the Prometheus operator scrapes with metrics.authentication, by its kind. Only a ServiceMonitor can name the token of
+Prometheus itself. */}}
+{{- define "quartermaster.scrape.https" -}}
+scheme: https
+tlsConfig: {insecureSkipVerify: true}
+{{- if eq . "ServiceMonitor" }}
+bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+{{- else }}
+authorization: {credentials: {name: quartermaster-metrics, key: token}}
+{{- end }}
 {{- end }}
 
 {{- /* The registry of every image that values or policy do not name in full, or nothing. */}}

@@ -77,7 +77,7 @@ func everywhere(grants map[grant]bool) map[grant]bool {
 // What each account of the chart may do, and what the chart gives to people, as the API server says it: the tables of docs/rights.md. What any
 // ServiceAccount may do anyway is left out. QM_GOLDEN=write writes the file.
 func TestRightsOfEachAccount(t *testing.T) {
-	installed(t, "agent.enabled=true", "console.enabled=true", "monitoring.prometheus.install=true", "modules.gpushare.rbac=true")
+	installed(t, "agent.enabled=true", "console.enabled=true", "monitoring.prometheus.install=true", "metrics.authentication=true", "modules.gpushare.rbac=true")
 	const others = "other-people"
 	kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, others), "apply", "-f", "-")
 	t.Cleanup(func() { kubectl(t, "", "delete", "namespace", others, "--wait=false") })
@@ -135,10 +135,10 @@ func TestRightsOfEachAccount(t *testing.T) {
 		return out.String()
 	}
 	text := "# What each account may do\n\n" +
-		"The API server's own answers (SelfSubjectRulesReview) for a chart with agent, console, Prometheus and all modules'\n" +
-		"rights. What any ServiceAccount may do anyway is left out. Policies of the API server hold some of these rights to\n" +
-		"fields and nodes: [SECURITY.md](../SECURITY.md) says which. A test makes this page, and fails when it is out of date\n" +
-		"(`test/chart/server/rights_test.go`).\n"
+		"The API server's own answers (SelfSubjectRulesReview) for a chart with agent, console, Prometheus, authentication of\n" +
+		"metrics and all modules' rights. What any ServiceAccount may do anyway is left out. Policies of the API server hold\n" +
+		"some of these rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A test makes this page, and fails\n" +
+		"when it is out of date (`test/chart/server/rights_test.go`).\n"
 	for _, account := range []string{"quartermaster", "quartermaster-agent", "quartermaster-static-pod", "quartermaster-fix-runtime", "quartermaster-console", "quartermaster-prometheus",
 		"quartermaster-scheduler", "gpu-manager", "hami-device-plugin", "gpushare-device-plugin", "nvidia-device-plugin"} {
 		grants := granted(of(account))

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -170,6 +172,13 @@ func installed(t *testing.T, ports map[string]string) string {
 	for _, scrape := range config["scrape_configs"].([]any) {
 		pods := scrape.(map[string]any)["kubernetes_sd_configs"].([]any)[0].(map[string]any)
 		pods["kubeconfig_file"], pods["namespaces"] = account, map[string]any{"names": []string{namespace}}
+		if bearer, ok := scrape.(map[string]any)["authorization"].(map[string]any); ok {
+			bearer["credentials_file"] = filepath.Join(folder, "token") // as its pod has it
+		}
+	}
+	token := kubectl(t, "", "create", "token", "quartermaster-prometheus", "-n", namespace)
+	if err := os.WriteFile(filepath.Join(folder, "token"), []byte(token), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	return startPrometheus(t, config)
 }
@@ -438,4 +447,26 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 		}
 		return nil
 	})
+
+	// With authentication the installed Prometheus has its page by its own token, and a stranger has not.
+	upgraded(t, "metrics.authentication=true")
+	guarded := freePort(t)
+	start(t, []string{"POD_NAMESPACE=" + namespace}, program, "controller", "--kubeconfig", asAccount(t, "quartermaster"),
+		"--metrics-address", "127.0.0.1:"+guarded, "--metrics-authentication")
+	own = installed(t, map[string]string{"quartermaster.guarded": guarded})
+	until(t, 30*time.Second, "the installed Prometheus with its token", func() error {
+		healthy, err := query(own, fmt.Sprintf(`up{job="quartermaster", instance="127.0.0.1:%s"} == 1`, guarded))
+		if err == nil && len(healthy) != 1 {
+			err = fmt.Errorf("%v", healthy)
+		}
+		return err
+	})
+	stranger := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	answer, err := stranger.Get("https://127.0.0.1:" + guarded + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.Body.Close(); answer.StatusCode != 401 {
+		t.Errorf("a stranger gets %s", answer.Status)
+	}
 }

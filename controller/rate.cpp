@@ -1,11 +1,11 @@
-#include "cli/console/rate.hpp"
+#include "controller/rate.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace cli::console {
+namespace controller {
 
-std::optional<std::chrono::seconds> rate::ask(const std::string& name, controller::milliseconds now) {
+std::optional<std::chrono::seconds> rate::ask(const std::string& name, milliseconds now) {
   if (!buckets_.contains(name) && buckets_.size() >= settings_.most) forget_the_idle(now);
   auto& bucket = buckets_.try_emplace(name, settings_.burst, now).first->second;
   const auto passed = std::chrono::duration<double>(now - bucket.since).count();
@@ -18,7 +18,7 @@ std::optional<std::chrono::seconds> rate::ask(const std::string& name, controlle
   return std::chrono::seconds(static_cast<int>(std::ceil((1 - bucket.left) / settings_.per_second)));
 }
 
-void rate::forget_the_idle(controller::milliseconds now) {
+void rate::forget_the_idle(milliseconds now) {
   // A full bucket and one that is not there are the same.
   const auto full_after = std::chrono::duration<double>(settings_.burst / settings_.per_second);
   std::erase_if(buckets_, [&](const auto& entry) { return now - entry.second.since >= full_after; });
@@ -27,4 +27,4 @@ void rate::forget_the_idle(controller::milliseconds now) {
   buckets_.erase(oldest);
 }
 
-}  // namespace cli::console
+}  // namespace controller

@@ -1,9 +1,10 @@
 #pragma once
-// An API server that knows persons by their tokens and says what they may list. It counts what it is question, and
+// An API server that knows persons by their tokens and says what they may list or get. It counts what it is asked, and
 // fails the test at any other write.
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,12 +12,12 @@
 
 #include "kube/transport.hpp"
 
-namespace console_test {
+namespace controller_test {
 
 class reviewing_server final : public kube::transport {
  public:
   struct right {
-    std::string resource, ns;  ///< `ns` empty: of every namespace
+    std::string resource, ns;  ///< `ns` empty: of every namespace; a path such as /metrics has none
     friend auto operator<=>(const right&, const right&) = default;
   };
   std::map<std::string, std::string> persons;  ///< by token
@@ -26,6 +27,7 @@ class reviewing_server final : public kube::transport {
   bool knows_audiences = true;  ///< false: each token is the API server's own, and no answer names an audience
   int token_reviews = 0, access_reviews = 0;
   bool is_down = false;
+  std::function<boost::asio::awaitable<void>()> before_review;  ///< may be empty
 
   kube::task<kube::response> send(kube::request request) override {
     using nlohmann::json;
@@ -35,6 +37,7 @@ class reviewing_server final : public kube::transport {
     const auto path = request.target.substr(0, request.target.find('?'));
     if (path == "/apis/authentication.k8s.io/v1/tokenreviews") {
       ++token_reviews;
+      if (before_review) co_await before_review();
       const auto spec = json::parse(request.body)["spec"];
       const auto token = spec["token"].get<std::string>();
       const auto match = persons.find(token);
@@ -54,11 +57,12 @@ class reviewing_server final : public kube::transport {
       ++access_reviews;
       const auto spec = json::parse(request.body)["spec"];
       EXPECT_EQ(spec["groups"], json({"everyone"})) << "rights of groups count";
-      const auto& question = spec["resourceAttributes"];
-      EXPECT_EQ(question["verb"], "list");
+      const bool is_path = spec.contains("nonResourceAttributes");
+      const auto& question = spec[is_path ? "nonResourceAttributes" : "resourceAttributes"];
+      EXPECT_EQ(question["verb"], is_path ? "get" : "list");
       const auto& own = rights[spec["user"].get<std::string>()];
-      const bool is_allowed =
-          own.contains({question["resource"], question["namespace"]}) || own.contains({question["resource"], ""});
+      const auto name = question[is_path ? "path" : "resource"];
+      const bool is_allowed = own.contains({name, question.value("namespace", "")}) || own.contains({name, ""});
       out.body = json{{"status", {{"allowed", is_allowed}}}}.dump();
     } else {
       EXPECT_EQ(request.verb, kube::method::get) << request.target;
@@ -83,4 +87,4 @@ class reviewing_server final : public kube::transport {
   }
 };
 
-}  // namespace console_test
+}  // namespace controller_test

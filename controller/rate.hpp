@@ -10,7 +10,7 @@
 
 #include "controller/clock.hpp"
 
-namespace cli::console {
+namespace controller {
 
 struct rate_settings {
   double per_second = 10;
@@ -22,15 +22,15 @@ class rate {
  public:
   explicit rate(rate_settings settings) : settings_(settings) {}
   /// Empty: go on, and it counts. Otherwise how long to wait.
-  std::optional<std::chrono::seconds> ask(const std::string& name, controller::milliseconds now);
+  std::optional<std::chrono::seconds> ask(const std::string& name, milliseconds now);
   std::size_t size() const { return buckets_.size(); }
 
  private:
   struct bucket {
     double left = 0;
-    controller::milliseconds since{0};
+    milliseconds since{0};
   };
-  void forget_the_idle(controller::milliseconds now);
+  void forget_the_idle(milliseconds now);
 
   rate_settings settings_;
   std::unordered_map<std::string, bucket> buckets_;
@@ -52,4 +52,4 @@ class counted {
   std::string name_;
 };
 
-}  // namespace cli::console
+}  // namespace controller

@@ -233,20 +233,20 @@ TEST_F(accelerator_quota_test, a_cohort_that_does_not_count_says_so_and_which_on
   known.quotas.put(quota_of("lab", "r", {{"cohort", "blue"}, {"hard", cards}}));
   known.quotas.put(quota_of("lab", "s", {{"hard", cards}}));
   turn_of_statuses();
-  const auto told = [&](const char* name) {
+  const auto reason = [&](const char* name) {
     const auto written = json::parse(known.quotas.find({"lab", name})->status)["conditions"];
     const auto* found = controller::find_condition(written, "CohortCounts");
     return found ? found->at("message").get<std::string>() : std::string();
   };
-  EXPECT_EQ(told("q"), "");
-  EXPECT_THAT(told("r"),
+  EXPECT_EQ(reason("q"), "");
+  EXPECT_THAT(reason("r"),
               testing::AllOf(testing::HasSubstr("cohort blue counts nothing"), testing::HasSubstr("says red")));
-  EXPECT_EQ(told("s"), "");
+  EXPECT_EQ(reason("s"), "");
   const auto first = *known.quotas.find({"lab", "q"});
   known.quotas.erase(first);
   turn_of_statuses();
   turn_of_statuses();
-  EXPECT_EQ(told("r"), "");
+  EXPECT_EQ(reason("r"), "");
 }
 
 TEST_F(accelerator_quota_test, rows_that_differ_in_priority_or_isolation_alone_are_told_apart) {

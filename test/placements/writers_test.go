@@ -670,6 +670,21 @@ func TestWithoutAnyGuardTheTableFails_long(t *testing.T) {
 		}))
 	}
 	defer func() { hold(&original.Spec, "") }()
+	// What this policy refuses to plugins, that of their accounts refuses as well: here each guard stands alone.
+	bindings, accounts := c.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings(), "plugins.quartermaster.io"
+	kept, err := bindings.Get(c.ctx, accounts, metav1.GetOptions{})
+	must(t, err)
+	kept.ResourceVersion, kept.UID = "", ""
+	must(t, bindings.Delete(c.ctx, accounts, metav1.DeleteOptions{}))
+	back := func() { _, err = bindings.Create(c.ctx, kept, metav1.CreateOptions{}) }
+	defer back()
+	must(t, until(c.ctx, 30*time.Second, "the accounts' policy to be off", func() (bool, error) {
+		said, err := c.ask(c.people["hami"], "PATCH", c.path("bound", "")+"?dryRun=All", merge, annotated("example.com/other", "x"))
+		return err == nil && said.code < 300, fmt.Errorf("%d %s %w", said.code, said.message, err)
+	}))
+	if found := wrong(); len(found) > 0 {
+		t.Fatalf("without the accounts' policy: %v", found)
+	}
 	type mutant struct {
 		name, from, to string
 		times          int // how often `from` has to be there; 0: once
@@ -739,6 +754,8 @@ func TestWithoutAnyGuardTheTableFails_long(t *testing.T) {
 			t.Logf("%s: %s", m.name, found[0])
 		}
 	}
+	back()
+	must(t, err)
 	hold(original.Spec.DeepCopy(), "end.")
 	if found := wrong(); len(found) > 0 {
 		t.Errorf("afterwards: %v", found)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,11 +81,11 @@ func TestS58_pods_that_tolerate_everything_do_not_come_back_to_a_node_that_chang
 	began := time.Now()
 	h.must(h.Ask(h.ctx, node, "pgpu"))
 	h.until(node, 20*time.Second, leftOldMode)
-	list, err := h.Client.CoreV1().Pods(podsIn).List(h.ctx, metav1.ListOptions{LabelSelector: "app=trainer"})
-	h.must(err)
-	if len(list.Items) != 3 {
-		t.Errorf("the Deployment has %d pods", len(list.Items))
-	}
+	var list *corev1.PodList
+	h.must(kit.Until(h.ctx, 20*time.Second, "three pods without a node", func() (out bool, err error) {
+		list, err = h.Client.CoreV1().Pods(podsIn).List(h.ctx, metav1.ListOptions{LabelSelector: "app=trainer"})
+		return err == nil && len(list.Items) == 3 && !slices.ContainsFunc(list.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName != "" }), err
+	}))
 	for _, successor := range list.Items {
 		h.awaitReason(successor.Name, "1 node changes its mode", 15*time.Second)
 	}

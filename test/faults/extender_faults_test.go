@@ -106,6 +106,11 @@ func TestF42_one_winner_among_100_pods_for_one_card(t *testing.T) {
 	for _, p := range made {
 		all.Go(func() {
 			refused, err := h.direct.Bind(h.ctx, p.Namespace, p.Name, p.UID, "hami-0")
+			// A leader whose lease is not confirmed for the moment says 503. kube-scheduler comes again.
+			for deadline := time.Now().Add(20 * time.Second); err != nil && strings.Contains(err.Error(), "503") && time.Now().Before(deadline); {
+				time.Sleep(200 * time.Millisecond)
+				refused, err = h.direct.Bind(h.ctx, p.Namespace, p.Name, p.UID, "hami-0")
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

@@ -260,6 +260,8 @@ start_network() {
 }
 
 # connect_node I: a cable from the node to the bridge, and the ways to the other nodes' pods.
+# The CNI plugin would make the bridge of the pods with the first pod; kube-proxy 1.30 writes no rule that names an interface before it is there,
+# and tries again after 30 s.
 connect_node() {
   local node network other
   node=$(namespaces_of "node$(suffix "$1")") && network=$(namespaces_of network) || exit
@@ -269,6 +271,7 @@ connect_node() {
   nsenter --target "$node" --net -- ip -batch - <<EOF || die "$(node_name "$1") got no address"
 address add $(node_ip "$1")/24 dev eth0
 link set eth0 up
+$(if nsenter --target "$node" --net -- ip link show pods >/dev/null 2>&1; then :; else echo "link add name pods type bridge"; fi)
 route add default via $gateway
 $(for ((other = 1; other <= most_nodes; other++)); do if ((other != $1)); then echo "route add $(pod_network $other) via $(node_ip $other)"; fi; done)
 EOF

@@ -66,7 +66,9 @@ std::string sha256_of(std::string_view text) {
 std::optional<std::int64_t> end_of(std::string_view token) {
   const auto claims = claims_of(token);
   if (!claims.is_object() || !claims.contains("exp") || !claims["exp"].is_number()) return std::nullopt;
-  return claims["exp"].get<std::int64_t>();
+  /// A later end is as good as none, and nanoseconds until then still fit.
+  constexpr double latest = 9e9;
+  return static_cast<std::int64_t>(std::clamp(claims["exp"].get<double>(), 0.0, latest));
 }
 
 bool names_audience(std::string_view token, std::string_view name) {

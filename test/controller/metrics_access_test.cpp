@@ -1,6 +1,7 @@
 #include "controller/metrics_access.hpp"
 
 #include <gmock/gmock.h>
+#include <openssl/evp.h>
 
 #include <array>
 
@@ -130,6 +131,24 @@ TEST_F(metrics_access, an_account_without_the_right_stays_a_stranger) {
   for (int i = 0; i < 10; ++i) get("others-" + std::to_string(i), "192.0.2." + std::to_string(10 + i));
   EXPECT_EQ(api.token_reviews, reviews + 10) << "what all strangers together may ask at once";
   EXPECT_EQ(get("pod").status, 429);
+}
+
+// The word of a token about its own end is read before the API server has looked at the token.
+TEST(token_access, the_end_of_a_token_is_any_number) {
+  const auto end = [](const std::string& payload) {
+    std::string text(payload.size() * 2, '\0');
+    text.resize(static_cast<std::size_t>(EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                                         reinterpret_cast<const unsigned char*>(payload.data()),
+                                                         static_cast<int>(payload.size()))));
+    return controller::end_of("head." + text + ".signature");
+  };
+  EXPECT_EQ(end(R"({"exp":1800000000})"), 1'800'000'000);
+  EXPECT_EQ(end(R"({"exp":1e300})"), 9'000'000'000);
+  EXPECT_EQ(end(R"({"exp":18446744073709551615})"), 9'000'000'000);
+  EXPECT_EQ(end(R"({"exp":-1e300})"), 0);
+  EXPECT_EQ(end(R"({"exp":"soon"})"), std::nullopt);
+  EXPECT_EQ(end("{}"), std::nullopt);
+  EXPECT_EQ(controller::end_of("no token"), std::nullopt);
 }
 
 TEST_F(metrics_access, one_question_at_a_time_about_a_token) {

@@ -17,26 +17,35 @@ import (
 // grant is one verb on one type, as the API server says it of an account. where: "" in the whole cluster.
 type grant struct{ where, what, names, verb string }
 
-// grantsOf asks the API server itself what an account may do there.
-func grantsOf(t *testing.T, namespace, user string, groups ...string) map[grant]bool {
+// rule of a role; rules are what the API server says that an account may do in a namespace, and in the whole cluster.
+type rule struct{ Verbs, APIGroups, Resources, ResourceNames []string }
+
+type rules struct {
+	Incomplete       bool
+	ResourceRules    []rule
+	NonResourceRules []struct{ Verbs, NonResourceURLs []string }
+}
+
+// rulesOf asks the API server itself what an account may do there.
+func rulesOf(t *testing.T, namespace, user string, groups ...string) rules {
 	t.Helper()
 	arguments := []string{"create", "--raw", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", "-f", "-", "--as", user, "--as-group", "system:authenticated"}
 	for _, group := range groups {
 		arguments = append(arguments, "--as-group", group)
 	}
 	said := kubectl(t, fmt.Sprintf(`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","spec":{"namespace":%q}}`, namespace), arguments...)
-	var review struct {
-		Status struct {
-			Incomplete       bool
-			ResourceRules    []struct{ Verbs, APIGroups, Resources, ResourceNames []string }
-			NonResourceRules []struct{ Verbs, NonResourceURLs []string }
-		}
-	}
+	var review struct{ Status rules }
 	if err := json.Unmarshal([]byte(said), &review); err != nil || review.Status.Incomplete {
 		t.Fatalf("%v, incomplete %v: %s", err, review.Status.Incomplete, said)
 	}
+	return review.Status
+}
+
+func grantsOf(t *testing.T, namespace, user string, groups ...string) map[grant]bool {
+	t.Helper()
+	said := rulesOf(t, namespace, user, groups...)
 	out := map[grant]bool{}
-	for _, rule := range review.Status.ResourceRules {
+	for _, rule := range said.ResourceRules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				what := resource
@@ -54,7 +63,7 @@ func grantsOf(t *testing.T, namespace, user string, groups ...string) map[grant]
 			}
 		}
 	}
-	for _, rule := range review.Status.NonResourceRules {
+	for _, rule := range said.NonResourceRules {
 		for _, url := range rule.NonResourceURLs {
 			for _, verb := range rule.Verbs {
 				out[grant{namespace, url, "", verb}] = true
@@ -74,17 +83,37 @@ func everywhere(grants map[grant]bool) map[grant]bool {
 	return out
 }
 
+// others is a namespace of other people.
+const others = "other-people"
+
+var accounts = []string{"quartermaster", "quartermaster-agent", "quartermaster-static-pod", "quartermaster-fix-runtime", "quartermaster-console", "quartermaster-prometheus",
+	"quartermaster-scheduler", "gpu-manager", "hami-device-plugin", "gpushare-device-plugin", "nvidia-device-plugin"}
+
+// userOf an account of the chart: its name and its groups.
+func userOf(account string) []string {
+	return []string{"system:serviceaccount:" + namespace + ":" + account, "system:serviceaccounts", "system:serviceaccounts:" + namespace}
+}
+
+// everythingInstalled is a chart with everything that has rights of its own, next to a namespace of other people.
+func everythingInstalled(t *testing.T) {
+	t.Helper()
+	installed(t, "agent.enabled=true", "console.enabled=true", "monitoring.prometheus.install=true", "metrics.authentication=true", "modules.gpushare.rbac=true")
+	kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, others), "apply", "-f", "-")
+	t.Cleanup(func() { kubectl(t, "", "delete", "namespace", others, "--wait=false") })
+}
+
+func editIn(t *testing.T, place, person string) {
+	t.Helper()
+	kubectl(t, fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"edit","namespace":%q},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"edit"},
+		"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":%q}]}`, place, person), "apply", "-f", "-")
+}
+
 // What each account of the chart may do, and what the chart gives to people, as the API server says it: the tables of docs/rights.md. What any
 // ServiceAccount may do anyway is left out. QM_GOLDEN=write writes the file.
 func TestRightsOfEachAccount(t *testing.T) {
-	installed(t, "agent.enabled=true", "console.enabled=true", "monitoring.prometheus.install=true", "metrics.authentication=true", "modules.gpushare.rbac=true")
-	const others = "other-people"
-	kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, others), "apply", "-f", "-")
-	t.Cleanup(func() { kubectl(t, "", "delete", "namespace", others, "--wait=false") })
+	everythingInstalled(t)
 	places := []string{namespace, "kube-system", "kube-public", "default"}
-	of := func(name string) []string {
-		return []string{"system:serviceaccount:" + namespace + ":" + name, "system:serviceaccounts", "system:serviceaccounts:" + namespace}
-	}
+	of := userOf
 	granted := func(user []string) map[grant]bool {
 		base := everywhere(grantsOf(t, others, "system:serviceaccount:"+others+":nobody", "system:serviceaccounts"))
 		everywhereToo := everywhere(grantsOf(t, others, user[0], user[1:]...))
@@ -138,9 +167,9 @@ func TestRightsOfEachAccount(t *testing.T) {
 		"The API server's own answers (SelfSubjectRulesReview) for a chart with agent, console, Prometheus, authentication of\n" +
 		"metrics and all modules' rights. What any ServiceAccount may do anyway is left out. Policies of the API server hold\n" +
 		"some of these rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A test makes this page, and fails\n" +
-		"when it is out of date (`test/chart/server/rights_test.go`).\n"
-	for _, account := range []string{"quartermaster", "quartermaster-agent", "quartermaster-static-pod", "quartermaster-fix-runtime", "quartermaster-console", "quartermaster-prometheus",
-		"quartermaster-scheduler", "gpu-manager", "hami-device-plugin", "gpushare-device-plugin", "nvidia-device-plugin"} {
+		"when it is out of date (`test/chart/server/rights_test.go`). Another tries each verb on each type with the token of\n" +
+		"each account, and nothing else is let through (`tries_test.go` there).\n"
+	for _, account := range accounts {
 		grants := granted(of(account))
 		text += "\n## " + account + "\n"
 		if account == "quartermaster-scheduler" { // Kubernetes's own role, which differs between versions
@@ -155,8 +184,7 @@ func TestRightsOfEachAccount(t *testing.T) {
 		text += table(grants)
 	}
 	// A user with `edit` in one namespace: what the chart adds, there and for others.
-	kubectl(t, fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"edit","namespace":%q},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"edit"},
-		"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"eve"}]}`, others), "apply", "-f", "-")
+	editIn(t, others, "eve")
 	ours := map[grant]bool{}
 	deadline := time.Now().Add(20 * time.Second)
 	for len(ours) == 0 && time.Now().Before(deadline) { // roles are aggregated within a second

@@ -80,7 +80,8 @@ struct resource_key {
   std::string_view partner = {};
   bool managed =
       false;  ///< one of our modules, or one it takes over, offers it: kube-scheduler asks our extender about it
-  bool offered = true;  ///< false: no node ever advertises it, so kube-scheduler must not look for room
+  bool offered = true;        ///< false: no node ever advertises it, so kube-scheduler must not look for room
+  std::int64_t unit_mib = 0;  ///< of memory: one of it is so many MiB (of gpushare, unless its plugin says MiB)
   pod_amount on_pod = {};
 };
 
@@ -113,18 +114,18 @@ inline constexpr resource_key resource_keys[] = {
     {.key = "nvidia.com/gpu", .managed = true},
     {.key = "nvidia.com/gpu.shared", .managed = true},
     {.key = "nvidia.com/mps-core", .legal = share_or_whole, .partner = "nvidia.com/mps-memory", .managed = true},
-    {.key = "nvidia.com/mps-memory", .partner = "nvidia.com/mps-core", .managed = true},
+    {.key = "nvidia.com/mps-memory", .partner = "nvidia.com/mps-core", .managed = true, .unit_mib = 1024},
     {.key = "tencent.com/vcuda-core",
      .legal = share_or_whole,
      .partner = "tencent.com/vcuda-memory",
      .managed = true,
      .on_pod = core_limit},
-    {.key = "tencent.com/vcuda-memory", .partner = "tencent.com/vcuda-core", .managed = true},
+    {.key = "tencent.com/vcuda-memory", .partner = "tencent.com/vcuda-core", .managed = true, .unit_mib = 256},
     {.key = "nvidia.com/gpualloc", .managed = true},
-    {.key = "nvidia.com/gpumem", .managed = true, .offered = false},
+    {.key = "nvidia.com/gpumem", .managed = true, .offered = false, .unit_mib = 1},
     {.key = "nvidia.com/gpucores", .legal = hundred_or_none, .managed = true, .offered = false},
     {.key = "nvidia.com/gpumem-percentage", .legal = percent_of_card, .managed = true, .offered = false},
-    {.key = "aliyun.com/gpu-mem", .managed = true, .on_pod = card_count},
+    {.key = "aliyun.com/gpu-mem", .managed = true, .unit_mib = 1024, .on_pod = card_count},
     {.key = "aliyun.com/gpu-count", .managed = true, .offered = false},
     {.key = "aliyun.com/gpu-core.percentage",
      .legal =
@@ -134,7 +135,7 @@ inline constexpr resource_key resource_keys[] = {
     {.key = "nvidia.com/priority", .legal = {.min = 0, .max = 1, .words = "0 or 1", .words_zh = "0 或 1"}},
     {.key = "aliyun.com/gpu"},
     {.key = "volcano.sh/vgpu-number"},
-    {.key = "volcano.sh/vgpu-memory"},
+    {.key = "volcano.sh/vgpu-memory", .unit_mib = 1},
     {.key = "volcano.sh/vgpu-memory-percentage", .legal = percent_of_card},
     {.key = "volcano.sh/vgpu-cores", .legal = hundred_or_none},
     {.key = "tke.cloud.tencent.com/qgpu-core",
@@ -145,13 +146,21 @@ inline constexpr resource_key resource_keys[] = {
                .words = "5 to 95 in steps of 5 (a share of a card) and multiples of 100 (whole cards)",
                .words_zh = "5 到 95 之间 5 的倍数（共享一张卡）或 100 的倍数（整卡）"},
      .partner = "tke.cloud.tencent.com/qgpu-memory"},
-    {.key = "tke.cloud.tencent.com/qgpu-memory", .partner = "tke.cloud.tencent.com/qgpu-core"},
+    {.key = "tke.cloud.tencent.com/qgpu-memory", .partner = "tke.cloud.tencent.com/qgpu-core", .unit_mib = 1024},
 };
 
 /// Null for any other key.
 constexpr const resource_key* resource_key_of(std::string_view key) noexcept {
   const auto* match = std::ranges::find(resource_keys, key, &resource_key::key);
   return match == std::end(resource_keys) ? nullptr : match;
+}
+
+/// "MiB", "256 MiB", "GiB"; empty for a key that counts no memory.
+constexpr std::string_view unit_of(const resource_key& resource_key) noexcept {
+  return resource_key.unit_mib == 0      ? ""
+         : resource_key.unit_mib == 1    ? "MiB"
+         : resource_key.unit_mib == 1024 ? "GiB"
+                                         : "256 MiB";
 }
 
 /// True for a name that carries an amount there.

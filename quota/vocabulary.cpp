@@ -19,31 +19,35 @@ constexpr amounts legal_of(std::string_view key) {
   return known ? known->legal : amounts{};
 }
 
+constexpr std::int64_t unit_mib_of(std::string_view key) {
+  const auto* known = resource_key_of(key);
+  return known ? known->unit_mib : 0;
+}
+
 struct key_meaning {
   std::string_view key;
   mode node_mode;
   role is;
-  std::int64_t unit_mib = 0;  // memory; 0: the node says
   amounts legal = legal_of(key);
+  std::int64_t unit_mib = unit_mib_of(key);
 };
 
-// Units: 256 MiB (gpu-manager: pkg/types), 1 GiB (MPS as the platform offers it, gpushare), MiB (HAMi). Amounts:
-// resource_keys.hpp; the burst is an annotation and no key.
+// Units and amounts: resource_keys.hpp; the burst is an annotation and no key.
 constexpr key_meaning table[] = {
     {.key = "nvidia.com/gpu", .node_mode = mode::pgpu, .is = role::whole},
     {.key = "nvidia.com/gpu", .node_mode = mode::hami, .is = role::slot},
     {.key = "nvidia.com/gpu", .node_mode = mode::share, .is = role::replica},
     {.key = "nvidia.com/gpu.shared", .node_mode = mode::share, .is = role::replica},
     {.key = "tencent.com/vcuda-core", .node_mode = mode::vgpu, .is = role::cores},
-    {.key = "tencent.com/vcuda-memory", .node_mode = mode::vgpu, .is = role::memory, .unit_mib = 256},
+    {.key = "tencent.com/vcuda-memory", .node_mode = mode::vgpu, .is = role::memory},
     {.key = "tencent.com/vcuda-core-limit",
      .node_mode = mode::vgpu,
      .is = role::burst,
      .legal = {.max = 100, .whole = 100, .words = core_limit.words}},
     {.key = "nvidia.com/mps-core", .node_mode = mode::mps, .is = role::cores},
-    {.key = "nvidia.com/mps-memory", .node_mode = mode::mps, .is = role::memory, .unit_mib = 1024},
+    {.key = "nvidia.com/mps-memory", .node_mode = mode::mps, .is = role::memory},
     {.key = "nvidia.com/gpualloc", .node_mode = mode::hami, .is = role::slot},
-    {.key = "nvidia.com/gpumem", .node_mode = mode::hami, .is = role::memory, .unit_mib = 1},
+    {.key = "nvidia.com/gpumem", .node_mode = mode::hami, .is = role::memory},
     {.key = "nvidia.com/gpumem-percentage", .node_mode = mode::hami, .is = role::percent},
     {.key = "nvidia.com/gpucores", .node_mode = mode::hami, .is = role::cores},
     {.key = "nvidia.com/priority", .node_mode = mode::hami, .is = role::priority},
@@ -52,11 +56,11 @@ constexpr key_meaning table[] = {
     {.key = "aliyun.com/gpu-count", .node_mode = mode::gpushare, .is = role::cards},
     {.key = "aliyun.com/gpu-core.percentage", .node_mode = mode::gpushare, .is = role::cores},
     {.key = "volcano.sh/vgpu-number", .node_mode = mode::volcano, .is = role::slot},
-    {.key = "volcano.sh/vgpu-memory", .node_mode = mode::volcano, .is = role::memory, .unit_mib = 1},
+    {.key = "volcano.sh/vgpu-memory", .node_mode = mode::volcano, .is = role::memory},
     {.key = "volcano.sh/vgpu-memory-percentage", .node_mode = mode::volcano, .is = role::percent},
     {.key = "volcano.sh/vgpu-cores", .node_mode = mode::volcano, .is = role::cores},
     {.key = "tke.cloud.tencent.com/qgpu-core", .node_mode = mode::qgpu, .is = role::cores},
-    {.key = "tke.cloud.tencent.com/qgpu-memory", .node_mode = mode::qgpu, .is = role::memory, .unit_mib = 1024},
+    {.key = "tke.cloud.tencent.com/qgpu-memory", .node_mode = mode::qgpu, .is = role::memory},
 };
 
 bool offered(std::string_view key, const service& service) {
@@ -132,7 +136,8 @@ struct container_amounts {
   std::int64_t mib(const service& service) const {
     const auto position = static_cast<std::size_t>(role::memory);
     if (rows[position] == nullptr) return 0;
-    return values[position] * (rows[position]->unit_mib > 0 ? rows[position]->unit_mib : service.aliyun_unit_mib);
+    const auto& row = *rows[position];
+    return values[position] * (row.node_mode == mode::gpushare ? service.aliyun_unit_mib : row.unit_mib);
   }
   refusal lonely(role is, role partner) const {
     return {.kind = wrong::needs_partner,
@@ -404,12 +409,31 @@ std::optional<refusal> read(std::span<const limits> containers, const service& s
   return {};
 }
 
+std::int64_t in_unit(const resource_key& resource_key, std::int64_t bytes) {
+  const auto unit = resource_key.unit_mib << 20;
+  return bytes / unit + (bytes % unit > 0 ? 1 : 0);
+}
+
+namespace {
+
+/// A person wrote bytes ("4Gi") for a memory that is counted in another unit: how much of that unit it is; else 0.
+std::int64_t memory_meant(const refusal& refusal) {
+  const auto* known = resource_key_of(refusal.key);
+  const bool bytes = known != nullptr && known->unit_mib > 0 && refusal.value > most;
+  return bytes ? in_unit(*known, refusal.value) : 0;
+}
+
+}  // namespace
+
 std::string text_of(const refusal& refusal) {
   std::string out{refusal.key};
   switch (refusal.kind) {
     case wrong::not_legal:
       out += refusal.value == not_a_number ? " is no whole number from 1" : " is " + std::to_string(refusal.value);
-      out += "; allowed: " + std::string{refusal.legal};
+      if (const auto meant = memory_meant(refusal); meant > 0)
+        return out + "; its unit is " + std::string{unit_of(*resource_key_of(refusal.key))} + ", not the byte: write " +
+               std::to_string(meant);
+      out += "; allowed: " + (refusal.value > most ? "at most " + std::to_string(most) : std::string{refusal.legal});
       if (refusal.value == not_a_number || (refusal.below < 0 && refusal.above < 0)) break;
       out += "; nearest: ";
       if (refusal.below >= 0) out += std::to_string(refusal.below);

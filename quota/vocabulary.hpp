@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "quota/inventory.hpp"
+#include "quota/resource_keys.hpp"
 
 namespace quota {
 
@@ -113,6 +114,9 @@ std::optional<refusal> read(std::span<const limits> containers, const service& s
 
 /// True for a key of the table, whatever the node.
 bool known(std::string_view key);
+
+/// So many bytes of a key that counts memory, in its unit, rounded up.
+std::int64_t in_unit(const resource_key& resource_key, std::int64_t bytes);
 
 /// Not a legal amount of this key on such a node? For one amount alone, as a declaration's default is judged.
 std::optional<refusal> judge(const amount& amount, const service& service);

@@ -10,7 +10,7 @@
 
 #include "api/compiled_rules.hpp"
 #include "cli/cluster/cluster.hpp"
-#include "cli/explain/unoffered.hpp"
+#include "cli/lint/unoffered.hpp"
 #include "controller/metrics.hpp"
 #include "controller/store.hpp"
 #include "kube/projections/node.hpp"

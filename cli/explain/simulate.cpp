@@ -10,6 +10,7 @@
 #include "api/names.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
@@ -28,27 +29,13 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t most_pods = 10'000;
 
-/// The first invalid amount of an extended resource: "containers[0].resources.limits: nvidia.com/gpu is abc; ...".
-std::string wrong_amount(const nlohmann::json& spec) {
-  for (const auto* list : {"initContainers", "containers"}) {
-    if (!spec.contains(list) || !spec[list].is_array()) continue;
-    for (std::size_t i = 0; i < spec[list].size(); ++i) {
-      const auto limits = spec[list][i].is_object()
-                              ? spec[list][i].value("/resources/limits"_json_pointer, nlohmann::json::object())
-                              : nlohmann::json::object();
-      if (!limits.is_object()) continue;
-      for (const auto& [key, value] : limits.items()) {
-        if (!kube::is_extended_resource(key)) continue;
-        const auto text = value.is_string() ? value.get<std::string>() : value.dump();
-        const auto amount = kube::parse_quantity(text);
-        const bool whole = amount && *amount >= 0 && text.find_first_of(".mun-") == std::string::npos;
-        if (!whole)
-          return std::string(list) + "[" + std::to_string(i) + "].resources.limits: " + key + " is " +
-                 text.substr(0, 40) + "; allowed is a whole number from 0";
-      }
-    }
-  }
-  return {};
+/// Why the API server refuses what an object describes there, or would drop the part that asks for a card: the first
+/// error of `quartermaster lint`.
+std::string refusal_of(const manifest& manifest, const pod_forms& forms) {
+  std::vector<lint_finding> findings;
+  lint_workload(manifest, forms, {}, text::language::en, findings);
+  const auto error = std::ranges::find(findings, text::severity::error, &lint_finding::level);
+  return error == findings.end() ? std::string() : error->message;
 }
 
 constexpr std::string_view simulate_example = R"(Examples:
@@ -60,18 +47,6 @@ Pods are tried in the order of the file, each on what the earlier ones left. A w
 new pods, as many as its replicas; a DaemonSet as one. Judged are cards, declared keys, limits of the namespace,
 nodeSelector, required node affinity and taints; not CPU, memory, ports, pod affinity and topology spread.
 Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
-
-/// The metadata of the pods that an object makes; it stands next to their spec.
-const text::yaml::node* pod_metadata_of(const manifest& manifest) {
-  auto path = pod_spec_path(manifest.kind);
-  const auto* position = manifest.root;
-  while (position && path.contains('.')) {
-    const auto dot = path.find('.');
-    position = text::yaml::find(position, path.substr(0, dot));
-    path.remove_prefix(dot + 1);
-  }
-  return text::yaml::find(position, "metadata");
-}
 
 /// Where the pod would lie, and booked there for those after it; or why nowhere.
 struct seat {
@@ -131,53 +106,97 @@ seat take_seat(placements& placements, const tried_pod& tried, const ext::pod_re
 
 }  // namespace
 
+namespace {
+
+struct replica_count {
+  std::int64_t count = 1;
+  std::string wrong;  ///< what is wrong with it
+};
+
+replica_count number_at(const text::yaml::node* parent, std::string_view key, std::int64_t otherwise) {
+  const auto text = text::yaml::text_at(parent, key);
+  if (text.empty()) return {otherwise, {}};
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool legal = failed == std::errc() && end == text.data() + text.size() && number >= 0 &&
+                     number <= static_cast<std::int64_t>(most_pods);
+  if (legal) return {number, {}};
+  return {0, std::string(key) + " is " + std::string(text.substr(0, 40)) + "; allowed is a whole number from 0 to " +
+                 std::to_string(most_pods)};
+}
+
+/// How many pods it makes at once.
+replica_count count_of(const manifest& manifest, const pod_forms& forms, const pod_form& form) {
+  if (forms.by_form) return form.counted ? number_at(form.counted, "replicas", 1) : replica_count();
+  if (manifest.kind == "Pod") return {};
+  const auto* workload = text::yaml::find(manifest.root, "spec");
+  auto out = number_at(workload, "replicas", 1);
+  if (out.wrong.empty()) out = number_at(workload, "parallelism", out.count);
+  // A Job runs no more at once than are to be completed.
+  const auto completions = number_at(workload, "completions", out.count);
+  if (!completions.wrong.empty()) return completions;
+  out.count = std::min(out.count, completions.count);
+  return out;
+}
+
+/// The spec as JSON. Resources that stand alone are those of a container.
+std::optional<nlohmann::json> spec_of(const pod_form& form) {
+  if (!form.alone) return text::yaml::to_json(*form.spec);
+  auto resources = text::yaml::to_json(*text::yaml::find(form.spec, "resources"));
+  if (!resources) return std::nullopt;
+  return nlohmann::json{{"containers", {{{"name", "main"}, {"resources", std::move(*resources)}}}}};
+}
+
+}  // namespace
+
 std::string add_pods(const manifest& manifest, const std::string& ns, std::vector<tried_pod>& tried_pods) {
-  const auto* spec = pod_spec_of(manifest);
-  if (!spec) return {};
-  const auto read = text::yaml::to_json(*spec);
-  if (!read) return manifest.key.to_string() + ": the pod is too large";
   const bool bare = manifest.kind == "Pod";
   const auto phase =
       bare ? text::yaml::text_at(text::yaml::find(manifest.root, "status"), "phase") : std::string_view();
   if (phase == "Succeeded" || phase == "Failed") return {};
-  const auto* meta = pod_metadata_of(manifest);
-  nlohmann::json metadata{{"namespace", !manifest.key.ns.empty() ? manifest.key.ns : ns.empty() ? "default" : ns}};
-  for (const auto* part : {"labels", "annotations"})
-    if (const auto* map = text::yaml::find(meta, part); map && map->mapping())
-      for (const auto& entry : map->entries) metadata[part][entry.key->text] = text::yaml::canonical(*entry.value);
-  if (auto wrong = wrong_amount(*read); !wrong.empty())
-    return manifest.kind + " " + manifest.key.to_string() + ": " + wrong;
-  std::int64_t count = 1;
-  const auto* workload = text::yaml::find(manifest.root, "spec");
-  for (const auto* key : {"replicas", "parallelism", "completions"}) {
-    const auto text = bare ? std::string_view() : text::yaml::text_at(workload, key);
-    if (text.empty()) continue;
-    std::int64_t number = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (failed != std::errc() || end != text.data() + text.size() || number < 0 ||
-        number > static_cast<std::int64_t>(most_pods))
-      return manifest.kind + " " + manifest.key.to_string() + ": spec." + key + " is " +
-             std::string(text.substr(0, 40)) + "; allowed is a whole number from 0 to " + std::to_string(most_pods);
-    // A Job runs no more at once than are to be completed.
-    count = std::string_view(key) == "completions" ? std::min(count, number) : number;
-  }
-  node_rules nodes(*read);
-  // What admission adds to pods that it sends to the scheduler of our own; such a taint is there only while it does.
-  const auto scheduler = read->is_object() ? read->value("schedulerName", nlohmann::json()) : nlohmann::json();
-  const bool sent = scheduler.is_null() || scheduler == "" || scheduler == "default-scheduler" ||
-                    scheduler == std::string(api::names::scheduler_name);
-  const auto labels = metadata.value("labels", nlohmann::json::object());
-  if (sent && labels.value(std::string(api::names::scheduler_label), "") != "ignore")
-    nodes.tolerate(std::string(api::names::accelerator_taint));
-  for (std::int64_t i = 0; i < count; ++i) {
-    metadata["name"] = count == 1 ? manifest.key.name : manifest.key.name + "-" + std::to_string(i);
-    const nlohmann::json document{{"metadata", metadata}, {"spec", *read}};
-    auto pod = ext::pod_of(document.dump());
-    if (!pod) return pod.error().message;
-    pod->id = kube::uid::parse("simulated " + pod->key.to_string());
-    pod->node_name.clear();
-    if (tried_pods.size() == most_pods) return "more than " + std::to_string(most_pods) + " pods; give fewer";
-    tried_pods.push_back({std::move(*pod), nodes, !bare});
+  const auto forms = pod_forms_of(manifest);
+  if (forms.knowledge != kind_knowledge::makes_pods) return {};
+  const auto refused = refusal_of(manifest, forms);
+  std::size_t index = 0;
+  for (const auto& form : forms.forms) {
+    if (!form.spec) continue;
+    const auto read = spec_of(form);
+    if (!read) return manifest.key.to_string() + ": the pod is too large";
+    nlohmann::json metadata{{"namespace", !manifest.key.ns.empty() ? manifest.key.ns : ns.empty() ? "default" : ns}};
+    const auto* about = text::yaml::find(form.holder, "metadata");
+    for (const auto* part : {"labels", "annotations"})
+      if (const auto* map = text::yaml::find(about, part); map && map->mapping())
+        for (const auto& entry : map->entries) metadata[part][entry.key->text] = text::yaml::canonical(*entry.value);
+    const auto number = count_of(manifest, forms, form);
+    if (!number.wrong.empty()) return manifest.kind + " " + manifest.key.to_string() + ": spec." + number.wrong;
+    node_rules nodes(*read);
+    // What admission adds to pods that it sends to the scheduler of our own; such a taint is there only while it does.
+    const auto scheduler = read->is_object() ? read->value("schedulerName", nlohmann::json()) : nlohmann::json();
+    const bool sent = scheduler.is_null() || scheduler == "" || scheduler == "default-scheduler" ||
+                      scheduler == std::string(api::names::scheduler_name);
+    const auto labels = metadata.value("labels", nlohmann::json::object());
+    if (sent && labels.value(std::string(api::names::scheduler_label), "") != "ignore")
+      nodes.tolerate(std::string(api::names::accelerator_taint));
+    const bool single = forms.forms.size() == 1 && number.count == 1;
+    for (std::int64_t i = 0; i < number.count; ++i, ++index) {
+      metadata["name"] = single ? manifest.key.name : manifest.key.name + "-" + std::to_string(index);
+      if (tried_pods.size() == most_pods) return "more than " + std::to_string(most_pods) + " pods; give fewer";
+      tried_pod tried{{}, nodes, !bare, refused};
+      tried.pod.key = {metadata["namespace"].get<std::string>(), metadata["name"].get<std::string>()};
+      if (refused.empty()) {
+        const nlohmann::json document{{"metadata", metadata}, {"spec", *read}};
+        auto pod = ext::pod_of(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        if (pod) {
+          tried.pod = std::move(*pod);
+          tried.pod.id = kube::uid::parse("simulated " + tried.pod.key.to_string());
+          tried.pod.node_name.clear();
+        } else {
+          tried.refused = pod.error().message;
+        }
+      }
+      tried_pods.push_back(std::move(tried));
+      if (!refused.empty()) break;  // said once
+    }
   }
   return {};
 }
@@ -204,6 +223,11 @@ int simulate(placements& placements, std::span<const tried_pod> pods, const repo
       ++fitting;
       doc["pods"].push_back({{"pod", name}, {"node", bound->node_name}, {"bound", true}});
       add({name, bound->node_name, "", std::string(say("is there already", "已在该节点上"))}, "");
+      continue;
+    }
+    if (!tried.refused.empty()) {
+      doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", tried.refused}});
+      add({name, "-", "", tried.refused}, "");
       continue;
     }
     if (const auto unknown = unknown_keys(pod, known); !unknown.empty()) {

@@ -57,11 +57,12 @@ class linter {
       }
     }
     for (const auto& rule : rules.rules) known.resources.declared.insert(rule.key);
-    for (const auto& object : objects_) {
-      if (pod_spec_path(object.kind).empty()) continue;
+    const auto of_modules = with_modules(rules);
+    for (const auto& [object, forms] : workloads_) {
       ++out_.workloads;
-      lint_workload(object, rules, language_, out_.findings, settings_.nodes ? &known : nullptr);
+      lint_workload(*object, forms, of_modules, language_, out_.findings, settings_.nodes ? &known : nullptr);
     }
+    for (const auto* quota : quotas_) look_at_quota(*quota, of_modules);
     const auto rank = [&](const lint_finding& f) {
       return std::tuple(order_.at(f.file), f.level, f.location, std::string_view(f.code), std::string_view(f.message));
     };
@@ -89,10 +90,60 @@ class linter {
   void look_at(const manifest& manifest) {
     if (manifest.kind.empty()) return say(lint_code::not_an_object, manifest, manifest.root->location, {});
     const bool config_map = manifest.kind == "ConfigMap";
-    if (!config_map && pod_spec_path(manifest.kind).empty()) return;
+    if (manifest.kind == "ResourceQuota") quotas_.push_back(&manifest);
+    auto forms = pod_forms_of(manifest);
+    if (forms.knowledge == kind_knowledge::unknown) return not_judged(manifest);
+    if (forms.knowledge == kind_knowledge::makes_pods)
+      workloads_.emplace_back(&manifest, std::move(forms));
+    else if (!config_map)
+      return;
     named(manifest, "metadata.name", manifest.key.name, true);
     if (!manifest.key.ns.empty()) named(manifest, "metadata.namespace", manifest.key.ns, false);
     if (config_map) look_at_config_map(manifest);
+  }
+
+  void not_judged(const manifest& manifest) {
+    const auto is = manifest.kind + (manifest.group.empty() ? "" : " of " + manifest.group);
+    const auto* entry = text::yaml::find_entry(manifest.root, "kind");
+    const auto hint = nearest_kind(manifest);
+    say(lint_code::not_judged, manifest, entry ? entry->key->location : manifest.root->location,
+        {.field = "kind", .value = is, .hint = hint});
+  }
+
+  /// Of extended resources Kubernetes counts requests alone.
+  void look_at_quota(const manifest& manifest, const declarations::rule_set& rules) {
+    const auto* hard = text::yaml::find(text::yaml::find(manifest.root, "spec"), "hard");
+    if (!hard || !hard->mapping()) return;
+    std::vector<std::string_view> known;
+    for (const auto& rule : rules.rules) known.emplace_back(rule.key);
+    for (const auto& entry : hard->entries) {
+      std::string_view key = entry.key->text;
+      const bool request = key.starts_with("requests.");
+      if (request || key.starts_with("limits.")) key.remove_prefix(key.find('.') + 1);
+      // Other things that are counted: objects, and storage of a class.
+      const bool other = key.starts_with("count/") || key.contains(".storageclass.storage.k8s.io/");
+      if (other || !text::is_extended_resource(key)) continue;
+      const auto hint = rules.find(key) ? std::string() : nearest_key(key, known);
+      const auto field = "spec.hard[" + text::shown(entry.key->text, 320) + "]";
+      const lint_details details{.field = field, .value = key, .key = key, .hint = hint};
+      if (!request)
+        say(lint_code::quota_counts_nothing, manifest, entry.key->location, details);
+      else if (!hint.empty())
+        say(lint_code::unfamiliar_resource, manifest, entry.key->location, details);
+    }
+  }
+
+  /// The declared rules, and what the programs of the modules accept of resources that no one declares here.
+  static declarations::rule_set with_modules(declarations::rule_set rules) {
+    for (const auto& known : quota::resource_keys) {
+      if (!known.managed || rules.find(known.key)) continue;
+      declarations::rule rule;
+      rule.key = known.key;
+      rule.managed = true;
+      rules.rules.insert(std::ranges::upper_bound(rules.rules, rule.key, {}, &declarations::rule::key),
+                         std::move(rule));
+    }
+    return rules;
   }
 
   void named(const manifest& manifest, std::string_view field, std::string_view value, bool name) {
@@ -203,6 +254,8 @@ class linter {
   language language_;
   declarations::registry registry_;
   std::vector<manifest> objects_;
+  std::vector<std::pair<const manifest*, pod_forms>> workloads_;
+  std::vector<const manifest*> quotas_;
   std::map<std::string, std::size_t, std::less<>> order_;  ///< of the files
   std::map<kube::object_key, const manifest*> last_;       ///< of ConfigMaps with one name the last
   std::vector<const manifest*> judged_;
@@ -265,16 +318,17 @@ std::string summary(const lint_report& lint_report, language locale) {
 
 std::string_view no_declaration(language locale) {
   return locale == language::zh
-             ? "输入中没有声明（ConfigMap）：仅按 Kubernetes 自身的规则检查工作负载；请加入声明，或使用 --cluster"
-             : "no declaration (ConfigMap) among the inputs: workloads are held to Kubernetes' own rule only; add the "
-               "ConfigMaps, or --cluster";
+             ? "输入中没有声明（ConfigMap）：仅按 Kubernetes 自身与内置模块的规则检查工作负载；请加入声明，或使用 "
+               "--cluster"
+             : "no declaration (ConfigMap) among the inputs: workloads are held to the rules of Kubernetes "
+               "and the modules only; add the ConfigMaps, or --cluster";
 }
 
 std::string_view no_declaration_there(language locale) {
   return locale == language::zh
-             ? "输入和集群中都没有声明（ConfigMap）：仅按 Kubernetes 自身的规则检查工作负载；请加入声明"
-             : "no declaration (ConfigMap) among the inputs or in the cluster: workloads are held to Kubernetes' own "
-               "rule only; add the ConfigMaps";
+             ? "输入和集群中都没有声明（ConfigMap）：仅按 Kubernetes 自身与内置模块的规则检查工作负载；请加入声明"
+             : "no declaration (ConfigMap) among the inputs or in the cluster: workloads are held to the rules of "
+               "Kubernetes and the modules only; add the ConfigMaps";
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/cluster/cluster.hpp"
-#include "cli/explain/unoffered.hpp"
 #include "cli/lint/lint_finding.hpp"
+#include "cli/lint/unoffered.hpp"
 
 namespace cli {
 

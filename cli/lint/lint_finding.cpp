@@ -48,6 +48,12 @@ constexpr std::array<code_text, lint_code_count> table{{
   {lint_code::spec_unreadable, "spec_unreadable", error,
    {"{field} is no pod spec: {other}", "containers as a list, resources.limits as a mapping", "correct it; kubectl explain pod.spec tells the form", ""},
    {"{field} 不是 Pod spec：{other}", "containers 为列表，resources.limits 为映射", "请更正；kubectl explain pod.spec 说明其格式", ""}},
+  {lint_code::unknown_field, "unknown_field", error,
+   {"{field}: Kubernetes has no field of that name there; its API server refuses or drops it", "the names that kubectl explain lists", "correct the name, or remove it", "did you mean {hint}?"},
+   {"{field}：Kubernetes 在此处没有这个字段，API server 会拒绝或丢弃它", "kubectl explain 列出的名称", "请更正名称，或删除它", "是否想写 {hint}？"}},
+  {lint_code::not_judged, "not_judged", warning,
+   {"{value} is a kind that is not known here, and nothing in it has the form of a pod; not judged", "", "look at it by other means", "did you mean {hint}?"},
+   {"{value} 是未知的类型，其中也没有 Pod 形式的内容；未检查", "", "请用其他方式检查", "是否想写 {hint}？"}},
 
   {lint_code::resource_name, "resource_name", error,
    {"{field}: Kubernetes has no resource of that name", "cpu, memory, ephemeral-storage, hugepages-<size>, or <domain>/<name> as the device plugin advertises it", "write the full name", "did you mean {hint}?"},
@@ -64,6 +70,18 @@ constexpr std::array<code_text, lint_code_count> table{{
   {lint_code::amount_too_large, "amount_too_large", error,
    {"{field} is \"{value}\", more than Kubernetes can count: it says \"must be an integer\"", "a whole number from 0", "write a smaller number", ""},
    {"{field} 的值为“{value}”，超出 Kubernetes 可计数的范围（它会提示“must be an integer”）", "从 0 开始的整数", "请填写更小的整数", ""}},
+  {lint_code::amount_in_bytes, "amount_in_bytes", error,
+   {"{field} is \"{value}\", but {key} counts in {other}, not in bytes", "a whole number of {other}", "write {hint}", ""},
+   {"{field} 的值为“{value}”，但 {key} 的单位是 {other}，不是字节", "以 {other} 为单位的整数", "请改为 {hint}", ""}},
+  {lint_code::resources_of_pod, "resources_of_pod", error,
+   {"{field}: Kubernetes takes only cpu, memory and hugepages for a pod as a whole", "cpu, memory, hugepages-<size>", "write {key} under limits of the container that uses it", ""},
+   {"{field}：Kubernetes 在 Pod 级别只接受 cpu、memory 与 hugepages", "cpu、memory、hugepages-<大小>", "请将 {key} 写在使用它的容器的 limits 下", ""}},
+  {lint_code::resources_of_ephemeral, "resources_of_ephemeral", error,
+   {"{field}: Kubernetes refuses resources of an ephemeral container", "no resources", "remove them; such a container uses what the pod has", ""},
+   {"{field}：Kubernetes 不接受临时容器的 resources", "不填写 resources", "请删除；临时容器使用 Pod 已有的资源", ""}},
+  {lint_code::quota_counts_nothing, "quota_counts_nothing", warning,
+   {"{field}: Kubernetes stores it and counts nothing by it", "for such a resource requests.<domain>/<name> alone", "write requests.{key}", "write requests.{hint}"},
+   {"{field}：Kubernetes 会保存它，但不会据此计数", "此类资源只能写 requests.<域名>/<名称>", "请改为 requests.{key}", "请改为 requests.{hint}"}},
   {lint_code::request_without_limit, "request_without_limit", error,
    {"{field} is \"{value}\" and there is no limit: Kubernetes never oversells {key}, so it wants a limit, and equal", "limits alone, or requests equal to limits", "write {key} under limits and leave the request out", ""},
    {"{field} 的值为“{value}”，但没有 limits：Kubernetes 不允许超卖 {key}，必须设置相等的 limits", "只写 limits，或 requests 与 limits 相等", "请将 {key} 写在 limits 下，并删除 requests", ""}},
@@ -81,6 +99,16 @@ constexpr std::array<code_text, lint_code_count> table{{
   {lint_code::too_large, "too_large", error, {"", "at most 256 containers with 2048 limits", "make it smaller", ""}, {"", "最多 256 个容器、2048 个 limits", "请缩小它", ""}},
   {lint_code::related_missing, "related_missing", warning, {"", "", "add {other}", ""}, {"", "", "请添加 {other}", ""}},
   {lint_code::not_offered, "not_offered", warning, {"", "", "enrol a node that offers it", ""}, {"", "", "请接入提供它的节点", ""}},
+
+  {lint_code::unfamiliar_resource, "unfamiliar_resource", warning,
+   {"{field}: neither a declaration here nor a module has a resource of that name", "a resource that a node offers", "check the name", "did you mean {hint}?"},
+   {"{field}：此处的声明与内置模块都没有这个名称的资源", "某个节点提供的资源", "请检查名称", "是否想写 {hint}？"}},
+  {lint_code::visible_devices, "visible_devices", warning,
+   {"{field} is \"{value}\": the container sees these cards past what it asks for, and no one counts them", "none", "leave it out, and ask for cards under resources.limits", ""},
+   {"{field} 的值为“{value}”：容器会看到这些卡，与其请求无关，也没有人计数", "不填写", "请删除它，并在 resources.limits 下请求卡", ""}},
+  {lint_code::cuda_devices, "cuda_devices", warning,
+   {"{field} is \"{value}\", and the container has {other}: they count from 0 there, so CUDA sees none from the first number on that is too large", "numbers below the count of its cards", "leave it out: a container sees its own cards only", ""},
+   {"{field} 的值为“{value}”，而容器有 {other}：容器内的卡从 0 开始编号，从第一个过大的编号起 CUDA 看不到卡", "小于卡数的编号", "请删除它：容器只会看到自己的卡", ""}},
 
   {lint_code::unknown_resource, "unknown_resource", warning,
    {"{field}: no node offers it and no one declares it, so the pod would wait for ever", "a resource that a node offers", "check the name, or enrol a node that offers it", "did you mean {hint}?"},
@@ -161,7 +189,7 @@ lint_finding finding_of(lint_code code, const manifest& object, text::yaml::plac
   out.code = row.name;
   out.field = details.field;
   out.value = shown(details.value);
-  out.allowed = words.allowed;
+  out.allowed = filled(words.allowed, details);
   const bool guessed = !details.hint.empty() && !words.remedy_with_hint.empty();
   out.remedy = filled(guessed ? words.remedy_with_hint : words.remedy, details);
   out.message = joined(filled(words.wrong, details), out.allowed, out.remedy, locale);

@@ -26,12 +26,18 @@ enum class lint_code : std::uint8_t {
   name_malformed,
   not_selected,
   spec_unreadable,
+  unknown_field,
+  not_judged,
   // Kubernetes' own rule for extended resources
   resource_name,
   amount_malformed,
   amount_fraction,
   amount_negative,
   amount_too_large,
+  amount_in_bytes,
+  resources_of_pod,
+  resources_of_ephemeral,
+  quota_counts_nothing,
   request_without_limit,
   request_differs,
   // the declared rules, in the order of declarations::objection_kind
@@ -45,6 +51,11 @@ enum class lint_code : std::uint8_t {
   too_large,
   related_missing,
   not_offered,
+  // what the names of the declarations and of the modules are
+  unfamiliar_resource,
+  // what a container does past its resources
+  visible_devices,
+  cuda_devices,
   // what a cluster knows
   unknown_resource,
   // what its pods need of driver and card (reconcilers/cuda)

@@ -8,9 +8,12 @@
 #include <set>
 
 #include "api/names.hpp"
+#include "cli/lint/field_names.hpp"
 #include "kube/quantity.hpp"
+#include "quota/vocabulary.hpp"
 #include "reconcilers/cuda/admission.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
+#include "text/list.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 
@@ -33,6 +36,15 @@ std::string_view kind_in_manifest(const node& node, language locale) {
   if (node.sequence()) return zh ? "列表" : "a list";
   if (node.mapping()) return zh ? "映射" : "a mapping";
   return zh ? "单个值" : "a single value";
+}
+
+/// Keys that may have been meant: the declared ones and those of the modules.
+std::vector<std::string_view> keys_of(const declarations::rule_set& rules) {
+  std::vector<std::string_view> out;
+  for (const auto& rule : rules.rules) out.emplace_back(rule.key);
+  for (const auto& known : quota::resource_keys)
+    if (known.managed && !rules.find(known.key)) out.push_back(known.key);
+  return out;
 }
 
 /// A quantity without its sign and suffix, and without leading zeros.
@@ -99,21 +111,37 @@ bool whole_in_binary(const amount_text& amount_text, std::size_t exponent) {
 
 class workload {
  public:
-  workload(const manifest& manifest, language language, std::vector<lint_finding>& lint_findings,
-           const known_cluster* known)
+  /// @param known_kind the kind is one of Kubernetes, so that names of its fields are known
+  workload(const manifest& manifest, const pod_form& form, bool known_kind, language language,
+           std::vector<lint_finding>& lint_findings, const known_cluster* known)
       : manifest_(manifest),
+        form_(form),
+        known_kind_(known_kind),
         language_(language),
         findings_(lint_findings),
         known_(known),
-        path_(pod_spec_path(manifest.kind)) {}
+        path_(form.path) {}
+
+  /// What counts once, wherever the object describes pods.
+  void check_object() {
+    const auto* root = manifest_.root;
+    metadata(text::yaml::find(root, "metadata"), "metadata");
+    if (const auto names = object_fields_of(manifest_); !names.empty()) fields(root, "", names);
+    if (const auto names = workload_fields_of(manifest_); !names.empty())
+      fields(text::yaml::find(root, "spec"), "spec.", names);
+  }
 
   void check(const declarations::rule_set& rules) {
-    const auto* spec = pod_spec_of(manifest_);
+    const auto* spec = form_.spec;
     if (!spec) return say(lint_code::spec_unreadable, manifest_.root->location, {.field = path_, .other = missing()});
-    metadata(text::yaml::find(manifest_.root, "metadata"), "metadata");
-    if (const auto path = pod_path(); !path.empty()) metadata(text::yaml::find(pod(), "metadata"), path + "metadata");
+    if (form_.alone) return check_resources_alone(rules);
+    if (!form_.holder_path.empty()) metadata(text::yaml::find(pod(), "metadata"), form_.holder_path + "metadata");
+    if (known_kind_) fields(spec, path_ + ".", field_names::pod_spec());
+    if (known_kind_ && !form_.holder_path.empty()) fields(pod(), form_.holder_path, field_names::pod_template());
     not_text(text::yaml::find(spec, "nodeSelector"), path_ + ".nodeSelector[{}]");
     for (const auto* list : {"initContainers", "containers"}) containers(*spec, list, rules);
+    resources_of_pod(*spec);
+    resources_of_ephemeral_containers(*spec);
     if (!readable_ || is_exempt(manifest_.key.ns)) return;
     if (!rules.rules.empty()) hold_to(rules, *spec);
     compare_with_drivers(*spec);
@@ -131,22 +159,66 @@ class workload {
     findings_.push_back(finding_of(code, manifest_, place, details, language_));
   }
 
+  /// Resources that stand without a pod around them: what a container will have, as the kind's controller makes it.
+  void check_resources_alone(const declarations::rule_set& rules) {
+    const auto name = path_.substr(path_.rfind('.') + 1);
+    containers_.push_back({form_.spec, path_, "container " + name});
+    resources(containers_.back(), rules);
+    if (!readable_ || is_exempt(manifest_.key.ns) || rules.rules.empty()) return;
+    auto amounts = text::yaml::to_json(*text::yaml::find(form_.spec, "resources"));
+    if (!amounts) return;
+    hold_to(rules, nlohmann::json{{"containers", {{{"name", name}, {"resources", std::move(*amounts)}}}}});
+  }
+
+  /// Names below `mapping` that the API server does not know there.
+  void fields(const node* mapping, const std::string& path, std::span<const std::string_view> legal) {
+    if (!mapping || !mapping->mapping()) return;
+    for (const auto& entry : mapping->entries) {
+      const auto& name = entry.key->text;
+      if (std::ranges::find(legal, name) != legal.end()) continue;
+      const auto hint = field_names::meant(name, legal);
+      say(lint_code::unknown_field, entry.key->location, {.field = path + text::shown(name, 320), .hint = hint});
+    }
+  }
+
+  void resources_of_pod(const node& spec) {
+    const auto* resources = text::yaml::find(&spec, "resources");
+    if (!resources || !resources->mapping()) return;
+    if (known_kind_) fields(resources, path_ + ".resources.", field_names::resources());
+    for (const auto* part : {"limits", "requests"}) {
+      const auto* amounts = text::yaml::find(resources, part);
+      if (!amounts || !amounts->mapping()) continue;
+      for (const auto& entry : amounts->entries) {
+        const auto& key = entry.key->text;
+        if (key != "cpu" && key != "memory" && !key.starts_with("hugepages-"))
+          say(lint_code::resources_of_pod, entry.key->location,
+              {.field = field(path_ + ".resources." + part, key), .key = key});
+      }
+    }
+  }
+
+  void resources_of_ephemeral_containers(const node& spec) {
+    const auto* list = text::yaml::find(&spec, "ephemeralContainers");
+    if (!list || !list->sequence()) return;
+    std::size_t index = 0;
+    for (const auto* item : list->items) {
+      const auto path = path_ + ".ephemeralContainers[" + std::to_string(index++) + "].";
+      fields(item, path, field_names::container());
+      const auto* entry = text::yaml::find_entry(item, "resources");
+      const bool any = entry && entry->value->mapping() && !entry->value->entries.empty();
+      if (any) say(lint_code::resources_of_ephemeral, entry->key->location, {.field = path + "resources"});
+    }
+  }
+
   void metadata(const node* node, const std::string& path) {
+    if (known_kind_) fields(node, path + ".", field_names::metadata());
     for (const auto* part : {"labels", "annotations"})
       not_text(text::yaml::find(node, part), path + "." + part + "[{}]");
   }
 
-  /// What the pods are made of: the object itself, or the template that their spec is in.
-  const node* pod() const {
-    const node* node = manifest_.root;
-    for (std::string_view rest(path_.data(), path_.size() - std::string_view("spec").size()); node && !rest.empty();) {
-      const auto dot = std::min(rest.find('.'), rest.size());
-      node = text::yaml::find(node, rest.substr(0, dot));
-      rest.remove_prefix(std::min(rest.size(), dot + 1));
-    }
-    return node;
-  }
-  std::string pod_path() const { return path_.substr(0, path_.size() - std::string_view("spec").size()); }
+  /// What the pods are made of: the object itself, or the template that their spec is in; may be null.
+  const node* pod() const { return form_.holder; }
+  const std::string& pod_path() const { return form_.holder_path; }
 
   static std::vector<std::pair<std::string_view, std::string_view>> texts_in(const node* node) {
     std::vector<std::pair<std::string_view, std::string_view>> out;
@@ -176,8 +248,61 @@ class workload {
       const bool main = list == "containers";
       containers_.push_back(
           {item, path, (main ? "container " : "init container ") + std::string(text::yaml::text_at(item, "name"))});
+      fields(item, path + ".", field_names::container());
       resources(containers_.back(), rules);
+      variables(containers_.back());
     }
+  }
+
+  /// Variables that give a container other cards than it asks for, or none.
+  void variables(const container& container) {
+    const auto* list = text::yaml::find(container.item, "env");
+    if (!list || !list->sequence()) return;
+    std::size_t index = 0;
+    for (const auto* item : list->items) {
+      const auto path = container.path + ".env[" + std::to_string(index++) + "].value";
+      const auto name = text::yaml::text_at(item, "name");
+      const auto value = std::string(text::yaml::text_at(item, "value"));
+      if (value.empty()) continue;
+      if (name == "NVIDIA_VISIBLE_DEVICES" && value != "void" && value != "none")
+        say(lint_code::visible_devices, item->location, {.field = path + " of NVIDIA_VISIBLE_DEVICES", .value = value});
+      const auto cards = cards_of(container);
+      if (name == "CUDA_VISIBLE_DEVICES" && cards > 0 && highest_number_in(value) >= cards) {
+        const auto count = language_ == language::zh ? std::to_string(cards) + " 张卡" : text::counted(cards, "card");
+        say(lint_code::cuda_devices, item->location,
+            {.field = path + " of CUDA_VISIBLE_DEVICES", .value = value, .other = count});
+      }
+    }
+  }
+
+  /// Cards that the container asks for; a share is one.
+  static std::size_t cards_of(const container& container) {
+    const auto* limits = text::yaml::find(text::yaml::find(container.item, "resources"), "limits");
+    if (!limits || !limits->mapping()) return 0;
+    std::size_t out = 0;
+    for (const auto& entry : limits->entries) {
+      const auto* known = quota::resource_key_of(entry.key->text);
+      const auto amount = known ? kube::parse_quantity(amount_at(*entry.value)).value_or(0) : 0;
+      if (amount <= 0) continue;
+      const bool share = known->unit_mib > 0 || known->legal.limited();
+      const auto cards = !share ? amount : known->legal.whole > 0 ? amount / known->legal.whole : 0;
+      out = std::max(out, static_cast<std::size_t>(std::max<std::int64_t>(cards, 1)));
+    }
+    return out;
+  }
+
+  /// Of a list of numbers "0,2"; 0 for any other text.
+  static std::size_t highest_number_in(std::string_view text) {
+    std::size_t out = 0;
+    while (!text.empty()) {
+      const auto comma = std::min(text.find(','), text.size());
+      std::size_t number = 0;
+      const auto [end, failed] = std::from_chars(text.data(), text.data() + comma, number);
+      if (failed != std::errc() || end != text.data() + comma) return 0;
+      out = std::max(out, number);
+      text.remove_prefix(std::min(text.size(), comma + 1));
+    }
+    return out;
   }
 
   void unreadable(const std::string& field, const node& key, const node& is) {
@@ -191,6 +316,7 @@ class workload {
     if (!entry || entry->value->is == node::shape::null) return;
     const auto path = container.path + ".resources";
     if (!entry->value->mapping()) return unreadable(path, *entry->key, *entry->value);
+    if (!form_.alone) fields(entry->value, path + ".", field_names::resources());
     for (const auto* part : {"limits", "requests"}) {
       const auto* amounts = text::yaml::find_entry(entry->value, part);
       if (!amounts || amounts->value->is == node::shape::null) continue;
@@ -202,7 +328,9 @@ class workload {
       for (const auto* key : text::yaml::repeated_keys(amounts->value))
         say(lint_code::written_twice, key->location, {.field = field(part_path, key->text)});
       for (const auto& item : amounts->value->entries) {
-        if (text::yaml::find_entry(amounts->value, item.key->text) == &item && !is_native(item.key->text))
+        const auto& key = item.key->text;
+        const bool counts = text::yaml::find_entry(amounts->value, key) == &item && !is_native(key);
+        if (counts && (!form_.alone || key.contains('/')))  // without a pod around, other names may mean anything
           amount(container, part_path, item, rules);
       }
     }
@@ -223,14 +351,16 @@ class workload {
                  {.field = field_path, .value = key, .hint = meant(key, rules)});
     }
     const auto text = entry.value->is == node::shape::null ? "0" : amount_at(*entry.value);
+    if (in_bytes(key, field_path, text, *entry.key)) {
+      wrong_.emplace(container.item, key);
+      return;
+    }
     const auto value = entry.value->scalar() ? kube::parse_quantity(text) : std::nullopt;
     const auto whole = value ? std::to_string(*value) : std::string();
     const lint_details details{.field = field_path, .value = text, .key = key, .hint = whole};
     if (entry.value->is == node::shape::null || (value && *value >= 0 && is_whole(text))) {
       const bool limit = path.ends_with(".limits");  // said once
-      if (known_ && limit && value.value_or(0) != 0 && known_->resources.lacks(key))
-        say(lint_code::unknown_resource, entry.key->location,
-            {.field = field_path, .value = key, .key = key, .hint = known_->resources.nearest(key)});
+      if (limit && value.value_or(0) != 0) unknown(key, field_path, *entry.key, rules);
       return;
     }
     wrong_.emplace(container.item, key);
@@ -244,12 +374,42 @@ class workload {
     return std::string(node.scalar() ? declarations::amount_in(text) : text);
   }
 
-  /// The declared resource a name without a domain stands for.
-  static std::string meant(std::string_view name, const declarations::rule_set& rules) {
-    for (const auto& rule : rules.rules) {
-      if (rule.key.ends_with("/" + std::string(name))) return rule.key;
+  /// A name that no one knows: in a cluster no node offers it; without one, it looks like a known name.
+  void unknown(const std::string& key, const std::string& field_path, const node& place,
+               const declarations::rule_set& rules) {
+    const lint_details details{.field = field_path, .value = key, .key = key};
+    if (known_ && known_->resources.lacks(key)) {
+      auto hinted = details;
+      const auto hint = known_->resources.nearest(key);
+      hinted.hint = hint;
+      return say(lint_code::unknown_resource, place.location, hinted);
     }
-    return {};
+    if (known_ || rules.find(key) || quota::resource_key_of(key)) return;
+    const auto hint = nearest_key(key, keys_of(rules));
+    if (hint.empty()) return;
+    auto hinted = details;
+    hinted.hint = hint;
+    say(lint_code::unfamiliar_resource, place.location, hinted);
+  }
+
+  /// Bytes ("4Gi") where the resource counts in a unit of memory; 8k is 8000 of it.
+  bool in_bytes(const std::string& key, const std::string& field_path, std::string_view text, const node& place) {
+    const auto* known = quota::resource_key_of(key);
+    const auto meant = known ? memory_meant(*known, text) : std::nullopt;
+    if (!meant) return false;
+    const auto hint = std::to_string(*meant);
+    say(lint_code::amount_in_bytes, place.location,
+        {.field = field_path, .value = text, .key = key, .other = quota::unit_of(*known), .hint = hint});
+    return true;
+  }
+
+  /// The known resource that a name without a domain stands for, or one in capitals.
+  static std::string meant(std::string_view name, const declarations::rule_set& rules) {
+    const auto lower = text::lower_case(name);
+    for (const auto key : keys_of(rules)) {
+      if (key == lower || key.ends_with("/" + lower)) return std::string(key);
+    }
+    return nearest_key(lower, keys_of(rules));
   }
 
   void compare(const container& container, const node& resources) {
@@ -273,9 +433,14 @@ class workload {
 
   void hold_to(const declarations::rule_set& rules, const node& spec) {
     const auto json = text::yaml::to_json(spec);
-    const auto text = json ? json->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : std::string();
+    hold_to(rules, json.value_or(nlohmann::json()));
+  }
+
+  void hold_to(const declarations::rule_set& rules, const nlohmann::json& spec) {
+    const auto text = spec.is_object() ? spec.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : "";
     auto read = declarations::parse_pod_spec(text);
-    if (!read) return say(lint_code::spec_unreadable, spec.location, {.field = path_, .other = read.error().message});
+    if (!read)
+      return say(lint_code::spec_unreadable, form_.spec->location, {.field = path_, .other = read.error().message});
     const auto* about = text::yaml::find(pod(), "metadata");
     read->amounts = declarations::pod_amounts_in(texts_in(text::yaml::find(about, "annotations")),
                                                  texts_in(text::yaml::find(about, "labels")));
@@ -301,8 +466,7 @@ class workload {
 
   void object(const declarations::objection& objection) {
     if (objection.kind == declarations::objection_kind::too_large) {
-      const auto* spec = pod_spec_of(manifest_);
-      return findings_.push_back(finding_of(objection, manifest_, spec->location, path_, language_));
+      return findings_.push_back(finding_of(objection, manifest_, form_.spec->location, path_, language_));
     }
     const auto match = std::ranges::find(containers_, objection.container, &container::title);
     // Differing requests are reported for every resource, declared or not; what follows from a wrong amount is not.
@@ -329,6 +493,8 @@ class workload {
   }
 
   const manifest& manifest_;
+  const pod_form& form_;
+  const bool known_kind_;
   language language_;
   std::vector<lint_finding>& findings_;
   const known_cluster* known_;
@@ -340,9 +506,23 @@ class workload {
 
 }  // namespace
 
-void lint_workload(const manifest& manifest, const declarations::rule_set& rules, language language,
-                   std::vector<lint_finding>& lint_findings, const known_cluster* known) {
-  workload(manifest, language, lint_findings, known).check(rules);
+void lint_workload(const manifest& manifest, const pod_forms& forms, const declarations::rule_set& rules,
+                   language language, std::vector<lint_finding>& lint_findings, const known_cluster* known) {
+  for (const auto& form : forms.forms) {
+    workload workload(manifest, form, !forms.by_form, language, lint_findings, known);
+    if (&form == &forms.forms.front()) workload.check_object();
+    workload.check(rules);
+  }
+}
+
+std::optional<std::int64_t> memory_meant(const quota::resource_key& resource_key, std::string_view text) {
+  if (resource_key.unit_mib == 0) return std::nullopt;
+  const auto suffix = text.substr(std::min(text.find_last_of("0123456789.") + 1, text.size()));
+  const bool large = !suffix.empty() && std::string_view("MGTPE").contains(suffix.front()) &&
+                     (suffix.size() == 1 || suffix.substr(1) == "i");  // as an exponent, E has a number behind it
+  const auto bytes = large ? kube::parse_quantity(text) : std::nullopt;
+  if (!bytes || *bytes <= 0) return std::nullopt;
+  return quota::in_unit(resource_key, *bytes);
 }
 
 bool is_whole(std::string_view text) {

@@ -3,11 +3,15 @@
 // or requests equal to limits; whole numbers; nothing oversold. Then by the declared rules, and by what its pods need
 // of driver and card. The code is the one that judges pods in the cluster (declarations::evaluate, cuda::admit).
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "cli/explain/unoffered.hpp"
 #include "cli/lint/lint_finding.hpp"
+#include "cli/lint/pod_form.hpp"
+#include "cli/lint/unoffered.hpp"
+#include "quota/resource_keys.hpp"
 #include "reconcilers/declarations/rule_set.hpp"
 
 namespace cli {
@@ -18,10 +22,16 @@ struct known_cluster {
   std::vector<const kube::node*> nodes;
 };
 
-/// Findings are added to `lint_findings`. `manifest` is of a kind that makes pods (pod_spec_path).
+/// Findings are added to `lint_findings`.
+/// @param forms where the object describes pods: names of fields are judged too where its kind is known
 /// @param known null: there is no cluster, and unknown names and what nodes have are not reported
-void lint_workload(const manifest& manifest, const reconcilers::declarations::rule_set& rules, text::language language,
-                   std::vector<lint_finding>& lint_findings, const known_cluster* known = nullptr);
+void lint_workload(const manifest& manifest, const pod_forms& forms, const reconcilers::declarations::rule_set& rules,
+                   text::language language, std::vector<lint_finding>& lint_findings,
+                   const known_cluster* known = nullptr);
+
+/// What was meant by bytes ("4Gi") for a resource that counts memory in another unit, in that unit and rounded up.
+/// Empty for every other text: 8k and 8Ki are so many of the unit.
+std::optional<std::int64_t> memory_meant(const quota::resource_key& resource_key, std::string_view text);
 
 /// A whole number as the API server sees it; `quantity` is one (kube::parse_quantity takes it) and not negative.
 bool is_whole(std::string_view quantity);

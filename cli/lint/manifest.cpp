@@ -14,25 +14,17 @@ namespace {
 namespace declarations = reconcilers::declarations;
 using text::yaml::node;
 
-struct workload_kind {
-  std::string_view kind, path;
-};
-constexpr std::array<workload_kind, 9> workload_kinds{{{"Pod", "spec"},
-                                                       {"Deployment", "spec.template.spec"},
-                                                       {"StatefulSet", "spec.template.spec"},
-                                                       {"DaemonSet", "spec.template.spec"},
-                                                       {"ReplicaSet", "spec.template.spec"},
-                                                       {"ReplicationController", "spec.template.spec"},
-                                                       {"Job", "spec.template.spec"},
-                                                       {"CronJob", "spec.jobTemplate.spec.template.spec"},
-                                                       {"PodTemplate", "template.spec"}}};
-
 manifest made(const text::yaml::source& file, const node& root, std::string_view kind) {
   const auto* metadata = text::yaml::find(&root, "metadata");
   auto name = text::yaml::text_at(metadata, "name");
   if (name.empty()) name = text::yaml::text_at(metadata, "generateName");
-  return {
-      &file, &root, std::string(kind), {std::string(text::yaml::text_at(metadata, "namespace")), std::string(name)}};
+  const auto version = text::yaml::text_at(&root, "apiVersion");
+  const auto slash = version.find('/');
+  return {&file,
+          &root,
+          std::string(version.substr(0, slash == std::string_view::npos ? 0 : slash)),
+          std::string(kind),
+          {std::string(text::yaml::text_at(metadata, "namespace")), std::string(name)}};
 }
 
 std::string text_of(const node& value) {
@@ -167,22 +159,6 @@ text::yaml::place place_of(const manifest& manifest, std::string_view field) {
   }
   if (const auto* found = key_shown(section, field)) return found->location;
   return parent ? parent->location : manifest.root->location;
-}
-
-std::string_view pod_spec_path(std::string_view kind) {
-  const auto match = std::ranges::find(workload_kinds, kind, &workload_kind::kind);
-  return match == workload_kinds.end() ? std::string_view() : match->path;
-}
-
-const node* pod_spec_of(const manifest& manifest) {
-  auto path = pod_spec_path(manifest.kind);
-  const node* node = path.empty() ? nullptr : manifest.root;
-  while (node && !path.empty()) {
-    const auto dot = std::min(path.find('.'), path.size());
-    node = text::yaml::find(node, path.substr(0, dot));
-    path.remove_prefix(std::min(path.size(), dot + 1));
-  }
-  return node && node->mapping() ? node : nullptr;
 }
 
 }  // namespace cli

@@ -16,7 +16,7 @@ namespace cli {
 struct manifest {
   const text::yaml::source* file = nullptr;
   const text::yaml::node* root = nullptr;
-  std::string kind;  ///< empty: not a Kubernetes object
+  std::string group, kind;  ///< of apiVersion "apps/v1" the group is "apps"; kind empty: not a Kubernetes object
   kube::object_key key;
 };
 std::vector<manifest> manifests_in(const text::yaml::source& file);
@@ -45,10 +45,5 @@ std::vector<config_map_file::not_text> values_not_text(const text::yaml::node* n
 
 /// Where a field of a ConfigMap (declarations::finding) stands: its key; of one that is missing, what should hold it.
 text::yaml::place place_of(const manifest& manifest, std::string_view field);
-
-/// "spec", "spec.template.spec", ... of the kinds that make pods; empty for every other kind.
-std::string_view pod_spec_path(std::string_view kind);
-/// The mapping at that path, null where there is none.
-const text::yaml::node* pod_spec_of(const manifest& manifest);
 
 }  // namespace cli

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "kube/quantity.hpp"
 #include "reconcilers/declarations/reader.hpp"
 #include "reconcilers/declarations/vocabulary.hpp"
 #include "text/resource_name.hpp"
@@ -128,6 +129,25 @@ void read_use(reader& reader, declaration& declaration) {
   }
 }
 
+/// Bytes that "Mi" or "MiB" stands for; 0 for a text that is no unit of memory.
+std::int64_t bytes_of(std::string_view unit) {
+  if (unit.ends_with('B')) unit.remove_suffix(1);
+  const auto bytes = unit.size() == 2 && unit.ends_with('i') ? kube::parse_quantity("1" + std::string(unit)) : 0;
+  return bytes.value_or(0);
+}
+
+/// What "4k", "1e3" or "4Gi" is in the unit of the resource. "20Mi" of a resource whose unit is Mi, or no memory,
+/// is 20.
+/// @param unit bytes; 0: not memory, or not known
+std::int64_t number_meant(std::string_view text, std::int64_t digits, std::int64_t unit) {
+  const auto value = kube::parse_quantity(text);
+  if (!value || *value <= 0) return digits;
+  const auto suffix = text.substr(text.find_first_not_of("0123456789"));
+  const bool thousands = suffix == "k" || suffix == "Ki" || std::string_view("eE").contains(suffix.front());
+  if (thousands && suffix != "E" && suffix != "Ei") return *value;
+  return unit == 0 ? digits : *value / unit + (*value % unit > 0 ? 1 : 0);
+}
+
 void read_default(reader& reader, declaration& declaration) {
   const auto value = reader.field("defaultValue");
   if (!value) return;
@@ -137,10 +157,13 @@ void read_default(reader& reader, declaration& declaration) {
   const auto [position, failed] = std::from_chars(value->data(), end, number);
   if (!figure || failed != std::errc{} || position != end) {
     auto& f = reader.say(error_code::default_not_a_number, "data.defaultValue", *value);
-    // "20Mi" means 20 of a unit; "0.5" and "1,000" mean nothing we could round to.
+    // "0.5" and "1,000" mean nothing we could round to.
     const bool unit_follows =
         number > 0 && failed == std::errc{} && *position != '.' && *position != ',' && *position != '_';
-    if (unit_follows) f.hint = std::to_string(number);
+    const auto unit = reader.field("resourceUnit");
+    const auto* known = quota::resource_key_of(declaration.key);
+    const auto bytes = unit ? bytes_of(*unit) : known ? known->unit_mib << 20 : 0;
+    if (unit_follows) f.hint = std::to_string(number_meant(*value, number, bytes));
     return;
   }
   declaration.default_value = number;

@@ -263,8 +263,37 @@ TEST(lint, judges_files_together_wherever_the_declarations_stand) {
               HasSubstr("<stdin>:3:52: error: Pod a: container m: tencent.com/vcuda-core is 20, a share of a "
                         "card, and needs tencent.com/vcuda-memory beside it"));
   const auto alone = run({"-"}, "en", "text", false, pod);
-  EXPECT_EQ(alone.rc, 0);
+  EXPECT_EQ(alone.rc, 3) << "gpu-manager wants both, declared or not";
   EXPECT_THAT(alone.err, HasSubstr("no declaration (ConfigMap) among the inputs"));
+}
+
+TEST(lint, kinds_that_are_not_known_are_not_judged_and_said) {
+  const auto all = [](const std::string& text, bool strict = false) { return run({"-"}, "en", "text", strict, text); };
+  const auto service = all("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n", true);
+  EXPECT_EQ(service.rc, 0) << service.out;
+  const std::string route = "apiVersion: example.com/v1\nkind: Route\nmetadata: {name: a}\nspec: {to: b}\n";
+  EXPECT_THAT(all(route).out, HasSubstr("Route of example.com is a kind that is not known here"));
+  EXPECT_EQ(all(route).rc, 0);
+  EXPECT_EQ(all(route, true).rc, 3);
+  EXPECT_THAT(all("apiVersion: apps/v1\nkind: Deploymnet\nmetadata: {name: a}\n").out,
+              HasSubstr("did you mean Deployment?"));
+  EXPECT_THAT(all("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec: {}\n").out,
+              HasSubstr("[not_judged]"));
+}
+
+TEST(lint, quotas_that_count_nothing) {
+  const auto got = run({"-"}, "en", "text", false,
+                       "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: lab}\nspec:\n  hard:\n"
+                       "    limits.nvidia.com/gpu: 2\n    nvidia.com/gpu: 2\n    requests.nvidia.com/gpucore: 25\n"
+                       "    requests.nvidia.com/gpu: 2\n    limits.memory: 1Gi\n    count/jobs.batch: 3\n"
+                       "    gold.storageclass.storage.k8s.io/requests.storage: 1Gi\n    example.com/fpga: 1\n");
+  EXPECT_THAT(got.out, HasSubstr("<stdin>:6:5: warning: ResourceQuota lab/q: spec.hard[limits.nvidia.com/gpu]"));
+  EXPECT_THAT(got.out, HasSubstr("<stdin>:7:5: warning"));
+  EXPECT_THAT(got.out, HasSubstr("write requests.nvidia.com/gpu [quota_counts_nothing]"));
+  EXPECT_THAT(got.out, HasSubstr("<stdin>:8:5: warning"));
+  EXPECT_THAT(got.out, HasSubstr("did you mean nvidia.com/gpucores? [unfamiliar_resource]"));
+  EXPECT_THAT(got.out, HasSubstr("write requests.example.com/fpga [quota_counts_nothing]"));
+  EXPECT_EQ(std::ranges::count(got.out, '\n'), 4) << got.out;
 }
 
 TEST(lint, finds_what_is_in_lists_of_lists) {

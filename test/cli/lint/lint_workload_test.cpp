@@ -19,7 +19,7 @@ std::vector<lint_finding> findings(const std::string& text, text::language local
   kept.push_back(std::move(*file));
   std::vector<lint_finding> out;
   for (const auto& entry : manifests_in(kept.back())) {
-    if (!pod_spec_path(entry.kind).empty()) lint_workload(entry, {}, locale, out, known);
+    lint_workload(entry, pod_forms_of(entry), {}, locale, out, known);
   }
   return out;
 }
@@ -113,7 +113,109 @@ TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
   EXPECT_THAT(got[0].remedy, HasSubstr("did you mean nvidia.com/gpu?"));
   for (const auto* key : {"nvidia.com/gpu", "rdma/hca", "example.com/fpga", "nvidia.com/gpumem"})
     EXPECT_THAT(findings(pod("1", "", key), text::language::en, &cluster), IsEmpty()) << key;
-  EXPECT_THAT(findings(pod("1", "", "nvidia.com/gpus")), IsEmpty()) << "without a cluster no one knows";
+  EXPECT_THAT(findings(pod("1", "", "nvidia.com/mig-1g.5gb")), IsEmpty()) << "without a cluster no one knows";
+  const auto alone = findings(pod("1", "", "nvidia.com/gpus"));
+  ASSERT_THAT(codes(alone), ElementsAre("unfamiliar_resource"));
+  EXPECT_THAT(alone[0].remedy, HasSubstr("nvidia.com/gpu?"));
+}
+
+std::string in_pod(const std::string& container) {
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - {name: m, image: x, " + container +
+         "}\n";
+}
+
+TEST(lint_workload, fields_that_kubernetes_does_not_have) {
+  struct row {
+    std::string text, field, hint;
+  };
+  const std::string pod = "kind: Pod\nmetadata: {name: a}\nspec:\n  containers: [{name: m, image: x}]\n";
+  for (const auto& [text, field, hint] : std::vector<row>{
+           {in_pod("resources: {limit: {nvidia.com/gpu: 1}}"), "spec.containers[0].resources.limit", "limits"},
+           {in_pod("resources: {Limits: {nvidia.com/gpu: 1}}"), "spec.containers[0].resources.Limits", "limits"},
+           {in_pod("resources: {nvidia.com/gpu: 1}"), "spec.containers[0].resources.nvidia.com/gpu",
+            "limits[nvidia.com/gpu]"},
+           {in_pod("resource: {}"), "spec.containers[0].resource", "resources"},
+           {in_pod("limits: {nvidia.com/gpu: 1}"), "spec.containers[0].limits", "resources.limits"},
+           {in_pod("nvidia.com/gpu: 1"), "spec.containers[0].nvidia.com/gpu", "resources.limits[nvidia.com/gpu]"},
+           {pod + "  nodeselector: {}\n", "spec.nodeselector", "nodeSelector"},
+           {pod + "  limits: {}\n", "spec.limits", "resources.limits of a container"},
+           {pod + "Status: {}\n", "Status", "status"},
+           {"kind: Pod\nmetadata: {name: a, annotation: {}}\nspec: {containers: [{name: m}]}\n", "metadata.annotation",
+            "annotations"},
+           {"kind: Deployment\nmetadata: {name: a}\nspec: {replica: 2, template: {spec: {containers: [{name: m}]}}}\n",
+            "spec.replica", "replicas"},
+           {"kind: Job\nmetadata: {name: a}\nspec: {template: {metdata: {}, spec: {containers: [{name: m}]}}}\n",
+            "spec.template.metdata", "metadata"}}) {
+    const auto got = findings(text);
+    ASSERT_THAT(codes(got), ElementsAre("unknown_field")) << text;
+    EXPECT_EQ(got[0].level, text::severity::error);
+    EXPECT_EQ(got[0].field, field);
+    EXPECT_EQ(got[0].remedy, "did you mean " + hint + "?");
+  }
+  EXPECT_THAT(findings("kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m}], zzzzzzzzzz: 1}\n")[0].remedy,
+              "correct the name, or remove it");
+}
+
+TEST(lint_workload, places_where_kubernetes_takes_no_card) {
+  EXPECT_THAT(
+      codes(findings("kind: Pod\nmetadata: {name: a}\nspec:\n  resources: {limits: {cpu: 1, nvidia.com/gpu: 1}}\n"
+                     "  containers: [{name: m}]\n")),
+      ElementsAre("resources_of_pod"));
+  EXPECT_THAT(codes(findings("kind: Pod\nmetadata: {name: a}\nspec:\n  containers: [{name: m}]\n  ephemeralContainers: "
+                             "[{name: d, resources: {limits: {cpu: 1}}}]\n")),
+              ElementsAre("resources_of_ephemeral"));
+}
+
+TEST(lint_workload, bytes_where_a_unit_of_memory_counts) {
+  const auto hint = [](const std::string& key, const std::string& amount) {
+    const auto got = findings(pod(amount, "", key));
+    return got.empty() ? "" : got[0].code + ", " + got[0].remedy;
+  };
+  EXPECT_EQ(hint("nvidia.com/gpumem", "4Gi"), "amount_in_bytes, write 4096");
+  EXPECT_EQ(hint("nvidia.com/gpumem", "4096Mi"), "amount_in_bytes, write 4096");
+  EXPECT_EQ(hint("nvidia.com/gpumem", "500M"), "amount_in_bytes, write 477");
+  EXPECT_EQ(hint("nvidia.com/gpumem", "1.5Gi"), "amount_in_bytes, write 1536");
+  EXPECT_EQ(hint("nvidia.com/gpumem", "\"2G\""), "amount_in_bytes, write 1908");
+  EXPECT_EQ(hint("tencent.com/vcuda-memory", "8Gi"), "amount_in_bytes, write 32");
+  EXPECT_EQ(hint("aliyun.com/gpu-mem", "8Gi"), "amount_in_bytes, write 8");
+  EXPECT_EQ(hint("nvidia.com/mps-memory", "512Mi"), "amount_in_bytes, write 1");
+  for (const auto* amount : {"4096", "8k", "16Ki", "1e4"}) EXPECT_EQ(hint("nvidia.com/gpumem", amount), "") << amount;
+  EXPECT_EQ(hint("nvidia.com/gpu", "1M"), "") << "no memory";
+}
+
+TEST(lint_workload, variables_that_pass_by_what_is_asked_for) {
+  const auto found = [](const std::string& variable, const std::string& limits) {
+    return codes(findings(in_pod("env: [" + variable + "], resources: {limits: {" + limits + "}}")));
+  };
+  const std::string share = "tencent.com/vcuda-core: 20, tencent.com/vcuda-memory: 8";
+  EXPECT_THAT(found("{name: NVIDIA_VISIBLE_DEVICES, value: all}", share), ElementsAre("visible_devices"));
+  EXPECT_THAT(found("{name: NVIDIA_VISIBLE_DEVICES, value: all}", ""), ElementsAre("visible_devices"));
+  EXPECT_THAT(found("{name: NVIDIA_VISIBLE_DEVICES, value: void}", ""), IsEmpty());
+  EXPECT_THAT(found("{name: CUDA_VISIBLE_DEVICES, value: \"1\"}", share), ElementsAre("cuda_devices"));
+  EXPECT_THAT(found("{name: CUDA_VISIBLE_DEVICES, value: \"0\"}", share), IsEmpty());
+  EXPECT_THAT(found("{name: CUDA_VISIBLE_DEVICES, value: \"0,1\"}", "nvidia.com/gpu: 2"), IsEmpty());
+  EXPECT_THAT(found("{name: CUDA_VISIBLE_DEVICES, value: \"0,2\"}", "nvidia.com/gpu: 2"), ElementsAre("cuda_devices"));
+  EXPECT_THAT(found("{name: CUDA_VISIBLE_DEVICES, value: \"3\"}", ""), IsEmpty()) << "it has no card";
+}
+
+TEST(lint_workload, kinds_of_others_are_read_by_their_form) {
+  const auto fraction = findings(
+      "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: a}\nspec:\n  pytorchReplicaSpecs:\n    Worker:\n"
+      "      replicas: 2\n      template:\n        spec:\n          containers: [{name: m, image: x, resources: "
+      "{limits: "
+      "{nvidia.com/gpu: 0.5}}}]\n");
+  ASSERT_THAT(codes(fraction), ElementsAre("amount_fraction"));
+  EXPECT_EQ(fraction[0].field,
+            "spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].resources.limits[nvidia.com/gpu]");
+  EXPECT_THAT(codes(findings("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec:\n  tasks:\n"
+                             "  - template: {spec: {containers: [{name: m, resource: {}}]}}\n")),
+              ElementsAre("unknown_field"))
+      << "no Job of Kubernetes, whose spec would be elsewhere";
+  EXPECT_THAT(codes(findings(
+                  "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: a}\nspec:\n"
+                  "  predictor: {minReplicas: 1, model: {resources: {limits: {gpu: 1, nvidia.com/gpumem: 4Gi}}}}\n")),
+              ElementsAre("amount_in_bytes"))
+      << "names without a domain may mean anything there";
 }
 
 TEST(lint_workload, S33_S78_says_what_the_webhook_says_of_driver_and_card) {

@@ -1,4 +1,4 @@
-#include "cli/explain/unoffered.hpp"
+#include "cli/lint/unoffered.hpp"
 
 #include <vector>
 
@@ -11,6 +11,22 @@ namespace cli {
 void add_offered(const kube::node& node, key_set& key_set) {
   for (const auto& [key, amount] : node.allocatable)
     if (amount > 0) key_set.insert(key);
+}
+
+std::string nearest_key(std::string_view key, std::span<const std::string_view> known) {
+  const auto slash = key.find('/');
+  if (slash == std::string_view::npos) return {};
+  const auto domain = key.substr(0, slash), name = key.substr(slash + 1);
+  std::vector<std::string_view> names, domains;
+  for (const auto other : known) {
+    const auto end = other.find('/');
+    if (other.substr(0, end) == domain) names.push_back(other.substr(end + 1));
+    if (other.substr(end + 1) == name) domains.push_back(other.substr(0, end));
+  }
+  if (const auto near = text::nearest(name, names); !near.empty()) return std::string(domain) + "/" + std::string(near);
+  if (const auto near = text::nearest(domain, domains); !near.empty())
+    return std::string(near) + "/" + std::string(name);
+  return {};
 }
 
 bool known_resources::lacks(std::string_view key) const {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,10 @@ using key_set = std::set<std::string, std::less<>>;
 
 /// Extended resources of which some node has any.
 void add_offered(const kube::node& node, key_set& key_set);
+
+/// The key that was most likely meant: one of the same domain with a name that is near, or of the same name with a
+/// domain that is near; may be empty.
+std::string nearest_key(std::string_view key, std::span<const std::string_view> known);
 
 /// What is known of a cluster's resources.
 struct known_resources {

@@ -1,0 +1,249 @@
+#include "cli/lint/pod_form.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include "text/nearest.hpp"
+
+namespace cli {
+namespace {
+
+using text::yaml::node;
+
+// Fields of k8s.io/api 1.37; test/chart/server/lint_fields_test.go compares them with what API servers say.
+constexpr std::array<std::string_view, 5> pod_fields{"apiVersion", "kind", "metadata", "spec", "status"};
+constexpr std::array<std::string_view, 8> deployment_fields{
+    "minReadySeconds", "paused",  "progressDeadlineSeconds", "replicas", "revisionHistoryLimit", "selector",
+    "strategy",        "template"};
+constexpr std::array<std::string_view, 11> stateful_set_fields{"minReadySeconds",
+                                                               "ordinals",
+                                                               "persistentVolumeClaimRetentionPolicy",
+                                                               "podManagementPolicy",
+                                                               "replicas",
+                                                               "revisionHistoryLimit",
+                                                               "selector",
+                                                               "serviceName",
+                                                               "template",
+                                                               "volumeClaimTemplates",
+                                                               "updateStrategy"};
+constexpr std::array<std::string_view, 5> daemon_set_fields{"minReadySeconds", "revisionHistoryLimit", "selector",
+                                                            "template", "updateStrategy"};
+constexpr std::array<std::string_view, 4> replica_set_fields{"minReadySeconds", "replicas", "selector", "template"};
+constexpr std::array<std::string_view, 17> job_fields{"activeDeadlineSeconds",
+                                                      "backoffLimit",
+                                                      "backoffLimitPerIndex",
+                                                      "completionMode",
+                                                      "completions",
+                                                      "managedBy",
+                                                      "manualSelector",
+                                                      "maxFailedIndexes",
+                                                      "parallelism",
+                                                      "podFailurePolicy",
+                                                      "podReplacementPolicy",
+                                                      "scheduling",
+                                                      "selector",
+                                                      "successPolicy",
+                                                      "suspend",
+                                                      "template",
+                                                      "ttlSecondsAfterFinished"};
+constexpr std::array<std::string_view, 8> cron_job_fields{
+    "concurrencyPolicy",       "failedJobsHistoryLimit",     "jobTemplate", "schedule",
+    "startingDeadlineSeconds", "successfulJobsHistoryLimit", "suspend",     "timeZone"};
+
+struct workload_kind {
+  std::string_view kind, group, path;
+  std::span<const std::string_view> fields = {};  ///< of its spec
+};
+constexpr std::array<workload_kind, 9> workload_kinds{{
+    {"Pod", "", "spec"},
+    {"Deployment", "apps", "spec.template.spec", deployment_fields},
+    {"StatefulSet", "apps", "spec.template.spec", stateful_set_fields},
+    {"DaemonSet", "apps", "spec.template.spec", daemon_set_fields},
+    {"ReplicaSet", "apps", "spec.template.spec", replica_set_fields},
+    {"ReplicationController", "", "spec.template.spec", replica_set_fields},
+    {"Job", "batch", "spec.template.spec", job_fields},
+    {"CronJob", "batch", "spec.jobTemplate.spec.template.spec", cron_job_fields},
+    {"PodTemplate", "", "template.spec"},
+}};
+
+/// The kind as Kubernetes has it; null for any other. An object that does not say its apiVersion is taken for it.
+const workload_kind* workload_kind_of(const manifest& manifest) {
+  const auto match = std::ranges::find(workload_kinds, manifest.kind, &workload_kind::kind);
+  const bool known = match != workload_kinds.end() &&
+                     (manifest.group.empty() || manifest.group == match->group || manifest.group == "extensions");
+  return known ? match : nullptr;
+}
+
+// Of kube-apiserver's own kinds those that make no pods and say nothing of cards. DRA's (resource.k8s.io) do.
+constexpr std::array<std::string_view, 56> kinds_without_pods{"APIService",
+                                                              "Binding",
+                                                              "CSIDriver",
+                                                              "CSINode",
+                                                              "CSIStorageCapacity",
+                                                              "CertificateSigningRequest",
+                                                              "ClusterRole",
+                                                              "ClusterRoleBinding",
+                                                              "ClusterTrustBundle",
+                                                              "ComponentStatus",
+                                                              "ConfigMap",
+                                                              "ControllerRevision",
+                                                              "CustomResourceDefinition",
+                                                              "EndpointSlice",
+                                                              "Endpoints",
+                                                              "Event",
+                                                              "Eviction",
+                                                              "FlowSchema",
+                                                              "HorizontalPodAutoscaler",
+                                                              "IPAddress",
+                                                              "Ingress",
+                                                              "IngressClass",
+                                                              "Lease",
+                                                              "LimitRange",
+                                                              "LocalSubjectAccessReview",
+                                                              "MutatingAdmissionPolicy",
+                                                              "MutatingAdmissionPolicyBinding",
+                                                              "MutatingWebhookConfiguration",
+                                                              "Namespace",
+                                                              "NetworkPolicy",
+                                                              "Node",
+                                                              "PersistentVolume",
+                                                              "PersistentVolumeClaim",
+                                                              "PodDisruptionBudget",
+                                                              "PriorityClass",
+                                                              "PriorityLevelConfiguration",
+                                                              "ResourceQuota",
+                                                              "Role",
+                                                              "RoleBinding",
+                                                              "RuntimeClass",
+                                                              "Scale",
+                                                              "Secret",
+                                                              "SelfSubjectAccessReview",
+                                                              "SelfSubjectReview",
+                                                              "SelfSubjectRulesReview",
+                                                              "Service",
+                                                              "ServiceAccount",
+                                                              "ServiceCIDR",
+                                                              "StorageClass",
+                                                              "SubjectAccessReview",
+                                                              "TokenRequest",
+                                                              "TokenReview",
+                                                              "ValidatingAdmissionPolicy",
+                                                              "ValidatingAdmissionPolicyBinding",
+                                                              "ValidatingWebhookConfiguration",
+                                                              "VolumeAttachment"};
+
+/// Groups that kube-apiserver serves by itself.
+bool is_native_group(std::string_view group) {
+  static constexpr std::array<std::string_view, 6> short_names{"",       "apps",      "batch", "autoscaling",
+                                                               "policy", "extensions"};
+  return std::ranges::find(short_names, group) != short_names.end() || group.ends_with(".k8s.io");
+}
+
+/// The mapping at a path with dots, null where there is none; with "" `node` itself.
+const node* mapping_at(const node* node, std::string_view path) {
+  while (node && !path.empty()) {
+    const auto dot = std::min(path.find('.'), path.size());
+    node = text::yaml::find(node, path.substr(0, dot));
+    path.remove_prefix(std::min(path.size(), dot + 1));
+  }
+  return node && node->mapping() ? node : nullptr;
+}
+
+bool has_containers(const node& mapping) {
+  const auto* list = text::yaml::find(&mapping, "containers");
+  return list && list->sequence() && std::ranges::any_of(list->items, [](const node* item) {
+           return item->mapping() && (text::yaml::find(item, "name") || text::yaml::find(item, "image"));
+         });
+}
+
+bool has_amounts(const node& mapping) {
+  const auto* resources = text::yaml::find(&mapping, "resources");
+  return resources && (mapping_at(resources, "limits") || mapping_at(resources, "requests"));
+}
+
+/// Looks through an object whose kind is not known.
+class form_search {
+ public:
+  std::vector<pod_form> run(const node& root) {
+    look(root, "", nullptr, nullptr);
+    return std::move(out_);
+  }
+
+ private:
+  /// `parent` has `mapping` below its last key; `grandparent` has that.
+  void look(const node& value, const std::string& path, const node* parent, const node* grandparent) {
+    if (out_.size() == most_pod_forms || !seen_.insert(&value).second) return;
+    if (value.sequence()) {
+      std::size_t index = 0;
+      for (const auto* item : value.items) look(*item, path + "[" + std::to_string(index++) + "]", nullptr, parent);
+      return;
+    }
+    if (!value.mapping()) return;
+    if (has_containers(value)) return found(value, path, parent, grandparent);
+    const bool amounts = has_amounts(value);
+    if (amounts) out_.push_back({path, &value, {}, nullptr, true, nullptr});
+    for (const auto& [key, part] : value.entries) {
+      if (amounts && key->text == "resources") continue;
+      look(*part, path.empty() ? key->text : path + "." + key->text, &value, parent);
+    }
+  }
+
+  void found(const node& spec, const std::string& path, const node* parent, const node* grandparent) {
+    pod_form form{path, &spec, {}, nullptr, false, nullptr};
+    if (parent && parent->mapping() && text::yaml::find(parent, "spec") == &spec) {
+      form.holder = parent;
+      form.holder_path = path.substr(0, path.size() - std::string_view("spec").size());
+      form.counted = grandparent;
+    }
+    out_.push_back(std::move(form));
+  }
+
+  std::vector<pod_form> out_;
+  std::unordered_set<const node*> seen_;  ///< aliases multiply
+};
+
+}  // namespace
+
+pod_forms pod_forms_of(const manifest& manifest) {
+  pod_forms out;
+  if (const auto* known = workload_kind_of(manifest)) {
+    const std::string path(known->path);
+    const auto holder_path = path.substr(0, path.size() - std::string_view("spec").size());
+    const auto* holder = mapping_at(
+        manifest.root, std::string_view(holder_path).substr(0, holder_path.empty() ? 0 : holder_path.size() - 1));
+    const auto* spec = mapping_at(manifest.root, path);
+    out.knowledge = kind_knowledge::makes_pods;
+    out.forms.push_back({path, spec, holder_path, holder, false, nullptr});
+    return out;
+  }
+  const bool without_pods = std::ranges::find(kinds_without_pods, manifest.kind) != kinds_without_pods.end();
+  if (is_native_group(manifest.group) && without_pods) {
+    out.knowledge = kind_knowledge::makes_none;
+    return out;
+  }
+  out.by_form = true;
+  out.forms = form_search().run(*manifest.root);
+  out.knowledge = out.forms.empty() ? kind_knowledge::unknown : kind_knowledge::makes_pods;
+  return out;
+}
+
+std::string nearest_kind(const manifest& manifest) {
+  if (!is_native_group(manifest.group)) return {};
+  std::vector<std::string_view> kinds(kinds_without_pods.begin(), kinds_without_pods.end());
+  for (const auto& known : workload_kinds) kinds.push_back(known.kind);
+  return std::string(text::nearest(manifest.kind, kinds));
+}
+
+std::span<const std::string_view> workload_fields_of(const manifest& manifest) {
+  const auto* known = workload_kind_of(manifest);
+  return known ? known->fields : std::span<const std::string_view>();
+}
+
+std::span<const std::string_view> object_fields_of(const manifest& manifest) {
+  const auto* known = workload_kind_of(manifest);
+  if (!known || known->kind == "PodTemplate") return {};
+  return pod_fields;
+}
+
+}  // namespace cli

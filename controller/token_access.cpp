@@ -170,7 +170,8 @@ std::optional<std::chrono::seconds> token_reviewer::wait_for(const digest& diges
 boost::asio::awaitable<std::expected<token_owner, refusal>> token_reviewer::owner_of(std::string token, digest digest,
                                                                                      std::string address) {
   if (const auto wait = wait_for(digest, address)) co_return std::unexpected(too_often(*wait));
-  const bool asks_for_audience = settings.audience_only || names_audience(token, settings.audience);
+  const bool asks_for_audience =
+      settings.audience_only || (!settings.audience.empty() && names_audience(token, settings.audience));
   auto judged = co_await review(token, asks_for_audience);
   if (judged && !judged->owner && asks_for_audience && !settings.audience_only) {
     // An identity provider may use the same name; its tokens are the API server's own. This question counts, too.

@@ -101,22 +101,10 @@ boost::asio::awaitable<void> fence::work() {
 }
 
 kube::task<std::uint64_t> fence::seal(kube::object_key pod, std::string uid) {
-  // Applied again with another message each time: equal content would move no version.
+  // Another message each time: equal content would move no version.
   const auto message = "term " + dependencies_.term + ", seal " + std::to_string(++seals_);
-  const json object{{"apiVersion", "v1"},
-                    {"kind", "Pod"},
-                    {"metadata", {{"name", pod.name}, {"namespace", pod.ns}, {"uid", uid}}},
-                    {"status",
-                     {{"conditions",
-                       {{{"type", seal_condition},
-                         {"status", "True"},
-                         {"reason", "Term"},
-                         {"message", message},
-                         {"lastTransitionTime", controller::rfc3339_seconds(std::chrono::system_clock::now())}}}}}}};
-  kube::write_options options;
-  options.field_manager = "quartermaster-seal";
-  options.force = true;
-  const auto done = co_await dependencies_.api.apply_status(kube::resources::pods, pod, object, options);
+  const json patch{{"metadata", {{"uid", uid}, {"annotations", {{seal_annotation, message}}}}}};
+  const auto done = co_await dependencies_.api.patch(kube::resources::pods, pod, kube::patch_kind::merge, patch);
   if (!done) co_return std::unexpected(done.error());
   co_return version_of(text_at(*done, "/metadata/resourceVersion"));
 }

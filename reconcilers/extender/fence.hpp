@@ -1,7 +1,7 @@
 #pragma once
 // What keeps a Binding of an earlier leader, on its way since before we led, from being booked next to ours. A new
 // leader lists the pods that are not bound, as they are now, and seals each that asks for managed resources: one write
-// to its status, a condition with our term, which moves its resourceVersion. A Binding carries the version its leader
+// of an annotation with our term, which moves its resourceVersion. A Binding carries the version its leader
 // knew, so one that is older than the seal is refused by the API server. We bind when every seal is answered.
 //
 // What was bound before its seal, our cache may not have yet. It has when the watch has reached the version of the list
@@ -21,7 +21,7 @@
 
 namespace reconcilers::extender {
 
-inline constexpr std::string_view seal_condition = "quartermaster.io/Sealed";
+inline constexpr std::string_view seal_annotation = "state.quartermaster.io/seal";
 
 class fence {
  public:

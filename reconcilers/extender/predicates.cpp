@@ -62,8 +62,7 @@ void predicates::add_routes(controller::http_server& server) {
 
 kube::task<void> predicates::write(const kube::object_key& pod, const kube::uid& uid, json annotations) {
   const json patch{{"metadata", {{"uid", uid.to_string()}, {"annotations", std::move(annotations)}}}};
-  const auto done =
-      co_await dependencies_.api.patch(kube::resources::pods, pod, kube::patch_kind::merge, patch, "status");
+  const auto done = co_await dependencies_.api.patch(kube::resources::pods, pod, kube::patch_kind::merge, patch);
   if (!done) co_return std::unexpected(done.error());
   co_return kube::result<void>();
 }

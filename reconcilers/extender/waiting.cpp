@@ -174,9 +174,7 @@ kube::task<void> waiting::turn(controller::milliseconds now) {
         {"metadata",
          {{"uid", uid.to_string()},
           {"annotations", {{nudge_annotation, controller::rfc3339_millis(std::chrono::system_clock::now())}}}}}};
-    // Through status: no right to change pods themselves is needed for it.
-    const auto done =
-        co_await dependencies_.api.patch(kube::resources::pods, key, kube::patch_kind::merge, patch, "status");
+    const auto done = co_await dependencies_.api.patch(kube::resources::pods, key, kube::patch_kind::merge, patch);
     if (done) touched_.add();
   }
   co_return kube::result<void>();

@@ -134,6 +134,18 @@ func TestATokenOfAPluginWritesItsOwnNodeAndWhatItsProgramWrites(t *testing.T) {
 			errand{"changes its node", "PATCH", nodePath("gpu-1"), merge, "{}", forbidden}),
 		"gpushare, gpu-2": {{"writes a pod of another node", "PATCH", c.path("bound", ""), merge, "{}", "gpushare-device-plugin of node gpu-2 may write pods " + elsewhere}},
 	}
+	_, err := c.Run(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: foreign, namespace: kube-public}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: declared, namespace: kube-public, labels: {features.cpaas.io/type: CustomResourceLimitation}}
+`, "kubectl", "apply", "-f", "-")
+	must(t, err)
+	const apply = "application/apply-patch+yaml"
+	secret := "/api/v1/namespaces/" + release + "/secrets/quartermaster-extender-client?fieldManager=a&force=true"
 	own := "/api/v1/namespaces/" + release + "/pods/gpu-manager-gpu-1" // a pod that its token is for
 	operator := []errand{
 		{"marks the leader", "PATCH", own, merge, `{"metadata":{"labels":{"quartermaster.io/leader":"true"}}}`, ""},
@@ -156,7 +168,26 @@ func TestATokenOfAPluginWritesItsOwnNodeAndWhatItsProgramWrites(t *testing.T) {
 		{"writes a node's status", "PATCH", nodePath("gpu-1") + "/status", merge, "{}", forbidden},
 		{"deletes a node", "DELETE", nodePath("gpu-1"), plain, "{}", forbidden},
 		{"makes a node", "POST", "/api/v1/nodes", plain, "{}", forbidden},
-		{"changes a pod of people", "PATCH", c.path("bound", ""), merge, "{}", forbidden},
+		{"seals a pod of people", "PATCH", c.path("bound", ""), merge, annotated("state.quartermaster.io/seal", "term a, seal 1"), ""},
+		{"changes an image of people", "PATCH", c.path("bound", ""), jsonPatch, `[{"op":"replace","path":"/spec/containers/0/image","value":"attacker/root:1"}]`, "the operator may not change spec of a pod"},
+		{"lets a pod of people tolerate more", "PATCH", c.path("bound", ""), strategic, `{"spec":{"tolerations":[{"key":"a","operator":"Exists"}]}}`, "the operator may not change spec of a pod"},
+		{"labels a pod of people", "PATCH", c.path("bound", ""), merge, `{"metadata":{"labels":{"app":"evil"}}}`, "the operator may not change label app of a pod"},
+		{"calls a pod of people the leader", "PATCH", c.path("bound", ""), merge, `{"metadata":{"labels":{"quartermaster.io/leader":"true"}}}`, "the operator may not change label quartermaster.io/leader of a pod"},
+		{"annotates a pod of people", "PATCH", c.path("bound", ""), merge, annotated("example.com/note", "x"), "the operator may not change annotation example.com/note of a pod"},
+		{"holds a pod of people", "PATCH", c.path("bound", ""), merge, `{"metadata":{"finalizers":["example.com/x"]}}`, "the operator may not change metadata.finalizers of a pod"},
+		{"writes the status of a pod", "PATCH", c.path("bound", "status"), merge, `{"status":{"phase":"Failed"}}`, forbidden},
+		{"looks into a pod", "PATCH", c.path("bound", "ephemeralcontainers"), strategic, "{}", forbidden},
+		{"gives a pod more", "PATCH", c.path("bound", "resize"), strategic, "{}", forbidden},
+		{"asks for the token of an account", "PATCH", secret, apply, `{"apiVersion":"v1","kind":"Secret","type":"kubernetes.io/service-account-token","metadata":{"name":"quartermaster-extender-client","annotations":{"kubernetes.io/service-account.name":"quartermaster-scheduler"}}}`,
+			"the operator may make Secrets of certificates only; allowed: type Opaque"},
+		{"annotates a Secret for an account", "PATCH", secret, apply, `{"apiVersion":"v1","kind":"Secret","type":"Opaque","metadata":{"name":"quartermaster-extender-client","annotations":{"kubernetes.io/service-account.name":"quartermaster-scheduler"}}}`,
+			"the operator may make Secrets of certificates only; allowed: type Opaque"},
+		{"makes its Secret", "PATCH", secret, apply, `{"apiVersion":"v1","kind":"Secret","type":"Opaque","metadata":{"name":"quartermaster-extender-client"},"data":{"tls.crt":""}}`, ""},
+		{"says how to reach the cluster", "PATCH", "/api/v1/namespaces/kube-public/configmaps/foreign", merge, `{"data":{"kubeconfig":"x"}}`, "the operator may write declarations only, and ConfigMap foreign has no label of one"},
+		{"makes it a declaration", "PATCH", "/api/v1/namespaces/kube-public/configmaps/foreign", merge, `{"metadata":{"labels":{"features.cpaas.io/type":"CustomResourceLimitation"}}}`, "has no label of one"},
+		{"deletes it", "DELETE", "/api/v1/namespaces/kube-public/configmaps/foreign", plain, "", "has no label of one"},
+		{"judges a declaration", "PATCH", "/api/v1/namespaces/kube-public/configmaps/declared", merge, annotated("quartermaster.io/verdict", "x"), ""},
+		{"declares a resource", "POST", "/api/v1/namespaces/kube-public/configmaps", plain, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cf-crl-x"}}`, ""},
 		{"deletes a pod of people", "DELETE", c.path("bound", ""), plain, "{}", forbidden},
 		{"makes a pod of people", "POST", "/api/v1/namespaces/work/pods", plain, "{}", forbidden},
 		{"reads Secrets", "GET", "/api/v1/namespaces/kube-system/secrets", plain, "", forbidden},
@@ -173,7 +204,11 @@ func TestATokenOfAPluginWritesItsOwnNodeAndWhatItsProgramWrites(t *testing.T) {
 	tried := 0
 	for by, all := range errands {
 		for _, one := range all {
-			said, err := at.ask(c.people[by], one.method, one.path+"?dryRun=All", one.kind, one.body)
+			query := "?dryRun=All"
+			if strings.Contains(one.path, "?") {
+				query = "&dryRun=All"
+			}
+			said, err := at.ask(c.people[by], one.method, one.path+query, one.kind, one.body)
 			must(t, err)
 			tried++
 			switch {

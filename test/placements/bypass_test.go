@@ -95,6 +95,8 @@ spec: {hard: [{units: cores, max: 0}]}
 			{"eve", "limited", gpu, ours, false, ""},
 			{"eve", "limited", "tencent.com/vcuda-core", node, stage.node, "asks for tencent.com/vcuda-core"},
 			{"eve", "limited", "nvidia.com/mig-1g.5gb", node, stage.node, "asks for nvidia.com/mig-1g.5gb"},
+			{"eve", "limited", "aliyun.com/gpu", node, stage.node, "asks for aliyun.com/gpu"},
+			{"eve", "limited", "volcano.sh/vgpu-number", other, stage.other, "asks for volcano.sh/vgpu-number"},
 			{"eve", "limited", "cpu", node, false, ""},
 			{"eve", "limited", "example.com/other", node, false, ""},
 			{"eve", "elsewhere", gpu, node, false, ""},
@@ -207,5 +209,68 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: lender}]
 		if strings.Contains(said, "bypass") {
 			t.Errorf("the role %s may ask for shares past the scheduler", name)
 		}
+	}
+}
+
+// asks makes ResourceRules say which scheduler asks, and waits until the policies know it. At the end none does.
+func (c *cast) asks(t *testing.T, mode string, known func() bool) {
+	t.Helper()
+	rules := func(to string) {
+		_, err := c.Run(fmt.Sprintf("apiVersion: quartermaster.io/v1alpha1\nkind: ResourceRules\nmetadata: {name: default, labels: {quartermaster.io/scheduler: %s}}\nspec: {rules: {}, groups: {}, keys: []}\n", to), "kubectl", "apply", "-f", "-")
+		must(t, err)
+	}
+	rules(mode)
+	must(t, until(c.ctx, 30*time.Second, "the policies know that the mode is "+mode, func() (bool, error) { return known(), nil }))
+	t.Cleanup(func() {
+		rules("None")
+		must(t, until(c.ctx, 30*time.Second, "the policies know that the mode is None", func() (bool, error) { return !known(), nil }))
+		c.Run("", "kubectl", "delete", "resourcerules", "default")
+	})
+}
+
+// A pod that is long enough to exceed the server's budget for a policy would pass one that ignores failures.
+func TestAPodIsNotTooLongToBeJudged(t *testing.T) {
+	c := assemble(t)
+	_, err := c.Run(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: long, namespace: elsewhere}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
+`, "kubectl", "apply", "-f", "-")
+	must(t, err)
+	eve := at.user("eve", "system:authenticated")
+	c.asks(t, "StaticPod", func() bool { return c.tries(t, eve, "elsewhere", "nvidia.com/gpumem", node).code != http.StatusCreated })
+	containers := func(count int) string {
+		var out strings.Builder
+		for i := range count {
+			fmt.Fprintf(&out, `,{"name":"c%d","image":"x","resources":{"limits":{"cpu":"0"}}}`, i)
+		}
+		return out.String()
+	}
+	limits := func(count int) string {
+		var out strings.Builder
+		for i := range count {
+			fmt.Fprintf(&out, `,"example.com/k%d":"0"`, i)
+		}
+		return out.String()
+	}
+	for what, body := range map[string]string{
+		"12,400 containers": `"initContainers":[{"name":"i","image":"x","resources":{"limits":{"nvidia.com/gpumem":"1"}}}],"containers":[{"name":"m","image":"x"}` + containers(12_400) + `]`,
+		"50,000 limits":     `"containers":[{"name":"m","image":"x","resources":{"limits":{"nvidia.com/gpumem":"1"` + limits(50_000) + `}}}]`,
+		"257 containers":    `"containers":[{"name":"m","image":"x","resources":{"limits":{"nvidia.com/gpumem":"1"}}}` + containers(256) + `]`,
+	} {
+		start := time.Now()
+		said, err := c.ask(eve, "POST", "/api/v1/namespaces/elsewhere/pods?dryRun=All", plain, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"gpu-1",`+body+`}}`)
+		must(t, err)
+		t.Logf("%s: %d after %s", what, said.code, time.Since(start).Round(time.Millisecond))
+		if said.code == http.StatusCreated || !strings.Contains(said.message, "more than is judged") {
+			t.Errorf("a pod of %s: %d %.300s", what, said.code, said.message)
+		}
+	}
+	said, err := c.ask(eve, "POST", "/api/v1/namespaces/elsewhere/pods?dryRun=All", plain, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"m","image":"x"}`+containers(300)+`]}}`)
+	must(t, err)
+	if said.code != http.StatusCreated {
+		t.Errorf("a long pod that goes to the scheduler: %d %.300s", said.code, said.message)
 	}
 }

@@ -134,7 +134,7 @@ func assemble(t *testing.T) *cast {
 			t.Fatalf("the operator cannot bind %s: %d %s", name, said.code, said.message)
 		}
 	}
-	said, err := at.ask(c.people["operator"], "PATCH", c.path("waits", "status"), merge,
+	said, err := at.ask(c.people["operator"], "PATCH", c.path("waits", ""), merge,
 		`{"metadata":{"annotations":{"state.quartermaster.io/room-since":"2026-01-01T00:00:00.000Z"}}}`)
 	must(t, err)
 	if said.code != http.StatusOK {
@@ -232,9 +232,8 @@ func (c *cast) legal() (out []attempt) {
 	add(c.patch("gpushare", "says that it gave the card", "bound", "", strategic, set("ALIYUN_COM_GPU_MEM_ASSIGNED", "true", "ALIYUN_COM_GPU_MEM_ASSUME_TIME", "1700000001"), false))
 	// The operator.
 	add(attempt{"operator", "binds", "POST", c.path("fresh", "binding"), plain, binding(c.pods["fresh"], "gpu-1", given), false, "", ""})
-	add(c.patch("operator", "nudges once more", "waits", "status", merge, set("state.quartermaster.io/room-since", "2026-01-02T00:00:00.000Z"), false))
-	add(c.patch("operator", "seals", "fresh", "status", strategic, map[string]any{"status": map[string]any{"conditions": []any{
-		map[string]any{"type": "quartermaster.io/Sealed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}}, false))
+	add(c.patch("operator", "nudges once more", "waits", "", merge, set("state.quartermaster.io/room-since", "2026-01-02T00:00:00.000Z"), false))
+	add(c.patch("operator", "seals", "fresh", "", merge, set("state.quartermaster.io/seal", "term a, seal 1"), false))
 	// Kubelets and the scheduler leave annotations alone.
 	phase := map[string]any{"status": map[string]any{"phase": "Succeeded"}}
 	add(c.patch("kubelet", "says how the pod is", "bound", "status", strategic, phase, false))

@@ -111,6 +111,10 @@ TEST(chart, the_policies_know_the_keys_of_cards_and_those_of_shares_that_annotat
     const auto refused = quota::judge({.key = row.key, .value = 100}, by_annotation);
     if (row.key != "nvidia.com/gpu" && !(refused && refused->kind == quota::wrong::not_served)) shares.emplace(row.key);
   }
+  std::set<std::string> foreign;
+  for (const auto& row : quota::resource_keys)
+    if (!row.managed && row.key != "nvidia.com/priority") foreign.emplace(row.key);
+  EXPECT_EQ(keys_of("foreign"), foreign) << "what the ledger counts";
   EXPECT_EQ(keys_of("managed"), cards);
   EXPECT_EQ(keys_of("shares"), shares);
   EXPECT_LT(shares.size(), cards.size());

@@ -332,6 +332,23 @@ as absent. */}}
 ['nvidia.com/gpu', 'nvidia.com/gpu.shared', 'nvidia.com/mps-core', 'nvidia.com/mps-memory', 'tencent.com/vcuda-core', 'tencent.com/vcuda-memory', 'nvidia.com/gpualloc', 'nvidia.com/gpumem', 'nvidia.com/gpucores', 'nvidia.com/gpumem-percentage', 'aliyun.com/gpu-mem', 'aliyun.com/gpu-count', 'aliyun.com/gpu-core.percentage']
 {{- end }}
 
+{{- /* The keys by which pods ask for cards that the ledger counts against limits, also those that other schedulers give out. */}}
+{{- define "quartermaster.cel.counted" -}}
+({{ include "quartermaster.cel.managed" . }} + {{ include "quartermaster.cel.foreign" . }})
+{{- end }}
+{{- define "quartermaster.cel.foreign" -}}
+['aliyun.com/gpu', 'volcano.sh/vgpu-number', 'volcano.sh/vgpu-memory', 'volcano.sh/vgpu-memory-percentage', 'volcano.sh/vgpu-cores', 'tke.cloud.tencent.com/qgpu-core', 'tke.cloud.tencent.com/qgpu-memory']
+{{- end }}
+
+{{- /* Whether the list of containers `.` is longer than any pod needs. A policy that reads every limit of such a pod would exceed the
+server's budget, and with `Ignore` the pod would pass. Reading one map takes time that grows with the square of its size. */}}
+{{- define "quartermaster.cel.crowded" -}}
+(size({{ . }}) > 256 || {{ include "quartermaster.cel.limits" . }} > 2048)
+{{- end }}
+{{- define "quartermaster.cel.crowded_text" -}}
+the pod has more than 256 containers or 2048 limits: more than is judged
+{{- end }}
+
 {{- /* Those of them whose plugins learn from a pod's annotations, or from the order of pods, whose share a container gets. */}}
 {{- define "quartermaster.cel.shares" -}}
 ['tencent.com/vcuda-core', 'tencent.com/vcuda-memory', 'nvidia.com/gpualloc', 'nvidia.com/gpumem', 'nvidia.com/gpucores', 'nvidia.com/gpumem-percentage', 'aliyun.com/gpu-mem', 'aliyun.com/gpu-count', 'aliyun.com/gpu-core.percentage']

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"quartermaster.io/test/chart"
 )
 
 // schemas of a group as the API server tells them: names of fields, by the name of the type.
@@ -110,7 +112,7 @@ func TestLintKnowsTheFieldsOfTheServer(t *testing.T) {
 			t.Errorf("%s: lint objects to %v", text, unknown)
 		}
 		body, _ := json.Marshal(pod)
-		out, rc := run(string(body), testCluster.Tool("kubectl"), "create", "--dry-run=server", "--validate=strict", "-f", "-", "-n", "default")
+		out, rc := run(string(body), chart.Tool("kubernetes-*", "kubectl"), "create", "--dry-run=server", "--validate=strict", "-f", "-", "-n", "default")
 		if rc == 0 || !strings.Contains(out, "unknown field") {
 			t.Errorf("%s: the API server says %s", text, out)
 		}
@@ -126,7 +128,7 @@ func TestLintKnowsTheFieldsOfTheServer(t *testing.T) {
 		if len(codes["resources_of_pod"])+len(codes["resources_of_ephemeral"]) != 1 {
 			t.Errorf("%s: lint says %v", wrong, codes)
 		}
-		if out, rc := run(body, testCluster.Tool("kubectl"), "create", "--dry-run=server", "-f", "-", "-n", "default"); rc == 0 {
+		if out, rc := run(body, chart.Tool("kubernetes-*", "kubectl"), "create", "--dry-run=server", "-f", "-", "-n", "default"); rc == 0 {
 			t.Errorf("%s: the API server takes it: %s", wrong, out)
 		}
 	}

@@ -99,7 +99,7 @@ func everythingInstalled(t *testing.T) {
 	t.Helper()
 	installed(t, "agent.enabled=true", "console.enabled=true", "monitoring.prometheus.install=true", "metrics.authentication=true", "modules.gpushare.rbac=true")
 	kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, others), "apply", "-f", "-")
-	t.Cleanup(func() { kubectl(t, "", "delete", "namespace", others, "--wait=false") })
+	t.Cleanup(func() { kubectl(t, "", "delete", "namespace", others) })
 }
 
 func editIn(t *testing.T, place, person string) {

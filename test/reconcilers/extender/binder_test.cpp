@@ -40,7 +40,7 @@ struct binder_test : rig {
     const auto path = request.target.substr(0, request.target.find('?'));
     if (path == "/api/v1/pods")
       return recording_transport::answered(200, {{"metadata", {{"resourceVersion", "50"}}}, {"items", unbound}});
-    if (path.ends_with("/status")) {
+    if (is_seal(request)) {
       ++seals;
       return recording_transport::answered(200, json::object());
     }
@@ -219,11 +219,11 @@ TEST_F(binder_test, F43_while_it_is_found_out_the_pod_is_not_bound_elsewhere) {
   to_bindings.push_back(timed_out());
   bool sealed = false;
   transport.answer = [&, inner = transport.answer](const kube::request& request) -> kube::result<kube::response> {
-    if (request.target.find("/status") != std::string::npos && !sealed) return timed_out();
+    if (is_seal(request) && !sealed) return timed_out();
     return inner(request);
   };
   bind(pod);
-  turn([&] { return !transport.sent.empty() && transport.sent.back().target.find("/status") != std::string::npos; });
+  turn([&] { return !transport.sent.empty() && is_seal(transport.sent.back()); });
   EXPECT_THAT(bind(pod, "b"), HasSubstr("being found out"));
   EXPECT_EQ(used("a", 0).cores, 20);
   sealed = true;
@@ -395,11 +395,11 @@ TEST_F(binder_test, a_new_leader_seals_who_waits_for_what_is_ours) {
   EXPECT_TRUE(earlier.closed());
   std::vector<std::string> sealed;
   for (const auto& entry : transport.sent) {
-    if (entry.target.find("/status") == std::string::npos) continue;
+    if (!is_seal(entry)) continue;
     const auto body = json::parse(entry.body);
-    sealed.push_back(body["metadata"]["name"]);
-    EXPECT_EQ(body["status"]["conditions"][0]["type"], "quartermaster.io/Sealed");
-    EXPECT_THAT(body["status"]["conditions"][0]["message"].get<std::string>(), HasSubstr("term-1"));
+    const auto path = entry.target.substr(0, entry.target.find('?'));
+    sealed.push_back(path.substr(path.rfind('/') + 1));
+    EXPECT_THAT(body["metadata"]["annotations"]["state.quartermaster.io/seal"].get<std::string>(), HasSubstr("term-1"));
   }
   EXPECT_THAT(sealed, testing::UnorderedElementsAre("ours", "unknown"));
 }
@@ -425,7 +425,7 @@ TEST_F(binder_test, F27_nothing_is_bound_while_the_cache_is_older_than_the_list_
   unbound = {{{"metadata", {{"namespace", "lab"}, {"name", "p"}, {"uid", waits.id.to_string()}}}}};
   transport.answer = [&, inner = transport.answer](const kube::request& request) -> kube::result<kube::response> {
     const auto path = request.target.substr(0, request.target.find('?'));
-    if (!path.ends_with("/status")) return inner(request);
+    if (!is_seal(request)) return inner(request);
     return recording_transport::answered(200, {{"metadata", {{"resourceVersion", "53"}}}});
   };
   kube_test::run(loop.context(), earlier.close());

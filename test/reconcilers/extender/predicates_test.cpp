@@ -62,7 +62,7 @@ TEST_F(predicates_test, the_decision_is_made_and_written_before_it_is_answered) 
   EXPECT_THAT(got["NodeNames"], SizeIs(1));
   EXPECT_THAT(got["FailedNodes"], SizeIs(1));
   ASSERT_THAT(transport.sent, SizeIs(1));
-  EXPECT_THAT(transport.sent[0].target, HasSubstr("/api/v1/namespaces/lab/pods/p/status"));
+  EXPECT_THAT(transport.sent[0].target, testing::ContainsRegex("/api/v1/namespaces/lab/pods/p([?]|$)"));
   EXPECT_EQ(written()["tencent.com/predicate-node"], got["NodeNames"][0]);
   EXPECT_EQ(used(got["NodeNames"][0], 0).cores, 20);
 }

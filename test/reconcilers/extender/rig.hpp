@@ -13,6 +13,7 @@
 #include "controller/loop.hpp"
 #include "reconcilers/extender/binder.hpp"
 #include "reconcilers/extender/extender.hpp"
+#include "reconcilers/extender/fence.hpp"
 #include "reconcilers/extender/waiting.hpp"
 #include "test/controller/rig.hpp"
 #include "test/reconcilers/projections.hpp"
@@ -28,6 +29,11 @@ using role = kube::container::role;
 
 /// The one resource that a ConfigMap declares.
 inline bool is_fpga(std::string_view key) { return key == "example.com/fpga"; }
+
+/// The write by which a leader keeps Bindings of an earlier one out.
+inline bool is_seal(const kube::request& request) {
+  return request.body.contains(reconcilers::extender::seal_annotation);
+}
 
 using reconcilers::packed;
 inline kube::quantities quantities(amounts amounts) {

@@ -7,16 +7,22 @@
 // drop-in is enough (containerd, cmd/containerd/server/config: mergeConfig).
 
 #include <expected>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "agent/facts/nvidia_runtime.hpp"
 
 namespace agent::container_runtime {
 
 constexpr std::string_view nvidia_program = "/usr/bin/nvidia-container-runtime";
 constexpr std::string_view containerd_drop_in = "/etc/containerd/conf.d/99-quartermaster.toml";
 constexpr std::string_view crio_drop_in = "/etc/crio/crio.conf.d/99-quartermaster.conf";
+
+/// The table goes before default_runtime_name in containerd 1, and is nothing in containerd 2.
+constexpr std::string_view deprecated_default = "default_runtime";
 
 using edited = std::expected<std::string, std::string>;
 
@@ -27,31 +33,51 @@ struct runtime_file {
 
 struct choice {
   bool set_default = false;
+  /// SystemdCgroup that goes with the kubelet's cgroup driver, for a new runtime where neither runc nor the default
+  /// says it: "true" or "false". Empty: not known.
+  std::string kubelet_systemd = {};
+  /// As this program wrote before it knew runtimes by their programs: only to recognize what it wrote.
+  bool is_by_name = false;
 };
 
 /// 2, 3 or 4.
 std::expected<int, std::string> containerd_version(std::string_view main);
 /// Patterns, as they are written.
-std::expected<std::vector<std::string>, std::string> containerd_imports(std::string_view main);
+std::expected<std::vector<std::string>, std::string> containerd_imports(std::string_view text);
 /// The main file as it has to be. From version 3 on only the import of our drop-in's folder is added.
-edited containerd_main(std::string_view main, choice choice);
+edited containerd_main(std::string_view main, const choice& choice);
 /// What other files, in the order in which they are read, already say. `sources` must not have our own drop-in.
 struct known_runtimes {
-  bool has_nvidia = false;
-  std::string default_name;
-  std::string default_file;  ///< that sets default_name; empty: none
+  facts::runtime_settings settings;
+  std::string default_file;                    ///< that sets the default; empty: none
+  std::map<std::string, std::string> setters;  ///< the last file that sets "nvidia.runtime_type"
 };
 std::expected<known_runtimes, std::string> containerd_known(const std::vector<runtime_file>& sources);
 std::expected<known_runtimes, std::string> crio_known(const std::vector<runtime_file>& sources);
-/// Our drop-ins. `needs_nvidia`: no other file has the runtime.
-edited containerd_drop_in_text(const std::vector<runtime_file>& sources, bool needs_nvidia, choice choice);
-std::string crio_drop_in_text(bool needs_nvidia, choice choice);
+std::expected<known_runtimes, std::string> docker_known(const std::optional<std::string>& main);
+
+/// What is written of a runtime, and of the default. Empty texts: nothing.
+struct runtime_edit {
+  std::string name;     ///< of NVIDIA's runtime
+  bool is_new = false;  ///< there is no such runtime yet
+  std::string type;     ///< of containerd
+  std::string program;
+  std::string systemd;  ///< of containerd
+  std::string default_name;
+  bool is_empty() const { return type.empty() && program.empty() && systemd.empty() && default_name.empty(); }
+};
+/// Error: a default with SystemdCgroup would be replaced by one without.
+std::expected<runtime_edit, std::string> edit_of(const facts::runtime_settings& settings, const choice& choice);
+
+/// Our drop-ins.
+std::string containerd_drop_in_text(int version, const runtime_edit& edit);
+std::string crio_drop_in_text(const runtime_edit& edit);
 /// Does a drop-in begin with our line, and is the rest as we wrote it?
 bool is_own_drop_in(std::string_view text);
 bool drop_in_sets_default(std::string_view text);
 
 /// daemon.json as it has to be. `main`: nullopt where there is none.
-edited docker_main(const std::optional<std::string>& main, choice choice);
+edited docker_main(const std::optional<std::string>& main, const choice& choice);
 
 /// A list like that of diff: lines that go, lines that come.
 std::string difference(std::string_view path, std::string_view before, std::string_view after);

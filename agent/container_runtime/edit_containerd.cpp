@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <functional>
 
 #include "agent/container_runtime/edit.hpp"
 #include "agent/container_runtime/toml.hpp"
@@ -29,13 +31,41 @@ std::string head(const std::string& plugin, std::string_view rest) {
   return "[plugins.\"" + plugin + "\".containerd" + std::string(rest) + "]";
 }
 
+std::string toml_text(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+/// A name as a part of a head.
+std::string key(const std::string& name) {
+  const bool is_bare =
+      std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+  return is_bare ? name : toml_text(name);
+}
+
+using assignments = std::vector<std::pair<std::string, std::string>>;
+
+assignments settings_of(const runtime_edit& edit) {
+  return edit.type.empty() ? assignments() : assignments{{"runtime_type", toml_text(edit.type)}};
+}
+assignments options_of(const runtime_edit& edit) {
+  assignments out;
+  if (!edit.program.empty()) out.emplace_back("BinaryName", toml_text(edit.program));
+  if (!edit.systemd.empty()) out.emplace_back("SystemdCgroup", edit.systemd);
+  return out;
+}
+
+std::string lines_of(const assignments& values, const std::string& indent, const std::string& newline) {
+  std::string out;
+  for (const auto& [name, value] : values) out.append(indent).append(name).append(" = ").append(value).append(newline);
+  return out;
+}
+
 /// The lines of the runtime, each with a line end.
-std::string nvidia_tables(const std::string& plugin, const std::string& systemd, const std::string& newline) {
-  std::string out = head(plugin, ".runtimes.nvidia") + newline;
-  out += "  runtime_type = \"io.containerd.runc.v2\"" + newline;
-  out += "  " + head(plugin, ".runtimes.nvidia.options") + newline;
-  out += "    BinaryName = \"" + std::string(nvidia_program) + "\"" + newline;
-  if (!systemd.empty()) out += "    SystemdCgroup = " + systemd + newline;
+std::string runtime_tables(const std::string& plugin, const runtime_edit& edit, const std::string& newline) {
+  const auto table = ".runtimes." + key(edit.name);
+  std::string out;
+  if (const auto settings = settings_of(edit); !settings.empty())
+    out += head(plugin, table) + newline + lines_of(settings, "  ", newline);
+  if (const auto options = options_of(edit); !options.empty())
+    out += "  " + head(plugin, table + ".options") + newline + lines_of(options, "    ", newline);
   return out;
 }
 
@@ -102,62 +132,154 @@ edited with_import(std::string text, const toml_document& document) {
   return text;
 }
 
-std::string systemd_of(const toml_document& document) {
-  std::string out;
-  for (const auto* plugin : plugins)
-    if (const auto* setting = document.find(below(plugin, {"runtimes", "runc", "options", "SystemdCgroup"})))
-      out = setting->value;
-  return out;
-}
-
 void append(std::string& text, const std::string& lines, const std::string& newline) {
   if (!text.empty() && !text.ends_with('\n')) text += newline;
   text += lines;
 }
 
+struct patch {
+  std::size_t begin, length;
+  std::string text;
+};
+
+/// Of the settings that the table has, else two blanks more than its head has.
+std::string indent_of(std::string_view text, const toml_document& document, const toml_table& table) {
+  const auto blanks_before = [&](std::size_t index) {
+    const auto line = index == 0 ? 0 : text.rfind('\n', index - 1) + 1;
+    return std::string(text.substr(line, text.find_first_not_of(" \t", line) - line));
+  };
+  for (const auto& setting : document.settings)
+    if (setting.table_size == table.path.size() && setting.path.size() == table.path.size() + 1 &&
+        std::equal(table.path.begin(), table.path.end(), setting.path.begin()))
+      return blanks_before(setting.begin);
+  return blanks_before(table.line_end - 1) + "  ";
+}
+
+/// Sets values where they are, or below the head of their table. Returns those that have no head.
+assignments set_values(const toml_path& path, const assignments& values, std::string_view text,
+                       const toml_document& document, const std::optional<std::string>& indent,
+                       std::vector<patch>& patches) {
+  assignments missing;
+  for (const auto& value : values) {
+    auto target = path;
+    target.push_back(value.first);
+    if (const auto* setting = document.find(target))
+      patches.push_back({setting->begin, setting->end - setting->begin, value.second});
+    else
+      missing.push_back(value);
+  }
+  const auto* table = document.find_table(path);
+  if (missing.empty() || !table) return missing;
+  const bool has_end = text[table->line_end - 1] == '\n';
+  auto lines = lines_of(missing, indent ? *indent : indent_of(text, document, *table), document.newline);
+  if (!has_end) lines = document.newline + lines.substr(0, lines.size() - document.newline.size());
+  patches.push_back({table->line_end, 0, std::move(lines)});
+  return {};
+}
+
 /// Of version 2.
-std::string with_runtime(std::string text, const toml_document& document, choice choice) {
+std::string with_runtime(std::string text, const toml_document& document, const runtime_edit& edit) {
   const auto plugin = plugin_of(2);
   const auto& newline = document.newline;
+  std::vector<patch> patches;
   std::string lines;
-  if (choice.set_default) {
-    const std::string line = "default_runtime_name = \"nvidia\"";
-    const auto* setting = document.find(below(plugin, {"default_runtime_name"}));
-    const auto* table = document.find_table(below(plugin, {}));
-    if (setting && unquoted(setting->value) != "nvidia") {
-      text.replace(setting->begin, setting->end - setting->begin, "\"nvidia\"");
-    } else if (!setting && table) {
-      const bool has_end = text[table->line_end - 1] == '\n';
-      text.insert(table->line_end, has_end ? "  " + line + newline : newline + "  " + line);
-    } else if (!setting) {
-      lines += head(plugin, "") + newline + "  " + line + newline;
+  if (!edit.default_name.empty()) {
+    const assignments values{{"default_runtime_name", toml_text(edit.default_name)}};
+    const auto missing = set_values(below(plugin, {}), values, text, document, "  ", patches);
+    if (!missing.empty()) lines += head(plugin, "") + newline + lines_of(missing, "  ", newline);
+  }
+  auto rest = edit;
+  if (!edit.is_new) {
+    rest.type = rest.program = rest.systemd = {};
+    const auto settings =
+        set_values(below(plugin, {"runtimes", edit.name}), settings_of(edit), text, document, std::nullopt, patches);
+    if (!settings.empty()) rest.type = edit.type;
+    for (const auto& [name, value] : set_values(below(plugin, {"runtimes", edit.name, "options"}), options_of(edit),
+                                                text, document, std::nullopt, patches)) {
+      if (name == "BinaryName") rest.program = edit.program;
+      if (name == "SystemdCgroup") rest.systemd = edit.systemd;
     }
   }
-  if (!document.has(below(plugin, {"runtimes", "nvidia"})))
-    lines += nvidia_tables(plugin, systemd_of(document), newline);
+  lines += runtime_tables(plugin, rest, newline);
+  std::ranges::sort(patches, std::greater(), &patch::begin);
+  for (const auto& patch : patches) text.replace(patch.begin, patch.length, patch.text);
   if (!lines.empty()) append(text, lines, newline);
   return text;
+}
+
+/// As it was decided before programs were looked at.
+runtime_edit edit_by_name(const toml_document& document, const facts::runtime_settings& settings, bool set_default) {
+  runtime_edit out;
+  out.name = "nvidia";
+  out.is_new = !document.has(below(plugin_of(2), {"runtimes", "nvidia"}));
+  if (set_default && settings.default_name != "nvidia") out.default_name = "nvidia";
+  if (!out.is_new) return out;
+  out.type = "io.containerd.runc.v2";
+  out.program = nvidia_program;
+  if (const auto* runc = settings.find("runc")) out.systemd = runc->systemd;
+  return out;
 }
 
 std::string signed_text(const std::string& text) {
   return std::string(first_line) + scheduler_config::checksum_of(text) + "\n" + text;
 }
 
-std::expected<known_runtimes, std::string> known_in(const std::vector<runtime_file>& sources,
-                                                    const std::vector<std::pair<toml_path, toml_path>>& places) {
-  known_runtimes out;
-  for (const auto& source : sources) {
-    const auto document = read_toml(source.text);
-    if (!document) return std::unexpected(source.path + ": " + document.error());
-    for (const auto& [runtime, default_key] : places) {
-      if (document->has(runtime)) out.has_nvidia = true;
-      if (const auto* setting = document->find(default_key)) {
-        out.default_name = unquoted(setting->value);
-        out.default_file = source.path;
-      }
+/// Where a kind of file has its runtimes.
+struct places {
+  toml_path runtimes, default_key;
+};
+
+void take_in(const runtime_file& source, const toml_document& document, const places& places, known_runtimes& out) {
+  const auto size = places.runtimes.size();
+  const auto name_in = [&](const toml_path& path) {
+    const bool is_below =
+        path.size() > size && std::equal(places.runtimes.begin(), places.runtimes.end(), path.begin());
+    return is_below ? path[size] : std::string();
+  };
+  for (const auto& table : document.tables)
+    if (const auto name = name_in(table.path); !name.empty()) out.settings.at(name);
+  for (const auto& setting : document.settings) {
+    if (setting.path == places.default_key) {
+      out.settings.default_name = unquoted(setting.value);
+      out.default_file = source.path;
     }
+    const auto name = name_in(setting.path);
+    if (name.empty()) continue;
+    auto& entry = out.settings.at(name);
+    const auto& key = setting.path.back();
+    const bool is_option = setting.path.size() == size + 3 && setting.path[size + 1] == "options";
+    const bool is_own = setting.path.size() == size + 2;
+    auto* target = is_own && key == "runtime_type"       ? &entry.type
+                   : is_own && key == "runtime_path"     ? &entry.program
+                   : is_option && key == "BinaryName"    ? &entry.program
+                   : is_option && key == "SystemdCgroup" ? &entry.systemd
+                                                         : nullptr;
+    if (!target) continue;
+    *target = unquoted(setting.value);
+    out.setters[name + "." + key] = source.path;
   }
-  return out;
+}
+
+places places_of(const char* plugin) { return {below(plugin, {"runtimes"}), below(plugin, {"default_runtime_name"})}; }
+
+bool has_nvidia(const runtime_file& source, const toml_document& document) {
+  known_runtimes known;
+  take_in(source, document, places_of(plugins[0]), known);
+  return std::ranges::any_of(known.settings.entries, facts::is_nvidia);
+}
+
+void take_in_old_default(const runtime_file& source, const toml_document& document, known_runtimes& out) {
+  const auto text_at = [&](const toml_path& rest) {
+    const auto* setting = document.find(below(plugins[0], rest));
+    return setting ? unquoted(setting->value) : std::string();
+  };
+  const std::string name(deprecated_default);
+  const auto type = text_at({name, "runtime_type"});
+  if (type.empty()) return;
+  auto& entry = out.settings.at(name);
+  entry = {name, type, text_at({name, "options", "BinaryName"}), text_at({name, "options", "SystemdCgroup"})};
+  out.settings.default_name = name;
+  out.default_file = source.path;
 }
 
 }  // namespace
@@ -182,60 +304,69 @@ std::expected<std::vector<std::string>, std::string> containerd_imports(std::str
   return imports ? text::quoted_in(imports->value) : std::vector<std::string>();
 }
 
-edited containerd_main(std::string_view main, choice choice) {
+edited containerd_main(std::string_view main, const choice& choice) {
   const auto version = containerd_version(main);
   if (!version) return std::unexpected(version.error());
   const auto document = read_toml(main);
   if (*version > 2) return with_import(std::string(main), *document);
-  return with_runtime(std::string(main), *document, choice);
+  const auto known = containerd_known({{{}, std::string(main)}});
+  if (!known) return std::unexpected(known.error());
+  if (choice.is_by_name)
+    return with_runtime(std::string(main), *document, edit_by_name(*document, known->settings, choice.set_default));
+  const auto edit = edit_of(known->settings, choice);
+  if (!edit) return std::unexpected(edit.error());
+  return with_runtime(std::string(main), *document, *edit);
 }
 
 std::expected<known_runtimes, std::string> containerd_known(const std::vector<runtime_file>& sources) {
-  std::vector<std::pair<toml_path, toml_path>> places;
-  for (const auto* plugin : plugins)
-    places.emplace_back(below(plugin, {"runtimes", "nvidia"}), below(plugin, {"default_runtime_name"}));
-  // In a file of version 2, which containerd 1 may read, a section is replaced as a whole.
-  for (std::size_t index = 1; index < sources.size(); ++index) {
-    const auto version = containerd_version(sources.front().text);
-    const auto document = read_toml(sources[index].text);
-    if (!document) return std::unexpected(sources[index].path + ": " + document.error());
-    if (document->find({"imports"}))
-      return std::unexpected(sources[index].path + ": it imports files in turn, which is not followed");
-    if (version && *version == 2 && document->has({"plugins", plugins[0]}) &&
-        !document->has(below(plugins[0], {"runtimes", "nvidia"})))
-      return std::unexpected(sources[index].path + ": it sets plugins.\"" + plugins[0] +
+  known_runtimes out;
+  out.settings.default_name = "runc";
+  const auto version = containerd_version(sources.front().text);
+  for (const auto& source : sources) {
+    const auto document = understood(source.text);
+    if (!document) return std::unexpected(source.path + ": " + document.error());
+    // In a file of version 2, which containerd 1 may read, a section is replaced as a whole.
+    const bool is_main = &source == &sources.front();
+    if (!is_main && version && *version == 2 && document->has({"plugins", plugins[0]}) &&
+        !has_nvidia(source, *document))
+      return std::unexpected(source.path + ": it sets plugins.\"" + plugins[0] +
                              "\" too, and containerd 1 then ignores that section of other files; set up one of them by "
                              "hand, or move the section into config.toml");
+    for (const auto* plugin : plugins) take_in(source, *document, places_of(plugin), out);
+    if (version && *version == 2) take_in_old_default(source, *document, out);
   }
-  return known_in(sources, places);
+  return out;
 }
 
-edited containerd_drop_in_text(const std::vector<runtime_file>& sources, bool needs_nvidia, choice choice) {
-  const auto version = containerd_version(sources.front().text);
-  if (!version) return std::unexpected(version.error());
-  const auto plugin = plugin_of(*version);
-  std::string systemd;
-  for (const auto& source : sources) {
-    const auto document = read_toml(source.text);
-    if (!document) return std::unexpected(source.path + ": " + document.error());
-    if (const auto found = systemd_of(*document); !found.empty()) systemd = found;
-  }
-  std::string out = "version = " + std::to_string(*version) + "\n";
-  if (choice.set_default) out += head(plugin, "") + "\n  default_runtime_name = \"nvidia\"\n";
-  if (needs_nvidia) out += nvidia_tables(plugin, systemd, "\n");
-  return signed_text(out);
+std::string containerd_drop_in_text(int version, const runtime_edit& edit) {
+  const auto plugin = plugin_of(version);
+  std::string out = "version = " + std::to_string(version) + "\n";
+  if (!edit.default_name.empty())
+    out += head(plugin, "") + "\n  default_runtime_name = " + toml_text(edit.default_name) + "\n";
+  return signed_text(out + runtime_tables(plugin, edit, "\n"));
 }
 
 std::expected<known_runtimes, std::string> crio_known(const std::vector<runtime_file>& sources) {
-  return known_in(sources, {{{"crio", "runtime", "runtimes", "nvidia"}, {"crio", "runtime", "default_runtime"}}});
+  known_runtimes out;
+  out.settings.type = facts::runtime_settings::kind::crio;
+  out.settings.default_name = "crun";
+  for (const auto& source : sources) {
+    const auto document = read_toml(source.text);
+    if (!document) return std::unexpected(source.path + ": " + document.error());
+    take_in(source, *document, {{"crio", "runtime", "runtimes"}, {"crio", "runtime", "default_runtime"}}, out);
+  }
+  // CRI-O looks for a program of the runtime's name then.
+  for (auto& entry : out.settings.entries)
+    if (entry.program.empty() && facts::is_nvidia_program(entry.name)) entry.program = entry.name;
+  return out;
 }
 
-std::string crio_drop_in_text(bool needs_nvidia, choice choice) {
+std::string crio_drop_in_text(const runtime_edit& edit) {
   std::string out;
-  if (choice.set_default) out += "[crio.runtime]\n  default_runtime = \"nvidia\"\n";
-  if (needs_nvidia)
-    out += "[crio.runtime.runtimes.nvidia]\n  runtime_path = \"" + std::string(nvidia_program) +
-           "\"\n  runtime_type = \"oci\"\n";
+  if (!edit.default_name.empty()) out += "[crio.runtime]\n  default_runtime = " + toml_text(edit.default_name) + "\n";
+  if (!edit.program.empty())
+    out += "[crio.runtime.runtimes." + key(edit.name) + "]\n  runtime_path = " + toml_text(edit.program) +
+           "\n  runtime_type = \"oci\"\n";
   return signed_text(out);
 }
 
@@ -247,34 +378,5 @@ bool is_own_drop_in(std::string_view text) {
 }
 
 bool drop_in_sets_default(std::string_view text) { return text.contains("  default_runtime"); }
-
-std::string difference(std::string_view path, std::string_view before, std::string_view after) {
-  const auto lines_of = [](std::string_view text) {
-    std::vector<std::string_view> out;
-    while (!text.empty()) {
-      const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
-      out.push_back(text.substr(0, end));
-      text.remove_prefix(end);
-    }
-    return out;
-  };
-  const auto old = lines_of(before), fresh = lines_of(after);
-  const auto least = std::min(old.size(), fresh.size());
-  std::size_t front = 0, back = 0;
-  while (front < least && old[front] == fresh[front]) ++front;
-  while (back < least - front && old[old.size() - 1 - back] == fresh[fresh.size() - 1 - back]) ++back;
-  std::string out =
-      "--- " + std::string(path) + "\n+++ " + std::string(path) + "\n@@ line " + std::to_string(front + 1) + " @@\n";
-  const auto list = [&](char sign, const std::vector<std::string_view>& lines) {
-    for (std::size_t index = front; index < lines.size() - back; ++index) {
-      auto line = lines[index];
-      while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
-      out += sign + std::string(line) + "\n";
-    }
-  };
-  list('-', old);
-  list('+', fresh);
-  return out;
-}
 
 }  // namespace agent::container_runtime

@@ -70,37 +70,108 @@ const member* find(const std::vector<member>& members, std::string_view key) {
   return found == members.end() ? nullptr : &*found;
 }
 
+struct docker_file {
+  std::string text;
+  nlohmann::json json;
+  std::size_t root = 0;  ///< where its object begins
+};
+
+std::expected<docker_file, std::string> read_docker(const std::optional<std::string>& main) {
+  docker_file out{main.value_or(""), {}, 0};
+  if (out.text.starts_with("\xEF\xBB\xBF")) return std::unexpected("it begins with a byte order mark: take it away");
+  // Docker takes an empty file for an empty object.
+  if (out.text.find_first_not_of(white) == std::string::npos) out.text = "{\n}\n";
+  out.json = nlohmann::json::parse(out.text, nullptr, false);
+  if (!out.json.is_object()) return std::unexpected("it is no JSON object");
+  out.root = out.text.find('{');
+  std::set<std::string> keys;
+  for (const auto& member : members_of(out.text, out.root))
+    if (!keys.insert(member.key).second) return std::unexpected("it sets " + member.key + " twice");
+  if (out.json.contains("runtimes") && !out.json["runtimes"].is_object())
+    return std::unexpected("its runtimes are no object");
+  if (out.json.contains("default-runtime") && !out.json["default-runtime"].is_string())
+    return std::unexpected("its default-runtime is no text");
+  return out;
+}
+
+std::string text_in(const nlohmann::json& object, const char* key) {
+  const auto match = object.find(key);
+  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
+}
+
+facts::runtime_settings docker_settings(const nlohmann::json& json) {
+  facts::runtime_settings out;
+  out.type = facts::runtime_settings::kind::docker;
+  out.default_name = text_in(json, "default-runtime");
+  if (out.default_name.empty()) out.default_name = "runc";
+  if (!json.contains("runtimes")) return out;
+  for (const auto& [name, runtime] : json["runtimes"].items()) {
+    auto& entry = out.at(name);
+    if (!runtime.is_object()) continue;
+    entry.program = text_in(runtime, "path");
+    if (entry.program.empty() && runtime.contains("options") && runtime["options"].is_object())
+      entry.program = text_in(runtime["options"], "BinaryName");
+  }
+  return out;
+}
+
+/// As it was decided before programs were looked at.
+runtime_edit docker_edit_by_name(const facts::runtime_settings& settings, bool set_default) {
+  runtime_edit out;
+  out.name = "nvidia";
+  out.is_new = !settings.find("nvidia");
+  if (out.is_new) out.program = nvidia_program;
+  if (set_default && settings.default_name != "nvidia") out.default_name = "nvidia";
+  return out;
+}
+
+/// The path of a runtime that is there.
+void set_path(std::string& text, std::size_t runtimes, const runtime_edit& edit, const std::string& path) {
+  const auto members = members_of(text, runtimes);
+  const auto* runtime = find(members, edit.name);
+  if (!runtime || text[runtime->begin] != '{') return;
+  const auto parts = members_of(text, runtime->begin);
+  if (const auto* present = find(parts, "path"))
+    text.replace(present->begin, present->end - present->begin, path);
+  else
+    insert_member(text, runtime->begin, "\"path\": " + path, "      ");
+}
+
 }  // namespace
 
-edited docker_main(const std::optional<std::string>& main, choice choice) {
-  std::string text = main.value_or("");
-  if (text.starts_with("\xEF\xBB\xBF")) return std::unexpected("it begins with a byte order mark: take it away");
-  // Docker takes an empty file for an empty object.
-  if (text.find_first_not_of(white) == std::string::npos) text = "{\n}\n";
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return std::unexpected("it is no JSON object");
-  const auto root = text.find('{');
-  const auto members = members_of(text, root);
-  std::set<std::string> keys;
-  for (const auto& member : members)
-    if (!keys.insert(member.key).second) return std::unexpected("it sets " + member.key + " twice");
-  const std::string key = "\"nvidia\": ", value = "{\"path\": \"" + std::string(nvidia_program) + "\"}";
+std::expected<known_runtimes, std::string> docker_known(const std::optional<std::string>& main) {
+  const auto file = read_docker(main);
+  if (!file) return std::unexpected(file.error());
+  return known_runtimes{docker_settings(file->json), {}, {}};
+}
+
+edited docker_main(const std::optional<std::string>& main, const choice& choice) {
+  auto file = read_docker(main);
+  if (!file) return std::unexpected(file.error());
+  const auto settings = docker_settings(file->json);
+  const auto edit = choice.is_by_name ? docker_edit_by_name(settings, choice.set_default) : edit_of(settings, choice);
+  if (!edit) return std::unexpected(edit.error());
+  auto& text = file->text;
+  const auto members = members_of(text, file->root);
+  const auto path = nlohmann::json(edit->program).dump(), default_name = nlohmann::json(edit->default_name).dump();
+  const auto entry = nlohmann::json(edit->name).dump() + ": {\"path\": " + path + "}";
   const auto* runtimes = find(members, "runtimes");
-  if (runtimes && !json["runtimes"].is_object()) return std::unexpected("its runtimes are no object");
   const auto* name = find(members, "default-runtime");
-  if (name && !json["default-runtime"].is_string()) return std::unexpected("its default-runtime is no text");
-  const bool has_nvidia = runtimes && json["runtimes"].contains("nvidia");
-  const bool new_default = choice.set_default && (!name || json["default-runtime"] != "nvidia");
+  const bool new_default = !edit->default_name.empty();
   // From the end to the beginning, so that places stay.
   const auto set_runtime = [&] {
-    if (runtimes && !has_nvidia) insert_member(text, runtimes->begin, key + value, "    ");
+    if (!runtimes || edit->program.empty()) return;
+    if (edit->is_new)
+      insert_member(text, runtimes->begin, entry, "    ");
+    else
+      set_path(text, runtimes->begin, *edit, path);
   };
   const bool default_is_later = name && runtimes && name->begin > runtimes->begin;
   if (!default_is_later) set_runtime();
-  if (new_default && name) text.replace(name->begin, name->end - name->begin, "\"nvidia\"");
+  if (new_default && name) text.replace(name->begin, name->end - name->begin, default_name);
   if (default_is_later) set_runtime();
-  if (!runtimes) insert_member(text, root, "\"runtimes\": {" + key + value + "}", "  ");
-  if (new_default && !name) insert_member(text, root, "\"default-runtime\": \"nvidia\"", "  ");
+  if (!runtimes && edit->is_new) insert_member(text, file->root, "\"runtimes\": {" + entry + "}", "  ");
+  if (new_default && !name) insert_member(text, file->root, "\"default-runtime\": " + default_name, "  ");
   return text;
 }
 

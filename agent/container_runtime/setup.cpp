@@ -7,8 +7,11 @@
 #include <cerrno>
 
 #include "agent/container_runtime/edit.hpp"
+#include "agent/container_runtime/sources.hpp"
 #include "agent/disk/folder.hpp"
+#include "agent/facts/kubelet.hpp"
 #include "agent/facts/runtime.hpp"
+#include "text/list.hpp"
 
 namespace agent::container_runtime {
 namespace {
@@ -17,31 +20,6 @@ using messages = std::expected<std::string, std::string>;
 using text_or_none = std::optional<std::string>;
 
 constexpr std::string_view backup_suffix = ".quartermaster-backup", draft_name = ".quartermaster-draft";
-
-/// The files of a runtime. `folder` has the main file and the draft: no runtime reads all of its files.
-struct layout {
-  std::string_view name, folder, main, drop_in;
-};
-constexpr std::array layouts{layout{"containerd", "/etc/containerd", "config.toml", containerd_drop_in},
-                             layout{"crio", "/etc/crio", "", crio_drop_in},
-                             layout{"docker", "/etc/docker", "daemon.json", ""}};
-
-std::string name_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
-std::string folder_of(std::string_view path) { return std::string(path.substr(0, path.rfind('/'))); }
-
-std::string below_root(const std::string& root, std::string_view path) {
-  auto out = root;
-  while (out.ends_with('/')) out.pop_back();
-  return out + std::string(path);
-}
-
-/// Nothing: there is no such file, or no folder for it.
-std::expected<std::optional<disk::content>, std::string> content_at(const std::string& root, std::string_view path) {
-  if (!facts::files(root).exists(folder_of(path)).value_or(true)) return std::nullopt;
-  const auto folder = disk::open_folder(below_root(root, folder_of(path)));
-  if (!folder) return std::unexpected(folder.error());
-  return disk::read(*folder, name_of(path));
-}
 
 /// One step: a text in place of another, or a file that goes, or a backup that takes the place of its file.
 struct change {
@@ -58,7 +36,6 @@ struct present {
   std::optional<disk::content> main, backup, drop_in;
 };
 
-std::string main_path(const layout& files) { return std::string(files.folder) + "/" + std::string(files.main); }
 std::string backup_path(const layout& files) { return main_path(files) + std::string(backup_suffix); }
 
 text_or_none text_of(const std::optional<disk::content>& content) {
@@ -83,7 +60,7 @@ std::expected<present, std::string> read_present(const std::string& root, const 
   return out;
 }
 
-edited main_of(const layout& files, const text_or_none& text, choice choice) {
+edited main_of(const layout& files, const text_or_none& text, const choice& choice) {
   if (files.name == "docker") return docker_main(text, choice);
   return containerd_main(text.value_or(""), choice);
 }
@@ -98,9 +75,12 @@ std::optional<origin> origin_of(const present& now) {
   if (now.backup && main == backup) return origin{main};
   const bool can_be_new = !now.backup && now.main && now.files.name == "docker";
   if (now.backup || can_be_new) {
-    for (const bool set_default : {false, true})
-      if (const auto expected = main_of(now.files, backup, {set_default}); expected && main == *expected)
-        return origin{backup, true, set_default};
+    for (const bool is_by_name : {false, true})
+      for (const auto* systemd : {"", "true", "false"})
+        for (const bool set_default : {false, true})
+          if (const auto expected = main_of(now.files, backup, {set_default, systemd, is_by_name});
+              expected && main == *expected)
+            return origin{backup, true, set_default};
   }
   if (now.backup) return std::nullopt;
   return origin{main};
@@ -116,91 +96,64 @@ std::string not_own_drop_in(const std::string& root, const layout& files) {
   return below_root(root, files.drop_in) + " is not as fix-runtime wrote it, and is left as it is: remove it yourself";
 }
 
-/// The files that the runtime reads, in order; `own` is our drop-in's place among them.
-struct sources {
-  std::vector<runtime_file> files;  ///< without our drop-in
-  std::size_t own = 0;
+struct runtime_plan {
+  std::vector<change> changes;
+  std::vector<std::string> repairs;  ///< what did not work
 };
 
-/// Patterns as containerd has them: "*" in the last part, or none.
-std::string add_sources(const std::string& root, const std::string& pattern, std::string_view own, sources& out) {
-  const auto folder = folder_of(pattern), name = name_of(pattern);
-  const auto star = name.find('*');
-  if (folder.contains('*') || (star != std::string::npos && name.find('*', star + 1) != std::string::npos))
-    return "the pattern " + pattern + " of its imports is not understood";
-  std::vector<std::string> names{name};
-  if (star != std::string::npos) {
-    auto all = facts::files(root).names(folder);
-    if (!all) return all.error();
-    names = std::move(*all);
-    std::erase_if(names, [&](const auto& entry) {
-      return entry.size() + 1 < name.size() || !entry.starts_with(name.substr(0, star)) ||
-             !entry.ends_with(name.substr(star + 1));
-    });
-    names.push_back(name_of(own));
-    std::ranges::sort(names);
-    names.erase(std::ranges::unique(names).begin(), names.end());
+/// What a person has to put right before anything is written, in the words of the preflight row container_runtime.
+std::string obstacle(const setup_options& options, const layout& files, const facts::runtime_settings& settings,
+                     const runtime_edit& edit, runtime_plan& plan) {
+  const facts::files node(options.root);
+  const auto* entry = facts::nvidia_entry(settings);
+  const auto has_program = facts::has_program(node, entry ? entry->program : "");
+  if (!has_program)
+    return std::string(files.name) + ": its runtime " + entry->name + " is " + entry->program +
+           ", which cannot be seen: " + has_program.error();
+  if (options.in_pod && !*has_program && !entry->program.starts_with("/usr/bin/"))
+    return std::string(files.name) + ": its runtime " + entry->name + " is " + entry->program +
+           ", which is not mounted in this pod: call quartermaster agent fix-runtime on the node itself";
+  for (const auto& defect : facts::defects_of(settings, has_program)) {
+    if (!defect.is_repairable()) return std::string(files.name) + ": " + defect.text + ": " + defect.remedy();
+    plan.repairs.push_back(std::string(files.name) + ": " + defect.text);
   }
-  for (const auto& entry : names) {
-    const auto path = folder + "/" + entry;
-    if (path == own) {
-      out.own = out.files.size();
-      continue;
-    }
-    if (star != std::string::npos && folder != folder_of(own) && entry == name_of(own)) continue;
-    auto content = content_at(root, path);
-    if (!content) return content.error();
-    if (*content) out.files.push_back({path, std::move((*content)->text)});
-  }
-  return {};
+  if (edit.program.empty()) return {};
+  const auto has_own = node.exists(std::string(nvidia_program));
+  if (!has_own) return has_own.error();
+  if (*has_own) return {};
+  return below_root(options.root, nvidia_program) + " is not there: install nvidia-container-toolkit, and call again";
 }
 
-std::string unseen_import(const std::string& root, const layout& files, const std::string& pattern) {
-  return below_root(root, main_path(files)) + " imports " + pattern +
-         ", which is not mounted in this pod: call quartermaster agent fix-runtime on the node itself";
-}
-
-std::expected<sources, std::string> sources_of(const setup_options& options, const layout& files,
-                                               const text_or_none& main) {
-  const auto& root = options.root;
-  sources out;
-  std::vector<std::string> patterns;
-  if (files.name == "containerd") {
-    out.files.push_back({main_path(files), main.value_or("")});
-    const auto imports = containerd_imports(main.value_or(""));
-    if (!imports) return std::unexpected(below_root(root, main_path(files)) + ": " + imports.error());
-    patterns = *imports;
-    for (auto& pattern : patterns)
-      if (!pattern.starts_with('/')) pattern = std::string(files.folder) + "/" + pattern;
-  } else {
-    patterns = {"/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"};
-  }
-  for (const auto& pattern : patterns) {
-    if (options.in_pod && (!pattern.starts_with(std::string(files.folder) + "/") || pattern.contains("/../")))
-      return std::unexpected(unseen_import(root, files, pattern));
-    if (auto problem = add_sources(root, pattern, files.drop_in, out); !problem.empty())
-      return std::unexpected(std::move(problem));
-  }
-  if (out.own == 0) out.own = out.files.size();
+/// What is set of a runtime that is there: keys, and lines for a person.
+std::vector<std::pair<std::string, std::string>> lines_of(const runtime_edit& edit, const layout& files) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (edit.is_new) return out;
+  const auto add = [&](const std::string& key, const std::string& value) {
+    out.emplace_back(key, key + " = " + value);
+  };
+  if (!edit.type.empty()) add("runtime_type", "\"" + edit.type + "\"");
+  if (!edit.program.empty()) add(files.name == "crio" ? "runtime_path" : "BinaryName", "\"" + edit.program + "\"");
+  if (!edit.systemd.empty()) add("SystemdCgroup", edit.systemd);
   return out;
 }
 
 /// The changes of a drop-in, given what the other files say.
 std::string add_drop_in(const setup_options& options, const present& now, const sources& sources,
-                        const known_runtimes& known, std::vector<change>& changes) {
-  const bool keeps_default = now.drop_in && drop_in_sets_default(now.drop_in->text);
-  const choice choice{(options.set_default || keeps_default) && known.default_name != "nvidia"};
-  if (known.has_nvidia && !choice.set_default) return {};
+                        const known_runtimes& known, const runtime_edit& edit, const std::string& text,
+                        std::vector<change>& changes) {
+  if (edit.is_empty()) return {};
   if (now.drop_in && !is_own_drop_in(now.drop_in->text)) return not_own_drop_in(options.root, now.files);
-  for (auto index = sources.own; choice.set_default && index < sources.files.size(); ++index)
-    if (sources.files[index].path == known.default_file)
-      return below_root(options.root, known.default_file) + " is read after our file and makes " + known.default_name +
-             " the default: change it there";
-  edited text = now.files.name == "crio" ? edited(crio_drop_in_text(!known.has_nvidia, choice))
-                                         : containerd_drop_in_text(sources.files, !known.has_nvidia, choice);
-  if (!text) return text.error();
-  if (text_of(now.drop_in) != *text)
-    changes.push_back({std::string(now.files.drop_in), text_of(now.drop_in), *text, {.mode = 0644}});
+  if (!edit.default_name.empty() && sources.has_later(known.default_file))
+    return below_root(options.root, known.default_file) + " is read after our file and makes " +
+           known.settings.default_name + " the default: change it there";
+  for (const auto& [key, line] : lines_of(edit, now.files)) {
+    const auto setter = known.setters.find(edit.name + "." + key);
+    if (setter != known.setters.end() && sources.has_later(setter->second))
+      return below_root(options.root, setter->second) + " is read after our file and sets " + key + " of the runtime " +
+             edit.name + ": write " + line + " there";
+  }
+  if (text_of(now.drop_in) != text)
+    changes.push_back({std::string(now.files.drop_in), text_of(now.drop_in), text, {.mode = 0644}});
   return {};
 }
 
@@ -223,23 +176,37 @@ std::string plan_main(const setup_options& options, const present& now, const st
   return {};
 }
 
-std::string plan_docker(const setup_options& options, const present& now, std::vector<change>& changes) {
+std::string plan_docker(const setup_options& options, const present& now, runtime_plan& plan) {
   const auto path = below_root(options.root, main_path(now.files));
   const auto origin = origin_of(now);
-  const auto text = origin ? docker_main(origin->text, {options.set_default || origin->has_default})
-                           : docker_main(text_of(now.main), {options.set_default});
+  const auto base = origin ? origin->text : text_of(now.main);
+  const choice choice{options.set_default || (origin && origin->has_default)};
+  const auto known = docker_known(base);
+  if (!known) return path + ": " + known.error();
+  const auto edit = edit_of(known->settings, choice);
+  if (!edit) return path + ": " + edit.error();
+  if (auto problem = obstacle(options, now.files, known->settings, *edit, plan); !problem.empty()) return problem;
+  const auto text = docker_main(base, choice);
   if (!text) return path + ": " + text.error();
-  return plan_main(options, now, origin, *text, changes);
+  return plan_main(options, now, origin, *text, plan.changes);
 }
 
-/// Without the main file.
-bool is_known_by_imports(std::vector<runtime_file> files) {
-  files.front().text.clear();
-  const auto known = containerd_known(files);
-  return known && known->has_nvidia;
+/// Of version 2: config.toml alone is edited.
+std::string import_in_the_way(const setup_options& options, const layout& files, const known_runtimes& known,
+                              const runtime_edit& edit) {
+  const auto importer = [&](const auto& setter) {
+    return setter.first.starts_with(edit.name + ".") && setter.second != main_path(files);
+  };
+  const auto setter = std::ranges::find_if(known.setters, importer);
+  if (edit.is_new || setter == known.setters.end()) return {};
+  std::vector<std::string> lines;
+  if (!edit.default_name.empty()) lines.push_back("default_runtime_name = \"" + edit.default_name + "\"");
+  for (const auto& [key, line] : lines_of(edit, files)) lines.push_back(line);
+  return below_root(options.root, setter->second) + " has the runtime " + edit.name + ": write " + text::joined(lines) +
+         " there";
 }
 
-std::string plan_containerd(const setup_options& options, const present& now, std::vector<change>& changes) {
+std::string plan_containerd(const setup_options& options, const present& now, runtime_plan& plan) {
   const auto path = below_root(options.root, main_path(now.files));
   if (!now.main) {
     if (now.backup) return changed_by_person(options.root, now.files);
@@ -253,26 +220,40 @@ std::string plan_containerd(const setup_options& options, const present& now, st
   if (!sources) return sources.error();
   const auto known = containerd_known(sources->files);
   if (!known) return below_root(options.root, known.error());
-  const bool set_default = options.set_default || (origin && origin->has_default);
+  const bool keeps_default =
+      (origin && origin->has_default) || (now.drop_in && drop_in_sets_default(now.drop_in->text));
+  const choice choice{options.set_default || keeps_default, facts::kubelet_systemd(facts::files(options.root))};
+  const auto edit = edit_of(known->settings, choice);
+  if (!edit) return path + ": " + edit.error();
+  if (auto problem = obstacle(options, now.files, known->settings, *edit, plan); !problem.empty()) return problem;
+  if (*version > 2 && !edit->is_empty() && !sources->missing.empty())
+    return path + " imports " + sources->missing +
+           ", which is not there, and containerd then reads no other import: write it or take it out, and call again";
   if (*version > 2) {
-    if (auto problem = add_drop_in(options, now, *sources, *known, changes); !problem.empty()) return problem;
-    if (changes.empty() && !now.drop_in) return {};
-  } else if (known->has_nvidia && (!set_default || known->default_name == "nvidia")) {
+    const auto text = containerd_drop_in_text(*version, *edit);
+    if (auto problem = add_drop_in(options, now, *sources, *known, *edit, text, plan.changes); !problem.empty())
+      return problem;
+    if (plan.changes.empty() && !now.drop_in) return {};
+  } else if (edit->is_empty()) {
     return {};
-  } else if (is_known_by_imports(sources->files)) {
-    return path + ": a file that it imports has the runtime nvidia: make it the default there";
+  } else if (auto problem = import_in_the_way(options, now.files, *known, *edit); !problem.empty()) {
+    return problem;
   }
-  const auto text = containerd_main(*base, {set_default});
+  const auto text = containerd_main(*base, choice);
   if (!text) return path + ": " + text.error();
-  return plan_main(options, now, origin, *text, changes);
+  return plan_main(options, now, origin, *text, plan.changes);
 }
 
-std::string plan_crio(const setup_options& options, const present& now, std::vector<change>& changes) {
+std::string plan_crio(const setup_options& options, const present& now, runtime_plan& plan) {
   const auto sources = sources_of(options, now.files, std::nullopt);
   if (!sources) return sources.error();
   const auto known = crio_known(sources->files);
   if (!known) return below_root(options.root, known.error());
-  return add_drop_in(options, now, *sources, *known, changes);
+  const choice choice{options.set_default || (now.drop_in && drop_in_sets_default(now.drop_in->text))};
+  const auto edit = edit_of(known->settings, choice);
+  if (!edit) return edit.error();
+  if (auto problem = obstacle(options, now.files, known->settings, *edit, plan); !problem.empty()) return problem;
+  return add_drop_in(options, now, *sources, *known, *edit, crio_drop_in_text(*edit), plan.changes);
 }
 
 std::expected<disk::folder, std::string> open_or_make(const std::string& path) {
@@ -320,17 +301,15 @@ std::string restart_line(std::string_view name) {
   return "to take effect: systemctl restart " + std::string(name) + "\n";
 }
 
-constexpr std::string_view k3s_remedy =
-    "k3s and RKE2 write containerd's configuration themselves: install nvidia-container-toolkit and restart k3s or "
-    "rke2-agent, which then finds the runtime nvidia; make it the default with --default-runtime nvidia";
-
 /// Which runtime is meant.
 std::expected<layout, std::string> chosen(const setup_options& options) {
   const auto runtime = facts::read_runtime(facts::files(options.root));
   const auto names = runtime ? runtime->names : std::vector<std::string>();
   const auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
-  if (has("k3s") && (options.runtime.empty() || (options.runtime == "containerd" && !has("containerd"))))
-    return std::unexpected(std::string(k3s_remedy));
+  for (const auto& found : names)
+    if (const auto remedy = facts::distribution_remedy(found); !remedy.empty())
+      if (options.runtime.empty() || (options.runtime == "containerd" && !has("containerd")))
+        return std::unexpected(std::string(remedy));
   auto name = options.runtime;
   if (name.empty()) {
     if (names.empty())
@@ -348,21 +327,20 @@ std::expected<layout, std::string> chosen(const setup_options& options) {
 messages set_up(const setup_options& options) {
   const auto files = chosen(options);
   if (!files) return std::unexpected(files.error());
-  const auto has_program = facts::files(options.root).exists(std::string(nvidia_program));
-  if (!has_program) return std::unexpected(has_program.error());
-  if (!*has_program)
-    return std::unexpected(below_root(options.root, nvidia_program) +
-                           " is not there: install nvidia-container-toolkit, and call again");
   const auto now = read_present(options.root, *files);
   if (!now) return std::unexpected(now.error());
-  std::vector<change> changes;
-  const auto problem = files->name == "docker" ? plan_docker(options, *now, changes)
-                       : files->name == "crio" ? plan_crio(options, *now, changes)
-                                               : plan_containerd(options, *now, changes);
+  runtime_plan plan;
+  const auto problem = files->name == "docker" ? plan_docker(options, *now, plan)
+                       : files->name == "crio" ? plan_crio(options, *now, plan)
+                                               : plan_containerd(options, *now, plan);
   if (!problem.empty()) return std::unexpected(problem);
-  if (changes.empty()) return "nothing to do: " + std::string(files->name) + " is set up already\n";
-  auto out = carry_out(options, *files, changes);
-  if (out && !options.dry_run) *out += restart_line(files->name);
+  if (plan.changes.empty()) return "nothing to do: " + std::string(files->name) + " is set up already\n";
+  const auto done = carry_out(options, *files, plan.changes);
+  if (!done) return done;
+  std::string out;
+  for (const auto& repair : plan.repairs) out += "repairs " + repair + "\n";
+  out += *done;
+  if (!options.dry_run) out += restart_line(files->name);
   return out;
 }
 

@@ -21,17 +21,28 @@ row toolkit_row(const machine_facts& node) {
   return {"container_toolkit", is_good ? check_state::ok : check_state::failed, found, is_good ? "" : remedy};
 }
 
+/// Of k3s, k0s or MicroK8s; empty: of none of them.
+std::string remedy_of_distribution(const container_runtime& runtime) {
+  for (const auto& name : runtime.names)
+    if (const auto remedy = distribution_remedy(name); !remedy.empty()) return std::string(remedy);
+  return {};
+}
+
 row runtime_row(const machine_facts& node) {
   if (!node.runtime) return {"container_runtime", check_state::unknown, node.runtime.error(), {}};
   const auto& runtime = *node.runtime;
   const auto found = text::joined(runtime.names);
   if (!node.has_program) return {"container_runtime", check_state::unknown, node.has_program.error(), {}};
-  if (!*node.has_program)
-    return {"container_runtime", check_state::failed,
-            found + ": its runtime nvidia is " + runtime.program + ", which is not there",
-            "install nvidia-container-toolkit, or run nvidia-ctk runtime configure again; then restart the runtime"};
-  const auto has = [&](std::string_view name) { return std::ranges::find(runtime.names, name) != runtime.names.end(); };
-  if (has("k3s") && has("containerd"))
+  const auto remedy = remedy_of_distribution(runtime);
+  const bool is_known = runtime.default_runtime.has_value();
+  if (const auto defect = is_known ? defect_of(runtime.settings, node.has_program) : std::nullopt) {
+    // Pods run with other cgroups than the kubelet's, and come and go.
+    const bool is_usable = defect->type == runtime_defect::kind::cgroups;
+    return {"container_runtime", is_usable ? check_state::warning : check_state::failed, found + ": " + defect->text,
+            defect->is_repairable() && !remedy.empty() ? remedy : defect->remedy()};
+  }
+  const bool has_containerd = std::ranges::find(runtime.names, "containerd") != runtime.names.end();
+  if (!remedy.empty() && has_containerd)
     return {"container_runtime", check_state::warning, found,
             "two containerd run here, each with files of its own: what is changed for one does not hold for the other"};
   return {"container_runtime", check_state::ok, found, {}};
@@ -63,15 +74,27 @@ row default_runtime_row(const machine_facts& node) {
   if (!node.runtime) return {"default_runtime", check_state::unknown, node.runtime.error(), {}};
   const auto& runtime = *node.runtime;
   if (!runtime.default_runtime) return {"default_runtime", check_state::unknown, runtime.default_runtime.error(), {}};
-  if (*runtime.default_runtime == "nvidia") return {"default_runtime", check_state::ok, "nvidia", {}};
+  const auto& found = *runtime.default_runtime;
+  const auto remedy = remedy_of_distribution(runtime);
+  const auto defect = defect_of(runtime.settings, node.has_program);
+  const bool is_broken = defect && defect->is_repairable();
+  if (is_nvidia_default(runtime.settings) && !is_broken) return {"default_runtime", check_state::ok, found, {}};
+  if (is_nvidia_default(runtime.settings))
+    return {"default_runtime", check_state::warning, found,
+            defect->text + ": " + (remedy.empty() ? defect->remedy() : remedy)};
   if (has_cdi(node)) return {"default_runtime", check_state::ok, "cdi", {}};
   if (runtime.has_nvidia)
-    return {"default_runtime", check_state::warning, *runtime.default_runtime,
-            "pods see no card unless they name the RuntimeClass nvidia: make nvidia the default (on the node, as root: "
-            "quartermaster agent fix-runtime --set-default), or name the RuntimeClass in the AcceleratorPolicy"};
-  return {"default_runtime", check_state::warning, *runtime.default_runtime,
-          "pods see no card: on the node, as root, run quartermaster agent fix-runtime --set-default and restart the "
-          "runtime, or write a CDI specification (nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml)"};
+    return {"default_runtime", check_state::warning, found,
+            "pods see no card unless they name the RuntimeClass nvidia: " +
+                (remedy.empty() ? "make nvidia the default (on the node, as root: quartermaster agent fix-runtime "
+                                  "--set-default), or name the RuntimeClass in the AcceleratorPolicy"
+                                : "name it in the AcceleratorPolicy; " + remedy)};
+  return {"default_runtime", check_state::warning, found,
+          "pods see no card: " +
+              (remedy.empty() ? "on the node, as root, run quartermaster agent fix-runtime --set-default and restart "
+                                "the runtime"
+                              : remedy) +
+              ", or write a CDI specification (nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml)"};
 }
 
 row cdi_row(const machine_facts& node, const std::string& driver) {

@@ -353,8 +353,7 @@ machine_facts read(const folders& folders) {
   read_driver(kernel, files, out);
   out.cgroup = read_cgroup(kernel);
   out.runtime = read_runtime(files);
-  out.has_program = true;
-  if (out.runtime && out.runtime->program.starts_with('/')) out.has_program = files.exists(out.runtime->program);
+  out.has_program = has_program(files, out.runtime ? out.runtime->program : "");
   out.toolkit = read_toolkit(files);
   if (out.runtime)
     out.reads_environment = read_environment_rule(files, *out.runtime);

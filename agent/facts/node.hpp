@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/facts/files.hpp"
+#include "agent/facts/nvidia_runtime.hpp"
 
 namespace agent::facts {
 
@@ -38,9 +39,10 @@ struct cdi_spec {
 };
 
 struct container_runtime {
-  std::vector<std::string> names;     ///< by their sockets: "containerd", "k3s", "cri-o", "docker"
+  std::vector<std::string> names;     ///< by their sockets: "containerd", "k3s", "k0s", "microk8s", "cri-o", "docker"
   fact<std::string> default_runtime;  ///< "runc"
-  bool has_nvidia = false;            ///< a runtime of the name nvidia is configured
+  runtime_settings settings;          ///< as far as default_runtime is known
+  bool has_nvidia = false;            ///< a runtime of NVIDIA's is configured, whatever it is called
   std::string program;                ///< of that runtime; empty: not said
   std::optional<bool> uses_cdi;       ///< nothing: not said
   bool uses_systemd = false;          ///< for the cgroups of containers
@@ -66,7 +68,7 @@ struct machine_facts {
   std::string uvm_major;                          ///< of /proc/devices; empty: none
   fact<std::string> cgroup;                       ///< "v1", "v2"
   fact<container_runtime> runtime;
-  fact<bool> has_program;     ///< of the container runtime that is called nvidia
+  fact<bool> has_program;     ///< of NVIDIA's runtime
   fact<std::string> toolkit;  ///< its version; "missing"
   /// The runtime nvidia gives an unprivileged container the cards that its environment names; nothing: not said, which
   /// means true.

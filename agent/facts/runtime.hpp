@@ -1,5 +1,6 @@
 #pragma once
-// How the files of the node's container runtime set it up: containerd (also k3s's), CRI-O, Docker.
+// How the files of the node's container runtime set it up: containerd (also that of k3s, RKE2, k0s and
+// MicroK8s), CRI-O, Docker.
 
 #include "agent/facts/node.hpp"
 

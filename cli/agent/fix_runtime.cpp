@@ -25,8 +25,9 @@ containerd 2 (files of version 3 and 4) and CRI-O get a file of its own in conf.
 gets an import of conf.d if it has none. containerd 1 (version 2) would lose settings by an import, so config.toml itself
 is edited. Docker's daemon.json has no such folder and is edited too. A file that is edited is kept next to itself as
 FILE.quartermaster-backup. A file that a person has changed since is left alone. Nothing is restarted.
-k3s and RKE2 find NVIDIA's runtime by themselves. For many nodes, spec.containerRuntime.fix of the AcceleratorPolicy
-makes the operator call it, node by node.)";
+NVIDIA's runtime is known by its program, whatever it is called. One that works is left as it is; what it lacks is added.
+k3s and RKE2 find it by themselves. On k0s and MicroK8s, the command says which file of theirs to write. For many nodes,
+spec.containerRuntime.fix of the AcceleratorPolicy makes the operator call it, node by node.)";
 
 /// The kubelet puts this file into the status of the pod.
 constexpr const char* termination_message = "/dev/termination-log";

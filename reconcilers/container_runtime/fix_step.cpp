@@ -114,7 +114,7 @@ fix_step step_of_pod(const fix_state& state, const fix_pod& pod, const std::stri
 }  // namespace
 
 std::string_view runtime_to_fix(std::string_view reported) {
-  if (reported.contains("k3s")) return {};
+  if (reported.contains("k3s") || reported.contains("k0s")) return {};
   if (reported.starts_with("containerd://")) return "containerd";
   if (reported.starts_with("cri-o://")) return "crio";
   if (reported.starts_with("docker://")) return "docker";

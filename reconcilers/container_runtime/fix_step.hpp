@@ -25,8 +25,8 @@ inline constexpr std::string_view runtimes_fixed = "ContainerRuntimesFixed";
 /// A node that the policy selects.
 struct fix_candidate {
   std::string name;
-  std::string reported;         ///< the kubelet's word for its runtime: "containerd://2.1.4"
-  bool is_ready = false;        ///< the Node
+  std::string reported;   ///< the kubelet's word for its runtime: "containerd://2.1.4", "containerd://1.7.20 of k0s"
+  bool is_ready = false;  ///< the Node
   std::string default_runtime;  ///< state of the agent's check; empty: no agent reports
   std::string toolkit;          ///< the same of container_toolkit
 };
@@ -65,8 +65,8 @@ inline constexpr std::chrono::minutes fix_patience{10};
 
 fix_step next_fix_step(const fix_state& state);
 
-/// containerd, crio or docker, as `agent fix-runtime --runtime` takes it; empty: it cannot set it up (k3s and RKE2
-/// write their configuration themselves).
+/// containerd, crio or docker, as `agent fix-runtime --runtime` takes it; empty: it cannot set it up (k3s, RKE2
+/// and k0s write their configuration themselves).
 std::string_view runtime_to_fix(std::string_view reported);
 
 }  // namespace reconcilers::container_runtime

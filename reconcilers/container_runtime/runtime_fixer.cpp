@@ -90,8 +90,11 @@ fix_state runtime_fixer::look() const {
   for (const auto& node : stores_.nodes.all()) {
     if (!is_selected(node, rules->container_runtime.node_selector)) continue;
     const auto* report = stores_.reports.find(node.key);
-    out.nodes.push_back({node.key.name, node.container_runtime, node.ready == kube::condition_status::yes,
-                         report ? report->default_runtime : "", report ? report->container_toolkit : ""});
+    // k0s reports its containerd without its own name.
+    const auto* distribution = node.kubelet_version.contains("+k0s") ? " of k0s" : "";
+    out.nodes.push_back({node.key.name, node.container_runtime + distribution,
+                         node.ready == kube::condition_status::yes, report ? report->default_runtime : "",
+                         report ? report->container_toolkit : ""});
   }
   return out;
 }

@@ -105,7 +105,8 @@ preflight_row default_runtime(const node_facts& is, const modules::module_type& 
   // GPU-Manager injects devices and libraries itself.
   if (mode.name == "vgpu") return row(check::default_runtime, preflight_verdict::not_needed, is.default_runtime);
   if (is.default_runtime.empty()) return row(check::default_runtime, preflight_verdict::unknown, {}, "nvidia, cdi");
-  const bool good = is.default_runtime == "nvidia" || is.default_runtime == "cdi";
+  const bool is_usual = is.default_runtime == "nvidia" || is.default_runtime == "cdi";
+  const bool good = is.default_runtime_state.empty() ? is_usual : is.default_runtime_state == "ok";
   return row(check::default_runtime, good ? preflight_verdict::passed : preflight_verdict::failed, is.default_runtime,
              "nvidia, cdi");
 }
@@ -327,6 +328,8 @@ void take_in(node_facts& node_facts, std::span<const agent_row> reported) {
   for (const auto& row : reported) {
     const auto match = std::ranges::find(table, row.check, &entry::name);
     if (match != table.end() && match->id == check::fabric_manager) node_facts.has_switches = true;
+    if (match != table.end() && match->id == check::default_runtime && row.state != "unknown")
+      node_facts.default_runtime_state = row.state;
     if (match == table.end() || row.state == "unknown")
       node_facts.reported.push_back(row);
     else if (!row.found.empty())

@@ -35,11 +35,13 @@ struct node_facts {
   std::string container_runtime;   ///< "containerd://2.1.4"
   std::string toolkit;             ///< NVIDIA container toolkit: "1.17.8"; "missing"
   std::string default_runtime;     ///< of containerd or Docker: "nvidia", "runc"; "cdi" where devices come by CDI
-  std::string cgroup;              ///< "v1", "v2"
-  std::string rdma;                ///< "none", "capable" (an adapter), "available" (its kernel modules are loaded)
-  std::string rdma_resource;       ///< what an RDMA device plugin advertises: "rdma/hca"; empty: nothing
-  std::string fabric_manager;      ///< "active", "inactive", "missing", or its version where it is active
-  std::string product;             ///< "NVIDIA-H100-80GB-HBM3"
+  /// The agent's verdict on it, which looks at the program and not at the name: "ok", "warning"; empty: no agent.
+  std::string default_runtime_state;
+  std::string cgroup;          ///< "v1", "v2"
+  std::string rdma;            ///< "none", "capable" (an adapter), "available" (its kernel modules are loaded)
+  std::string rdma_resource;   ///< what an RDMA device plugin advertises: "rdma/hca"; empty: nothing
+  std::string fabric_manager;  ///< "active", "inactive", "missing", or its version where it is active
+  std::string product;         ///< "NVIDIA-H100-80GB-HBM3"
   int cards = 0;
   bool has_switches = false;        ///< the agent has seen an NVSwitch; false: seen none, or no agent
   std::vector<agent_row> reported;  ///< what only the agent judges, and what it could not see

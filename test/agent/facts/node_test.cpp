@@ -81,6 +81,88 @@ TEST(runtimes, CRI_O_and_Docker_and_k3s_and_RKE2) {
   EXPECT_THAT(node.seen().runtime.error(), HasSubstr("no container runtime has a socket"));
 }
 
+// AKS: https://github.com/Azure/AgentBaker
+TEST(runtimes, are_of_NVIDIA_by_their_program_and_not_by_their_name) {
+  const tree node;
+  node.system();
+  for (const std::string program : {"nvidia-container-runtime", "/usr/bin/nvidia-container-runtime",
+                                    "/usr/bin/nvidia-container-runtime.cdi", "/x/nvidia-container-runtime.legacy"}) {
+    node.put("etc/containerd/config.toml",
+             "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd]\ndefault_runtime_name = \"gpu.a\"\n"
+             "[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.\"gpu.a\".options]\nBinaryName = '" +
+                 program + "'\n");
+    const auto runtime = runtime_of(node);
+    EXPECT_TRUE(is_nvidia_default(runtime.settings)) << program;
+    EXPECT_EQ(runtime.program, program);
+  }
+  for (const std::string program : {"/usr/bin/crun", "/usr/bin/nvidia-container-runtime-hook", ""})
+    EXPECT_FALSE(is_nvidia_program(program)) << program;
+  node.remove("run/containerd");
+  node.put("run/crio/crio.sock");
+  node.put("etc/crio/crio.conf",
+           "[crio.runtime]\ndefault_runtime = \"gpu\"\n[crio.runtime.runtimes.gpu]\n"
+           "runtime_path = \"/usr/bin/nvidia-container-runtime\"\n");
+  EXPECT_TRUE(is_nvidia_default(runtime_of(node).settings));
+  node.remove("run/crio");
+  node.put("run/cri-dockerd.sock");
+  node.put("etc/docker/daemon.json",
+           R"({"default-runtime": "gpu", "runtimes": {"gpu": {"path": "/usr/bin/nvidia-container-runtime"}}})");
+  EXPECT_TRUE(is_nvidia_default(runtime_of(node).settings));
+}
+
+TEST(runtimes, in_inline_tables_and_dotted_keys_are_read_too) {
+  const tree node;
+  node.system();
+  const std::string plugin = "[plugins.'io.containerd.cri.v1.runtime'.containerd";
+  for (const auto& lines :
+       {plugin + "]\ndefault_runtime_name = 'gpu'\nruntimes.gpu = {runtime_type = 'io.containerd.runc.v2', options = { "
+                 "BinaryName = \"/usr/bin/nvidia-container-runtime\", SystemdCgroup = true }}\n",
+        plugin + "]\ndefault_runtime_name = 'gpu'\n" + plugin +
+            ".runtimes.gpu]\nruntime_type = 'io.containerd.runc.v2'\n" +
+            "options.BinaryName = '/usr/bin/nvidia-container-runtime'\noptions.SystemdCgroup = true\n"}) {
+    node.put("etc/containerd/config.toml", "version = 3\n" + lines);
+    const auto runtime = runtime_of(node);
+    const auto* entry = runtime.settings.find("gpu");
+    ASSERT_TRUE(entry) << lines;
+    EXPECT_EQ(entry->type, "io.containerd.runc.v2");
+    EXPECT_EQ(entry->systemd, "true");
+    EXPECT_TRUE(is_nvidia_default(runtime.settings)) << lines;
+  }
+  std::string nested = "a = ";
+  for (int i = 0; i < 20'000; ++i) nested += "{a = ";
+  node.put("etc/containerd/config.toml", nested);
+  EXPECT_EQ(runtime_of(node).default_runtime, "runc");
+}
+
+TEST(runtimes, an_import_that_was_read_is_skipped_and_one_in_turn_is_followed) {
+  const tree node;
+  node.system();
+  node.put("etc/containerd/config.toml",
+           "version = 3\nimports = ['/etc/containerd/a.toml', '/etc/containerd/config.toml']\n"
+           "[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = 'runc'\n");
+  node.put("etc/containerd/a.toml", "imports = ['../containerd/b.toml', 'a.toml']\ndefault_runtime_name = 'a'\n");
+  EXPECT_EQ(runtime_of(node).default_runtime, "a") << "the main file is not read again";
+  node.put("etc/containerd/b.toml", "default_runtime_name = 'b'\nimports = ['config.toml']\n");
+  EXPECT_EQ(runtime_of(node).default_runtime, "b");
+}
+
+TEST(runtimes, k0s_and_MicroK8s) {
+  const tree node;
+  node.system();
+  node.remove("run/containerd");
+  node.put("run/k0s/containerd.sock");
+  node.put("etc/k0s/containerd.toml", "# k0s_managed=true\nversion = 2\nimports = ['/run/k0s/containerd-cri.toml']\n");
+  EXPECT_EQ(runtime_of(node).default_runtime, "runc");
+  node.put("etc/k0s/containerd.d/nvidia.toml", tree::containerd);
+  EXPECT_THAT(runtime_of(node).names, ElementsAre("k0s"));
+  EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
+  node.remove("run/k0s");
+  node.put("var/snap/microk8s/common/run/containerd.sock");
+  node.put("var/snap/microk8s/current/args/containerd.toml", tree::containerd);
+  EXPECT_THAT(runtime_of(node).names, ElementsAre("microk8s"));
+  EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
+}
+
 TEST(sources, of_the_toolkit_version) {
   const tree node;
   node.system();

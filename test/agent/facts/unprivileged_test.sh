@@ -31,7 +31,15 @@ touch /usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8 /run/containerd/co
   "$node/var/lib/kubelet/device-plugins/kubelet.sock"
 chmod 600 /run/containerd/containerd.sock
 ln -s 0123 /run/systemd/units/invocation:nvidia-fabricmanager.service
-printf '[plugins."io.containerd.grpc.v1.cri".containerd]\ndefault_runtime_name = "nvidia"\n' >"$node/etc/containerd/config.toml"
+touch /usr/bin/nvidia-container-runtime
+cat >"$node/etc/containerd/config.toml" <<'CONFIG'
+[plugins."io.containerd.grpc.v1.cri".containerd]
+default_runtime_name = "nvidia"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+BinaryName = "/usr/bin/nvidia-container-runtime"
+CONFIG
 for name in dev run usr; do mount -n --rbind "/$name" "$node/$name"; done
 seen() {
   setpriv --reuid 65531 --regid 65531 --clear-groups --bounding-set -all --inh-caps -all --no-new-privs \

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -22,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 
 const fs::path corpus = TEST_DATA "/agent/fix_runtime/corpus";
 using texts = std::map<std::string, std::string>;
@@ -44,6 +47,7 @@ class node {
     root = ::mkdtemp(path.data());
     fs::copy(corpus / name, root, fs::copy_options::recursive);
     put(root / "usr/bin/nvidia-container-runtime", "");
+    fs::create_directories(root / "etc");
     const auto runtime = name.substr(0, name.find('_'));
     options.root = root;
     options.set_default = name.ends_with("set_default");
@@ -84,6 +88,74 @@ std::vector<std::string> names() {
 
 bool is_backup(const std::string& path) { return path.ends_with(".quartermaster-backup"); }
 
+/// As the preflight row container_runtime has it; empty: there is none.
+std::string defect_text(const node& node) {
+  const facts::files files(node.root);
+  const auto runtime = facts::read_runtime(files);
+  if (!runtime || !runtime->default_runtime) return {};
+  const auto defect = facts::defect_of(runtime->settings, facts::has_program(files, runtime->program));
+  return defect ? defect->text : std::string();
+}
+
+/// The program that `./dev` fetched for other tests; empty: it is not there.
+std::string real_containerd() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const auto folder = (cache ? fs::path(cache) : fs::path(home ? home : "/") / ".cache") / "quartermaster";
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().filename().string().starts_with("containerd-") && fs::exists(entry.path() / "bin/containerd"))
+      return entry.path() / "bin/containerd";
+  return {};
+}
+
+/// `containerd config dump` of the node's files, whose imports begin at its root.
+std::string dump(const node& node, const std::string& program) {
+  const fs::path copy = node.root.string() + "_dump";
+  fs::copy(node.root / "etc/containerd", copy, fs::copy_options::recursive);
+  for (const auto& entry : fs::recursive_directory_iterator(copy)) {
+    if (!entry.is_regular_file()) continue;
+    auto text = get(entry.path());
+    const std::string folder = "/etc/containerd/";
+    for (auto index = text.find(folder); index != std::string::npos; index = text.find(folder, index))
+      text.replace(index, folder.size(), copy.string() + "/");
+    put(entry.path(), text);
+  }
+  const auto command = program + " --config " + (copy / "config.toml").string() + " config dump 2>/dev/null";
+  std::string out;
+  if (auto* pipe = ::popen(command.c_str(), "r")) {
+    std::array<char, 4096> part{};
+    while (const auto size = std::fread(part.data(), 1, part.size(), pipe)) out.append(part.data(), size);
+    ::pclose(pipe);
+  }
+  fs::remove_all(copy);
+  return out;
+}
+
+/// The real containerd has the same default, with the same program, type and cgroups.
+void expect_as_containerd_reads(const node& node, const facts::runtime_settings& settings) {
+  static const auto program = real_containerd();
+  // Containerd 2 knows the deprecated table no more.
+  if (program.empty() || settings.type != facts::runtime_settings::kind::containerd ||
+      settings.default_name == "default_runtime")
+    return;
+  auto text = dump(node, program);
+  ASSERT_NE(text, "") << "containerd does not read it";
+  text.erase(text.find("imports = "), text.find('\n', text.find("imports = ")) - text.find("imports = "));  // all in it
+  class node dumped("containerd_empty");
+  put(dumped.root / "etc/containerd/config.toml", text);
+  const auto runtime = facts::read_runtime(facts::files(dumped.root));
+  ASSERT_TRUE(runtime);
+  EXPECT_EQ(runtime->settings.default_name, settings.default_name);
+  const auto* entry = facts::nvidia_entry(settings);
+  ASSERT_TRUE(entry);
+  const auto* same = runtime->settings.find(entry->name);
+  ASSERT_TRUE(same) << text;
+  EXPECT_EQ(same->program, entry->program);
+  EXPECT_EQ(same->type, entry->type);
+  EXPECT_EQ(same->systemd == "true", entry->systemd == "true");
+}
+
 class fix_runtime : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(corpus, fix_runtime, testing::ValuesIn(names()), [](const auto& info) {
   auto name = info.param;
@@ -94,6 +166,7 @@ INSTANTIATE_TEST_SUITE_P(corpus, fix_runtime, testing::ValuesIn(names()), [](con
 TEST_P(fix_runtime, S6_writes_what_the_golden_file_says_keeps_the_rest_and_takes_all_back) {
   node node(GetParam());
   const auto before = node.files();
+  const auto defect_before = defect_text(node);
   auto dry = node.options;
   dry.dry_run = true;
   const auto rehearsal = set_up(dry);
@@ -102,6 +175,8 @@ TEST_P(fix_runtime, S6_writes_what_the_golden_file_says_keeps_the_rest_and_takes
   const auto done = set_up(node.options);
   const auto after = node.files();
   EXPECT_EQ(rehearsal.has_value(), done.has_value());
+  if (done && !defect_before.empty()) EXPECT_THAT(*done, HasSubstr("repairs ")) << defect_before;
+  if (done && defect_before.empty()) EXPECT_THAT(*done, Not(HasSubstr("repairs ")));
   std::string text = done ? node.shown(*done) : "refused: " + node.shown(done.error()) + "\n";
   for (const auto& [path, content] : after) {
     const auto old = before.find(path);
@@ -116,6 +191,9 @@ TEST_P(fix_runtime, S6_writes_what_the_golden_file_says_keeps_the_rest_and_takes
   if (const char* write = std::getenv("QM_GOLDEN"); write && std::string_view(write) == "write") put(golden, text);
   EXPECT_EQ(get(golden), text) << golden << ": QM_GOLDEN=write takes over what is made now";
   if (!done) {
+    // What fix-runtime refuses in the words of a row, that row says.
+    if (const auto& error = done.error(); error.contains("its runtime nvidia"))
+      EXPECT_THAT(error, HasSubstr(defect_text(node)));
     EXPECT_EQ(after, before);
     EXPECT_FALSE(done.error().contains('\n'));
     return;
@@ -125,7 +203,9 @@ TEST_P(fix_runtime, S6_writes_what_the_golden_file_says_keeps_the_rest_and_takes
   const auto runtime = facts::read_runtime(facts::files(node.root));
   ASSERT_TRUE(runtime) << runtime.error();
   EXPECT_TRUE(runtime->has_nvidia);
-  if (node.options.set_default) EXPECT_EQ(runtime->default_runtime, "nvidia");
+  if (node.options.set_default) EXPECT_TRUE(facts::is_nvidia_default(runtime->settings)) << *runtime->default_runtime;
+  EXPECT_EQ(defect_text(node), "");
+  expect_as_containerd_reads(node, runtime->settings);
 
   const auto again = set_up(node.options);
   ASSERT_TRUE(again) << again.error();
@@ -139,8 +219,13 @@ TEST_P(fix_runtime, S6_writes_what_the_golden_file_says_keeps_the_rest_and_takes
 }
 
 /// Nodes whose files change in every way there is.
-const std::vector<std::string> kinds{"containerd_1.7_minimal_set_default", "containerd_2.0_default_set_default",
-                                     "crio_default_set_default", "docker_kubeadm", "docker_missing_set_default"};
+const std::vector<std::string> kinds{"containerd_1.7_minimal_set_default",
+                                     "containerd_2.0_default_set_default",
+                                     "containerd_1.7_cgroups_missing_set_default",
+                                     "docker_path_missing_set_default",
+                                     "crio_default_set_default",
+                                     "docker_kubeadm",
+                                     "docker_missing_set_default"};
 
 /// Kills `work` before its first, second, ... system call, and then looks.
 void kill_everywhere(const std::string& name, const std::function<void(node&)>& prepare,
@@ -301,6 +386,58 @@ TEST(fix_runtime_setup, the_runtime_is_found_or_asked_for_and_k3s_is_refused) {
   EXPECT_TRUE(set_up(node.options));
 }
 
+TEST(fix_runtime_setup, k0s_and_MicroK8s_are_named_with_what_to_do) {
+  node k0s("containerd_2.0_default"), microk8s("containerd_2.0_default");
+  fs::remove(k0s.root / "run/containerd/containerd.sock");
+  put(k0s.root / "run/k0s/containerd.sock", "");
+  EXPECT_THAT(set_up(k0s.options).error(), HasSubstr("into /etc/k0s/containerd.d/nvidia.toml"));
+  fs::remove(microk8s.root / "run/containerd/containerd.sock");
+  put(microk8s.root / "var/snap/microk8s/common/run/containerd.sock", "");
+  EXPECT_THAT(set_up(microk8s.options).error(), HasSubstr("run microk8s enable nvidia"));
+  put(microk8s.root / "run/containerd/containerd.sock", "");
+  EXPECT_THAT(set_up(microk8s.options).error(), HasSubstr("MicroK8s")) << "the one that is first must be named";
+  microk8s.options.runtime = "containerd";
+  EXPECT_TRUE(set_up(microk8s.options));
+}
+
+// What an earlier version wrote, which looked for the name nvidia and for runc alone.
+TEST(fix_runtime_setup, what_an_earlier_version_wrote_is_taken_back_and_corrected) {
+  const std::string folder = "/etc/containerd/config.toml", backup = folder + ".quartermaster-backup";
+  const auto written = [&](const node& node) {
+    const auto text = get(node.file(folder));
+    put(node.file(backup), text);
+    auto now = text;
+    now.replace(now.find("\"crun\""), 6, "\"nvidia\"");
+    put(node.file(folder), now +
+                               "[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.nvidia]\n"
+                               "  runtime_type = \"io.containerd.runc.v2\"\n"
+                               "  [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.nvidia.options]\n"
+                               "    BinaryName = \"/usr/bin/nvidia-container-runtime\"\n");
+  };
+  node restored("containerd_1.7_crun_set_default"), corrected("containerd_1.7_crun_set_default"),
+      fresh("containerd_1.7_crun_set_default");
+  const auto before = restored.files();
+  written(restored);
+  ASSERT_TRUE(restore(restored.options));
+  EXPECT_EQ(restored.files(), before);
+  written(corrected);
+  corrected.options.set_default = false;
+  const auto done = set_up(corrected.options);
+  ASSERT_TRUE(done) << done.error();
+  ASSERT_TRUE(set_up(fresh.options));
+  EXPECT_EQ(corrected.files(), fresh.files());
+}
+
+// The pod sees /usr/bin, and no other folder of programs.
+TEST(fix_runtime_setup, a_program_that_a_pod_cannot_see_is_not_said_to_be_gone) {
+  node node("containerd_1.7_program_gone_set_default");
+  node.options.runtime = "containerd";
+  node.options.in_pod = true;
+  EXPECT_THAT(set_up(node.options).error(),
+              HasSubstr("is /usr/local/nvidia/toolkit/nvidia-container-runtime, which is not mounted in this pod: call "
+                        "quartermaster agent fix-runtime on the node itself"));
+}
+
 // The pod has no /run of the node, and not the folders that a configuration may import.
 TEST(fix_runtime_setup, a_pod_writes_what_a_person_would_and_refuses_what_it_cannot_see) {
   for (const auto& name : kinds) {
@@ -334,6 +471,7 @@ TEST(fix_runtime_setup, a_pattern_of_imports_has_one_star_and_in_its_last_part) 
     node node("containerd_2.0_only_version");
     const auto folder = "/etc/containerd/";
     put(node.file(folder + std::string("config.toml")), "version = 3\nimports = ['" + (folder + import) + "']\n");
+    put(node.file(folder + std::string("a.toml")), "version = 3\n");
     const auto before = node.files();
     const auto done = set_up(node.options);
     EXPECT_EQ(done.has_value(), node.files() != before) << import;

@@ -63,6 +63,7 @@ TEST(fix_step, knows_the_runtimes_that_the_verb_sets_up) {
   EXPECT_EQ(runtime_to_fix("cri-o://1.30.4"), "crio");
   EXPECT_EQ(runtime_to_fix("docker://24.0.7"), "docker");
   EXPECT_EQ(runtime_to_fix("containerd://1.7.23-k3s2"), "");
+  EXPECT_EQ(runtime_to_fix("containerd://1.7.20 of k0s"), "");
   EXPECT_EQ(runtime_to_fix("rkt://1"), "");
   EXPECT_EQ(runtime_to_fix(""), "");
 }

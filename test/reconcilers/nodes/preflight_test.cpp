@@ -228,6 +228,21 @@ TEST(preflight, facts_come_from_feature_discovery_labels_new_and_old) {
   EXPECT_EQ(old.cuda, "11.4");
 }
 
+// The agent looks at the program: AKS calls the runtime by its program, and one called nvidia can be broken.
+TEST(preflight, of_the_default_runtime_the_agents_verdict_counts_and_not_the_name) {
+  const std::vector<std::pair<agent_row, verdict>> cases{
+      {{"default_runtime", "nvidia-container-runtime", "ok"}, verdict::passed},
+      {{"default_runtime", "nvidia", "warning"}, verdict::failed},
+      {{"default_runtime", "nvidia"}, verdict::passed},
+      {{"default_runtime", "runc", "warning"}, verdict::failed},
+      {{"default_runtime", "not mounted", "unknown"}, verdict::unknown}};
+  for (const auto& [reported, expected] : cases) {
+    node_facts known;
+    take_in(known, std::vector{reported});
+    EXPECT_EQ(row_of(known, modules::pgpu, check::default_runtime).is, expected) << reported.found;
+  }
+}
+
 TEST(preflight, what_the_agent_found_takes_the_place_of_labels) {
   auto known = facts_of(labelled({{"nvidia.com/cuda.driver-version.full", "550.144.03"}}));
   const agent_row reported[] = {{"driver", "470.256.02"},

@@ -1,0 +1,78 @@
+// What all kinds of files have in common: which edit is needed, and how it is shown.
+
+#include "agent/container_runtime/edit.hpp"
+
+#include <algorithm>
+
+namespace agent::container_runtime {
+
+std::expected<runtime_edit, std::string> edit_of(const facts::runtime_settings& settings, const choice& choice) {
+  using kind = facts::runtime_defect::kind;
+  const bool is_containerd = settings.type == facts::runtime_settings::kind::containerd;
+  const auto source = facts::source_of_cgroups(settings);
+  const auto new_systemd = !is_containerd ? "" : source ? source->value : choice.kubelet_systemd;
+  const auto* entry = facts::nvidia_entry(settings);
+  runtime_edit out;
+  out.name = entry ? entry->name : "nvidia";
+  out.is_new = !entry;
+  if (!entry) {
+    out.type = is_containerd ? "io.containerd.runc.v2" : "";
+    out.program = nvidia_program;
+    out.systemd = new_systemd;
+  }
+  for (const auto& defect : facts::defects_of(settings, true)) {
+    if (defect.type == kind::unnamed_program) out.program = nvidia_program;
+    if (defect.type == kind::type) out.type = "io.containerd.runc.v2";
+    if (defect.type == kind::cgroups) out.systemd = new_systemd;
+  }
+  if (entry && !out.is_empty() && entry->systemd.empty()) out.systemd = new_systemd;
+  const bool has_new_default = choice.set_default && !facts::is_nvidia_default(settings);
+  if (is_containerd && settings.default_name == deprecated_default &&
+      (has_new_default || (out.name == deprecated_default && !out.is_empty())))
+    return std::unexpected(
+        "its table default_runtime is deprecated and goes before default_runtime_name: make it a table of runtimes, "
+        "name "
+        "that in default_runtime_name, and call again");
+  if (!has_new_default) return out;
+  out.default_name = out.name;
+  const auto systemd = out.systemd.empty() && entry ? entry->systemd : out.systemd;
+  const auto* present = settings.find(settings.default_name);
+  if (present && present->systemd == "true" && systemd != "true")
+    return std::unexpected("the default " + present->name + " has SystemdCgroup = true, and " + out.name +
+                           " would take its place without it" +
+                           (source ? ", because that of " + source->name + " is " + source->value : "") +
+                           ": write SystemdCgroup = true for " + (source ? source->name : out.name) +
+                           ", and call again");
+  return out;
+}
+
+std::string difference(std::string_view path, std::string_view before, std::string_view after) {
+  const auto lines_of = [](std::string_view text) {
+    std::vector<std::string_view> out;
+    while (!text.empty()) {
+      const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
+      out.push_back(text.substr(0, end));
+      text.remove_prefix(end);
+    }
+    return out;
+  };
+  const auto old = lines_of(before), fresh = lines_of(after);
+  const auto least = std::min(old.size(), fresh.size());
+  std::size_t front = 0, back = 0;
+  while (front < least && old[front] == fresh[front]) ++front;
+  while (back < least - front && old[old.size() - 1 - back] == fresh[fresh.size() - 1 - back]) ++back;
+  std::string out =
+      "--- " + std::string(path) + "\n+++ " + std::string(path) + "\n@@ line " + std::to_string(front + 1) + " @@\n";
+  const auto list = [&](char sign, const std::vector<std::string_view>& lines) {
+    for (std::size_t index = front; index < lines.size() - back; ++index) {
+      auto line = lines[index];
+      while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+      out += sign + std::string(line) + "\n";
+    }
+  };
+  list('-', old);
+  list('+', fresh);
+  return out;
+}
+
+}  // namespace agent::container_runtime

@@ -1,0 +1,149 @@
+#include "agent/facts/nvidia_runtime.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace agent::facts {
+namespace {
+
+constexpr std::string_view wanted_type = "io.containerd.runc.v2", usual_name = "nvidia";
+constexpr std::array<std::string_view, 3> programs{"nvidia-container-runtime", "nvidia-container-runtime.cdi",
+                                                   "nvidia-container-runtime.legacy"};
+/// Below /usr alone: other folders are links to these, and are not mounted in the agent's pod.
+constexpr std::array<std::string_view, 4> program_folders{"/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/",
+                                                          "/usr/bin/"};
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+/// A path to the shim is a type, too.
+bool is_runc_type(std::string_view type) {
+  return type == wanted_type || (type.starts_with('/') && last_part(type) == "containerd-shim-runc-v2");
+}
+
+std::string_view program_key(runtime_settings::kind type) {
+  using kind = runtime_settings::kind;
+  return type == kind::containerd ? "BinaryName" : type == kind::crio ? "runtime_path" : "path";
+}
+
+std::optional<runtime_defect> cgroup_defect(const runtime_settings& settings, const runtime_entry& entry) {
+  const auto source = source_of_cgroups(settings);
+  if (!source || (source->value == "true") == (entry.systemd == "true")) return std::nullopt;
+  const auto* present = settings.find(settings.default_name);
+  // Pods of the default work with it: a runc that no pod uses has containerd's own false.
+  if (entry.systemd == "true" && present && present->systemd == "true") return std::nullopt;
+  return runtime_defect{runtime_defect::kind::cgroups, "SystemdCgroup of its runtime " + entry.name + " is " +
+                                                           (entry.systemd.empty() ? "missing" : entry.systemd) +
+                                                           ", and that of " + source->name + " is " + source->value};
+}
+
+}  // namespace
+
+const runtime_entry* runtime_settings::find(std::string_view name) const {
+  const auto entry = std::ranges::find(entries, name, &runtime_entry::name);
+  return entry == entries.end() ? nullptr : &*entry;
+}
+
+runtime_entry& runtime_settings::at(std::string_view name) {
+  const auto entry = std::ranges::find(entries, name, &runtime_entry::name);
+  return entry == entries.end() ? entries.emplace_back(runtime_entry{std::string(name), {}, {}, {}}) : *entry;
+}
+
+bool is_nvidia_program(std::string_view program) {
+  return std::ranges::find(programs, last_part(program)) != programs.end();
+}
+
+bool is_nvidia(const runtime_entry& entry) {
+  return entry.program.empty() ? entry.name == usual_name : is_nvidia_program(entry.program);
+}
+
+bool is_nvidia_default(const runtime_settings& settings) {
+  const auto* present = settings.find(settings.default_name);
+  return present ? is_nvidia(*present) : settings.default_name == usual_name;
+}
+
+const runtime_entry* nvidia_entry(const runtime_settings& settings) {
+  const auto* present = settings.find(settings.default_name);
+  if (present && is_nvidia(*present)) return present;
+  if (is_nvidia_default(settings)) return nullptr;
+  const auto* usual = settings.find(usual_name);
+  if (usual && is_nvidia_program(usual->program)) return usual;
+  for (const auto program : programs)  // the plain one before its forms
+    for (const auto& entry : settings.entries)
+      if (last_part(entry.program) == program) return &entry;
+  return usual && is_nvidia(*usual) ? usual : nullptr;
+}
+
+std::optional<cgroup_source> source_of_cgroups(const runtime_settings& settings) {
+  if (settings.type != runtime_settings::kind::containerd) return std::nullopt;
+  for (const auto& name : {std::string("runc"), settings.default_name})
+    if (const auto* entry = settings.find(name); entry && !is_nvidia(*entry) && !entry->systemd.empty())
+      return cgroup_source{name, entry->systemd};
+  return std::nullopt;
+}
+
+std::string runtime_defect::remedy() const {
+  if (type == kind::missing_program)
+    return "install nvidia-container-toolkit, or run nvidia-ctk runtime configure again; then restart the runtime";
+  if (type == kind::other_program)
+    return "give that runtime another name, or make its program nvidia-container-runtime; then restart the runtime";
+  return "on the node, as root, run quartermaster agent fix-runtime and restart the runtime";
+}
+
+std::vector<runtime_defect> defects_of(const runtime_settings& settings, const fact<bool>& has_program) {
+  using kind = runtime_defect::kind;
+  const auto* entry = nvidia_entry(settings);
+  if (!entry && is_nvidia_default(settings)) return {{kind::no_entry, "its default runtime nvidia is not configured"}};
+  if (!entry) {
+    const auto* usual = settings.find(usual_name);
+    if (!usual) return {};
+    return {
+        {kind::other_program, "its runtime nvidia is " + usual->program + ", which is not nvidia-container-runtime"}};
+  }
+  std::vector<runtime_defect> out;
+  const auto subject = "its runtime " + entry->name;
+  if (entry->program.empty())
+    out.push_back({kind::unnamed_program, subject + " has no " + std::string(program_key(settings.type))});
+  else if (has_program && !*has_program)
+    out.push_back({kind::missing_program, subject + " is " + entry->program + ", which is not there"});
+  if (settings.type != runtime_settings::kind::containerd) return out;
+  if (entry->type.empty())
+    out.push_back({kind::type, subject + " has no runtime_type"});
+  else if (!is_runc_type(entry->type))
+    out.push_back(
+        {kind::type, subject + " has the runtime_type " + entry->type + ", which is not " + std::string(wanted_type)});
+  if (auto defect = cgroup_defect(settings, *entry)) out.push_back(std::move(*defect));
+  return out;
+}
+
+std::optional<runtime_defect> defect_of(const runtime_settings& settings, const fact<bool>& has_program) {
+  auto defects = defects_of(settings, has_program);
+  return defects.empty() ? std::nullopt : std::optional(std::move(defects.front()));
+}
+
+fact<bool> has_program(const files& node, const std::string& program) {
+  if (program.empty()) return true;
+  if (program.starts_with('/')) return node.exists(program);
+  fact<bool> out = false;
+  for (const auto folder : program_folders) {
+    const auto exists = node.exists(std::string(folder) + program);
+    if (exists && *exists) return true;
+    if (!exists) out = exists;
+  }
+  return out;
+}
+
+std::string_view distribution_remedy(std::string_view name) {
+  if (name == "k3s")
+    return "k3s and RKE2 write containerd's configuration themselves: install nvidia-container-toolkit and restart k3s "
+           "or rke2-agent, which then finds the runtime nvidia; make it the default with --default-runtime nvidia";
+  if (name == "k0s")
+    return "k0s writes containerd's configuration itself: install nvidia-container-toolkit, write the runtime nvidia "
+           "and default_runtime_name into /etc/k0s/containerd.d/nvidia.toml (docs.k0sproject.io, Runtime), and restart "
+           "k0s";
+  if (name == "microk8s")
+    return "MicroK8s writes containerd's configuration itself: run microk8s enable nvidia, or set the runtime in "
+           "/var/snap/microk8s/current/args/containerd-template.toml and call microk8s stop and microk8s start";
+  return {};
+}
+
+}  // namespace agent::facts

@@ -1,0 +1,69 @@
+#pragma once
+// Which of the configured runtimes is NVIDIA's, and whether it works. The preflight rows and `agent fix-runtime` read
+// the files with code of their own, and ask this one judge.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/facts/files.hpp"
+
+namespace agent::facts {
+
+/// A runtime as all files together have it. Empty: they do not say.
+struct runtime_entry {
+  std::string name;
+  std::string type;     ///< runtime_type of containerd
+  std::string program;  ///< BinaryName of containerd, runtime_path of CRI-O, path of Docker
+  std::string systemd;  ///< SystemdCgroup of containerd: "true" or "false"
+};
+
+struct runtime_settings {
+  enum class kind { containerd, crio, docker };
+  kind type = kind::containerd;
+  std::vector<runtime_entry> entries;
+  std::string default_name;
+
+  const runtime_entry* find(std::string_view name) const;
+  runtime_entry& at(std::string_view name);  ///< makes it
+};
+
+/// nvidia-container-runtime, or its forms .cdi and .legacy, in any folder.
+bool is_nvidia_program(std::string_view program);
+/// NVIDIA's by its program, whatever it is called; or called nvidia, without a program.
+bool is_nvidia(const runtime_entry& entry);
+/// Also a default nvidia that has no entry.
+bool is_nvidia_default(const runtime_settings& settings);
+/// The one that pods get: the default, else the one called nvidia, else any. nullptr: there is none, or the default
+/// nvidia has no entry.
+const runtime_entry* nvidia_entry(const runtime_settings& settings);
+
+/// Whose SystemdCgroup that of NVIDIA's runtime has to be: runc's, else that of the default. Nothing: neither says it.
+/// NVIDIA's own is no source.
+struct cgroup_source {
+  std::string name, value;
+};
+std::optional<cgroup_source> source_of_cgroups(const runtime_settings& settings);
+
+/// Why NVIDIA's runtime does not work as it is set up.
+struct runtime_defect {
+  enum class kind { no_entry, other_program, unnamed_program, missing_program, type, cgroups };
+  kind type = kind::no_entry;
+  std::string text;  ///< "its runtime nvidia has no runtime_type"
+  /// `fix-runtime` writes what is missing. Otherwise a person has to, and `remedy` says what.
+  bool is_repairable() const { return type != kind::missing_program && type != kind::other_program; }
+  std::string remedy() const;
+};
+
+/// `has_program`: of nvidia_entry. None: it works, or there is none, or its program cannot be seen. The worst is first.
+std::vector<runtime_defect> defects_of(const runtime_settings& settings, const fact<bool>& has_program);
+std::optional<runtime_defect> defect_of(const runtime_settings& settings, const fact<bool>& has_program);
+
+/// A bare name is looked for where systemd's PATH leads. True without a name.
+fact<bool> has_program(const files& node, const std::string& program);
+
+/// What to do on k3s, k0s and MicroK8s, which write containerd's configuration themselves. Empty: another name.
+std::string_view distribution_remedy(std::string_view name);
+
+}  // namespace agent::facts

@@ -362,7 +362,7 @@ class removal {
 
 constexpr std::string_view uninstall_examples = R"(Examples:
   $ helm uninstall quartermaster --namespace quartermaster    # its Job runs this command first: --yes --keep-crds --if-idle
-  $ quartermaster uninstall             # the same from here, and it waits for pods: nodes leave as their pods allow
+  $ quartermaster uninstall             # the same from here, with the CRDs; nodes leave as their pods allow
   $ quartermaster uninstall --check     # is a node still enrolled?
 
 Nodes are taken out by the same transaction as any change of mode: pods that hold cards are waited for and named (or

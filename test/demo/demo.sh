@@ -16,7 +16,7 @@ once='' k8s=1.37 arguments=("$@")
 while [ $# -gt 0 ]; do case $1 in
   --once) once=1; shift ;;
   --real) exec test/demo/real.sh "${arguments[@]}" ;;
-  --k8s) k8s=${2:-}; shift 2 ;;
+  --k8s) [ $# -gt 1 ] || { echo "demo: --k8s needs a value, such as 1.37" >&2; exit 2; }; k8s=$2; shift 2 ;;
   --help|-h) usage; exit 0 ;;
   *) echo "demo: unknown argument '$1'" >&2; usage >&2; exit 2 ;; esac; done
 

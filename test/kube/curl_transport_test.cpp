@@ -312,8 +312,9 @@ TEST_F(curl_transport_on_tls, F13_silence_ends_a_stream_and_the_next_one_has_a_n
   EXPECT_EQ(got.error().code, errc::timeout);
   EXPECT_THAT(got.error().message, HasSubstr("no byte for 150 ms"));
   server->answers([](const seen_request&) { return reply::stream({"two"}, reply::ending::keep); });
-  EXPECT_TRUE(stream(request, sink));
+  ASSERT_TRUE(stream(request, sink));
   EXPECT_EQ(all, "onetwo");
+  ASSERT_EQ(server->seen().size(), 2u);
   EXPECT_EQ(server->seen()[0].connection, 1);
   EXPECT_EQ(server->seen()[1].connection, 2);
 }

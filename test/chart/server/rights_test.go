@@ -168,7 +168,7 @@ func TestRightsOfEachAccount(t *testing.T) {
 		"metrics and all modules' rights. What any ServiceAccount may do anyway is left out. Policies of the API server hold\n" +
 		"some of these rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A test makes this page, and fails\n" +
 		"when it is out of date (`test/chart/server/rights_test.go`). Another tries each verb on each type with the token of\n" +
-		"each account, and nothing else is let through (`tries_test.go` there).\n"
+		"each account: the API server lets through what this page says, and no more (`tries_test.go` there).\n"
 	for _, account := range accounts {
 		grants := granted(of(account))
 		text += "\n## " + account + "\n"

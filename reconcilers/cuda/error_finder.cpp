@@ -29,10 +29,11 @@ constexpr std::string_view words_before_code[] = {"error",    "err",    "errno",
                                                   "returned", "result", "ret",   "res",       "rc",   "with"};
 /// May stand between such a word and the name of CUDA.
 constexpr std::string_view filler_words[] = {
-    "error",   "err",    "code",   "failed",  "failure", "fails",  "with",   "returned",
-    "returns", "return", "result", "results", "unknown", "status", "driver", "runtime",
-    "api",     "call",   "kernel", "value",   "the",     "an",     "to",     "in",
-    "from",    "and",    "fatal",  "reason",  "cause",   "init",   "got",    "initialization"};
+    "error",    "err",     "code",   "failed",         "failure", "fails",   "with",
+    "returned", "returns", "return", "result",         "results", "unknown", "status",
+    "driver",   "runtime", "api",    "call",           "kernel",  "value",   "the",
+    "an",       "to",      "in",     "from",           "and",     "fatal",   "reason",
+    "cause",    "init",    "got",    "initialization", "library"};
 /// A number before them is an amount.
 constexpr std::string_view units[] = {"device", "devices", "gpu", "gpus",    "card",    "cards",   "times",
                                       "time",   "ms",      "s",   "seconds", "percent", "retries", "streams",
@@ -44,7 +45,7 @@ constexpr std::string_view driver_functions[] = {"cuinit",   "cudevice", "cuctx"
 /// A sentence with one of them before the error speaks of what might be.
 constexpr std::string_view hedges[] = {"if",      "whether",  "unless", "avoid",   "avoids", "avoiding",
                                        "prevent", "prevents", "means",  "meaning", "cause"};
-constexpr std::string_view card_words[] = {"gpu", "nvrm", "nvidia", "dcgm", "pci", "card"};
+constexpr std::string_view card_words[] = {"gpu", "nvrm", "nvidia", "dcgm"};
 
 std::string_view line_around(std::string_view text, std::size_t position) {
   const auto first = position > longest_lookback ? position - longest_lookback : 0;
@@ -76,7 +77,7 @@ std::string_view word_before(std::string_view text, std::size_t& end) {
     --end;
     if (character != ')') continue;
     const auto open = text.substr(0, end).rfind('(');
-    if (open == text.npos || open < floor) return {};
+    if (open == text.npos || open < floor || text.substr(open, end - open).contains('\n')) return {};
     end = open;
   }
   const auto last = end;
@@ -89,6 +90,16 @@ bool speaks_of_cuda(std::string_view word) {
   return std::ranges::any_of(driver_functions, [word](std::string_view name) { return word.starts_with(name); });
 }
 
+/// PyTorch asks "Did you run some cuda functions before calling NumCudaDevices() ...? Error 802: ...", Numba says
+/// "[700] Call to cuMemcpyDtoH results in ...".
+bool is_code_by_form(std::string_view text, std::size_t begin, std::size_t end) {
+  const auto line = line_around(text, begin);
+  const auto before = line.substr(0, static_cast<std::size_t>(text.data() + begin - line.data()));
+  if (before.ends_with("error ") && text.substr(end).starts_with(':') && before.contains("cudagetdevicecount"))
+    return true;
+  return before.ends_with('[') && text.substr(end).starts_with("] call to cu");
+}
+
 /// "CUDA error: 802", "cuInit(0) failed: 100", "cudaGetDeviceCount returned 35": the words right before a number.
 bool is_code_of_cuda(std::string_view text, std::size_t begin) {
   constexpr int most_words = 8;
@@ -97,6 +108,10 @@ bool is_code_of_cuda(std::string_view text, std::size_t begin) {
   constexpr std::string_view results[] = {"cuda_error", "cudaerror", "cudaerror_t", "curesult", "cudaresult"};
   if (has(results, word)) return true;
   if (!has(words_before_code, word) && word != "failed") return false;
+  if (word == "with") {  // "failed with 2"
+    constexpr std::string_view failures[] = {"failed", "fails", "failure", "error", "returned"};
+    if (word = word_before(text, end); !has(failures, word)) return false;
+  }
   for (int i = 0; i < most_words; ++i) {
     word = word_before(text, end);
     if (speaks_of_cuda(word)) return true;
@@ -190,20 +205,24 @@ void error_finder::read_word(std::size_t begin, std::size_t end) {
 }
 
 void error_finder::read_patterns(std::size_t begin, std::string_view word) {
-  const auto& patterns = signs_by_word().patterns;
-  const auto match = patterns.find(word);
-  if (match == patterns.end()) return;
-  for (const auto& pattern : match->second) {
-    if (found_[pattern.section] || !stands_at(pattern, text_, begin) || is_hedged(begin)) continue;
+  const auto& index = signs_by_word();
+  const auto read = [&](const error_index::pattern& pattern) {
+    if (found_[pattern.section] || !stands_at(pattern, text_, begin) || is_hedged(begin)) return;
     found_[pattern.section] = true;
-  }
+  };
+  for (const auto& pattern : index.open)
+    if (word.starts_with(pattern.parts.front())) read(pattern);
+  if (const auto match = index.patterns.find(word); match != index.patterns.end())
+    std::ranges::for_each(match->second, read);
 }
 
 void error_finder::read_code(std::size_t begin, std::size_t end) {
   const auto& codes = signs_by_word().codes;
   const auto code = codes.find(std::string_view(text_).substr(begin, end - begin));
   if (code == codes.end() || found_[code->second]) return;
-  if (ends_as_code(text_, end) && is_code_of_cuda(text_, begin) && !is_hedged(begin)) found_[code->second] = true;
+  const bool is_code =
+      is_code_by_form(text_, begin, end) || (ends_as_code(text_, end) && is_code_of_cuda(text_, begin));
+  if (is_code && !is_hedged(begin)) found_[code->second] = true;
 }
 
 /// "Xid (PCI:0000:3b:00): 48", and on a line that speaks of a card "Xid=48", "XID error 48", "XID48".

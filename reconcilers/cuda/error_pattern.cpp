@@ -26,10 +26,12 @@ error_index read_signs() {
   for (std::size_t section = 0; section < signs.size(); ++section) {
     const auto& row = signs[section];
     each_part(row.patterns, "\n", [&](std::string_view line) {
-      out.patterns[word_at(line, 0)].push_back(parsed(line, section));
+      const auto word = word_at(line, 0);
+      auto& list = line.substr(word.size()).starts_with('*') ? out.open : out.patterns[word];
+      list.push_back(parsed(line, section));
       // CUDA_ERROR_INVALID_IMAGE is typed without its prefix, too; a single word like UNKNOWN says nothing.
       constexpr std::string_view prefix = "cuda_error_";
-      if (!line.starts_with(prefix) || word_at(line, 0) != line) return;
+      if (!line.starts_with(prefix) || word != line) return;
       if (const auto name = line.substr(prefix.size()); name.contains('_')) out.names.emplace(name, section);
     });
     each_part(row.aliases, "\n", [&](std::string_view alias) { out.names.emplace(alias, section); });
@@ -66,6 +68,12 @@ std::size_t end_after_gap(std::string_view part, std::string_view text, std::siz
   return text.npos;
 }
 
+/// One error, not the end of a line and what happens to follow: at most one break, and not behind the first word.
+bool is_joined(std::string_view match) {
+  const auto first = match.find('\n');
+  return first == match.npos || (first != word_at(match, 0).size() && match.find('\n', first + 1) == match.npos);
+}
+
 }  // namespace
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
@@ -88,7 +96,7 @@ bool stands_at(const error_index::pattern& pattern, std::string_view text, std::
   auto end = end_of_part(pattern.parts.front(), text, begin);
   for (std::size_t i = 1; i < pattern.parts.size() && end != text.npos; ++i)
     end = end_after_gap(pattern.parts[i], text, end);
-  if (end == text.npos) return false;
+  if (end == text.npos || !is_joined(text.substr(begin, end - begin))) return false;
   const auto& last = pattern.parts.back();
   if (last.empty()) return true;
   if (end < text.size() && is_word_character(last.back()) && is_word_character(text[end])) return false;

@@ -33,6 +33,7 @@ struct error_index {
     std::size_t section;  ///< place in all_error_signs()
   };
   std::unordered_map<std::string_view, std::vector<pattern>> patterns;  ///< by their first word
+  std::vector<pattern> open;                                            ///< their first word is the begin of one
   std::unordered_map<std::string_view, std::size_t> codes;              ///< "700" -> its section
   std::unordered_map<std::string_view, std::size_t> names;              ///< all that may be typed alone
 };

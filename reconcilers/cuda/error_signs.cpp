@@ -19,7 +19,13 @@ constexpr error_signs table[] = {
      "remapping failure occurred : yes\n"
      "detected # volatile double-bit ecc error\n"
      "detected # uncorrectable remapped row\n"
-     "gpu had uncorrectable memory errors"},
+     "gpu had uncorrectable memory errors\n"
+     "retired pages pending : yes\n"
+     "pending page blacklist : yes\n"
+     "has pending page retirements\n"
+     "row remapping failure\n"
+     "detected # dbe\n"
+     "double bit ecc error * detected"},
     {"xid-nvlink", "", "", "nvlink error",
      "sxid (pci:*\n"
      "nvrm: * nvlink: fatal error\n"
@@ -34,7 +40,8 @@ constexpr error_signs table[] = {
     {"xid-card", "", "", "",
      "gpu requires reset\n"
      "gpu recovery action : reset\n"
-     "gpu recovery action : reboot"},
+     "gpu recovery action : reboot\n"
+     "nvml_error_reset_required"},
     {"xid-program", "", "", "", ""},
     {"xid-other", "", "", "xid", ""},
     {"ecc-error", "CUDA_ERROR_ECC_UNCORRECTABLE", "214", "uncorrectable ecc error",
@@ -55,13 +62,17 @@ constexpr error_signs table[] = {
      "nvml_error_gpu_is_lost\n"
      "dcgm_st_gpu_is_lost\n"
      "unable to determine the device handle for gpu\n"
-     "err! err!"},
+     "err! err!\n"
+     "error getting device handle * unknown error"},
     {"card-does-not-start", "", "", "",
      "rminitadapter failed\n"
      "rm_init_adapter failed\n"
      "nvrm: * rminitadapter: *\n"
      "nvrm: * failed to copy vbios to system memory\n"
-     "nvrm: none of the nvidia * were initialized"},
+     "nvrm: none of the nvidia * were initialized\n"
+     "nvrm: this pci i/o region assigned to your nvidia device is invalid\n"
+     "nvrm: *bar1 is 0m\n"
+     "nvrm: the system bios may have misconfigured your gpu"},
     {"inforom-corrupted", "", "", "",
      "inforom is corrupted\n"
      "corrupted inforom\n"
@@ -111,7 +122,8 @@ constexpr error_signs table[] = {
      "nvrm: the nvidia probe routine failed\n"
      "nvidia: disagrees about version of symbol\n"
      "nvidia': key was rejected by service\n"
-     "nvidia': required key not available"},
+     "nvidia': required key not available\n"
+     "error_driver_not_loaded"},
     {"driver-libraries-missing", "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED", "303 34 221",
      "libcuda.so.1\n"
      "libnvidia-ml.so.1\n"
@@ -158,9 +170,15 @@ constexpr error_signs table[] = {
      "nvidia-smi: command not found\n"
      "nvidia-smi: not found\n"
      "nvidia-smi': no such file or directory\n"
-     "no such file or directory: 'nvidia-smi"},
+     "no such file or directory: 'nvidia-smi\n"
+     "nvidia-smi couldn't find libnvidia-ml.so\n"
+     "command not found: nvidia-smi\n"
+     "nvidia-smi: no such file or directory\n"
+     "command 'nvidia-smi' not found\n"
+     "libcuda.so*: file too short\n"
+     "because of: libcuda.so"},
     {"unsatisfied-condition", "", "", "", "unsatisfied condition"},
-    {"insufficient-driver", "cudaErrorInsufficientDriver", "35", "",
+    {"insufficient-driver", "cudaErrorInsufficientDriver", "35 36", "",
      "cudaerrorinsufficientdriver\n"
      "driver version is insufficient for cuda runtime version\n"
      "nvidia driver on your system is too old\n"
@@ -168,7 +186,9 @@ constexpr error_signs table[] = {
      "cuda driver version is too old\n"
      "your cuda driver is too old\n"
      "requires nvidia driver version * or newer\n"
-     "nvidia driver too old"},
+     "nvidia driver too old\n"
+     "api call is not supported in the installed cuda driver\n"
+     "cudaerrorcallrequiresnewerdriver"},
     {"system-not-ready", "CUDA_ERROR_SYSTEM_NOT_READY", "802",
      "fabric manager\n"
      "fabricmanager",
@@ -180,7 +200,10 @@ constexpr error_signs table[] = {
      "failed to start nvidia-fabricmanager\n"
      "nvidia-fabricmanager.service: failed\n"
      "request to query nvswitch device information * failed\n"
-     "fabric manager is not running"},
+     "fabric manager is not running\n"
+     "nvidia-fabricmanager.service: main process exited\n"
+     "failed to initialize nvswitch\n"
+     "failed to initialize nvlink fabric"},
     {"driver-mismatch", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "803", "",
      "cuda_error_system_driver_mismatch\n"
      "cudaerrorsystemdrivermismatch\n"
@@ -196,7 +219,8 @@ constexpr error_signs table[] = {
      "failed to start nvidia persistence daemon\n"
      "failed to open libnvidia-cfg.so.1\n"
      "nvidia-persistenced/socket: no such file\n"
-     "nvidia-persistenced/socket: no such device or address"},
+     "nvidia-persistenced/socket: no such device or address\n"
+     "driver error: timed out"},
 
     // The container runtime and the kubelet
     {"no-runtime-nvidia", "", "", "",
@@ -228,14 +252,16 @@ constexpr error_signs table[] = {
      "cdi devices from * unresolvable\n"
      "no cdi devices found\n"
      "cdi --device not supported\n"
-     "failed to inject devices: unresolvable"},
+     "failed to inject devices: unresolvable\n"
+     "failed to create cdi spec modifier"},
     {"unknown-device", "", "", "",
      "nvidia-container-cli: device error: *unknown device\n"
      "nvidia-container-cli: mig error"},
     {"cgroup-device-rules", "", "", "",
      "failed to add device rules\n"
      "bpf_prog_query(bpf_cgroup_device) failed\n"
-     "unable to find any existing device filters attached to the cgroup"},
+     "unable to find any existing device filters attached to the cgroup\n"
+     "cgroup subsystem devices not found"},
     {"driver-files-in-image", "", "", "",
      "nvidia-container-cli: mount error: file creation failed: *: file exists\n"
      "nvidia-container-cli: ldcache error\n"
@@ -243,7 +269,12 @@ constexpr error_signs table[] = {
     {"nvml-unknown-error", "", "", "",
      "failed to initialize nvml: unknown error\n"
      "nvml: unknown error\n"
-     "nvmlerror_unknown"},
+     "nvmlerror_unknown\n"
+     "nvml_error_unknown\n"
+     "nvml error: unknown error\n"
+     "nvml init failed: unknown error\n"
+     "nvml init failed: error_unknown\n"
+     "failed to get handle: error_unknown"},
     {"device-files", "CUDA_ERROR_OPERATING_SYSTEM", "304", "insufficient permissions",
      "cuda_error_operating_system\n"
      "cudaerroroperatingsystem\n"
@@ -261,7 +292,8 @@ constexpr error_signs table[] = {
      "dev/nvidia*: input/output error\n"
      "failed to open /dev/nvidia*\n"
      "dev/nvidia* does not exist\n"
-     "stat failed: /dev/nvidia*"},
+     "stat failed: /dev/nvidia*\n"
+     "nvml error: insufficient permissions"},
     {"no-devices-found", "", "", "",
      "no devices were found\n"
      "nvml: not found\n"
@@ -274,7 +306,9 @@ constexpr error_signs table[] = {
      "allocate failed due to\n"
      "no healthy devices present; cannot allocate unhealthy devices\n"
      "requested number of devices unavailable for\n"
-     "cannot allocate unhealthy devices"},
+     "cannot allocate unhealthy devices\n"
+     "invalid allocation request*unknown device\n"
+     "can't allocate unregistered device"},
     {"topology-affinity", "", "", "",
      "topologyaffinityerror\n"
      "resources cannot be allocated with topology locality"},
@@ -300,7 +334,7 @@ constexpr error_signs table[] = {
      "failed to create fsnotify watcher: too many open files"},
 
     // Which cards the program has
-    {"no-cuda-device", "CUDA_ERROR_NO_DEVICE", "100", "no gpu\nno cuda device",
+    {"no-cuda-device", "CUDA_ERROR_NO_DEVICE", "100 38", "no gpu\nno cuda device",
      "cuda_error_no_device\n"
      "cudaerrornodevice\n"
      "torch.cuda.is_available() false\n"
@@ -337,7 +371,16 @@ constexpr error_signs table[] = {
      "compiled without gpu support\n"
      "no gpu available\n"
      "no gpus available\n"
-     "no gpus found"},
+     "no gpus found\n"
+     "cuda is not available\n"
+     "cuda not available\n"
+     "torch.cuda.is_available() = false\n"
+     "torch.cuda.is_available()=false\n"
+     "cuda available: false\n"
+     "cuda is available: false\n"
+     "list_physical_devices('gpu') []\n"
+     "list_physical_devices('gpu')) []\n"
+     "num gpus available: 0"},
     {"invalid-device", "CUDA_ERROR_INVALID_DEVICE", "101", "",
      "cuda_error_invalid_device\n"
      "cudaerrorinvaliddevice\n"
@@ -348,7 +391,8 @@ constexpr error_signs table[] = {
      "world size (#) is larger than the number of available gpus\n"
      "number of required gpus exceeds the total number of available gpus\n"
      "duplicate gpu detected\n"
-     "multiple ranks are using the same gpu"},
+     "multiple ranks are using the same gpu\n"
+     "attempting to deserialize object on cuda device #"},
     {"devices-unavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE", "46", "devices unavailable\ndevice unavailable",
      "cuda_error_device_unavailable\n"
      "cudaerrordevicesunavailable\n"
@@ -356,7 +400,8 @@ constexpr error_signs table[] = {
      "cuda-capable device(s) is/are busy or unavailable\n"
      "cuda-capable devices are busy or unavailable\n"
      "cuda-capable device is busy or unavailable\n"
-     "devices are busy or unavailable"},
+     "devices are busy or unavailable\n"
+     "failed to get device properties, error code: 46"},
     {"mps", "CUDA_ERROR_MPS_CONNECTION_FAILED", "805 806 807 808 809 810", "mps",
      "cuda_error_mps_connection_failed\n"
      "cudaerrormpsconnectionfailed\n"
@@ -383,7 +428,12 @@ constexpr error_signs table[] = {
      "error getting daemons: *mps\n"
      "mps daemon * not healthy\n"
      "mps daemon is not ready\n"
-     "mps control daemon * not running"},
+     "mps control daemon * not running\n"
+     "failed to connect to mps control daemon\n"
+     "mps server is not running\n"
+     "error waiting for mps daemon\n"
+     "error checking mps daemon health\n"
+     "mps daemon is not running"},
 
     // Memory
     {"vllm-memory", "", "",
@@ -395,12 +445,12 @@ constexpr error_signs table[] = {
      "is larger than the maximum number of tokens that can be stored in kv cache\n"
      "larger than the available kv cache memory\n"
      "larger than available kv cache memory\n"
-     "not enough memory. please try to increase --mem-fraction-static\n"
      "try to increase --mem-fraction-static\n"
      "kv cache is too small\n"
      "not enough memory to handle # prefill tokens\n"
      "insufficient gpu memory for kv cache\n"
-     "not enough gpu memory to load the model"},
+     "not enough gpu memory to load the model\n"
+     "not enough memory. please try * --mem-fraction-static"},
     {"out-of-memory", "CUDA_ERROR_OUT_OF_MEMORY", "2",
      "out of memory\n"
      "oom\n"
@@ -451,7 +501,11 @@ constexpr error_signs table[] = {
      "hami-core error * cumem* failed\n"
      "unable to allocate cuda# buffer\n"
      "failed to allocate cuda# buffer\n"
-     "requires more vram than is available"},
+     "requires more vram than is available\n"
+     "cuda runtime (out of memory)\n"
+     "outofmemoryerror: out of memory allocating\n"
+     "cuda error *'out of memory'\n"
+     "cuda out_of_memory"},
     {"hami-library", "", "", "",
      "unified_lock* waiting\n"
      "fail to lock shrreg\n"
@@ -475,7 +529,8 @@ constexpr error_signs table[] = {
      "no space left on device: '/dev/shm\n"
      "dev/shm' has only # bytes available\n"
      "object store is using /tmp instead of /dev/shm\n"
-     "shmget failed"},
+     "shmget failed\n"
+     "failed to extend /dev/shm"},
 
     // NCCL
     {"nccl-cuda-error", "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "217", "",
@@ -493,7 +548,10 @@ constexpr error_signs table[] = {
      "watchdog thread terminated with exception\n"
      "timed out waiting for nccl\n"
      "wait timeout after #ms when waiting for\n"
-     "heartbeatmonitor * unable to * hang"},
+     "heartbeatmonitor * unable to * hang\n"
+     "c10d key-value store * got error\n"
+     "diststoreerror: timed out\n"
+     "timed out after # seconds waiting for clients"},
     {"nccl-network", "", "", "nccl error\nnccl",
      "ncclsystemerror\n"
      "ncclremoteerror\n"
@@ -511,7 +569,6 @@ constexpr error_signs table[] = {
      "net/ib : got completion from peer * with * error\n"
      "net/ib: got completion from peer *\n"
      "call to ibv_*failed\n"
-     "call to connect returned connection\n"
      "call to recv from * failed"},
     {"nccl-usage", "", "", "",
      "ncclinvalidusage\n"
@@ -548,15 +605,18 @@ constexpr error_signs table[] = {
      "invalid value for --gpu-architecture\n"
      "not compiled for sm_*\n"
      "sm_* is not supported\n"
-     "sm_* not supported"},
-    {"unsupported-ptx-version", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "222 218", "",
+     "sm_* not supported\n"
+     "could not load ptx or cubin"},
+    {"unsupported-ptx-version", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "222 218 223", "",
      "cuda_error_unsupported_ptx_version\n"
      "cudaerrorunsupportedptxversion\n"
      "cuda_error_invalid_ptx\n"
      "cudaerrorinvalidptx\n"
      "a ptx jit compilation failed\n"
      "ptx was compiled with an unsupported toolchain\n"
-     "unsupported .version *; current version is"},
+     "unsupported .version *; current version is\n"
+     "cudaerrorjitcompilationdisabled\n"
+     "cuda_error_jit_compilation_disabled"},
     {"compute-capability-too-low", "", "", "",
      "flashattention only supports ampere gpus or newer\n"
      "flashattention only supports * gpus\n"
@@ -600,7 +660,9 @@ constexpr error_signs table[] = {
      "cudnn version incompatibility\n"
      "cudnn_status_version_mismatch\n"
      "libnvjitlink.so*: undefined symbol\n"
-     "undefined symbol: __nvjitlink"},
+     "undefined symbol: __nvjitlink\n"
+     "failed to create cudaexecutionprovider\n"
+     "failed to load library libonnxruntime_providers_cuda.so"},
     {"tensorrt-engine", "", "", "",
      "engine plan file is generated on an incompatible device\n"
      "engine plan file is not compatible with this version of tensorrt\n"
@@ -611,7 +673,7 @@ constexpr error_signs table[] = {
      "failed due to an old deserialization call"},
 
     // The program
-    {"device-assert", "CUDA_ERROR_ASSERT", "710", "device-side assert",
+    {"device-assert", "CUDA_ERROR_ASSERT", "710 59", "device-side assert",
      "cuda_error_assert\n"
      "cudaerrorassert\n"
      "device-side assert triggered\n"
@@ -619,7 +681,7 @@ constexpr error_signs table[] = {
      "assertion 'srcindex < srcselectdimsize' failed\n"
      "assertion 't >= 0 && t < n_classes' failed\n"
      "block: [#,#,#], thread: [#,#,#] assertion"},
-    {"illegal-address", "CUDA_ERROR_ILLEGAL_ADDRESS", "700", "illegal memory access",
+    {"illegal-address", "CUDA_ERROR_ILLEGAL_ADDRESS", "700 77", "illegal memory access",
      "cuda_error_illegal_address\n"
      "cudaerrorillegaladdress\n"
      "illegal memory access was encountered\n"
@@ -665,7 +727,9 @@ constexpr error_signs table[] = {
      "cannot re-initialize cuda in forked subprocess\n"
      "cannot re-initialize cuda\n"
      "cuda_error_deinitialized\n"
-     "driver shutting down$"},
+     "driver shutting down$\n"
+     "cudaerrorcudartunloading\n"
+     "cuda error *'initialization error'"},
     {"cublas-failure", "", "", "",
      "cublas_status_alloc_failed\n"
      "cublas_status_not_initialized\n"
@@ -693,7 +757,9 @@ constexpr error_signs table[] = {
      "could not create cudnn handle\n"
      "failed to get convolution algorithm. this is probably because cudnn failed to initialize\n"
      "unable to find a valid cudnn algorithm\n"
-     "unable to find an engine to execute this computation"},
+     "unable to find an engine to execute this computation\n"
+     "the resource allocation failed\n"
+     "dnn library initialization failed"},
     {"symbol-not-found", "CUDA_ERROR_NOT_FOUND", "500 302", "",
      "cuda_error_not_found\n"
      "cudaerrorsymbolnotfound\n"
@@ -716,7 +782,8 @@ constexpr error_signs table[] = {
      "cuda error: operation not permitted$\n"
      "cuda failure 'operation not supported'\n"
      "pidfd_getfd syscall * operation not permitted\n"
-     "nvml_error_not_supported"},
+     "nvml_error_not_supported\n"
+     "cuda driver library failed to get device context 800"},
     {"program-call", "CUDA_ERROR_INVALID_VALUE",
      "400 201 205 206 207 208 210 211 212 213 216 219 300 301 401 704 705 "
      "708 709 711 712 713 720 900 901 902 903 904 905 906 907 908 909",
@@ -762,7 +829,24 @@ constexpr error_signs table[] = {
      "cuda error: invalid device context\n"
      "cuda failure 'invalid argument'\n"
      "cuda failure 'invalid resource handle'\n"
-     "cuda error: part or all of the requested memory range is already mapped"},
+     "cuda error: part or all of the requested memory range is already mapped\n"
+     "cuda error: context is destroyed\n"
+     "cuda_error_too_many_peers\n"
+     "cudaerrortoomanypeers\n"
+     "peer mapping resources exhausted\n"
+     "cuda error *'invalid argument'\n"
+     "cuda error *'invalid resource handle'\n"
+     "cuda_error_timeout\n"
+     "cudaerrortimeout\n"
+     "cuda_error_external_device\n"
+     "cudaerrorexternaldevice\n"
+     "cudaerrorinvaliddevicepointer\n"
+     "cudaerrorinvalidmemcpydirection\n"
+     "cudaerrorinvalidsymbol\n"
+     "cudaerrorinvalidtexture\n"
+     "cudaerrorlaunchmaxdepthexceeded\n"
+     "cudaerrorgraphexecupdatefailure\n"
+     "cuda_error_graph_exec_update_failure"},
     {"vllm-engine-failed", "", "", "",
      "engine core initialization failed\n"
      "enginecore failed to start\n"
@@ -791,12 +875,14 @@ constexpr error_signs table[] = {
      "dcgm initialization error\n"
      "libdcgm.so not found\n"
      "libdcgm.so*: cannot open shared object file"},
-    {"unknown-error", "CUDA_ERROR_UNKNOWN", "999", "",
+    {"unknown-error", "CUDA_ERROR_UNKNOWN", "999 30", "",
      "cuda_error_unknown\n"
      "cudaerrorunknown\n"
      "cuda error: unknown error\n"
      "cuda unknown error\n"
-     "cuda failure 'unknown error'"},
+     "cuda failure 'unknown error'\n"
+     "failed to get device properties, error code: 999\n"
+     "cuda driver library failed to get device context 999"},
 };
 
 }  // namespace

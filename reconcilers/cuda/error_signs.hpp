@@ -2,7 +2,7 @@
 // What each section of docs/troubleshooting.md is known by: codes, names, and patterns of lines as programs print them.
 //
 // A pattern is in lower case and begins and ends at the edge of a word. In it
-//   a blank  is any white space, also a line break, because terminals break lines where they like;
+//   a blank  is any white space; one of them may be a line break, because terminals break lines where they like;
 //   '        is any quotation mark;
 //   *        is up to 200 characters of the same line;
 //   #        is a number, also with a fraction;

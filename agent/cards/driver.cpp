@@ -10,8 +10,8 @@
 
 #include "agent/cards/resident.hpp"
 #include "agent/cards/status.hpp"
-#include "agent/cards/xid.hpp"
 #include "api/names.hpp"
+#include "api/xid.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "controller/teardown.hpp"
@@ -151,7 +151,7 @@ void driver::take(sighting sighting) {
     const auto& [card, xid] = *sighting.event;
     const auto note = history_.see(card, xid);
     if (exporter_) exporter_->count_xid(card, xid);
-    if (note.withdraws || class_of(xid) == xid_class::notice)
+    if (note.withdraws || api::class_of(xid) == api::xid_class::notice)
       if (const auto line = xid_log_.see(note, controller::boot_now())) write_line(*line);
   }
   if (sighting.now) {

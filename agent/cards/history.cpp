@@ -5,7 +5,7 @@
 #include <ranges>
 #include <tuple>
 
-#include "agent/cards/xid.hpp"
+#include "api/xid.hpp"
 
 namespace agent::cards {
 namespace {
@@ -53,7 +53,7 @@ std::optional<std::chrono::milliseconds> history::due() const {
 
 xid_note history::see(const std::string& uuid, std::uint64_t xid) {
   xid_note out{uuid, xid, false};
-  if (class_of(xid) == xid_class::fatal) out.withdraws = xids_.emplace(uuid, xid).second;
+  if (api::class_of(xid) == api::xid_class::fatal) out.withdraws = xids_.emplace(uuid, xid).second;
   return out;
 }
 

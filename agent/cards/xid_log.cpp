@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "agent/cards/xid.hpp"
+#include "api/xid.hpp"
 #include "text/list.hpp"
 
 namespace agent::cards {
@@ -19,7 +19,7 @@ std::string xid_line::numbers() const {
 std::string xid_line::names() const {
   std::vector<std::string_view> out;
   for (const auto xid : xids)
-    if (const auto name = name_of(xid); !name.empty()) out.push_back(name);
+    if (const auto name = api::name_of(xid); !name.empty()) out.push_back(name);
   return text::joined(out);
 }
 

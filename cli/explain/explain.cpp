@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/xid.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
@@ -14,6 +15,7 @@
 #include "kube/wire.hpp"
 #include "reconcilers/cuda/errors.hpp"
 #include "reconcilers/cuda/verdict.hpp"
+#include "text/list.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -25,7 +27,8 @@ using cuda::outcome, cuda::verdict;
 using nlohmann::ordered_json;
 using text::language;
 
-constexpr std::size_t longest_log = 1u << 20;
+constexpr std::size_t block_size = 64 << 10;
+constexpr std::size_t longest_shown = 1024;  // of a log in which nothing is known
 constexpr std::array languages{language::en, language::zh};
 
 language language_of(const std::string& name) { return name == "zh" ? language::zh : language::en; }
@@ -56,18 +59,26 @@ void print_steps(std::string_view title, std::string_view steps, std::ostream& o
   for (const auto& line : lines(steps)) out << "  - " << line << "\n";
 }
 
-void print(const cuda::known_error& known_error, language locale, std::ostream& out) {
+void print(const cuda::error_match& match, language locale, std::ostream& out) {
   const bool zh = locale == language::zh;
-  const auto& say = known_error.in(locale);
-  out << say.title << "\n" << say.symptom << "\n";
+  const auto& say = match.error->in(locale);
+  out << say.title << "\n";
+  for (const auto xid : match.xids) out << cuda::text_of_xid(xid, locale) << "\n";
+  out << say.symptom << "\n";
   print_steps(zh ? "检查：" : "Check:", say.check, out);
   print_steps(zh ? "处理：" : "Cure:", say.cure, out);
-  out << (zh ? "来源：" : "Source: ") << known_error.source << "\n";
+  out << (zh ? "来源：" : "Source: ") << match.error->source << "\n";
 }
 
-ordered_json as_json(const cuda::known_error& known_error) {
+ordered_json as_json(const cuda::error_match& match) {
+  const auto& known_error = *match.error;
   ordered_json out = {
       {"id", known_error.id}, {"name", known_error.name}, {"code", known_error.code}, {"source", known_error.source}};
+  for (const auto xid : match.xids)
+    out["xids"].push_back({{"number", xid},
+                           {"fault", cuda::fault_of_xid(xid)},
+                           {"withdrawn", api::class_of(xid) == api::xid_class::fatal},
+                           {"text", both([&](language language) { return cuda::text_of_xid(xid, language); })}});
   out["title"] = both([&](language language) { return known_error.in(language).title; });
   out["symptom"] = both([&](language language) { return known_error.in(language).symptom; });
   out["check"] = both([&](language language) { return lines(known_error.in(language).check); });
@@ -76,13 +87,14 @@ ordered_json as_json(const cuda::known_error& known_error) {
 }
 
 std::string what_is_known() {
-  std::string out;
+  std::vector<std::string> ids;
   for (const auto& known_error : cuda::known_errors()) {
-    out += out.empty() ? "" : ", ";
-    out += known_error.id;
-    if (known_error.code != 0) out += " (" + std::to_string(known_error.code) + ")";
+    ids.emplace_back(known_error.id);
+    if (known_error.code != 0) ids.back() += " (" + std::to_string(known_error.code) + ")";
   }
-  return out;
+  return "give a code of CUDA (999), an XID (xid 79), a name (INVALID_IMAGE), lines of a log (- reads them), or one of "
+         "these: " +
+         text::joined(ids);
 }
 
 // ---- compat
@@ -223,6 +235,7 @@ ordered_json json_of_needs(const cuda::version& runtime) {
 
 constexpr std::string_view error_example = R"(Examples:
   $ quartermaster explain error 999
+  $ quartermaster explain error xid 79
   $ quartermaster explain error UNSUPPORTED_PTX_VERSION --lang zh
   $ kubectl logs POD | quartermaster explain error -
 
@@ -239,29 +252,31 @@ Exit codes: 0 works (also by minor version compatibility), 1 the node cannot be 
 }  // namespace
 
 int run_explain_error(const explain_error_options& options, std::istream& input, std::ostream& out, std::ostream& err) {
+  cuda::error_finder finder;
   std::string text;
   if (options.words == std::vector<std::string>{"-"}) {
-    text.resize(longest_log + 1);
-    input.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(input.gcount()));
-    if (text.size() > longest_log) {
-      err << "quartermaster: standard input has more than 1 MiB; give the last lines: tail -n 1000\n";
-      return 2;
+    std::string block(block_size, '\0');
+    while (input.read(block.data(), static_cast<std::streamsize>(block.size())) || input.gcount() > 0) {
+      const auto part = std::string_view(block).substr(0, static_cast<std::size_t>(input.gcount()));
+      if (text.size() < longest_shown) text += part.substr(0, longest_shown);
+      finder.read(part);
     }
   } else {
     for (const auto& word : options.words) text += (text.empty() ? "" : " ") + word;
+    finder.read(text);
   }
-  const auto found = cuda::errors_in(text);
+  finder.finish();
+  const auto found = cuda::matches_of(finder);
   auto all = ordered_json::array();
-  for (const auto* entry : found) all.push_back(as_json(*entry));
+  for (const auto& match : found) all.push_back(as_json(match));
   if (!printed_as_data(all, options.output, out)) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (i > 0) out << "\n";
-      print(*found[i], language_of(options.language), out);
+      print(found[i], language_of(options.language), out);
     }
   }
   if (!found.empty()) return 0;
-  return failed("no error known in \"" + text::shown(text) + "\"; known are " + what_is_known(), err);
+  return failed("no error known in \"" + text::shown(text) + "\"; " + what_is_known(), err);
 }
 
 int explain_compat(const explain_compat_options& options, const std::optional<kube::node>& node, std::ostream& out,
@@ -312,7 +327,7 @@ void add_explain(CLI::App& app, int& rc) {
 
   auto* error = add_verb(*verb, "error", "What an error of a program on an accelerator means, and what to do");
   auto about = std::make_shared<explain_error_options>();
-  add_option(*error, "text", about->words, "A code, a name or lines of a log; - reads them from standard input")
+  add_option(*error, "text", about->words, "A code, an XID, a name or lines of a log; - reads them from standard input")
       ->required();
   add_answer_options(*error, about->language, about->output);
   add_unused_namespace(*error);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/cards/xid.hpp"
+#include "api/xid.hpp"
 
 namespace agent::cards {
 namespace {
@@ -206,13 +206,19 @@ TEST(history, keeps_a_warning_that_comes_and_goes) {
 }
 
 TEST(xid, is_of_one_class) {
-  for (std::uint64_t xid = 0; xid < 200; ++xid)
-    EXPECT_EQ(class_of(xid) == xid_class::fatal, !name_of(xid).empty()) << xid;
-  EXPECT_EQ(class_of(79), xid_class::fatal);
-  EXPECT_EQ(class_of(31), xid_class::application);
-  EXPECT_EQ(class_of(69), xid_class::application);
-  EXPECT_EQ(class_of(63), xid_class::notice);
-  EXPECT_EQ(class_of(100'000), xid_class::notice);
+  std::uint64_t last = 0;
+  for (std::uint64_t xid = 0; xid < 200; ++xid) {
+    const auto* entry = api::find_xid(xid);
+    EXPECT_EQ(entry == nullptr, api::name_of(xid).empty()) << xid;
+    if (entry == nullptr) EXPECT_EQ(api::class_of(xid), api::xid_class::notice) << xid;
+    if (entry != nullptr) last = entry->number;
+  }
+  EXPECT_EQ(last, 160u);
+  EXPECT_EQ(api::class_of(79), api::xid_class::fatal);
+  EXPECT_EQ(api::class_of(31), api::xid_class::application);
+  EXPECT_EQ(api::class_of(69), api::xid_class::application);
+  EXPECT_EQ(api::class_of(63), api::xid_class::notice);
+  EXPECT_EQ(api::class_of(100'000), api::xid_class::notice);
 }
 
 }  // namespace

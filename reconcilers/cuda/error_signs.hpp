@@ -1,0 +1,27 @@
+#pragma once
+// What each section of docs/troubleshooting.md is known by: codes, names, and patterns of lines as programs print them.
+//
+// A pattern is in lower case and begins and ends at the edge of a word. In it
+//   a blank  is any white space; one of them may be a line break, because terminals break lines where they like;
+//   '        is any quotation mark;
+//   *        is up to 200 characters of the same line;
+//   #        is a number, also with a fraction;
+//   $        at its end is the end of the line.
+
+#include <span>
+#include <string_view>
+
+namespace reconcilers::cuda {
+
+struct error_signs {
+  std::string_view id;        ///< "out-of-memory"
+  std::string_view name;      ///< "CUDA_ERROR_OUT_OF_MEMORY", or empty
+  std::string_view codes;     ///< of CUDA, separated by blanks; the first is the section's own
+  std::string_view aliases;   ///< what a person types and nothing else, one per line
+  std::string_view patterns;  ///< one per line
+};
+
+/// In the order in which answers are printed: what explains most comes first.
+std::span<const error_signs> all_error_signs();
+
+}  // namespace reconcilers::cuda

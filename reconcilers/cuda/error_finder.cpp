@@ -51,7 +51,8 @@ std::string_view line_around(std::string_view text, std::size_t position) {
   const auto first = position > longest_lookback ? position - longest_lookback : 0;
   const auto before = text.substr(first, position - first).rfind('\n');
   const auto begin = before == text.npos ? first : first + before + 1;
-  return text.substr(begin, std::min(text.find('\n', position), position + longest_lookback) - begin);
+  const auto after = text.substr(position, longest_lookback);
+  return text.substr(begin, position - begin + after.substr(0, after.find('\n')).size());
 }
 
 std::uint64_t number_in(std::string_view digits) {
@@ -76,9 +77,10 @@ std::string_view word_before(std::string_view text, std::size_t& end) {
     if (!std::string_view(" :=(#'[<>,-.)").contains(character)) return {};
     --end;
     if (character != ')') continue;
-    const auto open = text.substr(0, end).rfind('(');
-    if (open == text.npos || open < floor || text.substr(open, end - open).contains('\n')) return {};
-    end = open;
+    const auto group = text.substr(floor, end - floor);
+    const auto open = group.rfind('(');
+    if (open == text.npos || group.substr(open).contains('\n')) return {};
+    end = floor + open;
   }
   const auto last = end;
   while (end > floor && is_word_character(text[end - 1])) --end;
@@ -255,7 +257,8 @@ void error_finder::read_xid(std::size_t begin, std::size_t end) {
 /// DCGM_FI_DEV_XID_ERRORS{gpu="0",...} 48
 void error_finder::read_xid_metric(std::size_t end) {
   const std::string_view text = text_;
-  const auto line = text.substr(end, std::min(text.find('\n', end), end + longest_match) - end);
+  auto line = text.substr(end, longest_match);
+  line = line.substr(0, line.find('\n'));
   if (const auto close = line.rfind('}'); close != line.npos) add_xid(number_after(line, close + 1, " "));
 }
 

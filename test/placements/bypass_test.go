@@ -258,7 +258,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
 	for what, body := range map[string]string{
 		"12,400 containers": `"initContainers":[{"name":"i","image":"x","resources":{"limits":{"nvidia.com/gpumem":"1"}}}],"containers":[{"name":"m","image":"x"}` + containers(12_400) + `]`,
 		"50,000 limits":     `"containers":[{"name":"m","image":"x","resources":{"limits":{"nvidia.com/gpumem":"1"` + limits(50_000) + `}}}]`,
-		"257 containers":    `"containers":[{"name":"m","image":"x","resources":{"limits":{"nvidia.com/gpumem":"1"}}}` + containers(256) + `]`,
+		"1,025 containers":  `"containers":[{"name":"m","image":"x","resources":{"limits":{"nvidia.com/gpumem":"1"}}}` + containers(1_024) + `]`,
 	} {
 		start := time.Now()
 		said, err := c.ask(eve, "POST", "/api/v1/namespaces/elsewhere/pods?dryRun=All", plain, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"gpu-1",`+body+`}}`)

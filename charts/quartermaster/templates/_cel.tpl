@@ -343,10 +343,10 @@ as absent. */}}
 {{- /* Whether the list of containers `.` is longer than any pod needs. A policy that reads every limit of such a pod would exceed the
 server's budget, and with `Ignore` the pod would pass. Reading one map takes time that grows with the square of its size. */}}
 {{- define "quartermaster.cel.crowded" -}}
-(size({{ . }}) > 256 || {{ include "quartermaster.cel.limits" . }} > 2048)
+(size({{ . }}) > 1024 || {{ include "quartermaster.cel.limits" . }} > 4096)
 {{- end }}
 {{- define "quartermaster.cel.crowded_text" -}}
-the pod has more than 256 containers or 2048 limits: more than is judged
+the pod has more than 1024 containers or 4096 limits: more than is judged
 {{- end }}
 
 {{- /* Those of them whose plugins learn from a pod's annotations, or from the order of pods, whose share a container gets. */}}

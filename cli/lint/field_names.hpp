@@ -14,7 +14,7 @@ std::span<const std::string_view> pod_spec();
 std::span<const std::string_view> container();  ///< of an ephemeral one, too
 std::span<const std::string_view> resources();
 
-/// what was most likely meant by a name that is not in `legal`; may be empty. What belongs to `resources` is known
+/// What was most likely meant by a name that is not in `legal`; may be empty. What belongs to `resources` is known
 /// again in a container: "limit" there is "resources.limits".
 std::string meant(std::string_view name, std::span<const std::string_view> legal);
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,19 @@ func (c *cluster) settled(ctx context.Context, enforced bool) error {
 		}
 	}
 	return nil
+}
+
+// profile the CPU of the API server for 10 s, into a file. The function returned waits for its end.
+func (c *cluster) profile(ctx context.Context, into string) func() error {
+	done := make(chan error, 1)
+	go func() {
+		text, err := c.Client.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", "10").DoRaw(ctx)
+		if err == nil {
+			err = os.WriteFile(into, text, 0o644)
+		}
+		done <- err
+	}()
+	return func() error { return <-done }
 }
 
 // live takes so many pods through their lives and says what CPU each cost the API server.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 type options struct {
 	pairs, pods, keys, workers int
 	short                      bool
+	profiles                   string
 	output                     kit.Output
 }
 
@@ -34,6 +36,7 @@ func parse(arguments []string) (options, error) {
 	flags.IntVar(&o.pods, "pods", 2000, "pods a run creates")
 	flags.IntVar(&o.keys, "keys", 500, "declared keys")
 	flags.IntVar(&o.workers, "workers", 4, "clients that create at the same time")
+	flags.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of the API server (go tool pprof), one for each life of pods; figures taken with it are dearer")
 	o.output.Flags(flags)
 	if err := kit.Parse(flags, arguments); err != nil {
 		return o, err
@@ -138,7 +141,12 @@ func measure(ctx context.Context, o options, round int, enforced bool, into side
 	for _, prefix := range []string{"warm", "bench"} {
 		for i := range lives {
 			life := lives[(i+round)%len(lives)]
+			stop := func() error { return nil }
+			if o.profiles != "" && prefix == "bench" {
+				stop = c.profile(ctx, filepath.Join(o.profiles, fmt.Sprintf("%s, %s, %d.pprof", life.name, what, round)))
+			}
 			cpu, err := c.live(ctx, lived, prefix, life.limits)
+			err = errors.Join(err, stop())
 			if err != nil {
 				return fmt.Errorf("life of %s: %w", life.name, err)
 			}

@@ -22,9 +22,13 @@ type cluster struct {
 	made int // runs so far
 }
 
-func clusterUp(ctx context.Context) (*cluster, error) {
+func clusterUp(ctx context.Context, version string) (*cluster, error) {
 	first, last := kit.FirstAndLast()
-	plane, err := kit.PlaneUp(ctx, first, "admission", "--no-kwok", "--no-scheduler")
+	with := []string{"--no-kwok", "--no-scheduler"}
+	if version != "" {
+		with = append(with, "--k8s", version)
+	}
+	plane, err := kit.PlaneUp(ctx, first, "admission", with...)
 	kit.PinSelf(last)
 	return &cluster{Plane: plane}, err
 }
@@ -81,7 +85,7 @@ func (c *cluster) install(ctx context.Context, keys int, enforced bool) error {
 	if err := c.Run(ctx, nil, "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "resourcerules.quartermaster.io"); err != nil {
 		return err
 	}
-	if err := c.Run(ctx, rules(keys), "kubectl", "create", "-f", "-"); err != nil {
+	if err := c.Run(ctx, rules(keys, map[string]string{"quartermaster.io/enforcement": "Deny"}), "kubectl", "create", "-f", "-"); err != nil {
 		return err
 	}
 	_, err = c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
@@ -104,7 +108,7 @@ func (c *cluster) install(ctx context.Context, keys int, enforced bool) error {
 const never = "never.bench.test/a"
 
 // rules is a ResourceRules object of so many keys: gpu-manager's two, of which one is filled in, one that no one may set, and others.
-func rules(keys int) []byte {
+func rules(keys int, labels map[string]string) []byte {
 	type rule = map[string]any
 	all := map[string]rule{
 		"tencent.com/vcuda-core": {"source": "kube-public/cf-crl-gpu-manager-vcuda-core", "group": "gpu-manager", "amounts": rule{"from": 1, "to": 99, "step": 1, "whole": 100, "words": "a share or whole cards"}, "partner": "tencent.com/vcuda-memory",
@@ -122,7 +126,7 @@ func rules(keys int) []byte {
 		groups[group] = append(groups[group], key)
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": "quartermaster.io/v1alpha1", "kind": "ResourceRules",
-		"metadata": map[string]any{"name": "default", "labels": map[string]string{"quartermaster.io/enforcement": "Deny"}},
+		"metadata": map[string]any{"name": "default", "labels": labels},
 		"spec":     map[string]any{"keys": slices.Sorted(maps.Keys(all)), "rules": all, "groups": groups}})
 	if err != nil {
 		panic(err)

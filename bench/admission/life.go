@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +15,8 @@ import (
 	"quartermaster.io/bench/sync/load"
 )
 
-// lives are whole lives of pods as a ReplicaSet, a scheduler and a kubelet make them: created, bound, and four times the status.
+// lives are whole lives of pods as a ReplicaSet, a scheduler and a kubelet make them: created, bound, and four times the status. They are
+// judged with as many declared keys as a cluster with several vendors has. With all of the bench's keys they say how the cost grows.
 var lives = []struct {
 	name   string
 	limits map[string]string
@@ -24,15 +26,25 @@ var lives = []struct {
 	{"a pod with a card", map[string]string{"nvidia.com/gpu": "1"}, 1.30},
 }
 
-const statuses, nodes = 4, 20
+const statuses, nodes, usual = 4, 20, 20
 
-// settled: nodes for the lives, and, where policies are, the mode in which most of them look at pods.
-func (c *cluster) settled(ctx context.Context, enforced bool) error {
+// sizes are the numbers of declared keys that lives are measured with.
+func sizes(o options) []int { return slices.Compact([]int{o.keys, usual}) }
+
+// row is the name of a life with so many declared keys.
+func row(life string, keys int) string { return fmt.Sprintf("%s, %d declared keys", life, keys) }
+
+// declare so many keys in place of those that are there.
+func (c *cluster) declare(ctx context.Context, keys int, enforced bool) error {
+	labels := map[string]string{"quartermaster.io/enforcement": "Deny"}
 	if enforced {
-		if err := c.Run(ctx, nil, "kubectl", "label", "resourcerules", "default", "quartermaster.io/scheduler=Dedicated"); err != nil {
-			return err
-		}
+		labels["quartermaster.io/scheduler"] = "Dedicated"
 	}
+	return c.Run(ctx, rules(keys, labels), "kubectl", "replace", "-f", "-")
+}
+
+// settled: what the lives need beside pods.
+func (c *cluster) settled(ctx context.Context) error {
 	// The rules fill it in for pods with a card.
 	if _, err := c.Client.NodeV1().RuntimeClasses().Create(ctx, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "nvidia"}, Handler: "nvidia"}, metav1.CreateOptions{}); err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 type options struct {
 	pairs, pods, keys, workers int
 	short                      bool
-	profiles                   string
+	profiles, version          string
 	output                     kit.Output
 }
 
@@ -36,6 +36,7 @@ func parse(arguments []string) (options, error) {
 	flags.IntVar(&o.pods, "pods", 2000, "pods a run creates")
 	flags.IntVar(&o.keys, "keys", 500, "declared keys")
 	flags.IntVar(&o.workers, "workers", 4, "clients that create at the same time")
+	flags.StringVar(&o.version, "k8s", "", "Kubernetes version, of those that ./dev cluster knows; the newest if empty")
 	flags.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of the API server (go tool pprof), one for each life of pods; figures taken with it are dearer")
 	o.output.Flags(flags)
 	if err := kit.Parse(flags, arguments); err != nil {
@@ -73,7 +74,9 @@ func run(ctx context.Context, o options) error {
 		ours[kind.name], peer[kind.name] = figures.Series{}, figures.Series{}
 	}
 	for _, life := range lives {
-		ours[life.name], peer[life.name] = figures.Series{}, figures.Series{}
+		for _, keys := range sizes(o) {
+			ours[row(life.name, keys)], peer[row(life.name, keys)] = figures.Series{}, figures.Series{}
+		}
 	}
 	for round := range o.pairs {
 		for _, enforced := range []bool{round%2 == 0, round%2 != 0} {
@@ -92,7 +95,13 @@ func run(ctx context.Context, o options) error {
 			figures.Compare("API server CPU a pod, "+kind.name, "us", 0, ours[kind.name], peer[kind.name], "cpu"))
 	}
 	for _, life := range lives {
-		rows = append(rows, figures.Compare("API server CPU a life, "+life.name, "us", life.target, ours[life.name], peer[life.name], "cpu"))
+		for _, keys := range sizes(o) {
+			name, target := row(life.name, keys), life.target
+			if keys != usual {
+				target = 0
+			}
+			rows = append(rows, figures.Compare("API server CPU a life, "+name, "us", target, ours[name], peer[name], "cpu"))
+		}
 	}
 	fmt.Printf("\nadmission: %d pods of each kind, %d at a time, %d declared keys, %d pairs; peer is a server without the policies\n", o.pods, o.workers, o.keys, o.pairs)
 	fmt.Printf("load average before: %s, at the end: %s\n\n", before, kit.LoadAverage())
@@ -104,7 +113,7 @@ func run(ctx context.Context, o options) error {
 
 // measure takes one new server through every kind of pod.
 func measure(ctx context.Context, o options, round int, enforced bool, into side) error {
-	c, err := clusterUp(ctx)
+	c, err := clusterUp(ctx, o.version)
 	if err != nil {
 		return err
 	}
@@ -133,28 +142,40 @@ func measure(ctx context.Context, o options, round int, enforced bool, into side
 		into[kind.name].Add("wall", kit.Milliseconds(wall))
 		into[kind.name].Add("cpu", kit.Milliseconds(cpu)*1000/float64(o.pods))
 	}
-	if err := c.settled(ctx, enforced); err != nil {
+	if err := c.settled(ctx); err != nil {
 		return err
 	}
-	lived := o
-	lived.pods = min(o.pods, 500)
+	for _, keys := range sizes(o) {
+		if err := c.declare(ctx, keys, enforced); err != nil {
+			return err
+		}
+		if err := measureLives(ctx, o, c, round, keys, what, into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureLives of each kind, after some that are not counted.
+func measureLives(ctx context.Context, o options, c *cluster, round, keys int, what string, into side) error {
+	o.pods = min(o.pods, 500)
 	for _, prefix := range []string{"warm", "bench"} {
 		for i := range lives {
 			life := lives[(i+round)%len(lives)]
+			name := row(life.name, keys)
 			stop := func() error { return nil }
 			if o.profiles != "" && prefix == "bench" {
-				stop = c.profile(ctx, filepath.Join(o.profiles, fmt.Sprintf("%s, %s, %d.pprof", life.name, what, round)))
+				stop = c.profile(ctx, filepath.Join(o.profiles, fmt.Sprintf("%s, %s, %d.pprof", name, what, round)))
 			}
-			cpu, err := c.live(ctx, lived, prefix, life.limits)
-			err = errors.Join(err, stop())
-			if err != nil {
-				return fmt.Errorf("life of %s: %w", life.name, err)
+			cpu, err := c.live(ctx, o, prefix, life.limits)
+			if err = errors.Join(err, stop()); err != nil {
+				return fmt.Errorf("life of %s: %w", name, err)
 			}
 			if prefix == "warm" {
 				continue
 			}
-			kit.Say("round %d, %s, life of %s: API server CPU %.0f us", round, what, life.name, kit.Milliseconds(cpu)*1000)
-			into[life.name].Add("cpu", kit.Milliseconds(cpu)*1000)
+			kit.Say("round %d, %s, life of %s: API server CPU %.0f us", round, what, name, kit.Milliseconds(cpu)*1000)
+			into[name].Add("cpu", kit.Milliseconds(cpu)*1000)
 		}
 	}
 	return nil

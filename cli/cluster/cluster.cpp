@@ -19,6 +19,13 @@ namespace {
 
 constexpr int most_tries = 10;
 
+kube::result<kube::cluster_config> config_of(const cluster_options& options) {
+  kube::config_options config_options;
+  config_options.kubeconfig = options.kubeconfig;
+  config_options.context = options.context;
+  return kube::load_config(config_options);
+}
+
 }  // namespace
 
 void add_cluster_options(CLI::App& verb, cluster_options& options) {
@@ -28,12 +35,14 @@ void add_cluster_options(CLI::App& verb, cluster_options& options) {
   add_option(verb, "--context", options.context, "Context of the kubeconfig; without it its current-context");
 }
 
+std::string namespace_of(const cluster_options& options) {
+  const auto cluster = config_of(options);
+  return cluster && !cluster->ns.empty() ? cluster->ns : "default";
+}
+
 kube::result<void> ask_cluster(const cluster_options& options,
                                const std::function<kube::task<void>(kube::transport&)>& work) {
-  kube::config_options config_options;
-  config_options.kubeconfig = options.kubeconfig;
-  config_options.context = options.context;
-  auto cluster = kube::load_config(config_options);
+  auto cluster = config_of(options);
   if (!cluster) return std::unexpected(cluster.error());
   boost::asio::io_context loop(1);
   kube::curl_transport transport(loop.get_executor(), std::move(*cluster));

@@ -27,6 +27,9 @@ struct cluster_options {
 /// --kubeconfig and --context; they write into `options`, which must outlive parsing.
 void add_cluster_options(CLI::App& verb, cluster_options& options);
 
+/// The namespace of the context, as kubectl takes it; "default" where there is no configuration.
+std::string namespace_of(const cluster_options& options);
+
 /// Runs `work` to its end on a loop of its own, over a connection to the cluster. errc::config where there is none.
 kube::result<void> ask_cluster(const cluster_options& options,
                                const std::function<kube::task<void>(kube::transport&)>& work);

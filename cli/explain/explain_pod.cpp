@@ -9,12 +9,16 @@
 
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
+#include "cli/cluster/cluster.hpp"
+#include "cli/explain/node_rules.hpp"
+#include "cli/explain/obstacles.hpp"
 #include "cli/explain/unserved.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "controller/conditions.hpp"
+#include "kube/config.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/reasons.hpp"
@@ -188,7 +192,75 @@ std::vector<std::string> overfull(const quota::holding& held, const quota::node_
   return out;
 }
 
-int explain_bound(const kube::pod& pod, const placements& placements, const report_style& style, std::ostream& out) {
+void print_obstacles(const std::vector<obstacle>& obstacles, const bilingual& say, std::ostream& out) {
+  for (const auto& entry : obstacles) out << say(entry.en, entry.zh) << "\n";
+}
+ordered_json as_json(const std::vector<obstacle>& obstacles, const bilingual& say) {
+  ordered_json out = ordered_json::array();
+  for (const auto& entry : obstacles) out.push_back({{"code", entry.code}, {"text", say(entry.en, entry.zh)}});
+  return out;
+}
+
+/// The scheduler that asks the extender in this cluster; empty: none does.
+std::string_view asking_scheduler(const placements& placements) {
+  const auto* policy = placements.policies.find(reconcilers::policy_key);
+  const auto mode = policy ? std::string_view(policy->scheduler.mode) : std::string_view();
+  return mode == "Dedicated" ? api::names::scheduler_name : mode == "StaticPod" ? "default-scheduler" : "";
+}
+
+/// As far as the projection has it: of a pod whose whole object was not read.
+nlohmann::json kept_of(const kube::pod& pod) {
+  nlohmann::json out{{"spec", {{"nodeName", pod.node_name}, {"schedulerName", pod.scheduler_name}}},
+                     {"status", {{"reason", pod.reason}}}};
+  if (pod.finished()) out["status"]["phase"] = pod.phase == kube::pod_phase::failed ? "Failed" : "Succeeded";
+  return out;
+}
+
+int explain_ended(const kube::pod& pod, const std::vector<obstacle>& obstacles, const report_style& style,
+                  std::ostream& out) {
+  const bilingual say(style.language);
+  const int rc = pod.phase == kube::pod_phase::failed ? 3 : 0;
+  if (style.as_data()) {
+    printed_as_data({{"pod", pod.key.to_string()},
+                     {"node", pod.node_name.empty() ? ordered_json() : ordered_json(pod.node_name)},
+                     {"waits", false},
+                     {"source", "nothing of ours"},
+                     {"obstacles", as_json(obstacles, say)}},
+                    style.output, out);
+    return rc;
+  }
+  out << "Pod " << pod.key.to_string();
+  if (!pod.node_name.empty()) out << say(" was on node ", " 曾在节点 ") << pod.node_name << say("", " 上");
+  out << say(".\n", "。\n");
+  print_obstacles(obstacles, say, out);
+  return rc;
+}
+
+/// The fitting nodes that the pod's own spec, or their taints, close to it: number by reason.
+struct closed_nodes {
+  std::map<std::string, std::size_t> reasons;
+  std::size_t open = 0;
+};
+closed_nodes closed_to(const nlohmann::json& whole, const ext::pod_request& request,
+                       std::span<const quota::node_view> nodes, const placements& placements) {
+  closed_nodes out;
+  const node_rules rules(whole.is_object() ? whole.value("spec", nlohmann::json()) : nlohmann::json());
+  std::vector<quota::shortfall> found(nodes.size());
+  quota::filter(request.containers(), nodes, found, request.only());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!found[i].fits()) continue;
+    const auto* node = placements.nodes.find({{}, nodes[i].inventory->name});
+    auto reason = node && whole.is_object() ? rules.refuses(*node) : std::string();
+    if (reason.empty())
+      ++out.open;
+    else
+      ++out.reasons[std::move(reason)];
+  }
+  return out;
+}
+
+int explain_bound(const kube::pod& pod, const placements& placements, const std::vector<obstacle>& obstacles,
+                  const report_style& style, std::ostream& out) {
   const bilingual say(style.language);
   const ext::pod_request request(pod, placements.book->keys());
   const auto* held = placements.book->book().find(pod.id.to_string());
@@ -207,6 +279,7 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
     doc["why"] = reasons;
     doc["overGiven"] = too_full;
     doc["oldReports"] = old;
+    doc["obstacles"] = as_json(obstacles, say);
     printed_as_data(doc, style.output, out);
     return 0;
   }
@@ -218,6 +291,7 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
   if (!held) {
     out << say(" and holds nothing that is managed here.\n", "，没有占用这里管理的资源。\n");
     if (!unread.empty()) out << say("Its limits do not count: ", "其限额不计入：") << unread << "\n";
+    print_obstacles(obstacles, say, out);
     return 0;
   }
   const auto scheduler = pod.scheduler_name.empty() ? std::string("default-scheduler") : pod.scheduler_name;
@@ -235,6 +309,7 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
   for (const auto& text : reasons) out << say("Why these: ", "为何是这些卡：") << shown(text, most_shown) << "\n";
   for (const auto& text : too_full) out << say("More than there is: ", "超出实际：") << shown(text, most_shown) << "\n";
   say_old(old, say, out);
+  print_obstacles(obstacles, say, out);
   return 0;
 }
 
@@ -243,8 +318,11 @@ constexpr std::string_view pod_example = R"(Examples:
   $ quartermaster explain pod lab/trainer -o wide    # with every node
   $ quartermaster inspect --save now.json && quartermaster explain pod lab/trainer --snapshot now.json
 
-Only cards and declared keys are judged here; taints, CPU and affinity are the scheduler's (kubectl describe pod).
-Exit codes: 0 it is bound, or would fit; 1 there is no such pod, or the cluster cannot be read; 2 wrong usage; 3 it fits nowhere)";
+Judged are cards, declared keys, limits of the namespace, scheduling gates, the scheduler's name, nodeSelector, required
+node affinity and taints; not CPU, memory, ports, pod affinity and topology spread (kubectl describe pod). A file of
+--snapshot has no gates, selectors and messages.
+Exit codes: 0 it is bound, or would fit; 1 there is no such pod, or the cluster cannot be read; 2 wrong usage;
+3 it fits nowhere, is held back, or has failed)";
 
 /// The commands that show what limits a namespace.
 std::string where_limits_are(const placements& placements, const std::string& ns) {
@@ -296,7 +374,8 @@ void say_doubts(const placements& placements, const std::set<std::string>& names
     err << "quartermaster: kube-system/gpuquota does not count: " << placements.book->trouble() << "\n";
 }
 
-std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns) {
+std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns,
+                                                       const std::string& otherwise) {
   const auto slash = text.find('/');
   const auto first = slash == std::string::npos ? std::string() : text.substr(0, slash);
   const auto name = slash == std::string::npos ? text : text.substr(slash + 1);
@@ -304,14 +383,14 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
     return std::unexpected("\"" + text + "\" names no pod; give NAME with -n NAMESPACE, or NAMESPACE/NAME");
   // As kubectl has it: pod/NAME. A namespace of that name is meant with -n.
   if (first.empty() || first == "pod" || first == "pods" || first == "po")
-    return kube::object_key{ns.empty() ? "default" : ns, name};
+    return kube::object_key{ns.empty() ? otherwise : ns, name};
   if (!ns.empty() && ns != first)
     return std::unexpected("\"" + text + "\" is in namespace " + first + ", -n says " + ns + "; leave one of them out");
   return kube::object_key{first, name};
 }
 
 int explain_pod(const placements& placements, const kube::object_key& key, const report_style& style, std::ostream& out,
-                std::ostream& err) {
+                std::ostream& err, const nlohmann::json& whole) {
   const bilingual say(style.language);
   say_doubts(placements, {key.ns}, err);
   const auto* pod = placements.pods.find(key);
@@ -320,30 +399,44 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
         << "; another namespace is named with -n NAMESPACE\n";
     return 1;
   }
-  if (!pod->node_name.empty()) return explain_bound(*pod, placements, style, out);
+  const auto obstacles = obstacles_of(whole.is_object() ? whole : kept_of(*pod), asking_scheduler(placements));
+  if (pod->finished()) return explain_ended(*pod, obstacles, style, out);
+  if (!pod->node_name.empty()) return explain_bound(*pod, placements, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
+  const bool held_back = !obstacles.empty() && obstacles.front().decisive;
   const auto answer = why_waiting(placements, resources_of(placements), *pod);
   if (!answer.unknown.empty()) {
     if (style.as_data())
-      printed_as_data({{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}, {"unknown", answer.unknown}},
+      printed_as_data({{"pod", key.to_string()},
+                       {"node", nullptr},
+                       {"waits", true},
+                       {"unknown", answer.unknown},
+                       {"obstacles", as_json(obstacles, say)}},
                       style.output, out);
     else
       out << "Pod " << key.to_string() << say(" fits on no node: ", " 无法放到任何节点：") << answer.unknown << "\n";
+    if (!style.as_data()) print_obstacles(obstacles, say, out);
     return 3;
   }
   const auto& request = answer.request;
   if (request.nothing()) {
     if (style.as_data())
-      printed_as_data({{"pod", key.to_string()}, {"waits", false}, {"source", "nothing of ours"}}, style.output, out);
+      printed_as_data({{"pod", key.to_string()},
+                       {"waits", false},
+                       {"source", "nothing of ours"},
+                       {"obstacles", as_json(obstacles, say)}},
+                      style.output, out);
     else
       out << "Pod " << key.to_string()
           << say(" asks for no card and for no declared key; why it waits, the scheduler's events say: ",
                  " 不请求卡，也不请求已声明的资源；等待的原因见调度器事件：")
           << describe << "\n";
-    return 0;
+    if (!style.as_data()) print_obstacles(obstacles, say, out);
+    return held_back ? 3 : 0;
   }
   const auto& [unknown, pod_limits, nodes, reason, limit, kept, unserved, is_kept_everywhere] = answer;
-  const int rc = answer.fits() ? 0 : 3;
+  const auto closed = closed_to(whole, request, nodes, placements);
+  const int rc = answer.fits() && !held_back && (closed.open > 0 || closed.reasons.empty()) ? 0 : 3;
   std::vector<std::string> names;
   for (const auto& node : nodes) names.push_back(node.inventory->name);
   const auto old = old_reports(names, placements);
@@ -357,6 +450,8 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
     for (const auto& node : nodes)
       if (auto text = refusal_of(node, request, placements); !text.empty()) refusals.insert(std::move(text));
     doc["refusals"] = refusals;
+    doc["closed"] = closed.reasons;
+    doc["obstacles"] = as_json(obstacles, say);
     doc["oldReports"] = old;
     printed_as_data(doc, style.output, out);
     return rc;
@@ -370,6 +465,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
   print_left_out(nodes, placements, say, out);
   say_old(old, say, out);
   if (style.output == "wide") print_nodes(nodes, request, placements, say, out);
+  if (held_back) print_obstacles({obstacles.front()}, say, out);
   if (limit) {
     out << say("Its namespace's quota refuses it: ", "命名空间的配额不允许：") << quota::text_of(*limit) << "\n"
         << say("See:\n", "查看：\n") << where_limits_are(placements, key.ns);
@@ -378,14 +474,35 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
   for (const auto& text : kept)
     out << say("kube-scheduler has made room for another pod: ", "kube-scheduler 已为另一个 Pod 腾出位置：") << text
         << "\n";
+  for (const auto& [text, count] : closed.reasons)
+    out << say("Of the nodes where its cards fit, closed to it: ", "卡能放下但不能使用的节点：")
+        << plural(count, "node", "nodes") << ": " << shown(text, most_shown) << "\n";
+  print_obstacles({obstacles.begin() + (held_back ? 1 : 0), obstacles.end()}, say, out);
   if (is_kept_everywhere) return rc;
   if (reason.fitting > 0) {
-    out << say("Cards are not what it waits for: ", "它等待的不是卡：") << describe << "\n";
+    if (!held_back) out << say("Cards are not what it waits for: ", "它等待的不是卡：") << describe << "\n";
     return rc;
   }
   print(reason, nodes, request, placements, unserved, say, out);
   return rc;
 }
+
+namespace {
+
+/// The cluster, and the whole object of the pod. One that is gone in between is told by its absence from the lists.
+kube::task<void> read_with_pod(kube::transport& transport, const kube::object_key& key, placements& placements,
+                               nlohmann::json& whole) {
+  auto done = co_await read_placements(transport, placements);
+  if (!done || !placements.pods.find(key)) co_return done;
+  const auto answer = co_await send_patiently(transport, "get pod " + key.to_string(),
+                                              kube::get_request(kube::pod::of(), key));
+  if (!answer && answer.error().code == kube::errc::not_found) co_return kube::result<void>();
+  if (!answer) co_return std::unexpected(answer.error());
+  whole = nlohmann::json::parse(answer->body, nullptr, false);
+  co_return kube::result<void>();
+}
+
+}  // namespace
 
 void add_explain_pod(CLI::App& explain, int& rc) {
   struct options {
@@ -397,7 +514,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
       add_verb(explain, "pod", "Why a pod waits for cards and what smallest change would help, or which cards it has");
   auto flags = std::make_shared<options>();
   add_option(*verb, "pod", flags->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
-  add_option(*verb, "-n,--namespace", flags->ns, "Namespace of the pod; without it: default");
+  add_option(*verb, "-n,--namespace", flags->ns, "Namespace of the pod; without it: that of the kubeconfig's context, else default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
   add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
@@ -405,12 +522,18 @@ void add_explain_pod(CLI::App& explain, int& rc) {
   verb->footer(std::string(pod_example));
   verb->callback([flags, &rc] {
     const auto fail = [&](const std::string& reason, int code) { rc = failed(reason, std::cerr, code); };
-    const auto pod = pod_named(flags->pod, flags->ns);
+    const bool of_context = flags->ns.empty() && flags->snapshot.empty();
+    const auto pod = pod_named(flags->pod, flags->ns, of_context ? namespace_of(flags->cluster) : "default");
     if (!pod) return fail(pod.error(), 2);
     placements all;
-    const auto read = gather(flags->cluster, flags->snapshot, all);
+    nlohmann::json whole;
+    const auto read = flags->snapshot.empty() ? ask_cluster(flags->cluster,
+                                                            [&](kube::transport& transport) {
+                                                              return read_with_pod(transport, *pod, all, whole);
+                                                            })
+                                              : gather(flags->cluster, flags->snapshot, all);
     if (!read) return fail(read.error().message, 1);
-    rc = explain_pod(all, *pod, flags->style, std::cout, std::cerr);
+    rc = explain_pod(all, *pod, flags->style, std::cout, std::cerr, whole);
   });
 }
 

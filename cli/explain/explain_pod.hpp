@@ -2,6 +2,7 @@
 // `quartermaster explain pod`: why a pod waits, or what it was given.
 
 #include <expected>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 #include <string>
@@ -11,9 +12,10 @@
 
 namespace cli {
 
-/// "NAME", "NAMESPACE/NAME" or "pod/NAME". The namespace in the text counts first, then `ns`, then "default".
+/// "NAME", "NAMESPACE/NAME" or "pod/NAME". The namespace in the text counts first, then `ns`, then `otherwise`.
 /// The error is for a person.
-std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns);
+std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns,
+                                                       const std::string& otherwise = "default");
 
 /// Why a node takes no such pod at all, for a person. Where its mode is the reason, its own message. Empty: it might.
 std::string refusal_of(const quota::node_view& node, const reconcilers::extender::pod_request& request,
@@ -39,8 +41,9 @@ waiting_answer why_waiting(const placements& placements, const known_resources& 
 /// Names limits of these namespaces on which the answer and the operator may differ.
 void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err);
 
-/// Exit code: 0 bound or would fit, 1 not there, 3 waits.
+/// @param whole the pod as the API has it, JSON; null: not read, and of gates, selectors and messages nothing is said
+/// @return exit code: 0 bound or would fit, 1 not there, 3 waits, is held back or has failed
 int explain_pod(const placements& cluster, const kube::object_key& pod, const report_style& style, std::ostream& out,
-                std::ostream& err);
+                std::ostream& err, const nlohmann::json& whole = {});
 
 }  // namespace cli

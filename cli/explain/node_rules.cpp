@@ -3,24 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
+
+#include "cli/explain/pod_fields.hpp"
 
 namespace cli {
 namespace {
 
 using nlohmann::json;
 
-const json& member(const json& object, const char* name) {
-  static const json none;
-  if (!object.is_object()) return none;
-  const auto found = object.find(name);
-  return found == object.end() ? none : *found;
-}
-std::string text_at(const json& object, const char* name) {
-  const auto& found = member(object, name);
-  return found.is_string() ? found.get<std::string>() : std::string();
-}
 std::optional<std::int64_t> number_of(std::string_view text) {
   std::int64_t out = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);

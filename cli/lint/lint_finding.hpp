@@ -30,6 +30,7 @@ enum class lint_code : std::uint8_t {
   not_judged,
   // Kubernetes' own rule for extended resources
   resource_name,
+  resource_of_kubernetes,
   amount_malformed,
   amount_fraction,
   amount_negative,

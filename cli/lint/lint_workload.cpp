@@ -330,6 +330,9 @@ class workload {
       for (const auto& item : amounts->value->entries) {
         const auto& key = item.key->text;
         const bool counts = text::yaml::find_entry(amounts->value, key) == &item && !is_native(key);
+        if (const auto card = card_of_native_domain(key); !card.empty())
+          say(lint_code::resource_of_kubernetes, item.key->location,
+              {.field = field(part_path, key), .value = key, .key = key, .hint = card});
         if (counts && (!form_.alone || key.contains('/')))  // without a pod around, other names may mean anything
           amount(container, part_path, item, rules);
       }

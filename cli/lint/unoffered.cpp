@@ -13,6 +13,15 @@ void add_offered(const kube::node& node, key_set& key_set) {
     if (amount > 0) key_set.insert(key);
 }
 
+std::string_view card_of_native_domain(std::string_view key) {
+  const auto slash = key.find('/');
+  if (slash == std::string_view::npos) return {};
+  const auto domain = key.substr(0, slash);
+  if (domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io")) return {};
+  const auto name = text::lower_case(key.substr(slash + 1));
+  return name.contains("gpu") ? "nvidia.com/gpu" : std::string_view();
+}
+
 std::string nearest_key(std::string_view key, std::span<const std::string_view> known) {
   const auto slash = key.find('/');
   if (slash == std::string_view::npos) return {};

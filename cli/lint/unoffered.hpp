@@ -18,6 +18,11 @@ using key_set = std::set<std::string, std::less<>>;
 /// Extended resources of which some node has any.
 void add_offered(const kube::node& node, key_set& key_set);
 
+/// A key for a card in a domain of Kubernetes itself ("alpha.kubernetes.io/nvidia-gpu" ended with 1.11,
+/// "kubernetes.io/gpu" never was): the API server accepts it, and no node has it.
+/// @return the key to write in its place; empty: the key is none of these
+std::string_view card_of_native_domain(std::string_view key);
+
 /// The key that was most likely meant: one of the same domain with a name that is near, or of the same name with a
 /// domain that is near; may be empty.
 std::string nearest_key(std::string_view key, std::span<const std::string_view> known);

@@ -67,6 +67,71 @@ TEST_F(placements_test, a_waiting_pod_is_explained_with_the_smallest_change) {
   EXPECT_THAT(out.str(), HasSubstr("Smallest change of a node: "));
 }
 
+/// What a pod's own object says of it: exit code, and a sentence in both languages.
+TEST_F(placements_test, a_pod_is_held_by_other_things_than_cards) {
+  cluster.pods.put(share("p", 20, 4));
+  finish();
+  const auto told = [&](const json& whole, int code, const std::string& en, const std::string& zh,
+                        const std::string& id) {
+    for (const auto& [language, says] : {std::pair("en", en), std::pair("zh", zh)}) {
+      out.str("");
+      EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {"text", language}, out, err, whole), code) << whole;
+      EXPECT_THAT(out.str(), HasSubstr(says));
+    }
+    out.str("");
+    explain_pod(cluster, {"lab", "p"}, {"json", "en"}, out, err, whole);
+    const auto obstacles = json::parse(out.str())["obstacles"];
+    EXPECT_TRUE(std::ranges::any_of(obstacles, [&](const auto& entry) { return entry["code"] == id; })) << obstacles;
+  };
+  const json looked = {{"conditions",
+                        {{{"type", "PodScheduled"},
+                          {"status", "False"},
+                          {"reason", "Unschedulable"},
+                          {"message", "0/2 nodes are available"}}}}};
+  told({{"spec", {{"schedulingGates", {{{"name", "kueue.x-k8s.io/admission"}}}}}}}, 3, "kueue.x-k8s.io/admission holds",
+       "kueue.x-k8s.io/admission 挡住了它", "gated");
+  told({{"spec", {{"schedulerName", "hami-scheduler"}}}}, 3, "scheduler hami-scheduler, and no scheduler has looked",
+       "指定调度器 hami-scheduler", "not_looked_at");
+  told({{"spec", {{"schedulerName", "default-scheduler"}}}, {"status", looked}}, 0,
+       "default-scheduler says: Unschedulable: 0/2 nodes are available", "0/2 nodes are available", "scheduler_says");
+  told({{"spec", {{"schedulerName", "volcano"}}}, {"status", looked}}, 0, "Its scheduler is volcano. No scheduler asks",
+       "它的调度器是 volcano", "other_scheduler");
+  told({{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}, {"finalizers", {"a.example/b"}}}}}, 3,
+       "deleted since 2026-01-01T00:00:00Z; it stays until its finalizers are taken away: a.example/b", "a.example/b",
+       "deleted");
+  told({{"spec",
+         {{"containers", {{{"name", "c"}, {"resources", {{"limits", {{"kubernetes.io/gpu", "1"}}}}}}}}}}},
+       3, "kubernetes.io/gpu, a name of Kubernetes' own domain that no node has: write nvidia.com/gpu", "请改为 nvidia.com/gpu",
+       "native_resource");
+}
+
+TEST_F(placements_test, nodes_where_the_cards_fit_may_be_closed_to_the_pod) {
+  cluster.pods.put(share("p", 20, 4));
+  finish();
+  const json whole = {{"spec", {{"nodeSelector", {{"zone", "x"}}}}}};
+  EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {}, out, err, whole), 3);
+  EXPECT_THAT(out.str(), HasSubstr("closed to it: 2 nodes: nodeSelector wants label zone=x"));
+}
+
+TEST_F(placements_test, a_pod_that_has_ended_says_how) {
+  auto failed = share("failed", 20, 4, "a");
+  failed.phase = kube::pod_phase::failed;
+  failed.reason = "UnexpectedAdmissionError";
+  cluster.pods.put(failed);
+  auto done = share("done", 20, 4, "a");
+  done.phase = kube::pod_phase::succeeded;
+  cluster.pods.put(done);
+  EXPECT_EQ(explain("lab/failed"), 3);
+  EXPECT_THAT(out.str(), HasSubstr("was on node a.\nIt has failed: UnexpectedAdmissionError\nThe node's kubelet refused"));
+  out.str("");
+  const json whole = {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "low on\x1b disk"}}}};
+  EXPECT_EQ(explain_pod(cluster, {"lab", "failed"}, {}, out, err, whole), 3);
+  EXPECT_THAT(out.str(), AllOf(HasSubstr("It has failed: Evicted: low on"), Not(HasSubstr("\x1b"))));
+  out.str("");
+  EXPECT_EQ(explain("lab/done"), 0);
+  EXPECT_THAT(out.str(), HasSubstr("It has ended well"));
+}
+
 TEST_F(placements_test, what_the_old_config_map_of_quotas_refuses_is_shown_where_it_stands) {
   kube::config_map old;
   old.key = {"kube-system", "gpuquota"};

@@ -50,7 +50,10 @@ std::vector<cause> causes_on(const demand& demanded, const node_view& view, cons
   for (const need& need : demanded.needs()) {
     only.clear();
     only.add(need);
-    if (const auto no = fit(only, view, preferences); !no.fits()) out.push_back({no.code, need.container, {}, 1});
+    if (const auto no = fit(only, view, preferences); !no.fits()) {
+      out.push_back({no.code, need.container, {}, 1});
+      if (no.code == reason::cards) out.back().needed = no.needed, out.back().available = no.available;
+    }
   }
   for (const counted_key& count : demanded.counts()) {
     only.clear();
@@ -417,7 +420,7 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
       if (same == out.causes.end())
         out.causes.push_back(entry);
       else
-        ++same->nodes;
+        ++same->nodes, same->available = std::max(same->available, entry.available);
     }
   }
   std::ranges::sort(out.causes, {}, [](const cause& cause) {
@@ -489,7 +492,13 @@ std::string text_of(const explanation& explanation, std::span<const node_view> n
     out += (i == 0 ? ": " : ", ") + std::to_string(cause.nodes) + " " + std::string{text_of(cause.code)};
     if (cause.code == reason::changes_mode) out += changing_names(nodes);
     if (!cause.key.empty()) out += " (" + std::string{cause.key} + ")";
-    if (cause.key.empty() && cause.container >= 0) out += " (container " + std::to_string(cause.container) + ")";
+    if (cause.key.empty() && cause.container >= 0) {
+      out += " (container " + std::to_string(cause.container);
+      if (cause.needed > 0)
+        out += ": asks for " + std::to_string(cause.needed) + " cards, a node has at most " +
+               std::to_string(cause.available) + " for it";
+      out += ")";
+    }
   }
   if (explanation.fitting > 0) return out;
   if (explanation.nearest) out += "; nearest: node " + name_of(nodes[*explanation.nearest]);

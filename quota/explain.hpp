@@ -35,6 +35,8 @@ struct cause {
   std::int32_t container = -1;  ///< -1: the whole pod, or a counted key
   std::string_view key{};       ///< of a counted key or a refused one
   std::size_t nodes = 0;        ///< how many fail
+  std::int64_t needed = 0;      ///< of reason::cards: cards, and how many the best of the nodes has for it
+  std::int64_t available = 0;
 
   friend bool operator==(const cause&, const cause&) = default;
 };

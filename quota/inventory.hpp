@@ -40,7 +40,9 @@ enum class isolation : std::uint8_t {
 /// How a node's amounts are to be read.
 struct service {
   std::uint16_t modes = 0;         ///< bits of `mode`; 0: the node serves no cards
-  std::int32_t default_cards = 1;  ///< of a slot request without a count (HAMi's defaultGPUNum); 0: a count is needed
+  std::int32_t default_cards = 1;  ///< of a slot request without a count, where a webhook adds it; 0: a count is needed
+  /// The plugin that shares cards by time refuses a container that asks for two shares (failRequestsGreaterThanOne).
+  bool one_replica = false;
   std::int32_t default_memory_mib = 0;  ///< of a slot without memory (HAMi's defaultMem); 0: all memory of the card
   std::int32_t default_cores = 0;       ///< of a slot without cores (HAMi's defaultCores), 0 to 100
   std::int32_t aliyun_unit_mib = 1024;  ///< one aliyun.com/gpu-mem (gpushare's --memory-unit): 1024 or 1

@@ -258,6 +258,7 @@ shortfall nowhere(const need& need, const site& site) {
     seats |= now.sharers < card.max_sharers;
   }
   if (usable == 0) return short_of(need, none(site), need.cards, 0);
+  if (need.distinct && need.cards > usable) return short_of(need, reason::cards, need.cards, usable);
   if (!memory_fits && needed > 0) return short_of(need, reason::memory, needed, memory);
   if (!cores_fit) return short_of(need, reason::cores, std::max(need.cores, 1), cores);
   if (!seats) return short_of(need, reason::sharers, need.cards, 0);

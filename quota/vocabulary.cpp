@@ -76,10 +76,12 @@ const key_meaning* find(std::string_view key, const service& service) {
   return nullptr;
 }
 
-std::string_view key_of(mode mode, role is) {
+/// The key of a role: of several the first that the node offers.
+std::string_view key_of(mode mode, role is, const service& service) {
+  std::string_view out;
   for (const key_meaning& row : table)
-    if (row.node_mode == mode && row.is == is) return row.key;
-  return {};
+    if (row.node_mode == mode && row.is == is && (out.empty() || !offered(out, service))) out = row.key;
+  return out;
 }
 
 bool legal(const key_meaning& row, std::int64_t value) { return value <= most && row.legal.allow(value); }
@@ -139,11 +141,11 @@ struct container_amounts {
     const auto& row = *rows[position];
     return values[position] * (row.node_mode == mode::gpushare ? service.aliyun_unit_mib : row.unit_mib);
   }
-  refusal lonely(role is, role partner) const {
+  refusal lonely(role is, role partner, const service& service) const {
     return {.kind = wrong::needs_partner,
             .key = of(is).key,
             .value = (*this)[is],
-            .other = key_of(of(is).node_mode, partner)};
+            .other = key_of(of(is).node_mode, partner, service)};
   }
 };
 
@@ -152,7 +154,7 @@ using reading = std::optional<refusal>;
 /// gpu-manager, MPS, qGPU: cores and memory; from 100 cores on whole cards, whose memory is theirs anyway.
 reading cores_and_memory(const container_amounts& request, const service& service, need& out) {
   const auto cores = request[role::cores], burst = request[role::burst];
-  if (cores == 0) return request.lonely(burst > 0 ? role::burst : role::memory, role::cores);
+  if (cores == 0) return request.lonely(burst > 0 ? role::burst : role::memory, role::cores, service);
   const bool limit_is_legal = burst == 0 || core_limit.allow(burst, cores);
   const auto limit_refused = [&](std::int64_t nearest) {
     auto no = not_legal(request.of(role::burst), burst);
@@ -166,7 +168,7 @@ reading cores_and_memory(const container_amounts& request, const service& servic
     out.cards = static_cast<std::uint32_t>(cores / 100);
     return {};
   }
-  if (request[role::memory] == 0) return request.lonely(role::cores, role::memory);
+  if (request[role::memory] == 0) return request.lonely(role::cores, role::memory, service);
   if (!limit_is_legal) return limit_refused(burst < cores ? cores : 100);
   out.cards = 1;
   out.cores = static_cast<std::int32_t>(cores);
@@ -186,7 +188,7 @@ reading slots(const container_amounts& request, const service& service, need& ou
                                                     : role::priority;
     if (named == role::priority) return {};
     if (service.default_cards == 0 || (request.first->node_mode == mode::volcano && named != role::memory))
-      return request.lonely(named, role::slot);
+      return request.lonely(named, role::slot, service);
     cards = request.first->node_mode == mode::volcano ? 1 : service.default_cards;
   }
   out.cards = static_cast<std::uint32_t>(cards);
@@ -209,7 +211,7 @@ reading slots(const container_amounts& request, const service& service, need& ou
 reading by_memory(const container_amounts& request, const service& service, need& out) {
   const auto memory = request[role::memory], cards = std::max<std::int64_t>(request[role::cards], 1),
              cores = request[role::cores];
-  if (memory == 0) return request.lonely(cores > 0 ? role::cores : role::cards, role::memory);
+  if (memory == 0) return request.lonely(cores > 0 ? role::cores : role::cards, role::memory, service);
   if (cards > 1 && cores > 0)
     return refusal{
         .kind = wrong::mixed, .key = request.of(role::cores).key, .value = cores, .other = request.of(role::cards).key};
@@ -235,6 +237,12 @@ reading understand(const container_amounts& request, const service& service, nee
       out.cards = static_cast<std::uint32_t>(request[role::whole]);
       return {};
     case mode::share:  // no limit inside the card: a replica is a seat, not memory
+      if (service.one_replica && request[role::replica] > 1)
+        return refusal{.kind = wrong::not_legal,
+                       .key = request.of(role::replica).key,
+                       .value = request[role::replica],
+                       .below = 1,
+                       .legal = "1 (the plugin refuses more, because more shares are not more compute)"};
       out.distinct = false;
       out.cards = static_cast<std::uint32_t>(request[role::replica]);
       return {};

@@ -477,7 +477,8 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
   for (const auto& [text, count] : closed.reasons)
     out << say("Of the nodes where its cards fit, closed to it: ", "卡能放下但不能使用的节点：")
         << plural(count, "node", "nodes") << ": " << shown(text, most_shown) << "\n";
-  print_obstacles({obstacles.begin() + (held_back ? 1 : 0), obstacles.end()}, say, out);
+  // Where the cards fit nowhere, what the scheduler says of it is the same in other words.
+  if (reason.fitting > 0) print_obstacles({obstacles.begin() + (held_back ? 1 : 0), obstacles.end()}, say, out);
   if (is_kept_everywhere) return rc;
   if (reason.fitting > 0) {
     if (!held_back) out << say("Cards are not what it waits for: ", "它等待的不是卡：") << describe << "\n";
@@ -494,8 +495,8 @@ kube::task<void> read_with_pod(kube::transport& transport, const kube::object_ke
                                nlohmann::json& whole) {
   auto done = co_await read_placements(transport, placements);
   if (!done || !placements.pods.find(key)) co_return done;
-  const auto answer = co_await send_patiently(transport, "get pod " + key.to_string(),
-                                              kube::get_request(kube::pod::of(), key));
+  const auto answer =
+      co_await send_patiently(transport, "get pod " + key.to_string(), kube::get_request(kube::pod::of(), key));
   if (!answer && answer.error().code == kube::errc::not_found) co_return kube::result<void>();
   if (!answer) co_return std::unexpected(answer.error());
   whole = nlohmann::json::parse(answer->body, nullptr, false);
@@ -514,7 +515,8 @@ void add_explain_pod(CLI::App& explain, int& rc) {
       add_verb(explain, "pod", "Why a pod waits for cards and what smallest change would help, or which cards it has");
   auto flags = std::make_shared<options>();
   add_option(*verb, "pod", flags->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
-  add_option(*verb, "-n,--namespace", flags->ns, "Namespace of the pod; without it: that of the kubeconfig's context, else default");
+  add_option(*verb, "-n,--namespace", flags->ns,
+             "Namespace of the pod; without it: that of the kubeconfig's context, else default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
   add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
@@ -527,11 +529,11 @@ void add_explain_pod(CLI::App& explain, int& rc) {
     if (!pod) return fail(pod.error(), 2);
     placements all;
     nlohmann::json whole;
-    const auto read = flags->snapshot.empty() ? ask_cluster(flags->cluster,
-                                                            [&](kube::transport& transport) {
-                                                              return read_with_pod(transport, *pod, all, whole);
-                                                            })
-                                              : gather(flags->cluster, flags->snapshot, all);
+    const auto read =
+        flags->snapshot.empty()
+            ? ask_cluster(flags->cluster,
+                          [&](kube::transport& transport) { return read_with_pod(transport, *pod, all, whole); })
+            : gather(flags->cluster, flags->snapshot, all);
     if (!read) return fail(read.error().message, 1);
     rc = explain_pod(all, *pod, flags->style, std::cout, std::cerr, whole);
   });

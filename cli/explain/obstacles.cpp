@@ -29,14 +29,17 @@ void add_ended(const json& pod, std::vector<obstacle>& out) {
     out.push_back({"ended", "It has ended well, and holds no card any more.", "它已成功结束，不再占用卡。", true});
   if (phase != "Failed") return;
   const auto why = reason_and_message(status);
-  std::string en = "It has failed" + (why.empty() ? "." : ": " + why), zh = "它已失败" + (why.empty() ? "。" : "：" + why);
+  std::string en = "It has failed" + (why.empty() ? "." : ": " + why),
+              zh = "它已失败" + (why.empty() ? "。" : "：" + why);
   const auto reason = text_at(status, "reason");
   if (reason == "UnexpectedAdmissionError") {
-    en += "\nThe node's kubelet refused it after it was bound, and does not try again: delete the pod, its controller "
-          "makes a new one. What refuses the devices: quartermaster verify NODE; quartermaster explain error "
-          "UnexpectedAdmissionError";
-    zh += "\n绑定之后节点的 kubelet 拒绝了它，且不会重试：请删除该 Pod，其控制器会新建一个。设备被拒绝的原因："
-          "quartermaster verify 节点名；quartermaster explain error UnexpectedAdmissionError";
+    en +=
+        "\nThe node's kubelet refused it after it was bound, and does not try again: delete the pod, its controller "
+        "makes a new one. What refuses the devices: quartermaster verify NODE; quartermaster explain error "
+        "UnexpectedAdmissionError";
+    zh +=
+        "\n绑定之后节点的 kubelet 拒绝了它，且不会重试：请删除该 Pod，其控制器会新建一个。设备被拒绝的原因："
+        "quartermaster verify 节点名；quartermaster explain error UnexpectedAdmissionError";
   }
   out.push_back({"ended", std::move(en), std::move(zh), true});
 }
@@ -49,11 +52,12 @@ void add_deleted(const json& pod, std::vector<obstacle>& out) {
   for (const auto& entry : member(metadata, "finalizers"))
     if (entry.is_string()) finalizers.push_back(shown(entry.get<std::string>()));
   const auto list = text::some_of(finalizers);
-  out.push_back({"deleted",
-                 "It is being deleted since " + since +
-                     (list.empty() ? "." : "; it stays until its finalizers are taken away: " + list),
-                 "它自 " + since + " 起正在被删除" + (list.empty() ? "。" : "；在其 finalizer 移除之前会一直存在：" + list),
-                 true});
+  out.push_back(
+      {"deleted",
+       "It is being deleted since " + since +
+           (list.empty() ? "." : "; it stays until its finalizers are taken away: " + list),
+       "它自 " + since + " 起正在被删除" + (list.empty() ? "。" : "；在其 finalizer 移除之前会一直存在：" + list),
+       true});
 }
 
 void add_gated(const json& pod, std::vector<obstacle>& out) {
@@ -62,11 +66,11 @@ void add_gated(const json& pod, std::vector<obstacle>& out) {
     if (auto name = text_at(gate, "name"); !name.empty()) gates.push_back(shown(name));
   if (gates.empty()) return;
   const auto list = text::some_of(gates, 8);
-  out.push_back({"gated",
-                 (gates.size() == 1 ? "The scheduling gate " + list + " holds it"
-                                    : "The scheduling gates " + list + " hold it") +
-                     ": no scheduler looks at the pod before they are taken away, by who set them.",
-                 "调度门 " + list + " 挡住了它：在设置者移除之前，没有调度器会处理它。", true});
+  out.push_back(
+      {"gated",
+       (gates.size() == 1 ? "The scheduling gate " + list + " holds it" : "The scheduling gates " + list + " hold it") +
+           ": no scheduler looks at the pod before they are taken away, by who set them.",
+       "调度门 " + list + " 挡住了它：在设置者移除之前，没有调度器会处理它。", true});
 }
 
 /// Cards by names that no node can have.
@@ -81,9 +85,10 @@ void add_native(const json& pod, std::vector<obstacle>& out) {
         const std::string card(card_of_native_domain(key));
         if (card.empty() || !seen.insert(key).second) continue;
         const auto name = shown(key, 320);
-        out.push_back({"native_resource",
-                       "It asks for " + name + ", a name of Kubernetes' own domain that no node has: write " + card + ".",
-                       "它请求 " + name + "，这是 Kubernetes 自己域名下的名称，没有节点提供：请改为 " + card + "。", true});
+        out.push_back(
+            {"native_resource",
+             "It asks for " + name + ", a name of Kubernetes' own domain that no node has: write " + card + ".",
+             "它请求 " + name + "，这是 Kubernetes 自己域名下的名称，没有节点提供：请改为 " + card + "。", true});
       }
     }
 }
@@ -100,19 +105,21 @@ void add_scheduler(const json& pod, std::string_view asking, std::vector<obstacl
                                      : "这里由调度器 " + std::string(asking) + " 询问 Quartermaster。";
   if (!looked) {
     out.push_back({"not_looked_at",
-                   "It names the scheduler " + name + ", and no scheduler has looked at it yet (no condition "
-                       "PodScheduled): does one of that name run?" + who_en,
-                   "它指定调度器 " + name + "，但还没有调度器处理过它（没有 PodScheduled 状态）：是否运行着这个名字的调度器？" +
-                       who_zh,
+                   "It names the scheduler " + name +
+                       ", and no scheduler has looked at it yet (no condition "
+                       "PodScheduled): does one of that name run?" +
+                       who_en,
+                   "它指定调度器 " + name +
+                       "，但还没有调度器处理过它（没有 PodScheduled 状态）：是否运行着这个名字的调度器？" + who_zh,
                    name != asking && name != "default-scheduler"});
     return;
   }
   if (name != asking)
-    out.push_back({"other_scheduler", "Its scheduler is " + name + "." + who_en, "它的调度器是 " + name + "。" + who_zh,
-                   false});
+    out.push_back(
+        {"other_scheduler", "Its scheduler is " + name + "." + who_en, "它的调度器是 " + name + "。" + who_zh, false});
   if (const auto says = reason_and_message(*looked); !says.empty() && text_at(*looked, "status") == "False")
-    out.push_back({"scheduler_says", "The scheduler " + name + " says: " + says, "调度器 " + name + " 的说明：" + says,
-                   false});
+    out.push_back(
+        {"scheduler_says", "The scheduler " + name + " says: " + says, "调度器 " + name + " 的说明：" + says, false});
 }
 
 /// What its containers wait for on their node.

@@ -18,6 +18,7 @@
 #include "quota/filter.hpp"
 #include "reconcilers/extender/protocol.hpp"
 #include "reconcilers/extender/reasons.hpp"
+#include "text/list.hpp"
 #include "text/text.hpp"
 #include "text/yaml/source.hpp"
 
@@ -45,7 +46,8 @@ constexpr std::string_view simulate_example = R"(Examples:
 
 Pods are tried in the order of the file, each on what the earlier ones left. A workload (Deployment, Job, ...) counts as
 new pods, as many as its replicas; a DaemonSet as one. Judged are cards, declared keys, limits of the namespace,
-nodeSelector, required node affinity and taints; not CPU, memory, ports, pod affinity and topology spread.
+ResourceQuota and LimitRange of cards (not with --snapshot), nodeSelector, required node affinity and taints; not CPU,
+memory, ports, pod affinity and topology spread.
 Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
 
 /// Where the pod would lie, and booked there for those after it; or why nowhere.
@@ -54,13 +56,36 @@ struct seat {
   quota::holding held;
   std::string reason;
 };
-seat take_seat(placements& placements, const tried_pod& tried, const ext::pod_request& request) {
+/// Refusals of several modes for the same key become one: "modes hami and pgpu, which do not offer nvidia.com/gpu".
+void join_modes(std::map<std::string, std::size_t>& refusals) {
+  constexpr std::string_view before = "mode ", between = ", which does not offer ";
+  struct group {
+    std::vector<std::string> modes, texts;
+    std::size_t nodes = 0;
+  };
+  std::map<std::string, group> keys;
+  for (const auto& [text, count] : refusals) {
+    const auto end = text.find(between);
+    if (!text.starts_with(before) || end == text.npos) continue;
+    auto& group = keys[text.substr(end + between.size())];
+    group.modes.push_back(text.substr(before.size(), end - before.size()));
+    group.texts.push_back(text);
+    group.nodes += count;
+  }
+  for (const auto& [key, group] : keys) {
+    if (group.modes.size() < 2) continue;
+    for (const auto& text : group.texts) refusals.erase(text);
+    refusals["modes " + text::joined(group.modes) + ", which do not offer " + key] = group.nodes;
+  }
+}
+
+seat take_seat(placements& placements, const kube::pod& pod, const node_rules& rules, const ext::pod_request& request) {
   auto& book = *placements.book;
   std::vector<quota::node_view> nodes;
   std::map<std::string, std::size_t> closed;  // nodes by what keeps the pod away, whatever their cards
   for (const auto& node : ext::candidates(book.book(), placements.nodes)) {
     const auto* known = placements.nodes.find({{}, node.inventory->name});
-    auto refused = known ? tried.nodes.refuses(*known) : std::string();
+    auto refused = known ? rules.refuses(*known) : std::string();
     if (refused.empty())
       nodes.push_back(node);
     else
@@ -76,9 +101,9 @@ seat take_seat(placements& placements, const tried_pod& tried, const ext::pod_re
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-int{scores[i]}, i); });
   std::optional<quota::exceeded_limit> limit;
   for (const auto i : order) {
-    auto here = book.try_on(tried.pod, request, nodes[i].inventory->name);
+    auto here = book.try_on(pod, request, nodes[i].inventory->name);
     if (here.limit && !limit) limit = std::move(here.limit);
-    if (!here.held || book.assume(tried.pod, *here.held, {}) != quota::booked::done) continue;
+    if (!here.held || book.assume(pod, *here.held, {}) != quota::booked::done) continue;
     auto node = here.held->node;
     return {std::move(node), std::move(*here.held), {}};
   }
@@ -94,6 +119,7 @@ seat take_seat(placements& placements, const tried_pod& tried, const ext::pod_re
         serving.push_back(node);
       else
         ++refusals[std::move(text)];
+    join_modes(refusals);
     if (!serving.empty() || refusals.empty())
       reason = ext::text_of(quota::explain(request.containers(), serving, request.only()), serving, request);
     for (const auto& [text, count] : refusals)
@@ -149,6 +175,27 @@ std::optional<nlohmann::json> spec_of(const pod_form& form) {
 
 }  // namespace
 
+namespace {
+
+kube::result<kube::pod> pod_of(const nlohmann::json& metadata, const nlohmann::json& spec) {
+  const nlohmann::json document{{"metadata", metadata}, {"spec", spec}};
+  return ext::pod_of(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+/// The pod as admission leaves it, or why the API server refuses it.
+std::expected<kube::pod, std::string> admitted(const tried_pod& tried, namespace_limits& limits) {
+  if (!tried.document || limits.empty(tried.pod.key.ns)) return tried.pod;
+  auto spec = tried.document->value("spec", nlohmann::json());
+  if (auto refused = limits.admit(tried.pod.key.ns, spec); !refused.empty()) return std::unexpected(std::move(refused));
+  auto made = pod_of(tried.document->value("metadata", nlohmann::json()), spec);
+  if (!made) return std::unexpected(made.error().message);
+  auto out = tried.pod;
+  out.containers = std::move(made->containers);
+  return out;
+}
+
+}  // namespace
+
 std::string add_pods(const manifest& manifest, const std::string& ns, std::vector<tried_pod>& tried_pods) {
   const bool bare = manifest.kind == "Pod";
   const auto phase =
@@ -177,15 +224,16 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
     const auto labels = metadata.value("labels", nlohmann::json::object());
     if (sent && labels.value(std::string(api::names::scheduler_label), "") != "ignore")
       nodes.tolerate(std::string(api::names::accelerator_taint));
+    const auto document =
+        std::make_shared<const nlohmann::json>(nlohmann::json{{"metadata", metadata}, {"spec", *read}});
     const bool single = forms.forms.size() == 1 && number.count == 1;
     for (std::int64_t i = 0; i < number.count; ++i, ++index) {
       metadata["name"] = single ? manifest.key.name : manifest.key.name + "-" + std::to_string(index);
       if (tried_pods.size() == most_pods) return "more than " + std::to_string(most_pods) + " pods; give fewer";
-      tried_pod tried{{}, nodes, !bare, refused};
+      tried_pod tried{{}, nodes, !bare, document, refused};
       tried.pod.key = {metadata["namespace"].get<std::string>(), metadata["name"].get<std::string>()};
       if (refused.empty()) {
-        const nlohmann::json document{{"metadata", metadata}, {"spec", *read}};
-        auto pod = ext::pod_of(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        auto pod = pod_of(metadata, *read);
         if (pod) {
           tried.pod = std::move(*pod);
           tried.pod.id = kube::uid::parse("simulated " + tried.pod.key.to_string());
@@ -201,7 +249,8 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
   return {};
 }
 
-int simulate(placements& placements, std::span<const tried_pod> pods, const report_style& style, std::ostream& out) {
+int simulate(placements& placements, namespace_limits& limits, std::span<const tried_pod> pods,
+             const report_style& style, std::ostream& out) {
   const bilingual say(style.language);
   const auto known = resources_of(placements);
   const bool wide = style.output == "wide";
@@ -216,9 +265,8 @@ int simulate(placements& placements, std::span<const tried_pod> pods, const repo
   };
   std::size_t fitting = 0;
   for (const auto& tried : pods) {
-    const auto& pod = tried.pod;
-    const auto name = pod.key.to_string();
-    if (const auto* bound = tried.is_new ? nullptr : placements.pods.find(pod.key);
+    const auto name = tried.pod.key.to_string();
+    if (const auto* bound = tried.is_new ? nullptr : placements.pods.find(tried.pod.key);
         bound && !bound->node_name.empty() && !bound->finished()) {
       ++fitting;
       doc["pods"].push_back({{"pod", name}, {"node", bound->node_name}, {"bound", true}});
@@ -230,6 +278,13 @@ int simulate(placements& placements, std::span<const tried_pod> pods, const repo
       add({name, "-", "", tried.refused}, "");
       continue;
     }
+    const auto let_in = admitted(tried, limits);
+    if (!let_in) {
+      doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", let_in.error()}});
+      add({name, "-", "", let_in.error()}, "");
+      continue;
+    }
+    const auto& pod = *let_in;
     if (const auto unknown = unknown_keys(pod, known); !unknown.empty()) {
       doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", unknown}});
       add({name, "-", "", unknown}, "");
@@ -244,7 +299,7 @@ int simulate(placements& placements, std::span<const tried_pod> pods, const repo
           "");
       continue;
     }
-    const auto seat = take_seat(placements, tried, request);
+    const auto seat = take_seat(placements, pod, tried.nodes, request);
     const bool fits = seat.reason.empty();
     fitting += fits ? 1 : 0;
     std::string cards, amounts;
@@ -274,6 +329,17 @@ int simulate(placements& placements, std::span<const tried_pod> pods, const repo
   return fitting == pods.size() ? 0 : 3;
 }
 
+namespace {
+
+kube::task<void> read_with_limits(kube::transport& transport, std::set<std::string> namespaces, placements& placements,
+                                  namespace_limits& limits) {
+  auto done = co_await read_placements(transport, placements);
+  if (!done) co_return done;
+  co_return co_await read_namespace_limits(transport, std::move(namespaces), limits);
+}
+
+}  // namespace
+
 void add_simulate(CLI::App& app, int& rc) {
   struct options {
     std::string file, ns, snapshot;
@@ -301,12 +367,19 @@ void add_simulate(CLI::App& app, int& rc) {
       if (const auto problem = add_pods(entry, flags->ns, pods); !problem.empty()) return fail(problem, 2);
     if (pods.empty()) return fail(flags->file + ": no Pod, and nothing that makes pods", 2);
     placements all;
-    const auto read = gather(flags->cluster, flags->snapshot, all);
-    if (!read) return fail(read.error().message, 1);
     std::set<std::string> namespaces;
     for (const auto& pod : pods) namespaces.insert(pod.pod.key.ns);
+    namespace_limits limits;
+    const auto read = flags->snapshot.empty()
+                          ? ask_cluster(flags->cluster,
+                                        [&](kube::transport& transport) {
+                                          return read_with_limits(transport, namespaces, all, limits);
+                                        })
+                          : gather(flags->cluster, flags->snapshot, all);
+    if (!read) return fail(read.error().message, 1);
     say_doubts(all, namespaces, std::cerr);
-    rc = simulate(all, pods, flags->style, std::cout);
+    for (const auto& text : limits.doubts()) std::cerr << "quartermaster: " << text << "\n";
+    rc = simulate(all, limits, pods, flags->style, std::cout);
   });
 }
 

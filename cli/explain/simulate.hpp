@@ -1,11 +1,14 @@
 #pragma once
 // `quartermaster simulate`: would these pods fit, and on which cards?
 
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "cli/explain/namespace_limits.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/placements.hpp"
 #include "cli/lint/manifest.hpp"
@@ -15,8 +18,10 @@ namespace cli {
 /// A pod of a file.
 struct tried_pod {
   kube::pod pod;
-  node_rules nodes;          ///< where it may run
-  bool is_new = false;       ///< a workload makes it; a Pod of this name in the cluster is another one
+  node_rules nodes;     ///< where it may run
+  bool is_new = false;  ///< a workload makes it; a Pod of this name in the cluster is another one
+  /// {metadata, spec} as in the file, the same for all pods of a workload; null: not kept.
+  std::shared_ptr<const nlohmann::json> document = {};
   std::string refused = {};  ///< why it is no pod, or none that the API server takes; then only its name is known
 };
 /// The pods an object of a file makes, at the end of `tried_pods`; without a namespace of its own in `ns`. Pods that
@@ -25,8 +30,9 @@ struct tried_pod {
 std::string add_pods(const manifest& source, const std::string& ns, std::vector<tried_pod>& tried_pods);
 
 /// Pods, in the order they are tried, each on what the earlier ones left and within the limits of its namespace;
-/// `cluster` holds them afterwards. One that the cluster has bound already is not tried again. Exit code: 0 all fit, 3
-/// some do not.
-int simulate(placements& cluster, std::span<const tried_pod> pods, const report_style& style, std::ostream& out);
+/// `cluster` and `limits` hold them afterwards. One that the cluster has bound already is not tried again. Exit code: 0
+/// all fit, 3 some do not.
+int simulate(placements& cluster, namespace_limits& limits, std::span<const tried_pod> pods, const report_style& style,
+             std::ostream& out);
 
 }  // namespace cli

@@ -33,6 +33,7 @@ using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 using kube::resources::deployments;
+constexpr kube::resource cluster_roles{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false};
 constexpr auto look_again = 1s;
 constexpr auto say_again = 30s;
 constexpr std::size_t named_in_message = 3;
@@ -53,6 +54,21 @@ bool agreed(bool yes, std::ostream& out) {
   out << "nothing was changed" << std::endl;
   return false;
 }
+
+}  // namespace
+
+std::string text_of_orphaned(std::string_view release, std::string_view ns) {
+  const auto labels = " -l app.kubernetes.io/name=quartermaster,app.kubernetes.io/instance=" + std::string(release);
+  return "namespace " + std::string(ns) + " is gone, and helm's record of release " + std::string(release) +
+         " with it, so `helm uninstall` finds no release. What it installed for the whole cluster goes by:\n"
+         "  kubectl delete "
+         "validatingadmissionpolicybindings,validatingadmissionpolicies,validatingwebhookconfigurations,"
+         "mutatingwebhookconfigurations,clusterrolebindings,clusterroles" +
+         labels + "\n  kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies" + labels +
+         "    # Kubernetes 1.36 and newer\n";
+}
+
+namespace {
 
 class removal {
  public:
@@ -99,6 +115,12 @@ class removal {
       tell(*types);
       if (!types->empty() && !written_.empty()) out_ << "  and with them " << summary_of(written_) << std::endl;
     }
+    const auto orphaned = co_await read_orphaned();
+    if (!orphaned) co_return std::unexpected(orphaned.error());
+    if (*orphaned) {
+      out_ << text_of_orphaned(release_, ns_) << std::flush;
+      co_return kube::result<void>();
+    }
     out_ << "nothing is left but what helm installed" << (release_.empty() ? ", if it did" : "")
          << ":\n  helm uninstall " << (release_.empty() ? "quartermaster" : release_)
          << (ns_.empty() ? "" : " --namespace " + ns_) << std::endl;
@@ -127,6 +149,25 @@ class removal {
   }
 
  private:
+  /// True where the namespace of the release is gone, and helm's record with it, while its cluster-wide objects stay.
+  /// Without the right to see these: false.
+  kube::task<bool> read_orphaned() {
+    if (!release_.empty()) co_return false;  // its Deployment is there
+    kube::list_options options;
+    options.label_selector = "app.kubernetes.io/name=quartermaster,app.kubernetes.io/managed-by=Helm";
+    const auto roles = co_await api_.list(cluster_roles, options);
+    if (!roles && roles.error().code != kube::errc::forbidden) co_return std::unexpected(roles.error());
+    if (!roles || roles->empty()) co_return false;
+    const auto release = text_at(roles->front(), "/metadata/annotations/meta.helm.sh~1release-name");
+    const auto ns = text_at(roles->front(), "/metadata/annotations/meta.helm.sh~1release-namespace");
+    if (release.empty() || ns.empty()) co_return false;
+    const auto there = co_await api_.get(kube::resources::namespaces, kube::object_key{{}, ns});
+    if (there || there.error().code != kube::errc::not_found) co_return false;
+    release_ = release;
+    ns_ = ns;
+    co_return true;
+  }
+
   /// Nodes, their messages, the policy and the lease as they are now.
   kube::task<void> look() {
     nodes_.clear();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/cluster/cluster.hpp"
@@ -47,6 +48,10 @@ struct removed_objects {
   std::string summary;  ///< "3 DaemonSets"
 };
 kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::string ns, std::string declarations);
+
+/// What to do about a release whose namespace is gone: helm's record is gone with it, and its cluster-wide objects
+/// stay.
+std::string text_of_orphaned(std::string_view release, std::string_view ns);
 
 /// What people wrote in objects of our types, which goes with the CRDs.
 struct written_objects {

@@ -106,10 +106,14 @@ quota::service service_of(const kube::node& node, const accelerator_policy* poli
     if (kube::amount(node.allocatable, quota::alternatives[i]) <= 0) out.withheld |= static_cast<std::uint8_t>(1U << i);
   if (out.has(mode::hami)) {
     const module_settings hami(node, policy, "hami");
-    out.default_cards = static_cast<std::int32_t>(hami.number("defaultGPUNum"));
+    // The kubelet asks HAMi's plugin for the count alone: without it a container starts without a card. HAMi's own
+    // webhook, where it runs, has added the count before.
+    out.default_cards = 0;
     out.default_memory_mib = static_cast<std::int32_t>(hami.number("defaultMem"));
     out.default_cores = static_cast<std::int32_t>(hami.number("defaultCores"));
   }
+  if (node.labels.value_or(api::names::module_label, "") == "share")
+    out.one_replica = module_settings(node, policy, "share").text("failRequestsGreaterThanOne") == "true";
   if (out.has(mode::gpushare)) {
     const module_settings gpushare(node, policy, "gpushare");
     out.aliyun_unit_mib = gpushare.text("memoryUnit") == "MiB" ? 1 : 1024;

@@ -191,6 +191,18 @@ TEST(vocabulary, S50_S52_a_slot_takes_what_is_not_said_from_the_nodes_defaults) 
   EXPECT_TRUE(ask(service, {{"nvidia.com/priority", 1}}).demanded.nothing());
 }
 
+TEST(vocabulary, two_shares_by_time_are_refused_where_the_plugin_refuses_them) {
+  auto service = serving(mode::share);
+  EXPECT_EQ(ask(service, {{"nvidia.com/gpu.shared", 2}}).only().cards, 2U);
+  service.one_replica = true;
+  EXPECT_EQ(ask(service, {{"nvidia.com/gpu.shared", 1}}).only().cards, 1U);
+  const auto two = ask(service, {{"nvidia.com/gpu.shared", 2}}).no;
+  ASSERT_TRUE(two);
+  const auto text = text_of(*two);
+  EXPECT_TRUE(text.starts_with("nvidia.com/gpu.shared is 2; allowed: 1 (the plugin refuses more")) << text;
+  EXPECT_TRUE(text.ends_with("nearest: 1")) << text;
+}
+
 TEST(vocabulary, S12_units_are_told_in_mib) {
   EXPECT_EQ(ask(mode::vgpu, {{"tencent.com/vcuda-core", 1}, {"tencent.com/vcuda-memory", 30}}).only().memory_mib, 7680);
   EXPECT_EQ(ask(mode::mps, {{"nvidia.com/mps-core", 1}, {"nvidia.com/mps-memory", 3}}).only().memory_mib, 3072);

@@ -23,6 +23,7 @@ using testing::Not;
 struct placements_test : testing::Test {
   placements cluster;
   std::ostringstream out, err;
+  namespace_limits limits;
 
   placements_test() {
     const auto begin = [](auto&... stores) { (stores.begin(), ...); };
@@ -99,10 +100,39 @@ TEST_F(placements_test, a_pod_is_held_by_other_things_than_cards) {
   told({{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}, {"finalizers", {"a.example/b"}}}}}, 3,
        "deleted since 2026-01-01T00:00:00Z; it stays until its finalizers are taken away: a.example/b", "a.example/b",
        "deleted");
-  told({{"spec",
-         {{"containers", {{{"name", "c"}, {"resources", {{"limits", {{"kubernetes.io/gpu", "1"}}}}}}}}}}},
-       3, "kubernetes.io/gpu, a name of Kubernetes' own domain that no node has: write nvidia.com/gpu", "请改为 nvidia.com/gpu",
-       "native_resource");
+  told({{"spec", {{"containers", {{{"name", "c"}, {"resources", {{"limits", {{"kubernetes.io/gpu", "1"}}}}}}}}}}}, 3,
+       "kubernetes.io/gpu, a name of Kubernetes' own domain that no node has: write nvidia.com/gpu",
+       "请改为 nvidia.com/gpu", "native_resource");
+}
+
+/// ResourceQuota and LimitRange as the API server applies them to new pods.
+TEST_F(placements_test, what_the_api_server_limits_in_a_namespace_counts) {
+  finish();
+  limits.add(json::parse(R"({"kind": "LimitRange", "metadata": {"namespace": "lab", "name": "r"}, "spec": {"limits": [
+      {"type": "Container", "default": {"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "8"},
+       "max": {"tencent.com/vcuda-core": "50"}}]}})"));
+  limits.add(json::parse(R"({"kind": "ResourceQuota", "metadata": {"namespace": "lab", "name": "q"},
+      "spec": {"hard": {"requests.tencent.com/vcuda-core": "70", "limits.cpu": "1"}},
+      "status": {"used": {"requests.tencent.com/vcuda-core": "10"}}})"));
+  limits.add(json::parse(R"({"kind": "ResourceQuota", "metadata": {"namespace": "lab", "name": "scoped"},
+      "spec": {"scopes": ["BestEffort"], "hard": {"pods": "0"}}})"));
+  EXPECT_THAT(limits.doubts(), testing::ElementsAre("ResourceQuota lab/scoped has scopes: it is not judged"));
+  const auto text = [](const std::string& name, const std::string& ns, const std::string& amounts) {
+    return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", namespace: " + ns +
+           "}\nspec:\n  containers: [{name: main, image: x, resources: {limits: {" + amounts + "}}}]\n";
+  };
+  const auto pods = in_file(
+      text("filled", "lab", "") + text("large", "lab", "tencent.com/vcuda-core: 60, tencent.com/vcuda-memory: 8") +
+      text("second", "lab", "tencent.com/vcuda-core: 40, tencent.com/vcuda-memory: 8") +
+      text("third", "lab", "tencent.com/vcuda-core: 30, tencent.com/vcuda-memory: 8") + text("free", "other", ""));
+  EXPECT_EQ(simulate(cluster, limits, pods, {"json", "en"}, out), 3);
+  auto answer = json::parse(out.str())["pods"];
+  EXPECT_EQ(answer[0]["holds"][0]["cores"], 30) << answer[0];
+  EXPECT_EQ(answer[1]["why"], "LimitRange lab/r: tencent.com/vcuda-core is 60, a container may have 50");
+  EXPECT_EQ(answer[2]["why"],
+            "ResourceQuota lab/q: requests.tencent.com/vcuda-core is 40 of 70, and the pod asks for 40 more");
+  EXPECT_EQ(answer[3]["node"].is_string(), true) << answer[3];
+  EXPECT_EQ(answer[4]["asks"], false) << answer[4];
 }
 
 TEST_F(placements_test, nodes_where_the_cards_fit_may_be_closed_to_the_pod) {
@@ -122,7 +152,8 @@ TEST_F(placements_test, a_pod_that_has_ended_says_how) {
   done.phase = kube::pod_phase::succeeded;
   cluster.pods.put(done);
   EXPECT_EQ(explain("lab/failed"), 3);
-  EXPECT_THAT(out.str(), HasSubstr("was on node a.\nIt has failed: UnexpectedAdmissionError\nThe node's kubelet refused"));
+  EXPECT_THAT(out.str(),
+              HasSubstr("was on node a.\nIt has failed: UnexpectedAdmissionError\nThe node's kubelet refused"));
   out.str("");
   const json whole = {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "low on\x1b disk"}}}};
   EXPECT_EQ(explain_pod(cluster, {"lab", "failed"}, {}, out, err, whole), 3);
@@ -214,7 +245,7 @@ TEST_F(placements_test, cards_that_an_agent_reports_move_no_cursor) {
   EXPECT_EQ(explain("lab/there"), 0);
   EXPECT_EQ(explain("lab/p"), 3);
   const std::vector<tried_pod> more{tried(share("q", 10, 1))};
-  EXPECT_EQ(simulate(cluster, more, {"text", "en"}, out), 0);
+  EXPECT_EQ(simulate(cluster, limits, more, {"text", "en"}, out), 0);
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("\x1b")));
   EXPECT_THAT(out.str(), HasSubstr("GPU-\\u{1b}[2J"));
 }
@@ -301,7 +332,7 @@ TEST_F(placements_test, pods_are_simulated_one_after_the_other) {
   finish();
   const tried_pod list[] = {tried(share("x", 60, 8)), tried(share("y", 60, 8)),
                             tried(pod("z", {container("main", {})}))};
-  EXPECT_EQ(simulate(cluster, list, {"json"}, out), 3);
+  EXPECT_EQ(simulate(cluster, limits, list, {"json"}, out), 3);
   const auto read = json::parse(out.str());
   EXPECT_EQ(read["pods"][0]["node"], "b");
   EXPECT_EQ(read["pods"][0]["holds"][0]["card"], "b/0");
@@ -310,7 +341,7 @@ TEST_F(placements_test, pods_are_simulated_one_after_the_other) {
   EXPECT_EQ(read["pods"][2]["asks"], false);
   std::ostringstream table;
   const tried_pod more[] = {tried(share("v", 10, 8)), tried(share("w", 60, 8))};
-  simulate(cluster, more, {}, table);
+  simulate(cluster, limits, more, {}, table);
   EXPECT_THAT(table.str(), HasSubstr("1 of 2 pods fit."));
 }
 
@@ -327,16 +358,16 @@ TEST_F(placements_test, new_pods_tolerate_what_admission_lets_them_tolerate) {
            "  containers:\n  - name: main\n    resources: {limits: {tencent.com/vcuda-core: 20, "
            "tencent.com/vcuda-memory: 4}}\n";
   };
-  EXPECT_EQ(simulate(cluster, in_file(text("", "")), {"json", "en"}, out), 0) << out.str();
-  EXPECT_EQ(simulate(cluster, in_file(text("  schedulerName: quartermaster\n", "")), {"json", "en"}, out), 0);
-  EXPECT_NE(simulate(cluster, in_file(text("  schedulerName: other\n", "")), {"json", "en"}, out), 0);
-  EXPECT_NE(simulate(cluster, in_file(text("", "quartermaster.io/scheduler: ignore")), {"json", "en"}, out), 0);
+  EXPECT_EQ(simulate(cluster, limits, in_file(text("", "")), {"json", "en"}, out), 0) << out.str();
+  EXPECT_EQ(simulate(cluster, limits, in_file(text("  schedulerName: quartermaster\n", "")), {"json", "en"}, out), 0);
+  EXPECT_NE(simulate(cluster, limits, in_file(text("  schedulerName: other\n", "")), {"json", "en"}, out), 0);
+  EXPECT_NE(simulate(cluster, limits, in_file(text("", "quartermaster.io/scheduler: ignore")), {"json", "en"}, out), 0);
 }
 
 TEST_F(placements_test, a_node_of_another_mode_is_no_invalid_request) {
   finish();
   const std::vector<tried_pod> pods{tried(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}))};
-  EXPECT_NE(simulate(cluster, pods, {"json", "en"}, out), 0);
+  EXPECT_NE(simulate(cluster, limits, pods, {"json", "en"}, out), 0);
   EXPECT_THAT(out.str(), HasSubstr("2 nodes: mode vgpu, which does not offer nvidia.com/gpu"));
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("not valid")));
 }
@@ -347,7 +378,7 @@ TEST_F(placements_test, what_a_quota_refuses_does_not_fit) {
       json{{"metadata", {{"name", "q"}, {"namespace", "lab"}}}, {"spec", spec}}.dump()));
   finish();
   const tried_pod list[] = {tried(share("x", 10, 8)), tried(share("y", 10, 8))};
-  EXPECT_EQ(simulate(cluster, list, {}, out), 3);
+  EXPECT_EQ(simulate(cluster, limits, list, {}, out), 3);
   EXPECT_THAT(out.str(), HasSubstr("1 of 2 pods fit."));
   EXPECT_THAT(out.str(), HasSubstr("cards"));
 }
@@ -385,7 +416,7 @@ TEST_F(placements_test, a_key_that_no_node_offers_and_nobody_declares_fits_nowhe
                             tried(pod("y", {container("main", {{"tencent.com/vcuda-cores", 10}})})),
                             tried(pod("z", {container("main", {{"rdma/hca", 1}})})),
                             tried(pod("none", {container("main", {{"nvidia.com/gpus", 0}})}))};
-  EXPECT_EQ(simulate(cluster, list, {"json"}, as_json), 3);
+  EXPECT_EQ(simulate(cluster, limits, list, {"json"}, as_json), 3);
   const auto read = json::parse(as_json.str());
   EXPECT_EQ(read["fitting"], 2) << "what a node offers is the scheduler's to judge";
   EXPECT_EQ(read["pods"][0]["why"], message);
@@ -406,7 +437,7 @@ items:
 - {apiVersion: v1, kind: Pod, metadata: {name: waits, namespace: lab}, spec: {containers: [
     {name: main, resources: {limits: {tencent.com/vcuda-core: "90", tencent.com/vcuda-memory: "60"}}}]}, status: {phase: Pending}}
 )");
-  EXPECT_EQ(simulate(cluster, list, {}, out), 0) << out.str();
+  EXPECT_EQ(simulate(cluster, limits, list, {}, out), 0) << out.str();
   EXPECT_THAT(out.str(), HasSubstr("is there already"));
   EXPECT_THAT(out.str(), HasSubstr("2 of 2 pods fit."));
 }
@@ -422,7 +453,7 @@ TEST_F(placements_test, a_limit_of_one_model_does_not_hide_the_nodes_of_another)
       json{{"metadata", {{"name", "q"}, {"namespace", "lab"}}}, {"spec", spec}}.dump()));
   finish();
   const tried_pod list[] = {tried(pod("x", {container("main", {{"nvidia.com/gpu", 1}})}))};
-  EXPECT_EQ(simulate(cluster, list, {"json"}, out), 0) << out.str();
+  EXPECT_EQ(simulate(cluster, limits, list, {"json"}, out), 0) << out.str();
   EXPECT_EQ(json::parse(out.str())["pods"][0]["node"], "u");
 }
 
@@ -437,7 +468,7 @@ metadata: {name: two, namespace: lab}
 spec: {replicas: 1, template: {metadata: {labels: {aliyun.com/gpu-count: "2"}}, spec: {containers: [
     {name: main, resources: {limits: {aliyun.com/gpu-mem: "20"}}}]}}}
 )");
-  EXPECT_EQ(simulate(cluster, list, {"json"}, out), 0) << out.str();
+  EXPECT_EQ(simulate(cluster, limits, list, {"json"}, out), 0) << out.str();
   EXPECT_EQ(json::parse(out.str())["pods"][0]["holds"].size(), 2u);
 }
 
@@ -461,7 +492,7 @@ TEST_F(placements_test, node_selectors_affinity_and_taints_are_held) {
               {{"nodeName", "c"}, {"tolerations", {{{"key", "dedicated"}, {"operator", "Equal"}, {"value", "gpu"}}}}}),
       attempt("matches", match({{"key", "quartermaster.io/module"}, {"operator", "Exists"}})),
   };
-  EXPECT_EQ(simulate(cluster, list, {"json"}, out), 3);
+  EXPECT_EQ(simulate(cluster, limits, list, {"json"}, out), 3);
   const auto read = json::parse(out.str())["pods"];
   const auto reason = [&](std::size_t i) { return read[i].value("why", ""); };
   EXPECT_EQ(reason(0), "3 nodes: nodeSelector wants label kubernetes.io/hostname=nowhere");
@@ -569,7 +600,7 @@ TEST_F(placements_test, every_form_of_output_and_both_languages_are_there) {
   EXPECT_THAT(out.str(), HasSubstr("Pod lab/p 在等待：2 个有卡的节点中有 2 个能放下。"));
   out.str("");
   const tried_pod list[] = {tried(share("x", 10, 8))};
-  EXPECT_EQ(simulate(cluster, list, {"wide", "zh"}, out), 0);
+  EXPECT_EQ(simulate(cluster, limits, list, {"wide", "zh"}, out), 0);
   EXPECT_THAT(out.str(), HasSubstr("10 cores, 2048 MiB"));
   EXPECT_THAT(out.str(), HasSubstr("1 个 Pod 中有 1 个能放下。"));
 }

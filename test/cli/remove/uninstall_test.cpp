@@ -1,5 +1,6 @@
 #include "cli/remove/uninstall.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -45,6 +46,13 @@ TEST(uninstall, an_answer_without_name_or_uid_deletes_nothing) {
   for (const auto& answer : {json::object(), json{{"metadata", {{"uid", "u-1"}}}}, json{{"metadata", {{"name", "x"}}}}})
     EXPECT_FALSE(kube_test::run(loop, remove_seen(client, kube::resources::daemon_sets, answer))) << answer;
   EXPECT_TRUE(api.seen().empty());
+}
+
+TEST(uninstall, of_a_release_whose_namespace_is_gone_names_what_helm_cannot_find) {
+  const auto text = text_of_orphaned("cards", "gpu");
+  EXPECT_THAT(text, testing::HasSubstr("namespace gpu is gone, and helm's record of release cards with it"));
+  EXPECT_THAT(text, testing::ContainsRegex("kubectl delete .*clusterrolebindings,clusterroles "
+                                           "-l app.kubernetes.io/name=quartermaster,app.kubernetes.io/instance=cards"));
 }
 
 TEST(uninstall, a_node_without_anything_of_ours_is_left_alone) {

@@ -1,0 +1,173 @@
+#include "cli/explain/namespace_limits.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/explain/pod_fields.hpp"
+#include "kube/client.hpp"
+#include "kube/quantity.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr kube::resource resource_quotas{"", "v1", "resourcequotas", "ResourceQuota", true};
+constexpr kube::resource limit_ranges{"", "v1", "limitranges", "LimitRange", true};
+constexpr std::string_view asked = "requests.";
+
+bool is_extended(std::string_view key) { return key.contains('/'); }
+bool counts_pods(std::string_view key) { return key == "pods" || key == "count/pods"; }
+
+std::optional<std::int64_t> amount_of(const json& value) {
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  return value.is_string() ? kube::parse_quantity(value.get<std::string>()) : std::nullopt;
+}
+
+std::map<std::string, std::int64_t> amounts_in(const json& list, auto wanted) {
+  std::map<std::string, std::int64_t> out;
+  if (!list.is_object()) return out;
+  for (const auto& [key, value] : list.items())
+    if (const auto amount = wanted(key) ? amount_of(value) : std::nullopt) out[key] = *amount;
+  return out;
+}
+
+/// What a container asks for: its requests, and where they say nothing its limits.
+std::map<std::string, std::int64_t> requests_of(const json& container) {
+  const auto& resources = member(container, "resources");
+  auto out = amounts_in(member(resources, "limits"), is_extended);
+  for (const auto& [key, amount] : amounts_in(member(resources, "requests"), is_extended)) out[key] = amount;
+  return out;
+}
+
+/// What the pod asks for at most at one time, as the API server reckons it: an init container next to the sidecars that
+/// started before it, or all others together.
+std::map<std::string, std::int64_t> requests_of_pod(const json& spec) {
+  std::map<std::string, std::int64_t> beside, peak;
+  for (const auto& container : member(spec, "initContainers"))
+    for (const auto& [key, amount] : requests_of(container)) {
+      auto& now = beside[key];
+      if (text_at(container, "restartPolicy") == "Always")
+        now += amount;
+      else
+        peak[key] = std::max(peak[key], now + amount);
+    }
+  for (const auto& container : member(spec, "containers"))
+    for (const auto& [key, amount] : requests_of(container)) beside[key] += amount;
+  for (const auto& [key, amount] : peak) beside[key] = std::max(beside[key], amount);
+  return beside;
+}
+
+}  // namespace
+
+void namespace_limits::add(const json& object) {
+  const auto& metadata = member(object, "metadata");
+  const auto ns = text_at(metadata, "namespace"), name = text_at(metadata, "name");
+  const auto kind = text_at(object, "kind");
+  const auto& spec = member(object, "spec");
+  if (kind == "LimitRange") {
+    for (const auto& item : member(spec, "limits")) {
+      const auto type = text_at(item, "type");
+      if (type != "Container" && type != "Pod") continue;
+      range made{name, type == "Pod", amounts_in(member(item, "default"), is_extended),
+                 amounts_in(member(item, "min"), is_extended), amounts_in(member(item, "max"), is_extended)};
+      if (!made.standard.empty() || !made.least.empty() || !made.most.empty()) ranges_[ns].push_back(std::move(made));
+    }
+  } else if (kind == "ResourceQuota") {
+    const auto counted = [](std::string_view key) {
+      return counts_pods(key) || (key.starts_with(asked) && is_extended(key));
+    };
+    quota made{name, amounts_in(member(spec, "hard"), counted),
+               amounts_in(member(member(object, "status"), "used"), counted)};
+    if (made.hard.empty()) return;
+    if (!member(spec, "scopes").empty() || !member(spec, "scopeSelector").empty())
+      return doubt("ResourceQuota " + ns + "/" + name + " has scopes: it is not judged");
+    quotas_[ns].push_back(std::move(made));
+  }
+}
+
+std::string namespace_limits::admit(const std::string& ns, json& spec) {
+  static const std::vector<range> no_ranges;
+  const auto found = ranges_.find(ns);
+  const auto& ranges = found == ranges_.end() ? no_ranges : found->second;
+  for (const auto& range : ranges)
+    for (const auto* list : {"initContainers", "containers"}) {
+      if (!spec.is_object() || !spec.contains(list) || !spec[list].is_array()) continue;
+      for (auto& container : spec[list]) {
+        if (!container.is_object()) continue;
+        const auto has = requests_of(container);
+        for (const auto& [key, amount] : range.standard)
+          if (!has.contains(key)) container["resources"]["limits"][key] = amount;
+      }
+    }
+  const auto of_pod = requests_of_pod(spec);
+  const auto beyond = [&](const range& range, const std::map<std::string, std::int64_t>& has, const std::string& of) {
+    const auto name = "LimitRange " + ns + "/" + range.name + ": ";
+    for (const auto& [key, most] : range.most) {
+      const auto is = has.find(key);
+      if (is == has.end()) return name + "a " + of + " must name " + key + ", at most " + std::to_string(most);
+      if (is->second > most)
+        return name + key + " is " + std::to_string(is->second) + ", a " + of + " may have " + std::to_string(most);
+    }
+    for (const auto& [key, least] : range.least) {
+      const auto is = has.find(key);
+      if (is == has.end() || is->second < least)
+        return name + key + " is " + std::to_string(is == has.end() ? 0 : is->second) + ", a " + of + " needs " +
+               std::to_string(least);
+    }
+    return std::string();
+  };
+  for (const auto& range : ranges) {
+    if (range.of_pod) {
+      if (auto no = beyond(range, of_pod, "pod"); !no.empty()) return no;
+      continue;
+    }
+    for (const auto* list : {"initContainers", "containers"})
+      for (const auto& container : member(spec, list))
+        if (auto no = beyond(range, requests_of(container), "container"); !no.empty()) return no;
+  }
+  const auto quotas = quotas_.find(ns);
+  if (quotas == quotas_.end()) return {};
+  const auto needs = [&](const std::string& key) -> std::int64_t {
+    if (counts_pods(key)) return 1;
+    const auto is = of_pod.find(key.substr(asked.size()));
+    return is == of_pod.end() ? 0 : is->second;
+  };
+  for (const auto& quota : quotas->second)
+    for (const auto& [key, hard] : quota.hard) {
+      const auto at = quota.used.find(key);
+      const auto used = at == quota.used.end() ? 0 : at->second;
+      if (const auto more = needs(key); more > 0 && used + more > hard)
+        return "ResourceQuota " + ns + "/" + quota.name + ": " + key + " is " + std::to_string(used) + " of " +
+               std::to_string(hard) + ", and the pod asks for " + std::to_string(more) + " more";
+    }
+  for (auto& quota : quotas->second)
+    for (const auto& [key, hard] : quota.hard) quota.used[key] += needs(key);
+  return {};
+}
+
+kube::task<void> read_namespace_limits(kube::transport& transport, std::set<std::string> namespaces,
+                                       namespace_limits& out) {
+  kube::client api(transport);
+  for (const auto& ns : namespaces)
+    for (const auto* type : {&limit_ranges, &resource_quotas}) {
+      kube::list_options options;
+      options.ns = ns;
+      auto listed = co_await api.list(*type, options);
+      if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(listed.error());
+      if (!listed) {
+        out.doubt("you may not list " + std::string(type->plural) + " in namespace " + text::shown(ns) +
+                  ": they do not count in this answer");
+        continue;
+      }
+      for (auto& object : *listed) {
+        object["kind"] = std::string(type->kind);  // items of a list do not say it
+        object["metadata"]["namespace"] = ns;
+        out.add(object);
+      }
+    }
+  co_return kube::result<void>();
+}
+
+}  // namespace cli

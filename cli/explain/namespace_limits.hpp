@@ -1,0 +1,53 @@
+#pragma once
+// What the API server itself holds new pods of a namespace to: LimitRange and ResourceQuota, as far as they name
+// extended resources or numbers of pods. CPU, memory and quotas with scopes are not judged.
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kube/task.hpp"
+#include "kube/transport.hpp"
+
+namespace cli {
+
+class namespace_limits {
+ public:
+  /// One object of the API, JSON. Another kind, or what has not its form, counts nothing.
+  void add(const nlohmann::json& object);
+  /// A sentence about what was not read, or is not judged; each once.
+  void doubt(std::string text) { doubts_.insert(std::move(text)); }
+  const std::set<std::string>& doubts() const { return doubts_; }
+
+  /// Nothing here concerns pods of the namespace.
+  bool empty(const std::string& ns) const { return !ranges_.contains(ns) && !quotas_.contains(ns); }
+
+  /// As admission does it: fills in what a LimitRange gives to containers that name none, then judges, and counts the
+  /// pod where it is let in.
+  /// @param spec of a pod; limits are written into it
+  /// @return why the API server refuses it, for a person; empty: it does not
+  std::string admit(const std::string& ns, nlohmann::json& spec);
+
+ private:
+  using amounts = std::map<std::string, std::int64_t>;
+  struct range {
+    std::string name;
+    bool of_pod = false;  ///< type Pod; else Container
+    amounts standard, least, most;
+  };
+  struct quota {
+    std::string name;
+    amounts hard, used;  ///< of "requests.nvidia.com/gpu", "pods" and "count/pods"
+  };
+  std::map<std::string, std::vector<range>> ranges_;
+  std::map<std::string, std::vector<quota>> quotas_;
+  std::set<std::string> doubts_;
+};
+
+/// Of these namespaces. Without the right to list them it is a doubt, and no error.
+kube::task<void> read_namespace_limits(kube::transport& transport, std::set<std::string> namespaces,
+                                       namespace_limits& out);
+
+}  // namespace cli

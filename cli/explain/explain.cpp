@@ -117,12 +117,18 @@ std::string wrong_version(std::string_view flag, const std::string& value, std::
          std::string(example);
 }
 
+/// "70" is no compute capability, but how nvcc writes 7.0.
+bool is_capability(const std::string& text) {
+  const auto value = cuda::parse_version(text);
+  return value && value->major < 20;
+}
+
 /// What is asked for is no version: one line. Empty: all is.
 std::string wrong_usage(const explain_compat_options& options) {
   if (!cuda::parse_version(options.cuda)) return wrong_version("--cuda", options.cuda, "12.4");
   if (!options.driver.empty() && !cuda::parse_driver(options.driver))
     return wrong_version("--driver", options.driver, "550.54.14");
-  if (!options.capability.empty() && !cuda::parse_version(options.capability))
+  if (!options.capability.empty() && !is_capability(options.capability))
     return wrong_version("--compute-capability", options.capability, "8.0");
   if (options.node.empty() && options.driver.empty() && (!options.capability.empty() || !options.card.empty()))
     return "--compute-capability and --card go with --driver";
@@ -145,6 +151,7 @@ subject subject_of(const explain_compat_options& options, const std::optional<ku
     out.facts.product = options.card;
     out.facts.card = cuda::class_of(options.card);
   }
+  if (!out.facts.capability) out.facts.capability = cuda::capability_of(out.facts.product);
   if (!options.mode.empty()) out.facts.mode = options.mode;
   return out;
 }
@@ -247,7 +254,7 @@ constexpr std::string_view compat_example = R"(Examples:
   $ quartermaster explain compat --cuda 12.4        # what a driver must be
 
 Exit codes: 0 works (also by minor version compatibility), 1 the node cannot be read, 2 wrong usage,
-3 does not work, needs a package, or nothing is known. In vgpu mode the first verdict counts, of a share of a card.)";
+3 does not work, works only with PTX, needs a package, or something is not known. In vgpu mode the first verdict counts, of a share of a card.)";
 
 }  // namespace
 
@@ -343,7 +350,7 @@ void add_explain(CLI::App& app, int& rc) {
   for (auto* other :
        {add_option(*compat_verb, "--driver", options->driver, "Version of the NVIDIA driver, for example 550.54.14"),
         add_option(*compat_verb, "--compute-capability", options->capability, "Of the card, for example 8.0"),
-        add_option(*compat_verb, "--card", options->card, "Name of the card, for example A100")})
+        add_option(*compat_verb, "--card", options->card, "Name of the card, for example A100 or \"RTX 4090\"")})
     other->excludes(node);
   add_option(*compat_verb, "--mode", options->mode, "Mode of the node: pgpu, vgpu or mps; without it the node's own")
       ->check(choice({"pgpu", "vgpu", "mps"}));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kube/projections/node.hpp"
+#include "reconcilers/cuda/cards.hpp"
 #include "reconcilers/cuda/rules.hpp"
 #include "reconcilers/cuda/version.hpp"
 #include "reconcilers/declarations/finding.hpp"
@@ -36,7 +37,7 @@ struct node_facts {
   std::optional<version> found;  ///< what GPU Feature Discovery found
   bool labelled = false;         ///< has cuda-major-version, no matter from whom
   std::optional<driver_version> driver;
-  std::optional<version> capability;
+  std::optional<version> capability;  ///< of the labels alone, because affinity is written by them
   std::string product;
   card_class card = card_class::unknown;
   bool mig = false;

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
-
-#include "text/text.hpp"
 
 namespace reconcilers::cuda {
 namespace {
@@ -25,18 +22,33 @@ constexpr std::array<family_row, 3> family_table{{
     {11, {450, 80, 2}},
 }};
 
-constexpr std::array<removal_row, 1> removal_table{{{{13, 0}, {7, 5}}}};
+constexpr std::array<removal_row, 4> removal_table{{
+    {{9, 0}, {3, 0}},
+    {{11, 0}, {3, 5}},
+    {{12, 0}, {5, 0}},
+    {{13, 0}, {7, 5}},
+}};
+
+/// Branches as whole numbers, so the first is the oldest that has any card of the row.
+constexpr std::array<driver_branches_row, 9> branches_table{{
+    {{2, 0}, {3, 0}, 0, 390},
+    {{3, 0}, {5, 0}, 0, 470},
+    {{5, 0}, {7, 5}, 0, 580},
+    {{7, 5}, {8, 0}, 410, 0},
+    {{8, 0}, {8, 6}, 450, 0},
+    {{8, 6}, {8, 7}, 455, 0},
+    {{8, 9}, {9, 0}, 520, 0},
+    {{9, 0}, {10, 0}, 515, 0},
+    {{10, 0}, {13, 0}, 570, 0},
+}};
 
 /// Newest capability first.
-constexpr std::array<first_toolkit_row, 8> first_table{{
-    {{12, 0}, {12, 8}},
-    {{10, 0}, {12, 8}},
-    {{9, 0}, {11, 8}},
-    {{8, 9}, {11, 8}},
-    {{8, 6}, {11, 1}},
-    {{8, 0}, {11, 0}},
-    {{7, 5}, {10, 0}},
-    {{7, 0}, {9, 0}},
+constexpr std::array<first_toolkit_row, 22> first_table{{
+    {{12, 1}, {12, 9}}, {{12, 0}, {12, 8}},      {{11, 0}, {13, 0}, true}, {{10, 3}, {12, 9}},     {{10, 0}, {12, 8}},
+    {{9, 0}, {11, 8}},  {{8, 9}, {11, 8}},       {{8, 7}, {11, 4}, true},  {{8, 6}, {11, 1}},      {{8, 0}, {11, 0}},
+    {{7, 5}, {10, 0}},  {{7, 2}, {10, 0}, true}, {{7, 0}, {9, 0}},         {{6, 2}, {8, 0}, true}, {{6, 1}, {8, 0}},
+    {{6, 0}, {8, 0}},   {{5, 3}, {7, 0}, true},  {{5, 2}, {7, 0}},         {{5, 0}, {6, 0}},       {{3, 7}, {6, 5}},
+    {{3, 5}, {5, 0}},   {{3, 0}, {4, 2}},
 }};
 
 constexpr std::array<shim_row, 1> shim_table{{
@@ -48,37 +60,6 @@ constexpr std::array<shim_row, 1> shim_table{{
      100,
      sources::gpu_manager},
 }};
-
-/// Words of a card's name, in lower case. The first that is found decides.
-struct name_row {
-  std::string_view word;
-  card_class is;
-};
-/// RTX cards of workstations: "select NGC Server Ready SKUs", which a name does not tell.
-constexpr std::array<name_row, 32> name_table{{
-    {"geforce", card_class::other},     {"titan", card_class::other},       {"gtx", card_class::other},
-    {"quadro", card_class::unknown},    {"rtx", card_class::unknown},       {"tesla", card_class::data_centre},
-    {"a2", card_class::data_centre},    {"a10", card_class::data_centre},   {"a10g", card_class::data_centre},
-    {"a16", card_class::data_centre},   {"a30", card_class::data_centre},   {"a40", card_class::data_centre},
-    {"a100", card_class::data_centre},  {"a800", card_class::data_centre},  {"h20", card_class::data_centre},
-    {"h100", card_class::data_centre},  {"h200", card_class::data_centre},  {"h800", card_class::data_centre},
-    {"gh200", card_class::data_centre}, {"b200", card_class::data_centre},  {"b300", card_class::data_centre},
-    {"gb200", card_class::data_centre}, {"gb300", card_class::data_centre}, {"l2", card_class::data_centre},
-    {"l4", card_class::data_centre},    {"l20", card_class::data_centre},   {"l40", card_class::data_centre},
-    {"l40s", card_class::data_centre},  {"v100", card_class::data_centre},  {"t4", card_class::data_centre},
-    {"p100", card_class::data_centre},  {"p40", card_class::data_centre},
-}};
-
-bool is_letter_or_figure(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-
-bool name_has_word(std::string_view text, std::string_view word) {
-  for (auto match = text.find(word); match != std::string_view::npos; match = text.find(word, match + 1)) {
-    const bool begins = match == 0 || !is_letter_or_figure(text[match - 1]);
-    const auto after = match + word.size();
-    if (begins && (after == text.size() || !is_letter_or_figure(text[after]))) return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -108,18 +89,28 @@ std::optional<version> first_toolkit_for(const version& capability) {
   return match == first_table.end() ? std::nullopt : std::optional(match->cuda);
 }
 
+std::vector<version> runnable_code(const version& capability, const version& toolkit) {
+  std::vector<version> out;
+  const auto* own = std::ranges::find(first_table, capability, &first_toolkit_row::capability);
+  if (own != first_table.end() && own->tegra) return out;
+  for (const auto& row : first_table) {
+    if (!row.tegra && row.capability.major == capability.major && row.capability < capability && toolkit >= row.cuda)
+      out.insert(out.begin(), row.capability);
+  }
+  return out;
+}
+
+const driver_branches_row* driver_branches_for(const version& capability) {
+  const auto* match = std::ranges::find_if(
+      branches_table, [&](const auto& row) { return capability >= row.lowest && capability < row.below; });
+  return match == branches_table.end() ? nullptr : match;
+}
+
 std::span<const shim_row> shims() { return shim_table; }
 
 const shim_row* shim_of(std::string_view mode) {
   const auto match = std::ranges::find(shim_table, mode, &shim_row::mode);
   return match == shim_table.end() ? nullptr : &*match;
-}
-
-card_class class_of(std::string_view product) {
-  const auto name = text::lower_case(product);
-  const auto match =
-      std::ranges::find_if(name_table, [&](const name_row& row) { return name_has_word(name, row.word); });
-  return match == name_table.end() ? card_class::unknown : match->is;
 }
 
 }  // namespace reconcilers::cuda

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "reconcilers/cuda/version.hpp"
 
@@ -17,6 +18,10 @@ inline constexpr std::string_view minor_version =
     "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html";
 inline constexpr std::string_view forward =
     "https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html";
+inline constexpr std::string_view binary_code =
+    "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility";
+inline constexpr std::string_view drivers = "https://docs.nvidia.com/datacenter/tesla/drivers/index.html#cuda-drivers";
+inline constexpr std::string_view cards = "https://developer.nvidia.com/cuda-gpus";
 inline constexpr std::string_view toolkit = "https://github.com/NVIDIA/nvidia-container-toolkit";
 inline constexpr std::string_view gpu_manager = "GPU-Manager guide of the platform, baseline of the vGPU library";
 }  // namespace sources
@@ -46,13 +51,27 @@ const family_row* family_of(int major);
 struct removal_row {
   version removed_in, below;
 };
+/// Oldest first.
 std::span<const removal_row> removals();
 
-/// The first toolkit that builds for a compute capability: older images reach such a card only through PTX.
+/// Branches of the driver that drive a generation of cards: from `first` on, and up to `last`; 0: no end is known.
+struct driver_branches_row {
+  version lowest, below;  ///< compute capabilities; `below` is none of them
+  int first, last;
+};
+/// Null for a card that the table does not have.
+const driver_branches_row* driver_branches_for(const version& capability);
+
+/// The first toolkit that builds for a compute capability. Older images reach such a card through PTX, or through code
+/// for an older capability of the same major version, which runs on newer ones. Not so on the GPUs of Tegra (Jetson),
+/// which run code of their own capability alone.
 struct first_toolkit_row {
   version capability, cuda;
+  bool tegra = false;
 };
 std::optional<version> first_toolkit_for(const version& capability);
+/// The older capabilities whose code runs on a card of this one, and which this toolkit builds for; oldest first.
+std::vector<version> runnable_code(const version& capability, const version& toolkit);
 
 /// A library between program and driver that shares a card. It wraps the driver interface of one CUDA version.
 struct shim_row {
@@ -66,10 +85,5 @@ struct shim_row {
 std::span<const shim_row> shims();
 /// Null where no library is between.
 const shim_row* shim_of(std::string_view mode);
-
-/// Which cards the forward compatibility package is for.
-enum class card_class { unknown, data_centre, other };
-/// By the name of the card as NVML or GPU Feature Discovery writes it: "NVIDIA-A100-SXM4-40GB", "Tesla T4".
-card_class class_of(std::string_view product);
 
 }  // namespace reconcilers::cuda

@@ -15,23 +15,28 @@ namespace reconcilers::cuda {
 
 enum class outcome : std::uint8_t {
   works,
+  ptx_only,         ///< works only where the image carries PTX
   minor_version,    ///< works by minor version compatibility, within its limits
   forward_package,  ///< works with the forward compatibility package, on cards it is for
   fails,
-  unknown,  ///< nothing is known of the driver
+  unknown,  ///< nothing is known of the driver, or of the card that was named
 };
-/// "works", "works-by-minor-version", "needs-forward-package", "fails", "unknown".
+/// "works", "works-only-with-ptx", "works-by-minor-version", "needs-forward-package", "fails", "unknown".
 std::string_view to_string(outcome outcome) noexcept;
 
 /// Which sentence says why; `name_of` is stable and is the `rule` in JSON.
 enum class rule : std::uint8_t {
   backward,
+  backward_by_older_code,
   backward_by_ptx,
   minor_version,
   forward_package,
   forward_package_if_data_centre,
   driver_too_old,
+  driver_dropped_card,
+  driver_before_card,
   capability_removed,
+  card_not_known,
   shim_covers,
   shim_too_old,
   shim_other_major,
@@ -47,6 +52,7 @@ struct machine {
   std::optional<version> capability;
   card_class card = card_class::unknown;
   bool mig = false;
+  std::string product = {};  ///< as it was named; may be no name of the table
 
   std::optional<version> known_cuda() const { return cuda ? cuda : driver ? cuda_of(*driver) : std::nullopt; }
 };

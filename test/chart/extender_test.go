@@ -173,7 +173,7 @@ func Test_wrong_values_of_the_extender_are_refused_with_their_path(t *testing.T)
 		"policy: {scheduler: {mode: dedicated}}":      "at '/policy/scheduler/mode': value must be one of 'None', 'Dedicated', 'StaticPod'",
 		"policy: {scheduler: {isolate: true}}":        "at '/policy/scheduler': additional properties 'isolate' not allowed",
 		"policy: {scheduler: {replicas: 0}}":          "at '/policy/scheduler/replicas': minimum: got 0, want 1",
-		"policy: {scheduler: {image: 'a b'}}":         "at '/policy/scheduler/image': 'a b' does not match pattern",
+		"policy: {scheduler: {image: 'a b'}}":         "at '/policy/scheduler/image': value must be '[HOST[:PORT]/]NAME[:TAG]",
 	})
 }
 

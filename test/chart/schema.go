@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -154,8 +155,8 @@ func definitions(crd []byte) (object, error) {
 		set["items"] = object{"type": "object", "additionalProperties": false, "required": item["required"], "properties": inSet}
 		byName[name] = forModule(object{"settings": ref("settings." + name), "nodeSets": set})
 	}
-	own := forModule(object{"device": parts["device"]})
-	own["required"] = []string{"device"}
+	own := object{"if": object{"required": []string{"device"}}, "then": forModule(object{"device": parts["device"]}),
+		"else": object{"const": "one of the modules " + strings.Join(slices.Sorted(maps.Keys(byName)), ", ") + ", or a module of your own, which has a device"}}
 
 	policy := plain(spec)
 	for _, name := range writtenByUs {
@@ -163,8 +164,69 @@ func definitions(crd []byte) (object, error) {
 	}
 	policy["properties"].(object)["modules"] = object{
 		"type": "object", "maxProperties": modules["maxProperties"], "properties": byName, "additionalProperties": own}
+	policy["properties"].(object)["scheduler"].(object)["properties"].(object)["image"] = ref("image.reference")
 	out["policy"] = policy
+	out["module.image"] = ref("image.reference")
+	out["module.resources"] = object{"type": "object", "additionalProperties": false,
+		"properties": object{"limits": ref("amounts"), "requests": ref("amounts")}}
+	for name, schema := range ownForms() {
+		out[name] = schema
+	}
 	return out, nil
+}
+
+// otherwise is a schema that refuses with a sentence: helm says "value must be" and the sentence, and no pattern.
+func otherwise(form object, sentence string) object {
+	return object{"if": form, "else": object{"const": sentence}}
+}
+
+func text(pattern string) object { return object{"type": "string", "pattern": "^(" + pattern + ")$"} }
+
+// ownForms are the forms that neither the CRD nor the API server's types hold: names that a container runtime reads, and amounts that a pod can
+// start with. Without them a wrong value ends as InvalidImageName, or in the middle of an installation.
+func ownForms() object {
+	const (
+		host      = `([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(:[0-9]{1,5})?`
+		component = `[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*`
+		path      = component + `(/` + component + `)*`
+		tag       = `[A-Za-z0-9_][A-Za-z0-9._-]{0,127}`
+		digest    = `@sha256:[0-9a-f]{64}`
+	)
+	typed := func(pattern, sentence string) object {
+		out := otherwise(object{"anyOf": []any{object{"not": object{"type": "string"}}, text(pattern)}}, sentence)
+		out["type"] = "string"
+		return out
+	}
+	oneOf := func(sentence string, forms ...any) object { return otherwise(object{"anyOf": forms}, sentence) }
+	memory := oneOf("an amount of bytes with a unit, for example 64Mi or 1Gi (Mi, Gi, Ti, M, G, T; no MB)",
+		text(`([1-9][0-9]*(\.[0-9]+)?|0\.[0-9]+)(Mi|Gi|Ti|M|G|T)|[1-9][0-9]{3,}(Ki|k)|[1-9][0-9]{6,}|0`),
+		object{"type": "integer", "minimum": 1 << 20}, object{"type": "integer", "maximum": 0, "minimum": 0})
+	return object{
+		"image.registry": typed(`(`+host+`(/`+component+`)*/?)?`,
+			"HOST[:PORT][/PATH] in small letters, without https:// and tag, for example registry.example.com:5000/infra"),
+		"image.repository": typed(`(`+host+`/)?`+path,
+			"[HOST[:PORT]/]NAME in small letters, without https:// and tag, for example infra/quartermaster"),
+		"image.tag": typed(`(`+tag+`(`+digest+`)?)?`,
+			"a tag of letters, figures, dot, underscore and hyphen, without colon and blanks, for example v1.0"),
+		"image.reference": typed(`((`+host+`/)?`+path+`(:`+tag+`)?(`+digest+`)?)?`,
+			"[HOST[:PORT]/]NAME[:TAG][@sha256:DIGEST], the name in small letters, without https://"),
+		"amounts": object{
+			"type": "object",
+			"properties": object{
+				"cpu": oneOf("a number of cores, for example 0.5, 2 or 500m",
+					text(`[0-9]{1,3}(\.[0-9]{1,3})?|[0-9]{1,6}m`), object{"type": "number", "minimum": 0, "maximum": 999}),
+				"memory":            memory,
+				"ephemeral-storage": memory,
+			},
+			"patternProperties": object{
+				`^hugepages-[0-9]+(Ki|Mi|Gi)$`: memory,
+				`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`: oneOf("a whole number",
+					text(`[0-9]+`), object{"type": "integer", "minimum": 0}),
+			},
+			"additionalProperties": object{
+				"const": "left out: a resource is cpu, memory, ephemeral-storage, hugepages-SIZE, or has a domain, as nvidia.com/gpu has"},
+		},
+	}
 }
 
 const generated = "  \"definitions\": "

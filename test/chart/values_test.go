@@ -66,7 +66,7 @@ extraObjects:
 func TestS2_the_policy_document_is_what_values_say(t *testing.T) {
 	for _, said := range []string{
 		`{modules: {pgpu: {enabled: true, tolerations: [{key: a, operator: Exists, tolerationSeconds: 10000000}], args: ["--x=1", "on", "1"]}}}`,
-		`{modules: {mps: {enabled: true, image: "r/i@sha256:1", settings: {replicas: "10"}, resources: {limits: {cpu: 1, memory: 1Gi}}}}}`,
+		`{modules: {mps: {enabled: true, image: "r/i@sha256:` + strings.Repeat("1", 64) + `", settings: {replicas: "10"}, resources: {limits: {cpu: 1, memory: 1Gi}}}}}`,
 		`{modules: {ascend: {enabled: true, image: "x:1", device: {resources: [{name: huawei.com/Ascend910}], hostPaths: [{path: /dev/x}]}}}}`,
 		`{enrolment: {default: pgpu, maxUnavailable: 3, drain: {mode: Evict, timeout: 1h}, labelAliases: [{key: a, value: "on", mode: pgpu}]}}`,
 		`{customResources: {enforcement: "Off", publish: false}, compatibility: {enforcement: Deny}}`,
@@ -154,7 +154,7 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"pgpu_enabled: 1":     "at '': additional properties 'pgpu_enabled' not allowed",
 		"pgpu_enable: 1":      "at '/pgpu_enable': got number, want",
 		"policy: {modul: {}}": "at '/policy': additional properties 'modul' not allowed",
-		"policy: {modules: {pgup: {enabled: true}}}":                              "at '/policy/modules/pgup': missing property 'device'",
+		"policy: {modules: {pgup: {enabled: true}}}":                              "at '/policy/modules/pgup': value must be 'one of the modules gpushare, hami, mps, pgpu, share, vgpu, or a module of your own, which has a device'",
 		"policy: {modules: {pgpu: {enable: true}}}":                               "at '/policy/modules/pgpu': additional properties 'enable' not allowed",
 		"policy: {modules: {pgpu: {enabled: 'yes'}}}":                             "at '/policy/modules/pgpu/enabled': got string, want boolean",
 		"policy: {modules: {pgpu: {settings: {MIG_STRATEGI: x}}}}":                "at '/policy/modules/pgpu/settings': additional properties 'MIG_STRATEGI' not allowed",
@@ -202,7 +202,7 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"agent: {metrics: {port: 9402, podResources: \"/a: b/pod-resources\"}}":   "at '/agent/metrics/podResources': '/a: b/pod-resources' does not match pattern",
 		"monitoring: {prometheus: {install: true, tag: null}}":                    "at '/monitoring/prometheus': missing property 'tag'",
 		"monitoring: {prometheus: {install: true, tag: \"#x\"}}":                  "at '/monitoring/prometheus/tag': '#x' does not match pattern",
-		"monitoring: {prometheus: {install: true, repository: \"a: b\"}}":         "at '/monitoring/prometheus/repository': 'a: b' does not match pattern",
+		"monitoring: {prometheus: {install: true, repository: \"a: b\"}}":         "at '/monitoring/prometheus/repository': value must be '[HOST[:PORT]/]NAME in small letters",
 		"monitoring: {prometheus: {install: true, storageClass: \"a: b\"}}":       "at '/monitoring/prometheus/storageClass': 'a: b' does not match pattern",
 		"monitoring: {prometheus: {install: true, storage: 0Gi}}":                 "at '/monitoring/prometheus/storage': '0Gi' does not match pattern",
 		"monitoring: {prometheus: {install: true, retention: 0d}}":                "at '/monitoring/prometheus/retention': '0d' does not match pattern",
@@ -217,6 +217,71 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"console: {enabled: true, prometheusUrl: \"https://u:p@a\"}":              "at '/console/prometheusUrl'",
 		"console: {enabled: true, prometheusUrl: \"https://a/?x=1\"}":             "at '/console/prometheusUrl'",
 		"console: {enabled: true, prometheusUrl: \"https://a #x\"}":               "at '/console/prometheusUrl'",
+	})
+}
+
+// Names that no container runtime reads, and amounts that no pod can start with.
+func TestS2_images_and_amounts_that_no_node_takes_are_refused(t *testing.T) {
+	const registry, repository, tag = "value must be 'HOST[:PORT][/PATH] in small letters, without https://", "value must be '[HOST[:PORT]/]NAME in small letters", "value must be 'a tag of letters"
+	const reference, memory, cores = "value must be '[HOST[:PORT]/]NAME[:TAG]", "value must be 'an amount of bytes with a unit", "value must be 'a number of cores"
+	refused(t, map[string]string{
+		"image: {registry: 'https://harbor.local/'}":                                "at '/image/registry': " + registry,
+		"image: {registry: Harbor.local}":                                           "at '/image/registry': " + registry,
+		"image: {registry: 'r.local:port'}":                                         "at '/image/registry': " + registry,
+		"global: {registry: {address: 'https://h.local'}}":                          "at '/global/registry/address': " + registry,
+		"image: {repository: 'quartermaster:v1'}":                                   "at '/image/repository': " + repository,
+		"image: {repository: Quartermaster}":                                        "at '/image/repository': " + repository,
+		"image: {repository: ''}":                                                   "at '/image/repository': " + repository,
+		"image: {repository: /quartermaster}":                                       "at '/image/repository': " + repository,
+		"image: {tag: ':v1'}":                                                       "at '/image/tag': " + tag,
+		"image: {tag: 'v1.0 '}":                                                     "at '/image/tag': " + tag,
+		"policy: {modules: {hami: {image: 'https://x/y:1'}}}":                       "at '/policy/modules/hami/image': " + reference,
+		"policy: {scheduler: {image: 'r.local/Kube:1'}}":                            "at '/policy/scheduler/image': " + reference,
+		"{image: {registry: 'r.local:5000', repository: 'r.local:5000/infra/qm'}}":  "image.repository is r.local:5000/infra/qm, which names a registry, and image.registry is r.local:5000: the image would be",
+		"{global: {registry: {address: r.local}}, image: {repository: quay.io/qm}}": "and global.registry.address is r.local: the image would be",
+		"agent: {resources: {limits: {memory: 64}}}":                                "at '/agent/resources/limits/memory': " + memory,
+		"agent: {resources: {limits: {memory: 64MB}}}":                              "at '/agent/resources/limits/memory': " + memory,
+		"resources: {limits: {memory: '64'}}":                                       "at '/resources/limits/memory': " + memory,
+		"console: {resources: {requests: {memory: 100m}}}":                          "at '/console/resources/requests/memory': " + memory,
+		"resources: {limits: {cpu: 100Mi}}":                                         "at '/resources/limits/cpu': " + cores,
+		"resources: {limits: {cpu: 1000}}":                                          "at '/resources/limits/cpu': " + cores,
+		"resources: {limits: {cpu: -1}}":                                            "at '/resources/limits/cpu': " + cores,
+		"resources: {limits: {mem: 1Gi}}":                                           "at '/resources/limits/mem': value must be 'left out: a resource is cpu, memory,",
+		"policy: {modules: {vgpu: {resources: {limits: {memory: 64}}}}}":            "at '/policy/modules/vgpu/resources/limits/memory': " + memory,
+		"agent: {resources: {requests: {memory: 1Gi}}}":                             "agent.resources.requests.memory is 1Gi, which is more than limits.memory, 64Mi; allowed: at most the limit",
+		"resources: {requests: {cpu: 500m}, limits: {cpu: 0.2}}":                    "resources.requests.cpu is 500m, which is more than limits.cpu, 0.2",
+		"priorityClassName: System Critical":                                        "at '/priorityClassName': 'System Critical' does not match pattern",
+		"imagePullSecrets: [{name: My_Secret}]":                                     "at '/imagePullSecrets/0/name': 'My_Secret' does not match pattern",
+		"nodeSelector: {a: 'b c'}":                                                  "at '/nodeSelector/a': 'b c' does not match pattern",
+	})
+	for _, values := range []string{
+		"image: {registry: 'registry.local:5000'}", "image: {registry: 'registry.local:5000/infra/'}", "image: {registry: '[fd00::1]:5000'}",
+		"image: {registry: harbor}", "image: {repository: 'registry.local:5000/infra/quartermaster'}", "image: {repository: infra/quarter-master__x.y}",
+		"image: {tag: v1.0_rc-1}", "{image: {registry: r.local, repository: infra/quartermaster}}",
+		"policy: {modules: {hami: {image: 'r.local:5000/a/b:v1@sha256:" + strings.Repeat("a", 64) + "'}}}", "policy: {modules: {hami: {image: ''}}}",
+		"resources: {limits: {cpu: 2, memory: 1Gi, nvidia.com/gpu: 1, hugepages-2Mi: 64Mi, ephemeral-storage: 1.5Gi}}",
+		"resources: {limits: {cpu: '0.5', memory: 536870912}, requests: {cpu: 250m, memory: 65536Ki}}", "resources: {requests: {cpu: 0, memory: 0}}",
+		"agent: {resources: {requests: {memory: 1Gi}, limits: {memory: null}}}",
+	} {
+		if _, err := Template(values); err != nil {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// Keys of charts that people move from: each is refused with what is there instead.
+func TestS2_values_of_other_charts_are_refused_with_what_is_here_instead(t *testing.T) {
+	refused(t, map[string]string{
+		"devicePlugin: {deviceSplitCount: 10}":               "at '/devicePlugin': value must be 'left out: it is a value of the charts of HAMi and the GPU Operator; here",
+		"scheduler: {kubeScheduler: {imageTag: v1}}":         "at '/scheduler': value must be 'left out: it is a value of the chart of HAMi; here",
+		"resourceName: nvidia.com/gpu":                       "at '/resourceName': value must be 'left out: it is a value of the chart of HAMi; here",
+		"driver: {enabled: false}":                           "at '/driver': value must be 'left out: it is a value of the chart of the GPU Operator, and this chart installs no driver; here",
+		"toolkit-version: 1":                                 "at '/toolkit-version': value must be 'left out: it is a value of the chart of the GPU Operator",
+		"dcgmExporter: {enabled: true}":                      "at '/dcgmExporter': value must be 'left out: it is a value of the chart of the GPU Operator",
+		"migStrategy: mixed":                                 "at '/migStrategy': value must be 'left out: it is a value of the chart of nvidia-device-plugin; here",
+		"policy: {modules: {hamii: {enabled: true}}}":        "at '/policy/modules/hamii': value must be 'one of the modules gpushare, hami,",
+		"policy: {modules: {pgu: {}}}":                       "at '/policy/modules/pgu': value must be 'one of the modules gpushare, hami,",
+		"policy: {modules: {own: {device: {resource: []}}}}": "at '/policy/modules/own/device': additional properties 'resource' not allowed",
 	})
 }
 

@@ -52,8 +52,17 @@ authorization: {credentials: {name: quartermaster-metrics, key: token}}
 {{- .Values.image.registry | default (include "quartermaster.global" . | fromYaml).address | default "" | trimSuffix "/" }}
 {{- end }}
 
+{{- /* An image's name with the registry before it: `value` is where its repository comes from. */}}
+{{- define "quartermaster.in_registry" -}}
+{{- $registry := include "quartermaster.registry" .root }}
+{{- if and $registry (regexMatch "^(localhost|[^/]*[.:][^/]*)/" .repository) }}
+{{- fail (printf "%s is %s, which names a registry, and %s is %s: the image would be %s/%s; allowed: the registry in one of the two" .value .repository (empty .root.Values.image.registry | ternary "global.registry.address" "image.registry") $registry $registry .repository) }}
+{{- end }}
+{{- with $registry }}{{ . }}/{{ end }}{{ .repository }}
+{{- end }}
+
 {{- define "quartermaster.image" -}}
-{{- with include "quartermaster.registry" . }}{{ . }}/{{ end }}{{ .Values.image.repository }}
+{{- include "quartermaster.in_registry" (dict "root" . "value" "image.repository" "repository" .Values.image.repository) }}
 {{- if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
@@ -143,6 +152,35 @@ policy.modules.<module>.enabled. If both are set, they must agree. */}}
 {{- range $part := list "extender" "staticPod" }}
 {{- if and (hasKey (index $.Values $part) "enabled") (not (kindIs "invalid" (index $.Values $part "enabled"))) }}
 {{- fail (printf "%s.enabled is no value any more: both parts are always there, and spec.scheduler.mode of the AcceleratorPolicy (policy.scheduler.mode in values: None, Dedicated or StaticPod) says whether a kube-scheduler asks. Leave it out: --set %s.enabled=null" $part $part) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* An amount of cores or bytes as a number. The schema has judged its form. */}}
+{{- define "quartermaster.amount" -}}
+{{- $units := dict "" 1.0 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 }}
+{{- $unit := kindIs "string" . | ternary (regexFind "[A-Za-z]+$" (toString .)) "" }}
+{{- mulf (trimSuffix $unit (toString .) | float64) (get $units $unit) }}
+{{- end }}
+
+{{- /* What the API server would refuse in the middle of an installation: a container that asks for more than it may have. */}}
+{{- define "quartermaster.amounts" -}}
+{{- $all := dict }}
+{{- range $path := list "resources" "staticPod.resources" "agent.resources" "console.resources" "monitoring.prometheus.resources" }}
+{{- $part := $.Values }}
+{{- range splitList "." $path }}{{ $part = get ($part | default dict) . }}{{ end }}
+{{- $_ := set $all $path $part }}
+{{- end }}
+{{- range $name, $module := (.Values.policy | default dict).modules }}
+{{- $_ := set $all (printf "policy.modules.%s.resources" $name) ($module | default dict).resources }}
+{{- end }}
+{{- range $path, $resources := $all }}
+{{- $limits := ($resources | default dict).limits | default dict }}
+{{- range $name, $request := ($resources | default dict).requests | default dict }}
+{{- $limit := get $limits $name }}
+{{- if and (hasKey $limits $name) (gt (include "quartermaster.amount" $request | float64) (include "quartermaster.amount" $limit | float64)) }}
+{{- fail (printf "%s.requests.%s is %v, which is more than limits.%s, %v; allowed: at most the limit" $path $name $request $name $limit) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -150,6 +150,12 @@ TEST(explain, S28_S29_verdicts_come_with_their_source) {
     show(with_driver("12.4", "470.82.01", "NVIDIA GeForce RTX 3090"));
     show(with_driver("12.4", "470.82.01"));
     show(with_driver("12.4", "390.30", "GeForce"));
+    show(with_driver("13.0", "580.82.07", "Tesla V100-SXM2-32GB"));
+    show(with_driver("12.4", "570.195", "NVIDIA GeForce RTX 5090"));
+    show(with_driver("11.4", "535.54.03", "L40S"));
+    show(with_driver("12.2", "535.54.03", "Tesla-K80"));
+    show(with_driver("12.4", "550.144.03", "rtx5090"));
+    show(with_driver("12.4", "550.144.03", "Foo 9000"));
     show(with_driver("12.4", ""));
     show(with_driver("14.0", ""));
     show(with_driver("12.4", ""), node_in("pgpu"));
@@ -192,6 +198,8 @@ TEST(explain, wrong_usage_is_one_line_that_names_the_flag) {
   auto capability = with_driver("12.4", "550");
   capability.capability = "ampere";
   EXPECT_THAT(wrong(capability), HasSubstr("--compute-capability is \"ampere\""));
+  capability.capability = "86";
+  EXPECT_THAT(wrong(capability), HasSubstr("--compute-capability is \"86\"; allowed is a version, for example 8.0"));
 }
 
 TEST(explain, reads_one_node_and_nothing_else) {

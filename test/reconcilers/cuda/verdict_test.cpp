@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using text::language;
 
 machine of_driver(std::string_view driver, card_class card = card_class::data_centre,
-                  std::string_view capability = "8.0") {
+                  std::string_view capability = "") {
   return {{}, parse_driver(driver), parse_version(capability), card, false};
 }
 
@@ -47,16 +47,6 @@ TEST(rules, tables_fall_and_know_the_manuals_driver) {
   EXPECT_EQ(cuda_of(*parse_driver("580.95.05")), (version{13, 0}));
   EXPECT_EQ(cuda_of(*parse_driver("390.30")), std::nullopt);
   EXPECT_EQ(driver_for({12, 4}), (driver_version{550, 54, 14}));
-}
-
-TEST(rules, cards_are_told_by_their_names) {
-  for (const auto* name : {"Tesla-T4", "Tesla V100-SXM2-32GB", "NVIDIA-A100-SXM4-40GB", "NVIDIA H100 80GB HBM3",
-                           "NVIDIA-L40S", "NVIDIA-H20", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-A10-SHARED"})
-    EXPECT_EQ(class_of(name), card_class::data_centre) << name;
-  for (const auto* name : {"NVIDIA-GeForce-RTX-4090", "NVIDIA GeForce GTX 1080", "NVIDIA-TITAN-V"})
-    EXPECT_EQ(class_of(name), card_class::other) << name;
-  for (const auto* name : {"", "NVIDIA-RTX-A6000", "Quadro-RTX-6000", "SomethingNew"})
-    EXPECT_EQ(class_of(name), card_class::unknown) << name;
 }
 
 /// Every row with the sentence it comes from, as NVIDIA's documents have it.
@@ -120,11 +110,77 @@ TEST(verdict, S28_cuda_13_has_no_code_for_volta) {
   EXPECT_EQ(judge({13, 0}, of_driver("580.65.06", card_class::data_centre, "7.5")).is, works);
 }
 
-TEST(verdict, an_image_older_than_the_card_needs_ptx) {
-  const auto hopper = judge({11, 4}, of_driver("550.54.14", card_class::data_centre, "9.0"));
-  EXPECT_EQ(hopper.is, works);
-  EXPECT_EQ(hopper.reason, rule::backward_by_ptx);
-  EXPECT_THAT(text_of(hopper, language::en), HasSubstr("11.8"));
+TEST(verdict, S28_what_of_an_image_runs_on_a_card) {
+  struct row {
+    std::string_view runtime, driver, capability;
+    outcome is;
+    rule reason;
+    std::string_view words;
+  };
+  const row table[] = {
+      // across major versions there is PTX alone
+      {"12.4", "570.195", "12.0", ptx_only, rule::backward_by_ptx, "Toolkits before 12.8"},
+      {"11.4", "550.54.14", "9.0", ptx_only, rule::backward_by_ptx, "Toolkits before 11.8"},
+      {"10.2", "535.54.03", "8.0", ptx_only, rule::backward_by_ptx, "Toolkits before 11.0"},
+      {"12.4", "570.195", "10.0", ptx_only, rule::backward_by_ptx, "Toolkits before 12.8"},
+      {"11.8", "550.54.14", "9.0", works, rule::backward, ""},
+      {"12.8", "570.195", "12.0", works, rule::backward, ""},
+      // within one, code for an older card runs on a newer one, and not the other way
+      {"11.4", "535.54.03", "8.9", works, rule::backward_by_older_code, "code for 8.0 or 8.6, or PTX"},
+      {"11.0", "535.54.03", "8.6", works, rule::backward_by_older_code, "code for 8.0, or PTX"},
+      {"9.0", "535.54.03", "7.5", works, rule::backward_by_older_code, "code for 7.0, or PTX"},
+      {"12.8", "580.65.06", "10.3", works, rule::backward_by_older_code, "code for 10.0, or PTX"},
+      {"12.8", "580.65.06", "12.1", works, rule::backward_by_older_code, "code for 12.0, or PTX"},
+      {"10.2", "535.54.03", "8.6", ptx_only, rule::backward_by_ptx, "Toolkits before 11.1"},
+      {"8.0", "535.54.03", "7.0", ptx_only, rule::backward_by_ptx, "Toolkits before 9.0"},
+      // not on the GPUs of Tegra
+      {"11.0", "535.54.03", "8.7", ptx_only, rule::backward_by_ptx, "Toolkits before 11.4"},
+      // toolkits that dropped a card
+      {"10.2", "470.82.01", "3.0", works, rule::backward, ""},
+      {"11.0", "470.82.01", "3.0", fails, rule::capability_removed, "CUDA 11.0 and newer"},
+      {"11.4", "470.82.01", "3.7", works, rule::backward, ""},
+      {"12.2", "470.82.01", "3.7", fails, rule::capability_removed, "CUDA 12.0 and newer"},
+      {"12.9", "580.65.06", "5.2", works, rule::backward, ""},
+      {"13.0", "580.65.06", "6.1", fails, rule::capability_removed, "CUDA 13.0 and newer"},
+      // drivers that dropped it, or came before it
+      {"12.2", "535.54.03", "3.7", fails, rule::driver_dropped_card, "Drivers after branch 470"},
+      {"11.4", "535.54.03", "3.5", fails, rule::driver_dropped_card, "a CUDA older than 12.0"},
+      {"12.4", "590.44.01", "7.0", fails, rule::driver_dropped_card, "Drivers after branch 580"},
+      {"12.4", "550.54.14", "12.0", fails, rule::driver_before_card, "Drivers before branch 570"},
+      {"11.0", "440.33", "8.0", fails, rule::driver_before_card, "branch 450 or newer"},
+  };
+  for (const auto& entry : table) {
+    const auto got = judge(*parse_version(entry.runtime), of_driver(entry.driver, card_class::other, entry.capability));
+    const auto name = std::string(entry.runtime) + " on " + std::string(entry.capability);
+    EXPECT_EQ(got.is, entry.is) << name << " " << to_string(got.is);
+    EXPECT_EQ(got.reason, entry.reason) << name << " " << name_of(got.reason);
+    EXPECT_THAT(text_of(got, language::en), HasSubstr(std::string(entry.words))) << name;
+  }
+  EXPECT_EQ(title_of(ptx_only, language::en), "works only where it carries PTX");
+}
+
+TEST(verdict, a_card_whose_name_says_nothing_is_not_judged) {
+  machine named{{}, parse_driver("570.195"), {}, card_class::unknown, false, "Foo 9000"};
+  const auto got = judge({12, 4}, named);
+  EXPECT_EQ(got.is, unknown);
+  EXPECT_EQ(got.reason, rule::card_not_known);
+  EXPECT_THAT(text_of(got, language::en), HasSubstr("was not judged"));
+  EXPECT_THAT(text_of(got, language::en), HasSubstr("\"Foo 9000\". Pass --compute-capability"));
+  EXPECT_EQ(judge({12, 9}, named).reason, rule::card_not_known) << "minor version compatibility as well";
+  named.driver = parse_driver("470.82.01");
+  EXPECT_EQ(judge({12, 4}, named).is, forward_package) << "the driver is too old for any card";
+  named.product.clear();
+  named.driver = parse_driver("570.195");
+  EXPECT_EQ(judge({12, 4}, named).is, works) << "no card was named";
+}
+
+TEST(verdict, a_node_without_labels_of_its_capability_has_that_of_its_card) {
+  node_facts node;
+  node.driver = parse_driver("580.65.06");
+  node.product = "Tesla-V100-SXM2-32GB";
+  EXPECT_EQ(judge({13, 0}, machine_of(node)).reason, rule::capability_removed);
+  node.capability = version{8, 0};
+  EXPECT_EQ(judge({13, 0}, machine_of(node)).is, works) << "labels count before the name";
 }
 
 TEST(verdict, the_cuda_a_driver_reports_counts_before_the_table) {
@@ -169,10 +225,11 @@ TEST(verdict, every_sentence_is_whole_in_both_languages) {
   for (const auto& row : toolkits()) {
     for (const auto* driver : {"", "390.1", "450.36.06", "470.82.01", "525.60.13", "550.54.14", "590.44.01"}) {
       for (const auto card : {card_class::unknown, card_class::data_centre, card_class::other}) {
-        for (const auto* capability : {"", "7.0", "9.0"}) {
+        for (const auto* capability : {"", "3.7", "7.0", "8.9", "9.0", "12.0"}) {
           for (const bool mig : {false, true}) {
             auto machine = of_driver(driver, card, capability);
             machine.mig = mig;
+            machine.product = mig ? "Foo 9000" : "";
             for (const auto& is : {judge(row.cuda, machine), judge_shared(row.cuda, machine, *shim_of("vgpu"))}) {
               for (const auto entry : {language::en, language::zh}) {
                 const auto text = text_of(is, entry);

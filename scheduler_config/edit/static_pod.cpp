@@ -72,7 +72,8 @@ class pod_judge {
     out_ = judge_flags(pod_.line, config_, server_);
     const auto* config = pod_.find("config");
     if (config && !config->is_filled_in()) file_ = config->value;
-    const bool meant = pod_.line.shell || (config && (config->is_filled_in() || config->one_dash)) ||
+    const bool meant = pod_.line.shell || pod_.line.unsplit || pod_.line.text ||
+                       (config && (config->is_filled_in() || config->one_dash)) ||
                        std::ranges::any_of(out_, [](const finding& finding) {
                          return finding.issue == code::flag_removed || finding.value.starts_with("$(") ||
                                 finding.hint.starts_with("--config");

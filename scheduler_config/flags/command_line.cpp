@@ -188,6 +188,10 @@ command_line read_command_line(const node* container) {
   command_line out;
   auto words = words_of(container, "command");
   const bool entrypoint = words.empty();  // the image's own
+  for (const auto* key : {"command", "args"}) {
+    const auto* value = text::yaml::find(container, key);
+    if (value && value->scalar() && !value->text.empty()) out.text = {key, value->location};
+  }
   for (auto& word : words_of(container, "args")) words.push_back(std::move(word));
   if (entrypoint) {
     // The image says which program it is.
@@ -195,6 +199,10 @@ command_line read_command_line(const node* container) {
     out.own_program = !image.empty() && !is_kube_scheduler(image_name(image));
   }
   if (!words.empty() && is_shell(words.front().text) && !follow_shell(words, out)) return out;
+  if (!entrypoint && !out.through_shell && words.front().text.contains(' ')) {
+    out.unsplit = words.front();
+    return out;
+  }
   if (!words.empty() && (!entrypoint || out.through_shell)) remove_program(words, out);
   flag_reader(words, out).run();
   return out;

@@ -31,6 +31,8 @@ struct command_line {
   std::vector<flag> flags;
   std::vector<word> arguments;  ///< words that are no flag; kube-scheduler takes none
   std::optional<word> shell;    ///< a line that does more than start one program: not followed
+  std::optional<word> unsplit;  ///< a program and its flags in one word: no program has that name
+  std::optional<word> text;     ///< command or args that is no list
   bool through_shell = false;   ///< the words are those of a shell's line
   bool own_program = false;     ///< not kube-scheduler by its name: it may have flags and gates of its own
 };

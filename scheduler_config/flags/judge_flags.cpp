@@ -132,6 +132,16 @@ class flag_judge {
       : line_(line), config_(config), minor_(std::max(server.minor, oldest_minor)) {}
 
   findings run() {
+    if (line_.text)
+      out_.push_back({.issue = code::wrong_type,
+                      .location = line_.text->location,
+                      .field = line_.text->text,
+                      .value = "text",
+                      .allowed = "a list"});
+    if (line_.unsplit) {
+      out_.push_back({.issue = code::words_in_one, .location = line_.unsplit->location, .value = line_.unsplit->text});
+      return std::move(out_);
+    }
     if (line_.shell) {
       out_.push_back(
           {.issue = code::shell_not_followed, .location = line_.shell->location, .value = line_.shell->text});
@@ -216,7 +226,13 @@ class flag_judge {
     } else if (rule) {
       made.issue = code::flag_of_other_version;
       made.allowed = "from Kubernetes 1." + std::to_string(rule->since);
-    } else if (const auto name = nearest(flag.name); !name.empty()) {
+    } else if (const auto name = nearest(flag.name.substr(0, flag.name.find(' '))); !name.empty()) {
+      const auto blank = flag.text.find(' ');
+      if (blank != flag.text.npos && blank < flag.text.find('=')) {  // "--config FILE" in one word
+        made.hint = "--" + name + "=" + flag.text.substr(blank + 1);
+        out_.push_back(std::move(made));
+        return;
+      }
       const auto equals = flag.text.find('=');
       made.hint = "--" + name + (equals == flag.text.npos ? "" : flag.text.substr(equals));
     }

@@ -67,6 +67,7 @@ enum class code : std::uint8_t {
   flag_without_value,
   flag_ends,
   argument,
+  words_in_one,
   gate_unknown,
   gate_of_other_version,
   gate_locked,

@@ -96,6 +96,15 @@ TEST(judge_flags, S7_takes_no_words_without_dashes) {
   EXPECT_THAT(lines_of(judge_words({""})), IsEmpty());
 }
 
+TEST(judge_flags, S7_takes_each_word_as_an_item_of_a_list) {
+  EXPECT_EQ(lines_of(judge_command("[kube-scheduler --config=/x]")),
+            "words_in_one: \"kube-scheduler --config=/x\" is one word, and no program has that name; allowed: each "
+            "word as an item of its own; write command: [kube-scheduler, --config=FILE]\n");
+  EXPECT_THAT(lines_of(judge_command("kube-scheduler --config=/x")),
+              HasSubstr("wrong_type: command is text; allowed: a list"));
+  EXPECT_THAT(lines_of(judge_words({"--config /x"})), HasSubstr("did you mean --config=/x?"));
+}
+
 TEST(judge_flags, S7_reads_leader_election_of_the_file_below_the_flags) {
   const auto command = [](const std::string& flags) { return "[kube-scheduler, --config=/x, " + flags + "]"; };
   const std::string without_election = sound_config.substr(0, sound_config.find("leaderElection"));

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "text/text.hpp"
+
 namespace scheduler_config {
 namespace {
 
@@ -17,6 +19,20 @@ std::string part_of(const curl_address& url, CURLUPart part) {
   const bool there = curl_url_get(url.get(), part, &text, 0) == CURLUE_OK;
   const std::unique_ptr<char, decltype(&curl_free)> owned(text, &curl_free);
   return there ? std::string(text) : std::string();
+}
+
+/// Countries have two letters. The rest is what hosts are named with: the open registry domains and those that sites
+/// use inside; a namespace is hardly called so.
+bool is_top_level_domain(std::string_view name) {
+  static constexpr std::string_view others[] = {
+      "com",     "net",     "org",       "edu",         "gov",      "mil",   "int",  "info",   "biz",
+      "name",    "pro",     "dev",       "app",         "cloud",    "tech",  "site", "online", "xyz",
+      "top",     "club",    "vip",       "work",        "shop",     "store", "wang", "ltd",    "group",
+      "company", "systems", "network",   "world",       "run",      "page",  "asia", "mobi",   "tel",
+      "arpa",    "local",   "localhost", "localdomain", "internal", "lan",   "home", "corp",   "intranet",
+      "private", "host",    "test",      "example",     "invalid",  "domain"};
+  return (name.size() == 2 && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == name.npos) ||
+         name.starts_with("xn--") || std::ranges::find(others, name) != std::end(others);
 }
 
 }  // namespace
@@ -75,6 +91,16 @@ std::string_view fault_of_url(const std::string& url) {
   boost::system::error_code none;
   if (host.find_first_not_of("0123456789.") == host.npos) boost::asio::ip::make_address_v4(host, none);
   return none ? fault_of_host : std::string_view();
+}
+
+bool is_service_name(std::string_view host) {
+  if (host.ends_with('.')) host.remove_suffix(1);
+  const auto name = text::lower_case(host);
+  if (name.contains(':') || name.empty() || name.find_first_not_of("0123456789.") == name.npos) return false;
+  if (name.ends_with(".svc") || name.contains(".svc.")) return true;
+  const auto dot = name.rfind('.');
+  if (dot == name.npos) return name != "localhost";
+  return name.find('.') == dot && !is_top_level_domain(std::string_view(name).substr(dot + 1));
 }
 
 std::string_view placeholder_in(std::string_view url) {

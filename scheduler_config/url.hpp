@@ -27,6 +27,10 @@ inline constexpr std::string_view fault_of_port = "the port is none of 1 to 6553
 /// what it takes we refuse port 0 and an invalid IPv4 address.
 std::string_view fault_of_url(const std::string& url);
 
+/// A name that only the cluster's own DNS resolves: "NAME.NAMESPACE.svc" and what follows, "NAME" and
+/// "NAME.NAMESPACE". A name of two parts whose last is a top-level domain is none, and no IP address is one.
+bool is_service_name(std::string_view host);
+
 /// "${kube-apiserver}", "<address>", "{{ .Host }}", "$(HOST)"; empty: none.
 std::string_view placeholder_in(std::string_view url);
 

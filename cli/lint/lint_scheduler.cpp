@@ -10,6 +10,7 @@
 
 #include "cli/flags/flags.hpp"
 #include "cli/lint/lint_finding.hpp"
+#include "cli/lint/scheduler_input.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
@@ -23,16 +24,12 @@ namespace {
 namespace config = scheduler_config;
 using text::language;
 
-struct input {
-  std::string name;
-  std::expected<config::document, config::finding> read;
-};
+using input = scheduler_input;
 
-lint_finding finding_of(const config::finding& finding, const std::string& file, std::string_view kind,
-                        language language) {
+lint_finding finding_of(const config::finding& finding, const input& input, std::string_view kind, language language) {
   lint_finding out;
-  out.file = file;
-  out.location = finding.location;
+  out.file = input.name;
+  out.location = input.place_in_file(finding.location);
   out.level = severity_of(finding.issue);
   out.kind = kind;
   out.code = to_string(finding.issue);
@@ -41,6 +38,11 @@ lint_finding finding_of(const config::finding& finding, const std::string& file,
   out.allowed = allowed_of(finding, language);
   out.remedy = remedy_of(finding, language);
   out.message = message_of(finding, language);
+  if (!input.entry.empty()) {
+    out.kind = "ConfigMap";
+    out.object = input.config_map;
+    out.message = "data[" + text::shown(input.entry) + "]: " + out.message;
+  }
   out.start_fails = effect_of(finding.issue) == config::effect::ends;
   return out;
 }
@@ -56,10 +58,14 @@ class scheduler_linter {
       if (!file.read) {
         add(file, {file.read.error()}, "");
       } else if (!is_pod(*file.read)) {
-        auto found = config::judge(*file.read, server_);
-        if (last) add(*last, lost_between(*last->read, *file.read, file.name), "KubeSchedulerConfiguration");
+        // Entries of a ConfigMap are files of several kube-schedulers as a rule, and a static pod can mount none.
+        auto server = server_;
+        server.in_cluster = server.in_cluster || !file.entry.empty();
+        auto found = config::judge(*file.read, server);
+        if (last && file.entry.empty())
+          add(*last, lost_between(*last->read, *file.read, file.name), "KubeSchedulerConfiguration");
         add(file, std::move(found), "KubeSchedulerConfiguration");
-        last = &file;
+        last = file.entry.empty() ? &file : nullptr;
       }
     }
     for (const auto& file : files_) {
@@ -71,7 +77,7 @@ class scheduler_linter {
 
  private:
   void add(const input& input, const config::findings& found, std::string_view kind) {
-    for (const auto& entry : found) out_.push_back(finding_of(entry, input.name, kind, language_));
+    for (const auto& entry : found) out_.push_back(finding_of(entry, input, kind, language_));
   }
 
   const std::deque<input>& files_;
@@ -91,16 +97,25 @@ int minor_for(const std::string& version, const std::deque<input>& files) {
   return config::newest_minor;
 }
 
-/// Of the configuration that counts, the last; nothing where none can be read.
-std::optional<bool> asks_about_cards(const std::deque<input>& files) {
-  std::optional<bool> out;
+/// Those that count: the last file, or all entries of a ConfigMap in it.
+std::vector<const input*> counting(const std::deque<input>& files) {
+  std::vector<const input*> out;
   for (const auto& file : files) {
-    if (file.read && !is_pod(*file.read)) out = config::asks_about_cards(*file.read);
+    if (!file.read || is_pod(*file.read)) continue;
+    if (!out.empty() && (file.entry.empty() || out.back()->entry.empty() || out.back()->name != file.name)) out.clear();
+    out.push_back(&file);
   }
   return out;
 }
 
-/// What the configuration that counts and the manifest name, each once. Not looked at: this machine need not be theirs.
+/// Nothing where no configuration can be read.
+std::optional<bool> asks_about_cards(const std::deque<input>& files) {
+  const auto all = counting(files);
+  if (all.empty()) return std::nullopt;
+  return std::ranges::any_of(all, [](const input* file) { return config::asks_about_cards(*file->read); });
+}
+
+/// What the configurations that count and the manifest name, each once. Not looked at: this machine need not be theirs.
 std::vector<std::string> opened_files(const std::deque<input>& files) {
   std::vector<std::string> out;
   const auto add = [&](const std::vector<config::opened_file>& named) {
@@ -108,12 +123,21 @@ std::vector<std::string> opened_files(const std::deque<input>& files) {
       if (std::ranges::find(out, entry.path) == out.end()) out.push_back(entry.path);
     }
   };
-  const config::document* last = nullptr;
   for (const auto& file : files) {
     if (file.read && is_pod(*file.read)) add(config::opened_files(config::read_static_pod(*file.read)));
-    if (file.read && !is_pod(*file.read)) last = &*file.read;
   }
-  if (last) add(config::opened_files(*last));
+  for (const auto* file : counting(files)) add(config::opened_files(*file->read));
+  return out;
+}
+
+/// "data[a.yaml] of ConfigMap kube-system/x"; empty: no entry is judged.
+std::string judged_entries(const std::deque<input>& files) {
+  std::string out;
+  for (const auto* file : counting(files)) {
+    if (file->entry.empty()) continue;
+    out += (out.empty() ? "" : ", ") + ("data[" + text::shown(file->entry) + "] of ConfigMap ") +
+           text::shown(file->config_map.to_string(), 400);
+  }
   return out;
 }
 
@@ -121,13 +145,20 @@ bool starts(std::span<const lint_finding> findings) {
   return std::ranges::none_of(findings, [](const auto& finding) { return finding.start_fails.value_or(false); });
 }
 
+/// Something could not be judged, so that it may end for all we know.
+bool left_open(std::span<const lint_finding> findings) {
+  return std::ranges::any_of(findings, [](const auto& finding) {
+    return finding.code == to_string(config::code::shell_not_followed) ||
+           finding.code == to_string(config::code::flags_not_judged);
+  });
+}
+
 /// The closing line is printed where there is nothing to find, too.
 nlohmann::ordered_json verdict_of(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
                                   const std::vector<std::string>& opens) {
-  nlohmann::ordered_json out = {{"kubernetes", "1." + std::to_string(minor)},
-                                {"starts", starts(findings)},
-                                {"opens", opens},
-                                {"asksAboutCards", nullptr}};
+  nlohmann::ordered_json out = {
+      {"kubernetes", "1." + std::to_string(minor)}, {"starts", nullptr}, {"opens", opens}, {"asksAboutCards", nullptr}};
+  if (!starts(findings) || !left_open(findings)) out["starts"] = starts(findings);
   if (asks) out["asksAboutCards"] = *asks;
   out["findings"] = to_json(findings);
   return out;
@@ -140,7 +171,7 @@ std::string joined(const std::vector<std::string>& names, std::string_view separ
 }
 
 std::string summary(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
-                    const std::vector<std::string>& opens, language locale) {
+                    const std::vector<std::string>& opens, const std::string& entries, language locale) {
   const auto errors =
       static_cast<std::size_t>(std::ranges::count(findings, text::severity::error, &lint_finding::level));
   const auto warnings = findings.size() - errors;
@@ -149,7 +180,9 @@ std::string summary(std::span<const lint_finding> findings, int minor, std::opti
   const bool unknown = minor > config::newest_minor, unasked = sound && !asks.value_or(true);
   const bool chinese = locale == language::zh;
   std::string outcome = chinese ? " 无法启动：" : " does not start: ";
-  if (sound && opens.empty())
+  if (sound && left_open(findings))
+    outcome = chinese ? " 能否启动未知，因为未能全部判断：" : " may start, as not everything could be judged: ";
+  else if (sound && opens.empty())
     outcome = chinese ? " 可以启动：" : " starts: ";
   else if (sound)
     outcome = chinese ? " 若能读取 " + joined(opens, "、") + " 即可启动："
@@ -157,18 +190,21 @@ std::string summary(std::span<const lint_finding> findings, int minor, std::opti
   if (chinese)
     return "kube-scheduler " + version + outcome + std::to_string(errors) + " 个错误，" + std::to_string(warnings) +
            " 个警告" + (unknown ? "；按已知的最新版本 " + newest + " 的规则判断" : "") +
-           (unasked ? "；没有扩展会被询问加速卡" : "");
+           (unasked ? "；没有扩展会被询问加速卡" : "") +
+           (entries.empty() ? "" : "；按在 Pod 中运行判断（--in-cluster）：" + entries);
   return "kube-scheduler " + version + outcome + text::counted(errors, "error") + ", " +
          text::counted(warnings, "warning") +
          (unknown ? "; judged by the rules of " + newest + ", the newest known" : "") +
-         (unasked ? "; no extender is asked about cards" : "");
+         (unasked ? "; no extender is asked about cards" : "") +
+         (entries.empty() ? "" : "; judged as in a pod (--in-cluster): " + entries);
 }
 
 constexpr std::string_view lint_scheduler_example = R"(Example:
   $ quartermaster lint scheduler-config /etc/kubernetes/scheduler-config.yaml --manifest /etc/kubernetes/manifests/kube-scheduler.yaml
-  scheduler-config.yaml:1:1: error: apiVersion is kubescheduler.config.k8s.io/v1beta2, which kube-scheduler 1.37 does not read; allowed: kubescheduler.config.k8s.io/v1; write kubescheduler.config.k8s.io/v1 [api_version_removed]
+  scheduler-config.yaml:1:1: error: apiVersion is kubescheduler.config.k8s.io/v1beta2, which kube-scheduler no longer reads since Kubernetes 1.28; allowed: kubescheduler.config.k8s.io/v1; write kubescheduler.config.k8s.io/v1 [api_version_removed]
 
-Of several configurations each takes the place of the one before it; the manifest is known by its kind.
+Of several configurations each takes the place of the one before it; the manifest is known by its kind. Of a ConfigMap
+each entry that is a configuration is judged, as for a kube-scheduler in a pod.
 Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read, 2 wrong usage, 3 found errors.
 What each code means: docs/scheduler-config.md)";
 
@@ -203,7 +239,7 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& stre
       err << text::shown(bytes.error(), 4096) << "\n";
       return 1;
     }
-    files.push_back({path == "-" ? "<stdin>" : path, config::parse_document(*bytes)});
+    for (auto& input : read_scheduler_inputs(path == "-" ? "<stdin>" : path, *bytes)) files.push_back(std::move(input));
   }
   const auto say_in = options.language == "zh" ? language::zh : language::en;
   config::server server;
@@ -216,7 +252,7 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& stre
   const auto opens = opened_files(files);
   if (!printed_as_data(verdict_of(found, minor, asks, opens), options.output, out)) {
     print_text(found, say_in, out);
-    err << "quartermaster: " << summary(found, minor, asks, opens, say_in) << "\n";
+    err << "quartermaster: " << summary(found, minor, asks, opens, judged_entries(files), say_in) << "\n";
   }
   const auto counts = [&](const lint_finding& f) { return options.strict || f.level == text::severity::error; };
   return std::ranges::any_of(found, counts) ? 3 : 0;

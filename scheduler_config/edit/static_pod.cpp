@@ -9,6 +9,7 @@
 #include <set>
 
 #include "api/names.hpp"
+#include "scheduler_config/flags/judge_flags.hpp"
 #include "scheduler_config/judge/judging.hpp"
 
 namespace scheduler_config {
@@ -17,9 +18,6 @@ namespace {
 using text::yaml::node;
 
 constexpr std::string_view default_file = "/etc/kubernetes/scheduler-config.yaml";
-/// Gone with the Policy API in 1.23.
-constexpr std::string_view removed_flags[] = {"policy-config-file", "policy-configmap", "policy-configmap-namespace",
-                                              "use-legacy-policy-config", "algorithm-provider"};
 
 const std::vector<const node*>& items(const node* parent, std::string_view key) {
   static const std::vector<const node*> none;
@@ -40,29 +38,6 @@ const node* scheduler_container(const node* spec) {
   const auto match = std::ranges::find_if(all, is);
   if (match != all.end()) return *match;
   return all.empty() ? nullptr : all.front();
-}
-
-void read_flags(static_pod& static_pod) {
-  std::vector<const node*> words;
-  for (const auto* part : {"command", "args"}) {
-    for (const auto* word : items(static_pod.container, part)) words.push_back(word);
-  }
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view text = words[i]->text;
-    const auto dashes = text.starts_with("--") ? 2U : text.starts_with("-") ? 1U : 0U;
-    if (dashes == 0) continue;
-    const auto rest = text.substr(dashes);
-    const auto equals = std::min(rest.find('='), rest.size());
-    auto& made = static_pod.flags.emplace_back();
-    made.text = text;
-    made.location = words[i]->location;
-    made.name = rest.substr(0, equals);
-    made.one_dash = dashes == 1 && made.name.size() > 1;
-    if (equals < rest.size())
-      made.value = rest.substr(equals + 1);
-    else if (i + 1 < words.size() && !words[i + 1]->text.starts_with('-'))
-      made.value = words[i + 1]->text;
-  }
 }
 
 void read_mounts(static_pod& static_pod, const node* spec) {
@@ -94,27 +69,16 @@ class pod_judge {
 
  private:
   void flags() {
-    bool policy = false;
-    for (const auto& flag : pod_.flags) {
-      if (flag.one_dash) {
-        out_.push_back({.issue = code::flag_with_one_dash,
-                        .location = flag.location,
-                        .field = flag.name,
-                        .value = flag.text,
-                        .hint = "-" + flag.text});
-      } else if (std::ranges::find(removed_flags, flag.name) != std::end(removed_flags)) {
-        policy = true;
-        out_.push_back({.issue = code::flag_removed,
-                        .location = flag.location,
-                        .field = flag.name,
-                        .value = flag.text,
-                        .other = "1." + std::to_string(server_.minor),
-                        .hint = std::string(default_file)});
-      }
-    }
+    out_ = judge_flags(pod_.line, config_, server_);
     const auto* config = pod_.find("config");
-    if (config) file_ = config->value;
-    if (file_.empty() && !policy)
+    if (config && !config->is_filled_in()) file_ = config->value;
+    const bool meant = pod_.line.shell || pod_.line.unsplit || pod_.line.text ||
+                       (config && (config->is_filled_in() || config->one_dash)) ||
+                       std::ranges::any_of(out_, [](const finding& finding) {
+                         return finding.issue == code::flag_removed || finding.value.starts_with("$(") ||
+                                finding.hint.starts_with("--config");
+                       });
+    if (file_.empty() && !meant)
       out_.push_back({.issue = code::no_config_flag,
                       .location = container_field("command"),
                       .field = "command",
@@ -179,10 +143,10 @@ class pod_judge {
 
 }  // namespace
 
-const static_pod::flag* static_pod::find(std::string_view name) const {
+const flag* static_pod::find(std::string_view name) const {
   // The last one counts.
-  const auto match = std::ranges::find(flags.rbegin(), flags.rend(), name, &flag::name);
-  return match == flags.rend() ? nullptr : &*match;
+  const auto match = std::ranges::find(line.flags.rbegin(), line.flags.rend(), name, &flag::name);
+  return match == line.flags.rend() ? nullptr : &*match;
 }
 
 bool static_pod::mounted(std::string_view file) const {
@@ -206,7 +170,7 @@ static_pod read_static_pod(const document& document) {
     out.image = image->value->text;
     out.image_at = image->key->location;
   }
-  read_flags(out);
+  out.line = read_command_line(out.container);
   read_mounts(out, spec);
   return out;
 }

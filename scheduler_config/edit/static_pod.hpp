@@ -6,18 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler_config/flags/command_line.hpp"
 #include "scheduler_config/judge/verdict.hpp"
 
 namespace scheduler_config {
 
 /// Views into a document, which must outlive it.
 struct static_pod {
-  struct flag {
-    std::string text;  ///< as it stands there
-    text::yaml::place location;
-    std::string name, value;  ///< without dashes; "--config X" and "--config=X" alike
-    bool one_dash = false;    ///< "-config=X"
-  };
   struct mount {
     std::string path;     ///< in the container
     bool backed = false;  ///< there is a volume of that name
@@ -27,7 +22,7 @@ struct static_pod {
   const text::yaml::node* container = nullptr;
   std::string image;
   text::yaml::place image_at;
-  std::vector<flag> flags;
+  command_line line;
   std::vector<mount> mounts;
 
   /// Null where it is not given.

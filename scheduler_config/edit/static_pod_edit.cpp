@@ -52,6 +52,7 @@ class pod_edit {
           .issue = code::config_flag_there, .location = there->location, .field = "command", .value = there->value};
     }
     const auto* command = text::yaml::find_entry(pod_.container, "command");
+    if (command && pod_.line.through_shell) return no_place(command->key->location, "command");
     if (!command || !command->value->sequence() || command->value->flow || command->value->items.empty())
       return no_place(command ? command->key->location : pod_.container->location, "command");
     const auto text = "--config=" + file_.path;

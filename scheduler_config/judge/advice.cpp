@@ -13,7 +13,6 @@ namespace {
 using text::yaml::node;
 
 bool is_loopback(std::string_view host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
-bool is_service_name(std::string_view host) { return host.ends_with(".svc") || host.contains(".svc."); }
 
 class adviser {
  public:
@@ -100,7 +99,7 @@ class adviser {
                     .other = std::string(fault)});
     else if (service_proxy && !service_proxy->whole)
       cut(code::url_cut, "https://HOST:PORT/api/v1/namespaces/NAMESPACE/services/NAME/proxy/PATH");
-    else if (!service_proxy && is_service_name(url.host) && !judging_.scheduler.in_cluster)
+    else if (!service_proxy && is_service_name(url.host) && !is_loopback(url.host) && !judging_.scheduler.in_cluster)
       judging_.say({.issue = code::url_of_service_name,
                     .location = place,
                     .field = field,

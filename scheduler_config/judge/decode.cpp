@@ -90,7 +90,9 @@ class decoder {
     for (const auto* key : keys) {
       const auto name = key->scalar() ? text::yaml::canonical(*key) : std::string("?");
       const auto belongs = path.empty() ? home_of(name) : std::string();
-      if (belongs.empty()) {
+      if (path.empty() && name == "algorithmSource") {
+        judging_.say({.issue = code::algorithm_source, .location = key->location, .field = name});
+      } else if (belongs.empty()) {
         finding out{.issue = code::field_unknown, .location = key->location, .field = below(path, name)};
         std::vector<std::string_view> names;
         for (const auto& field : shape.fields) {

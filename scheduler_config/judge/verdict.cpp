@@ -8,8 +8,20 @@
 namespace scheduler_config {
 namespace {
 
-/// Versions that kube-scheduler read before the oldest Kubernetes we know.
-constexpr std::string_view removed_versions[] = {"v1beta1", "v1beta2", "v1beta3"};
+/// Versions that kube-scheduler read before the oldest Kubernetes we know, and the first that no longer did. Sources:
+/// k8s.io/kube-scheduler config/ of v0.17 to v0.29; kubernetes#89298, #117649, #119994.
+struct removed_version {
+  std::string_view name;
+  int since;
+};
+constexpr removed_version removed_versions[] = {
+    {"componentconfig/v1alpha1", 12},
+    {"kubescheduler.config.k8s.io/v1alpha1", 19},
+    {"kubescheduler.config.k8s.io/v1alpha2", 19},
+    {"kubescheduler.config.k8s.io/v1beta1", 23},
+    {"kubescheduler.config.k8s.io/v1beta2", 28},
+    {"kubescheduler.config.k8s.io/v1beta3", 29},
+};
 
 /// Is it a configuration? Then its fields are judged; those of a removed version by the rules of v1, which it has to be
 /// written in.
@@ -34,17 +46,17 @@ bool judge_type(judging& judging) {
     judging.say({.issue = code::other_kind, .location = position, .field = "kind", .value = kind});
     return false;
   }
-  const auto name = version.starts_with(group) ? std::string_view(version).substr(group.size()) : std::string_view();
   if (version == api_version) return true;
-  const bool removed = std::ranges::find(removed_versions, name) != std::end(removed_versions);
-  judging.say({.issue = removed ? code::api_version_removed : code::api_version_unknown,
+  const auto* removed = std::ranges::find(removed_versions, version, &removed_version::name);
+  const bool known = removed != std::end(removed_versions);
+  judging.say({.issue = known ? code::api_version_removed : code::api_version_unknown,
                .location = text::yaml::find_entry(root, "apiVersion")->key->location,
                .field = "apiVersion",
                .value = version,
-               .other = judging.version(),
+               .other = known ? "1." + std::to_string(removed->since) : judging.version(),
                .allowed = std::string(api_version),
                .hint = std::string(api_version)});
-  return removed;
+  return known;
 }
 
 }  // namespace

@@ -84,6 +84,34 @@ func TestS7_KubeSchedulerAgreesWithEveryVerdict(t *testing.T) {
 	}
 }
 
+// The words of flags.yaml, whose verdict of lint the unit tests compare: what kube-scheduler itself does with each.
+func TestS7_KubeSchedulerEndsWithTheFlagsThatEndIt(t *testing.T) {
+	t.Parallel()
+	var table []struct {
+		Words []string
+		Ends  []int
+	}
+	must(t, yaml.Unmarshal([]byte(read(t, "flags.yaml")), &table))
+	if len(table) < 120 {
+		t.Fatalf("%d rows", len(table))
+	}
+	config := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: " + standard + "}\n"
+	for i, row := range table {
+		if !sampled(i) {
+			continue
+		}
+		t.Run(strings.Join(row.Words, " "), func(t *testing.T) {
+			t.Parallel()
+			did, err := at.start(config, nil, row.Words...)
+			must(t, err)
+			ends := slices.Contains(row.Ends, number(t, strings.TrimPrefix(at.minor, "1.")))
+			if did.started == ends {
+				t.Errorf("kube-scheduler %s started with %q: %v\n%s", at.minor, row.Words, did.started, did.said)
+			}
+		})
+	}
+}
+
 // What the manuals tell people to write, to the letter, and each of its mistakes alone. Files of certificates are of this test.
 func TestS7_WhatTheManualsSayIsJudgedAsItStarts(t *testing.T) {
 	t.Parallel()

@@ -132,6 +132,72 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
   EXPECT_EQ(got.at("asksAboutCards"), false);
 }
 
+const std::string objects_around_it =
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: my-scheduler}\n---\n"
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: my-scheduler-config, namespace: kube-system}\ndata:\n"
+    "  readme: text\n"
+    "  config.yaml: |\n\n    # a comment\n    apiVersion: kubescheduler.config.k8s.io/v1\n"
+    "    kind: KubeSchedulerConfiguration\n    leaderElect: false\n";
+
+TEST(lint_scheduler, S7_judges_a_configuration_in_a_config_map_with_its_lines) {
+  lint_scheduler_options options;
+  options.files = {"-"};
+  const auto got = lint(options, objects_around_it);
+  EXPECT_EQ(got.rc, 3);
+  EXPECT_THAT(got.out, StartsWith("<stdin>:15:5: error: ConfigMap kube-system/my-scheduler-config: data[config.yaml]: "
+                                  "leaderElect: kube-scheduler knows no such field here"));
+  EXPECT_THAT(got.out, testing::Not(HasSubstr("no_kubeconfig"))) << "no static pod can mount a ConfigMap";
+  EXPECT_THAT(got.err, HasSubstr("does not start: 1 error, 0 warnings"));
+  EXPECT_THAT(got.err, HasSubstr("judged as in a pod (--in-cluster): data[config.yaml] of ConfigMap "
+                                 "kube-system/my-scheduler-config"));
+  options.language = "zh";
+  EXPECT_THAT(lint(options, objects_around_it).err,
+              HasSubstr("按在 Pod 中运行判断（--in-cluster）：data[config.yaml] of ConfigMap"));
+}
+
+TEST(lint_scheduler, S7_judges_every_entry_of_every_config_map) {
+  const std::string begin = "apiVersion: v1\nkind: ConfigMapList\nitems:\n";
+  const std::string map = "- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: NAME}\n  data:\n";
+  lint_scheduler_options options;
+  options.files = {"-"};
+  const auto got =
+      lint(options, begin + map +
+                        "    a: '{\"kind\": \"KubeSchedulerConfiguration\", "
+                        "\"apiVersion\": \"kubescheduler.config.k8s.io/v1beta3\"}'\n"
+                        "    b: >\n      kind: Policy\n\n      extenders: []\n" +
+                        map +
+                        "    c: |2\n        apiVersion: kubescheduler.config.k8s.io/v1\n"
+                        "        kind: KubeSchedulerConfiguration\n        extenders: [{urlPrefix: 'http://a:1', "
+                        "filterVrb: x}]\n");
+  EXPECT_THAT(got.out, HasSubstr("<stdin>:8:5: error: ConfigMap NAME: data[a]: apiVersion is")) << got.out;
+  EXPECT_THAT(got.out, HasSubstr("<stdin>:9:5: error: ConfigMap NAME: data[b]: a scheduler Policy"));
+  EXPECT_THAT(got.out, HasSubstr("<stdin>:20:47: error: ConfigMap NAME: data[c]: extenders[0].filterVrb"));
+  EXPECT_THAT(got.out, testing::Not(HasSubstr("extender_lost")));
+  const auto none = lint(options, "kind: ConfigMap\nmetadata: {name: x}\ndata: {a: b, c: d}\n");
+  EXPECT_EQ(none.rc, 3);
+  EXPECT_THAT(none.out, HasSubstr("<stdin>:1:1: error: ConfigMap x has no KubeSchedulerConfiguration in data; it has "
+                                  "a, c"));
+}
+
+TEST(lint_scheduler, S7_does_not_say_starts_of_flags_it_cannot_judge) {
+  const std::string begin =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: "
+      "kube-scheduler\n    image: kube-scheduler:v1.37.2\n    command: ";
+  lint_scheduler_options options;
+  options.files = {golden_scheduler + "mistakes/19-sound.yaml", "-"};
+  const auto plain = lint(options, begin + "[sh, -c, kube-scheduler --v=2]\n");
+  EXPECT_THAT(plain.err, HasSubstr("kube-scheduler 1.37 starts"));
+  EXPECT_THAT(plain.out, HasSubstr("no_config_flag"));
+  const auto left = lint(options, begin + "[sh, -c, kube-scheduler --config=$FILE]\n");
+  EXPECT_THAT(left.err, HasSubstr("kube-scheduler 1.37 may start, as not everything could be judged: 0 errors"));
+  EXPECT_THAT(left.out, testing::Not(HasSubstr("no_config_flag")));
+  options.output = "json";
+  EXPECT_TRUE(nlohmann::json::parse(lint(options, begin + "[sh, -c, kube-scheduler $X]\n").out).at("starts").is_null());
+  options.output = "text";
+  options.language = "zh";
+  EXPECT_THAT(lint(options, begin + "[sh, -c, kube-scheduler $X]\n").err, HasSubstr("能否启动未知"));
+}
+
 TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
   const std::string begin = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
   const std::string config = begin +

@@ -46,6 +46,39 @@ TEST(scheduler_verdict, S7_says_of_every_edit_whether_kube_scheduler_starts) {
   }
 }
 
+TEST(scheduler_verdict, S7_says_since_when_a_version_is_no_longer_read) {
+  const std::pair<std::string, std::string> versions[] = {{"componentconfig/v1alpha1", "1.12"},
+                                                          {"kubescheduler.config.k8s.io/v1alpha1", "1.19"},
+                                                          {"kubescheduler.config.k8s.io/v1alpha2", "1.19"},
+                                                          {"kubescheduler.config.k8s.io/v1beta1", "1.23"},
+                                                          {"kubescheduler.config.k8s.io/v1beta2", "1.28"},
+                                                          {"kubescheduler.config.k8s.io/v1beta3", "1.29"}};
+  for (const auto& [version, since] : versions) {
+    const auto found = judge("apiVersion: " + version + "\nkind: KubeSchedulerConfiguration\n");
+    ASSERT_FALSE(found.empty()) << version;
+    EXPECT_EQ(wrong_of(found.front(), text::language::en),
+              "apiVersion is " + version + ", which kube-scheduler no longer reads since Kubernetes " + since);
+    EXPECT_EQ(wrong_of(found.front(), text::language::zh),
+              "apiVersion 为 " + version + "，自 Kubernetes " + since + " 起 kube-scheduler 不再读取该版本");
+  }
+  EXPECT_THAT(codes_of(judge("apiVersion: kubescheduler.config.k8s.io/v9\nkind: KubeSchedulerConfiguration\n")),
+              ElementsAre("api_version_unknown"));
+}
+
+TEST(scheduler_verdict, S7_says_where_the_extenders_of_a_policy_belong) {
+  const std::string begin = "kind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: /a}\n";
+  for (const auto* version : {"v1alpha1", "v1"}) {
+    const auto found = judge("apiVersion: kubescheduler.config.k8s.io/" + std::string(version) + "\n" + begin +
+                             "algorithmSource: {policy: {file: {path: /x.json}}}\n");
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found.back().issue, code::algorithm_source) << version;
+    EXPECT_EQ(found.back().location, (text::yaml::place{4, 1}));
+    EXPECT_THAT(remedy_of(found.back(), text::language::en),
+                testing::StartsWith("write the extenders of the Policy into extenders of this file"));
+  }
+  EXPECT_THAT(codes_of(judge("apiVersion: v1\nkind: Policy\nextenders: []\n")), ElementsAre("policy"));
+}
+
 TEST(scheduler_verdict, S7_finds_nothing_fatal_in_what_tools_write) {
   for (const auto& file : files_in("corpus")) {
     for (const int minor : {oldest_minor, 36, newest_minor})

@@ -1,7 +1,7 @@
 #pragma once
 // The flags of kube-scheduler 1.30 to 1.37, as data. Sources: `kube-scheduler --help` of 1.30.14, 1.36.3 and 1.37.2,
 // and the sources of the versions between (apiserver/pkg/server/options, component-base,
-// cmd/kube-scheduler/app/options); what came and went before 1.30 by Kubernetes' release notes.
+// cmd/kube-scheduler/app/options); what went before 1.30 from those of 1.20 to 1.28.
 
 #include <cstdint>
 #include <span>

@@ -9,13 +9,13 @@ namespace scheduler_config {
 namespace {
 
 /// Versions that kube-scheduler read before the oldest Kubernetes we know, and the first that no longer did. Sources:
-/// k8s.io/kube-scheduler config/ of v0.17 to v0.29; kubernetes#89298, #117649, #119994.
+/// k8s.io/kube-scheduler config/ of v0.17 to v0.29; kubernetes#68639, #89298, #117649, #119994.
 struct removed_version {
   std::string_view name;
   int since;
 };
 constexpr removed_version removed_versions[] = {
-    {"componentconfig/v1alpha1", 12},
+    {"componentconfig/v1alpha1", 13},
     {"kubescheduler.config.k8s.io/v1alpha1", 19},
     {"kubescheduler.config.k8s.io/v1alpha2", 19},
     {"kubescheduler.config.k8s.io/v1beta1", 23},

@@ -47,7 +47,7 @@ TEST(scheduler_verdict, S7_says_of_every_edit_whether_kube_scheduler_starts) {
 }
 
 TEST(scheduler_verdict, S7_says_since_when_a_version_is_no_longer_read) {
-  const std::pair<std::string, std::string> versions[] = {{"componentconfig/v1alpha1", "1.12"},
+  const std::pair<std::string, std::string> versions[] = {{"componentconfig/v1alpha1", "1.13"},
                                                           {"kubescheduler.config.k8s.io/v1alpha1", "1.19"},
                                                           {"kubescheduler.config.k8s.io/v1alpha2", "1.19"},
                                                           {"kubescheduler.config.k8s.io/v1beta1", "1.23"},

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "scheduler_config/edit/static_pod.hpp"
 #include "test/scheduler_config/files.hpp"

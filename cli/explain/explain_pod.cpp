@@ -216,6 +216,36 @@ nlohmann::json kept_of(const kube::pod& pod) {
   return out;
 }
 
+constexpr std::string_view no_source = "nothing of ours";
+
+/// A waiting pod that asks for keys no one knows (`unknown` is the sentence), or for nothing that is managed here.
+int explain_without_cards(const kube::pod& pod, const std::string& unknown, const std::vector<obstacle>& obstacles,
+                          const report_style& style, std::ostream& out) {
+  const bilingual say(style.language);
+  const auto name = pod.key.to_string();
+  const bool held_back = !obstacles.empty() && obstacles.front().decisive;
+  const int rc = !unknown.empty() || held_back ? 3 : 0;
+  if (style.as_data()) {
+    ordered_json doc{{"pod", name}};
+    if (unknown.empty())
+      doc.update({{"waits", false}, {"source", no_source}});
+    else
+      doc.update({{"node", nullptr}, {"waits", true}, {"unknown", unknown}});
+    doc["obstacles"] = as_json(obstacles, say);
+    printed_as_data(doc, style.output, out);
+    return rc;
+  }
+  out << "Pod " << name;
+  if (unknown.empty())
+    out << say(" asks for no card and for no declared key; why it waits, the scheduler's events say: ",
+               " 不请求卡，也不请求已声明的资源；等待的原因见调度器事件：")
+        << "kubectl describe pod -n " << pod.key.ns << " " << pod.key.name << "\n";
+  else
+    out << say(" fits on no node: ", " 无法放到任何节点：") << unknown << "\n";
+  print_obstacles(obstacles, say, out);
+  return rc;
+}
+
 int explain_ended(const kube::pod& pod, const std::vector<obstacle>& obstacles, const report_style& style,
                   std::ostream& out) {
   const bilingual say(style.language);
@@ -224,7 +254,7 @@ int explain_ended(const kube::pod& pod, const std::vector<obstacle>& obstacles, 
     printed_as_data({{"pod", pod.key.to_string()},
                      {"node", pod.node_name.empty() ? ordered_json() : ordered_json(pod.node_name)},
                      {"waits", false},
-                     {"source", "nothing of ours"},
+                     {"source", no_source},
                      {"obstacles", as_json(obstacles, say)}},
                     style.output, out);
     return rc;
@@ -265,7 +295,7 @@ int explain_bound(const kube::pod& pod, const placements& placements, const std:
   const ext::pod_request request(pod, placements.book->keys());
   const auto* held = placements.book->book().find(pod.id.to_string());
   const auto view = placements.book->book().view(pod.node_name);
-  std::string_view source = "nothing of ours";
+  std::string_view source = no_source;
   if (held && view) source = ext::to_string(ext::held_by(pod, *view, request).origin);
   const auto reasons =
       held && view && source != "guessed" ? ext::why_these(held->held, *view, request) : std::vector<std::string>();
@@ -405,35 +435,9 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
   const bool held_back = !obstacles.empty() && obstacles.front().decisive;
   const auto answer = why_waiting(placements, resources_of(placements), *pod);
-  if (!answer.unknown.empty()) {
-    if (style.as_data())
-      printed_as_data({{"pod", key.to_string()},
-                       {"node", nullptr},
-                       {"waits", true},
-                       {"unknown", answer.unknown},
-                       {"obstacles", as_json(obstacles, say)}},
-                      style.output, out);
-    else
-      out << "Pod " << key.to_string() << say(" fits on no node: ", " 无法放到任何节点：") << answer.unknown << "\n";
-    if (!style.as_data()) print_obstacles(obstacles, say, out);
-    return 3;
-  }
+  if (!answer.unknown.empty() || answer.request.nothing())
+    return explain_without_cards(*pod, answer.unknown, obstacles, style, out);
   const auto& request = answer.request;
-  if (request.nothing()) {
-    if (style.as_data())
-      printed_as_data({{"pod", key.to_string()},
-                       {"waits", false},
-                       {"source", "nothing of ours"},
-                       {"obstacles", as_json(obstacles, say)}},
-                      style.output, out);
-    else
-      out << "Pod " << key.to_string()
-          << say(" asks for no card and for no declared key; why it waits, the scheduler's events say: ",
-                 " 不请求卡，也不请求已声明的资源；等待的原因见调度器事件：")
-          << describe << "\n";
-    if (!style.as_data()) print_obstacles(obstacles, say, out);
-    return held_back ? 3 : 0;
-  }
   const auto& [unknown, pod_limits, nodes, reason, limit, kept, unserved, is_kept_everywhere] = answer;
   const auto closed = closed_to(whole, request, nodes, placements);
   const int rc = answer.fits() && !held_back && (closed.open > 0 || closed.reasons.empty()) ? 0 : 3;
@@ -490,7 +494,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
 
 namespace {
 
-/// The cluster, and the whole object of the pod. One that is gone in between is told by its absence from the lists.
+/// The cluster, and the whole object of the pod. The lists lack one that is gone in between.
 kube::task<void> read_with_pod(kube::transport& transport, const kube::object_key& key, placements& placements,
                                nlohmann::json& whole) {
   auto done = co_await read_placements(transport, placements);

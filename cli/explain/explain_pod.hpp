@@ -41,7 +41,7 @@ waiting_answer why_waiting(const placements& placements, const known_resources& 
 /// Names limits of these namespaces on which the answer and the operator may differ.
 void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err);
 
-/// @param whole the pod as the API has it, JSON; null: not read, and of gates, selectors and messages nothing is said
+/// @param whole the pod as the API has it, JSON; null: not read, so gates, selectors and messages are left out
 /// @return exit code: 0 bound or would fit, 1 not there, 3 waits, is held back or has failed
 int explain_pod(const placements& cluster, const kube::object_key& pod, const report_style& style, std::ostream& out,
                 std::ostream& err, const nlohmann::json& whole = {});

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr kube::resource resource_quotas{"", "v1", "resourcequotas", "ResourceQuota", true};
 constexpr kube::resource limit_ranges{"", "v1", "limitranges", "LimitRange", true};
-constexpr std::string_view asked = "requests.";
+constexpr std::string_view request_prefix = "requests.";
 
 bool is_extended(std::string_view key) { return key.contains('/'); }
 bool counts_pods(std::string_view key) { return key == "pods" || key == "count/pods"; }
@@ -44,19 +44,19 @@ std::map<std::string, std::int64_t> requests_of(const json& container) {
 /// What the pod asks for at most at one time, as the API server reckons it: an init container next to the sidecars that
 /// started before it, or all others together.
 std::map<std::string, std::int64_t> requests_of_pod(const json& spec) {
-  std::map<std::string, std::int64_t> beside, peak;
+  std::map<std::string, std::int64_t> sum, peak;
   for (const auto& container : member(spec, "initContainers"))
     for (const auto& [key, amount] : requests_of(container)) {
-      auto& now = beside[key];
+      auto& now = sum[key];
       if (text_at(container, "restartPolicy") == "Always")
         now += amount;
       else
         peak[key] = std::max(peak[key], now + amount);
     }
   for (const auto& container : member(spec, "containers"))
-    for (const auto& [key, amount] : requests_of(container)) beside[key] += amount;
-  for (const auto& [key, amount] : peak) beside[key] = std::max(beside[key], amount);
-  return beside;
+    for (const auto& [key, amount] : requests_of(container)) sum[key] += amount;
+  for (const auto& [key, amount] : peak) sum[key] = std::max(sum[key], amount);
+  return sum;
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void namespace_limits::add(const json& object) {
     }
   } else if (kind == "ResourceQuota") {
     const auto counted = [](std::string_view key) {
-      return counts_pods(key) || (key.starts_with(asked) && is_extended(key));
+      return counts_pods(key) || (key.starts_with(request_prefix) && is_extended(key));
     };
     quota made{name, amounts_in(member(spec, "hard"), counted),
                amounts_in(member(member(object, "status"), "used"), counted)};
@@ -102,18 +102,19 @@ std::string namespace_limits::admit(const std::string& ns, json& spec) {
       }
     }
   const auto of_pod = requests_of_pod(spec);
-  const auto beyond = [&](const range& range, const std::map<std::string, std::int64_t>& has, const std::string& of) {
+  const auto beyond = [&](const range& range, const std::map<std::string, std::int64_t>& has,
+                          const std::string& holder) {
     const auto name = "LimitRange " + ns + "/" + range.name + ": ";
     for (const auto& [key, most] : range.most) {
       const auto is = has.find(key);
-      if (is == has.end()) return name + "a " + of + " must name " + key + ", at most " + std::to_string(most);
+      if (is == has.end()) return name + "a " + holder + " must name " + key + ", at most " + std::to_string(most);
       if (is->second > most)
-        return name + key + " is " + std::to_string(is->second) + ", a " + of + " may have " + std::to_string(most);
+        return name + key + " is " + std::to_string(is->second) + ", a " + holder + " may have " + std::to_string(most);
     }
     for (const auto& [key, least] : range.least) {
       const auto is = has.find(key);
       if (is == has.end() || is->second < least)
-        return name + key + " is " + std::to_string(is == has.end() ? 0 : is->second) + ", a " + of + " needs " +
+        return name + key + " is " + std::to_string(is == has.end() ? 0 : is->second) + ", a " + holder + " needs " +
                std::to_string(least);
     }
     return std::string();
@@ -131,13 +132,13 @@ std::string namespace_limits::admit(const std::string& ns, json& spec) {
   if (quotas == quotas_.end()) return {};
   const auto needs = [&](const std::string& key) -> std::int64_t {
     if (counts_pods(key)) return 1;
-    const auto is = of_pod.find(key.substr(asked.size()));
+    const auto is = of_pod.find(key.substr(request_prefix.size()));
     return is == of_pod.end() ? 0 : is->second;
   };
   for (const auto& quota : quotas->second)
     for (const auto& [key, hard] : quota.hard) {
-      const auto at = quota.used.find(key);
-      const auto used = at == quota.used.end() ? 0 : at->second;
+      const auto entry = quota.used.find(key);
+      const auto used = entry == quota.used.end() ? 0 : entry->second;
       if (const auto more = needs(key); more > 0 && used + more > hard)
         return "ResourceQuota " + ns + "/" + quota.name + ": " + key + " is " + std::to_string(used) + " of " +
                std::to_string(hard) + ", and the pod asks for " + std::to_string(more) + " more";

@@ -17,8 +17,8 @@ using text::shown;
 constexpr std::size_t longest = 1000;  // of a sentence by another program
 
 /// "UnexpectedAdmissionError: Allocate failed"; empty: it says neither.
-std::string reason_and_message(const json& of) {
-  const auto reason = shown(text_at(of, "reason"), longest), message = shown(text_at(of, "message"), longest);
+std::string reason_and_message(const json& status) {
+  const auto reason = shown(text_at(status, "reason"), longest), message = shown(text_at(status, "message"), longest);
   return reason.empty() || message.empty() ? reason + message : reason + ": " + message;
 }
 
@@ -28,9 +28,9 @@ void add_ended(const json& pod, std::vector<obstacle>& out) {
   if (phase == "Succeeded")
     out.push_back({"ended", "It has ended well, and holds no card any more.", "它已成功结束，不再占用卡。", true});
   if (phase != "Failed") return;
-  const auto why = reason_and_message(status);
-  std::string en = "It has failed" + (why.empty() ? "." : ": " + why),
-              zh = "它已失败" + (why.empty() ? "。" : "：" + why);
+  const auto cause = reason_and_message(status);
+  std::string en = "It has failed" + (cause.empty() ? "." : ": " + cause),
+              zh = "它已失败" + (cause.empty() ? "。" : "：" + cause);
   const auto reason = text_at(status, "reason");
   if (reason == "UnexpectedAdmissionError") {
     en +=
@@ -125,8 +125,8 @@ void add_scheduler(const json& pod, std::string_view asking, std::vector<obstacl
 /// What its containers wait for on their node.
 void add_not_well(const json& pod, std::vector<obstacle>& out) {
   const auto& status = member(pod, "status");
-  if (const auto why = reason_and_message(status); !why.empty())
-    out.push_back({"not_well", "Its node says: " + why, "节点的说明：" + why, false});
+  if (const auto cause = reason_and_message(status); !cause.empty())
+    out.push_back({"not_well", "Its node says: " + cause, "节点的说明：" + cause, false});
   for (const auto* list : {"initContainerStatuses", "containerStatuses"})
     for (const auto& container : member(status, list)) {
       const auto& waiting = member(member(container, "state"), "waiting");

@@ -58,17 +58,17 @@ struct seat {
 };
 /// Refusals of several modes for the same key become one: "modes hami and pgpu, which do not offer nvidia.com/gpu".
 void join_modes(std::map<std::string, std::size_t>& refusals) {
-  constexpr std::string_view before = "mode ", between = ", which does not offer ";
+  constexpr std::string_view prefix = "mode ", middle = ", which does not offer ";
   struct group {
     std::vector<std::string> modes, texts;
     std::size_t nodes = 0;
   };
   std::map<std::string, group> keys;
   for (const auto& [text, count] : refusals) {
-    const auto end = text.find(between);
-    if (!text.starts_with(before) || end == text.npos) continue;
-    auto& group = keys[text.substr(end + between.size())];
-    group.modes.push_back(text.substr(before.size(), end - before.size()));
+    const auto end = text.find(middle);
+    if (!text.starts_with(prefix) || end == text.npos) continue;
+    auto& group = keys[text.substr(end + middle.size())];
+    group.modes.push_back(text.substr(prefix.size(), end - prefix.size()));
     group.texts.push_back(text);
     group.nodes += count;
   }
@@ -187,7 +187,9 @@ std::expected<kube::pod, std::string> admitted(const tried_pod& tried, namespace
   if (!tried.document || limits.empty(tried.pod.key.ns)) return tried.pod;
   auto spec = tried.document->value("spec", nlohmann::json());
   if (auto refused = limits.admit(tried.pod.key.ns, spec); !refused.empty()) return std::unexpected(std::move(refused));
-  auto made = pod_of(tried.document->value("metadata", nlohmann::json()), spec);
+  auto metadata = tried.document->value("metadata", nlohmann::json());
+  metadata["name"] = tried.pod.key.name;
+  auto made = pod_of(metadata, spec);
   if (!made) return std::unexpected(made.error().message);
   auto out = tried.pod;
   out.containers = std::move(made->containers);

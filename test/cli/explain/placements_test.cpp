@@ -72,8 +72,8 @@ TEST_F(placements_test, a_waiting_pod_is_explained_with_the_smallest_change) {
 TEST_F(placements_test, a_pod_is_held_by_other_things_than_cards) {
   cluster.pods.put(share("p", 20, 4));
   finish();
-  const auto told = [&](const json& whole, int code, const std::string& en, const std::string& zh,
-                        const std::string& id) {
+  const auto check = [&](const json& whole, int code, const std::string& en, const std::string& zh,
+                         const std::string& id) {
     for (const auto& [language, says] : {std::pair("en", en), std::pair("zh", zh)}) {
       out.str("");
       EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {"text", language}, out, err, whole), code) << whole;
@@ -89,20 +89,20 @@ TEST_F(placements_test, a_pod_is_held_by_other_things_than_cards) {
                           {"status", "False"},
                           {"reason", "Unschedulable"},
                           {"message", "0/2 nodes are available"}}}}};
-  told({{"spec", {{"schedulingGates", {{{"name", "kueue.x-k8s.io/admission"}}}}}}}, 3, "kueue.x-k8s.io/admission holds",
-       "kueue.x-k8s.io/admission 挡住了它", "gated");
-  told({{"spec", {{"schedulerName", "hami-scheduler"}}}}, 3, "scheduler hami-scheduler, and no scheduler has looked",
-       "指定调度器 hami-scheduler", "not_looked_at");
-  told({{"spec", {{"schedulerName", "default-scheduler"}}}, {"status", looked}}, 0,
-       "default-scheduler says: Unschedulable: 0/2 nodes are available", "0/2 nodes are available", "scheduler_says");
-  told({{"spec", {{"schedulerName", "volcano"}}}, {"status", looked}}, 0, "Its scheduler is volcano. No scheduler asks",
-       "它的调度器是 volcano", "other_scheduler");
-  told({{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}, {"finalizers", {"a.example/b"}}}}}, 3,
-       "deleted since 2026-01-01T00:00:00Z; it stays until its finalizers are taken away: a.example/b", "a.example/b",
-       "deleted");
-  told({{"spec", {{"containers", {{{"name", "c"}, {"resources", {{"limits", {{"kubernetes.io/gpu", "1"}}}}}}}}}}}, 3,
-       "kubernetes.io/gpu, a name of Kubernetes' own domain that no node has: write nvidia.com/gpu",
-       "请改为 nvidia.com/gpu", "native_resource");
+  check({{"spec", {{"schedulingGates", {{{"name", "kueue.x-k8s.io/admission"}}}}}}}, 3,
+        "kueue.x-k8s.io/admission holds", "kueue.x-k8s.io/admission 挡住了它", "gated");
+  check({{"spec", {{"schedulerName", "hami-scheduler"}}}}, 3, "scheduler hami-scheduler, and no scheduler has looked",
+        "指定调度器 hami-scheduler", "not_looked_at");
+  check({{"spec", {{"schedulerName", "default-scheduler"}}}, {"status", looked}}, 0,
+        "default-scheduler says: Unschedulable: 0/2 nodes are available", "0/2 nodes are available", "scheduler_says");
+  check({{"spec", {{"schedulerName", "volcano"}}}, {"status", looked}}, 0,
+        "Its scheduler is volcano. No scheduler asks", "它的调度器是 volcano", "other_scheduler");
+  check({{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}, {"finalizers", {"a.example/b"}}}}}, 3,
+        "deleted since 2026-01-01T00:00:00Z; it stays until its finalizers are taken away: a.example/b", "a.example/b",
+        "deleted");
+  check({{"spec", {{"containers", {{{"name", "c"}, {"resources", {{"limits", {{"kubernetes.io/gpu", "1"}}}}}}}}}}}, 3,
+        "kubernetes.io/gpu, a name of Kubernetes' own domain that no node has: write nvidia.com/gpu",
+        "请改为 nvidia.com/gpu", "native_resource");
 }
 
 /// ResourceQuota and LimitRange as the API server applies them to new pods.

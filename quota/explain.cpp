@@ -495,8 +495,8 @@ std::string text_of(const explanation& explanation, std::span<const node_view> n
     if (cause.key.empty() && cause.container >= 0) {
       out += " (container " + std::to_string(cause.container);
       if (cause.needed > 0)
-        out += ": asks for " + std::to_string(cause.needed) + " cards, a node has at most " +
-               std::to_string(cause.available) + " for it";
+        out += ": asks for " + std::to_string(cause.needed) + " cards, the best node has " +
+               std::to_string(cause.available);
       out += ")";
     }
   }

@@ -122,8 +122,11 @@ seat take_seat(placements& placements, const kube::pod& pod, const node_rules& r
     join_modes(refusals);
     if (!serving.empty() || refusals.empty())
       reason = ext::text_of(quota::explain(request.containers(), serving, request.only()), serving, request);
-    for (const auto& [text, count] : refusals)
-      reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
+    // What can be cured in the pod comes before nodes that offer other things.
+    for (const bool is_elsewhere : {false, true})
+      for (const auto& [text, count] : refusals)
+        if (text.contains(", which do") == is_elsewhere)
+          reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
   }
   for (const auto& [text, count] : closed)
     reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;

@@ -289,8 +289,17 @@ type stage struct {
 func set(t *testing.T) *stage {
 	t.Helper()
 	must(t, forget())
+	validating := api.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	passing, err := validating.Get(ctx, "share-bypass.quartermaster.io", metav1.GetOptions{})
+	must(t, err)
+	must(t, validating.Delete(ctx, passing.Name, metav1.DeleteOptions{}))
+	t.Cleanup(func() {
+		passing.ResourceVersion, passing.UID = "", ""
+		if _, err := validating.Create(ctx, passing, metav1.CreateOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	s := &stage{mutates: api.Fills}
-	var err error
 	s.trials, err = table()
 	must(t, err)
 	// Until the server has seen that the object is gone.
@@ -412,16 +421,6 @@ func (s *stage) settle(t *testing.T, on bool) {
 // the policy that is tried here.
 func (s *stage) unmutated(t *testing.T) {
 	t.Helper()
-	validating := api.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	passing, err := validating.Get(ctx, "share-bypass.quartermaster.io", metav1.GetOptions{})
-	must(t, err)
-	must(t, validating.Delete(ctx, passing.Name, metav1.DeleteOptions{}))
-	t.Cleanup(func() {
-		passing.ResourceVersion, passing.UID = "", ""
-		if _, err := validating.Create(ctx, passing, metav1.CreateOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
 	if !api.Fills {
 		return
 	}

@@ -208,8 +208,10 @@ std::string_view asking_scheduler(const placements& placements) {
   return mode == "Dedicated" ? api::names::scheduler_name : mode == "StaticPod" ? "default-scheduler" : "";
 }
 
-/// As far as the projection has it: of a pod whose whole object was not read.
+/// As far as the projection has it: of a pod whose whole object was not read. Null for one that waits, of which it has
+/// neither gates nor what a scheduler said.
 nlohmann::json kept_of(const kube::pod& pod) {
+  if (pod.node_name.empty() && !pod.finished()) return {};
   nlohmann::json out{{"spec", {{"nodeName", pod.node_name}, {"schedulerName", pod.scheduler_name}}},
                      {"status", {{"reason", pod.reason}}}};
   if (pod.finished()) out["status"]["phase"] = pod.phase == kube::pod_phase::failed ? "Failed" : "Succeeded";
@@ -494,15 +496,18 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
 
 namespace {
 
-/// The cluster, and the whole object of the pod. The lists lack one that is gone in between.
+/// The cluster, and the whole object of the pod: null without the right to get it, or where it is gone by then.
 kube::task<void> read_with_pod(kube::transport& transport, const kube::object_key& key, placements& placements,
                                nlohmann::json& whole) {
   auto done = co_await read_placements(transport, placements);
   if (!done || !placements.pods.find(key)) co_return done;
   const auto answer =
       co_await send_patiently(transport, "get pod " + key.to_string(), kube::get_request(kube::pod::of(), key));
-  if (!answer && answer.error().code == kube::errc::not_found) co_return kube::result<void>();
-  if (!answer) co_return std::unexpected(answer.error());
+  if (!answer) {
+    const auto code = answer.error().code;
+    if (code == kube::errc::not_found || code == kube::errc::forbidden) co_return kube::result<void>();
+    co_return std::unexpected(answer.error());
+  }
   whole = nlohmann::json::parse(answer->body, nullptr, false);
   co_return kube::result<void>();
 }

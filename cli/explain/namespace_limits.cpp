@@ -20,9 +20,14 @@ constexpr std::string_view request_prefix = "requests.";
 bool is_extended(std::string_view key) { return key.contains('/'); }
 bool counts_pods(std::string_view key) { return key == "pods" || key == "count/pods"; }
 
+/// More than any node has; sums over the containers of a file stay below an int64's most.
+constexpr std::int64_t largest = 1'000'000'000'000;
+
 std::optional<std::int64_t> amount_of(const json& value) {
-  if (value.is_number_integer()) return value.get<std::int64_t>();
-  return value.is_string() ? kube::parse_quantity(value.get<std::string>()) : std::nullopt;
+  std::optional<std::int64_t> out;
+  if (value.is_number_integer()) out = value.get<std::int64_t>();
+  if (value.is_string()) out = kube::parse_quantity(value.get<std::string>());
+  return out ? std::optional(std::clamp<std::int64_t>(*out, 0, largest)) : out;
 }
 
 std::map<std::string, std::int64_t> amounts_in(const json& list, auto wanted) {

@@ -285,7 +285,8 @@ type stage struct {
 	there   *corev1.Pod
 }
 
-// set the stage: none of our policies is in force.
+// set the stage: none of our policies is in force. The largest pods are refused by share-bypass too, and the server says the sentence of
+// either: until the test is over it has no binding, so that each pod is refused by the policy that is tried here.
 func set(t *testing.T) *stage {
 	t.Helper()
 	must(t, forget())
@@ -416,9 +417,7 @@ func (s *stage) settle(t *testing.T, on bool) {
 	}))
 }
 
-// unmutated makes the server one that does not mutate, as one below 1.36 is, until the test is over. The largest pods are refused by
-// share-bypass too, and the server says the sentence of either: until the test is over it is not in force, so that each pod is refused by
-// the policy that is tried here.
+// unmutated makes the server one that does not mutate, as one below 1.36 is, until the test is over.
 func (s *stage) unmutated(t *testing.T) {
 	t.Helper()
 	if !api.Fills {

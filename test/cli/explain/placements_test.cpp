@@ -135,6 +135,15 @@ TEST_F(placements_test, what_the_api_server_limits_in_a_namespace_counts) {
   EXPECT_EQ(answer[4]["asks"], false) << answer[4];
 }
 
+/// A file of `inspect --save` has no conditions: nothing is claimed of schedulers.
+TEST_F(placements_test, of_a_pod_that_was_not_read_whole_no_scheduler_is_accused) {
+  auto waits = share("p", 20, 4);
+  waits.scheduler_name = "volcano";
+  cluster.pods.put(waits);
+  EXPECT_EQ(explain("lab/p"), 0);
+  EXPECT_THAT(out.str(), Not(HasSubstr("volcano")));
+}
+
 TEST_F(placements_test, nodes_where_the_cards_fit_may_be_closed_to_the_pod) {
   cluster.pods.put(share("p", 20, 4));
   finish();

@@ -84,7 +84,8 @@ func TestS7_KubeSchedulerAgreesWithEveryVerdict(t *testing.T) {
 	}
 }
 
-// The words of flags.yaml, whose verdict of lint the unit tests compare: what kube-scheduler itself does with each.
+// The words of flags.yaml, whose verdict of lint the unit tests compare: what kube-scheduler itself does with each. Its profile has a name of
+// its own, or it would take the pods of other tests.
 func TestS7_KubeSchedulerEndsWithTheFlagsThatEndIt(t *testing.T) {
 	t.Parallel()
 	var table []struct {
@@ -95,7 +96,7 @@ func TestS7_KubeSchedulerEndsWithTheFlagsThatEndIt(t *testing.T) {
 	if len(table) < 120 {
 		t.Fatalf("%d rows", len(table))
 	}
-	config := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: " + standard + "}\n"
+	config := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: " + standard + "}\nprofiles: [{schedulerName: flags}]\n"
 	for i, row := range table {
 		if !sampled(i) {
 			continue

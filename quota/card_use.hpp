@@ -24,7 +24,7 @@ struct card_use {
 inline bool admits_whole(const card& card, const card_use& now) { return card.usable() && now.untouched(); }
 
 /// A share of 100 cores goes to a card no one uses and is joined by no one. A share without cores computes with what
-/// the others leave, so something has to be left (HAMi's rule for both, nvidia.Fit).
+/// the others leave, so something has to be left.
 inline bool cores_left(const card_use& now, std::int32_t cores) {
   if (cores == 0) return now.cores < whole_card;
   if (cores == whole_card) return now.sharers == 0;

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "quota/gpu_manager.hpp"
+#include "quota/forecast.hpp"
 
 namespace quota {
 namespace {
@@ -45,7 +45,7 @@ bool takes_pods(const node_view& view) { return view.inventory != nullptr && !vi
 std::vector<cause> causes_on(const demand& demanded, const node_view& view, const preferences& preferences) {
   std::vector<cause> out;
   const auto all = fit(demanded, view, preferences);
-  if (all.fits()) return out;  // a container that gpu-manager alone would put elsewhere may fit next to the others
+  if (all.fits()) return out;  // a container that the plugin alone would put elsewhere may fit next to the others
   demand only;
   for (const need& need : demanded.needs()) {
     only.clear();
@@ -136,15 +136,14 @@ class pod_amounts {
           fits_with(other.value))
         out = other.value;
     if (out) return out;
-    if (values_[container_][limit_].key != "aliyun.com/gpu-count")
-      return largest(least, std::min(current_ - 1, even - 1));
+    if (values_[container_][limit_].key != card_count.name) return largest(least, std::min(current_ - 1, even - 1));
     for (auto target = std::min(current_ - 1, even - 1); !out && target >= least; --target)
       if (fits_with(target)) out = target;
     return out;
   }
 
-  /// Where fewer is easier. Not so for what gpu-manager is asked: with less it may take another card, one that cannot
-  /// be; there an amount that would fit on some card is gone down from step by step.
+  /// Where fewer is easier. Not so for what a plugin that chooses is asked: with less it may take another card, one
+  /// that cannot be; there an amount that would fit on some card is gone down from step by step.
   std::optional<std::int64_t> largest(std::int64_t least, std::int64_t most) {
     if (!foretold_) return even_part(least, most, false);
     const auto bound = even_part(least, most, true);
@@ -222,7 +221,7 @@ class pod_amounts {
   std::span<const node_view> nodes_;
   const selector* only_;
   std::vector<prospect> prospects_;  // of the container, by node
-  bool foretold_ = false;            // the amount is one gpu-manager goes by
+  bool foretold_ = false;            // the amount is one the plugin goes by
   std::size_t container_ = 0, limit_ = 0, node_ = 0;
   std::int64_t current_ = 0;
   demand demand_;
@@ -240,8 +239,8 @@ class repairs {
     view_ = &view;
     node_ = index;
     used_.assign(view.used.begin(), view.used.end());
-    foretold_ = std::ranges::any_of(demand.needs(),
-                                    [&](const need& need) { return gpu_manager::chooses(need, *view.inventory); });
+    foretold_ =
+        std::ranges::any_of(demand.needs(), [&](const need& need) { return forecast::chooses(need, *view.inventory); });
     const node_inventory& here = *view.inventory;
     const auto cards = std::min(used_.size(), max_cards);
     if (cards > 0 && here.cards.size() < max_cards && !better_card_helps()) return;
@@ -318,7 +317,7 @@ class repairs {
     };
     less(most);
     if (fits(here, true)) {
-      // gpu-manager may take another card once this one has more left, so what is enough on some card is gone up from,
+      // The plugin may take another card once this one has more left, so what is enough on some card is gone up from,
       // by as much as it looks at: cores, or units of memory.
       auto start = smallest(0, most, true);
       while (start <= most) {
@@ -339,8 +338,8 @@ class repairs {
   std::int64_t last_alike(change::kind kind, std::size_t card, std::int64_t start, std::int64_t most) const {
     if (kind == change::kind::free_cores) return start;
     const auto free = view_->inventory->cards[card].memory_mib - view_->used[card].memory_mib + start;
-    const auto beyond = ((free % gpu_manager::unit_mib) + gpu_manager::unit_mib) % gpu_manager::unit_mib;
-    return std::min(most, start + gpu_manager::unit_mib - 1 - beyond);
+    const auto beyond = ((free % forecast::unit_mib) + forecast::unit_mib) % forecast::unit_mib;
+    return std::min(most, start + forecast::unit_mib - 1 - beyond);
   }
 
   void repaired(std::size_t index) {

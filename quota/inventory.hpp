@@ -11,27 +11,30 @@
 
 namespace quota {
 
-/// What hands out the cards of a node; one bit each. Of pgpu, hami and share a node has at most one, because each has a
-/// meaning of its own for nvidia.com/gpu (card, slot, replica); where there are more the first of this list counts.
+/// What hands out the cards of a node; one bit each. Of pgpu, slots and share a node has at most one, because each has
+/// a meaning of its own for nvidia.com/gpu (card, slot, replica); where there are more the first of this list counts.
 enum class mode : std::uint16_t {
-  pgpu = 1,       ///< NVIDIA's plugin, whole cards
-  vgpu = 2,       ///< gpu-manager
-  mps = 4,        ///< shares by MPS
-  hami = 8,       ///< HAMi's slots
-  share = 16,     ///< NVIDIA's plugin with replicas of each card
-  gpushare = 32,  ///< shares by memory (cgpu, core_mem and share of ACK, gpushare)
-  topology = 64,  ///< ACK's whole cards
-  volcano = 128,  ///< Volcano's slots
-  qgpu = 256,     ///< qGPU
+  pgpu = 1,            ///< NVIDIA's plugin, whole cards
+  vgpu = 2,            ///< shares by cores and memory
+  mps = 4,             ///< shares by MPS
+  slots = 8,           ///< slots of cards, with memory and cores of each
+  share = 16,          ///< NVIDIA's plugin with replicas of each card
+  memory_shares = 32,  ///< shares by memory, spread evenly over as many cards as the pod says
+  topology = 64,       ///< ACK's whole cards
+  volcano = 128,       ///< Volcano's slots
+  qgpu = 256,          ///< qGPU
 };
 
 /// On such a node the plugin picks any free card by itself: no one tells it which, and no one learns which it was.
 constexpr bool picks_cards(mode mode) { return mode == mode::pgpu || mode == mode::share || mode == mode::topology; }
 
+/// Over how many cards a container's memory is spread stands on the pod.
+constexpr bool spreads_memory(mode mode) { return mode == mode::memory_shares; }
+
 /// How well a container is kept within its part of a card, the weakest first.
 enum class isolation : std::uint8_t {
   none,       ///< no one holds it (replicas; memory counted by the scheduler only)
-  soft,       ///< a library in the container or a driver next to NVIDIA's (gpu-manager, HAMi, cGPU)
+  soft,       ///< a library in the container or a driver next to NVIDIA's
   mps,        ///< NVIDIA's MPS server
   mig,        ///< the card itself
   exclusive,  ///< the card is its own
@@ -43,18 +46,20 @@ struct service {
   std::int32_t default_cards = 1;  ///< of a slot request without a count, where a webhook adds it; 0: a count is needed
   /// The plugin that shares cards by time refuses a container that asks for two shares (failRequestsGreaterThanOne).
   bool one_replica = false;
-  std::int32_t default_memory_mib = 0;  ///< of a slot without memory (HAMi's defaultMem); 0: all memory of the card
-  std::int32_t default_cores = 0;       ///< of a slot without cores (HAMi's defaultCores), 0 to 100
-  std::int32_t aliyun_unit_mib = 1024;  ///< one aliyun.com/gpu-mem (gpushare's --memory-unit): 1024 or 1
-  /// The plugin of gpushare reads the number of one card from a pod, and finds the pod by one container's amount
+  std::int32_t default_memory_mib = 0;  ///< of a slot without memory; 0: all memory of the card
+  std::int32_t default_cores = 0;       ///< of a slot without cores, 0 to 100
+  std::int32_t memory_unit_mib = 1024;  ///< of memory_shares, one of the amount: 1024 or 1
+  /// The plugin reads the number of one card from a pod, and finds the pod by one container's amount
   /// (allocate.go: getGPUMemoryFromPodResource; podutils.go: strconv.Atoi). On a node of one card it looks for neither.
   bool one_index = false;
 
   /// Of the keys by which one mode can be asked, those the kubelet does not offer: they fit nowhere (`offered`).
   std::uint8_t withheld = 0;
-  /// How shares are kept apart, where the mode alone does not say: behind aliyun.com/gpu-mem there is MPS, cGPU or
-  /// nothing.
+  /// How shares are kept apart, where the mode alone does not say.
   std::optional<isolation> held_by{};
+
+  /// The plugin takes cards by a rule of its own when the kubelet asks it: a placement is foretold (forecast.hpp).
+  bool plugin_chooses = false;
 
   bool has(mode mode) const { return (modes & static_cast<std::uint16_t>(mode)) != 0; }
   friend bool operator==(const service&, const service&) = default;
@@ -67,16 +72,16 @@ inline constexpr std::array<std::string_view, 3> alternatives{"nvidia.com/gpu", 
 struct card {
   std::string uuid;
   std::string model;
-  std::string type{};             ///< HAMi's name of the model, which HAMi's annotations mean; empty: the model
+  std::string type{};             ///< the plugin's own name of the model; empty: the model
   std::int64_t memory_mib = 0;    ///< what it has; a whole card's is all of it
   std::int32_t numa = -1;         ///< -1: not known
-  std::int32_t max_sharers = 16;  ///< how many shares it may have at once: MPS 48 or 16, HAMi's split count, replicas
+  std::int32_t max_sharers = 16;  ///< how many shares it may have at once: MPS 48 or 16, slots, replicas
   bool healthy = true;
   bool cordoned = false;    ///< taken out of use by a person: nothing new
   bool mig = false;         ///< cut by MIG: neither whole nor shared here
-  std::int32_t minor = -1;  ///< N of /dev/nvidiaN, as gpu-manager gets it; -1: its place among the node's cards
+  std::int32_t minor = -1;  ///< N of /dev/nvidiaN; -1: its place among the node's cards
   /// What may be given out of its memory in shares, in hundredths of what it has: more than 100 where someone has
-  /// switched on that shares may be larger together than the card (HAMi's deviceMemoryScaling).
+  /// switched on that shares may be larger together than the card.
   std::int32_t memory_scale = 100;
 
   std::int64_t lendable_mib() const {

@@ -60,7 +60,7 @@ isolation isolation_of(const need& need) {
     case mode::mps:
       return isolation::mps;
     case mode::vgpu:
-    case mode::hami:
+    case mode::slots:
     case mode::volcano:
     case mode::qgpu:
       return isolation::soft;
@@ -72,7 +72,7 @@ isolation isolation_of(const need& need) {
 isolation isolation_of(const service& service) {
   if (service.held_by) return *service.held_by;
   if (service.has(mode::mps)) return isolation::mps;
-  for (const auto entry : {mode::vgpu, mode::hami, mode::volcano, mode::qgpu})
+  for (const auto entry : {mode::vgpu, mode::slots, mode::volcano, mode::qgpu})
     if (service.has(entry)) return isolation::soft;
   return isolation::none;
 }

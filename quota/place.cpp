@@ -4,7 +4,7 @@
 #include <bitset>
 #include <tuple>
 
-#include "quota/gpu_manager.hpp"
+#include "quota/forecast.hpp"
 #include "quota/topology.hpp"
 
 namespace quota {
@@ -53,8 +53,8 @@ std::int64_t room(const need& need, const site& site, std::size_t index) {
   return most;
 }
 
-/// First what gpu-manager chooses, then depth first over containers, parts and cards, in the policy's order. Two cards
-/// in the same state are one choice.
+/// First what the plugin chooses by itself, then depth first over containers, parts and cards, in the policy's order.
+/// Two cards in the same state are one choice.
 class search {
  public:
   search(const demand& demand, const site& site, const preferences& preferences, placement* out)
@@ -65,7 +65,7 @@ class search {
         out_(out) {
     std::ranges::copy(site.view.used.first(site.size()), used_.begin());
     for (std::size_t i = 0; i < needs_.size(); ++i)
-      if (preferences.any_order || !gpu_manager::chooses(needs_[i], *site.view.inventory))
+      if (preferences.any_order || !forecast::chooses(needs_[i], *site.view.inventory))
         order_[size_++] = static_cast<index>(i);
     // Whole cards first, then the largest shares: what is hardest to place finds the most choice. Shares without cores
     // before those with: they need something left by others, and take nothing, so no other order fits where this does
@@ -78,14 +78,14 @@ class search {
     });
   }
 
-  /// False where gpu-manager would take a card that cannot be: `refused` is the container.
+  /// False where the plugin would take a card that cannot be: `refused` is the container.
   bool foretold(std::uint16_t& refused) {
     if (size_ == needs_.size()) return true;
     std::array<index, max_cards> taken;
     for (const need& need : needs_) {
-      if (!gpu_manager::chooses(need, *site_.view.inventory)) continue;
+      if (!forecast::chooses(need, *site_.view.inventory)) continue;
       refused = need.container;
-      const auto cards = gpu_manager::choose(need, *site_.view.inventory, std::span{used_}.first(site_.size()), taken);
+      const auto cards = forecast::choose(need, *site_.view.inventory, std::span{used_}.first(site_.size()), taken);
       if (cards == 0) return false;
       for (const index pick : std::span{taken}.first(cards)) {
         if (!site_.admits(need, pick, used_[pick]) || !add(need, pick)) return false;
@@ -265,7 +265,7 @@ shortfall nowhere(const need& need, const site& site) {
   return short_of(need, reason::one_card, need.cards, 0);
 }
 
-/// One container by itself, wherever gpu-manager would put it. Exact, because its parts are equal.
+/// One container by itself, wherever the plugin would put it. Exact, because its parts are equal.
 shortfall alone_of(const need& need, const site& site) {
   std::int64_t have = 0;
   for (std::size_t i = 0; i < site.size(); ++i) have += room(need, site, i);
@@ -302,11 +302,11 @@ bool is_closed(const node_view& view, const preferences& preferences) {
   return view.inventory->changes_mode && !preferences.any_order;
 }
 
-/// More parts than gpushare's plugin can be told of.
+/// More parts than the plugin can be told of.
 bool beyond_one_index(const demand& demand, const site& site, const preferences& preferences) {
   if (!site.view.inventory->serves.one_index || preferences.any_order || site.size() < 2) return false;
   std::uint64_t parts = 0;
-  for (const need& need : demand.needs()) parts += need.node_mode == mode::gpushare ? need.cards : 0;
+  for (const need& need : demand.needs()) parts += spreads_memory(need.node_mode) ? need.cards : 0;
   return parts > 1;
 }
 
@@ -398,9 +398,9 @@ shortfall fit(const demand& demand, const node_view& view, const preferences& pr
   if (beyond_one_index(demand, site, preferences)) return {.code = reason::one_index};
   if (auto no = alone(only, site, preferences.any_order); !no.fits()) return no;
   if (only.cards > max_units) return {.code = reason::search_limit};
-  if (preferences.any_order || !gpu_manager::chooses(only, *view.inventory)) return {};
+  if (preferences.any_order || !forecast::chooses(only, *view.inventory)) return {};
   std::array<index, max_cards> taken;
-  const auto cards = gpu_manager::choose(only, *view.inventory, view.used.first(site.size()), taken);
+  const auto cards = forecast::choose(only, *view.inventory, view.used.first(site.size()), taken);
   const bool admitted = cards > 0 && std::ranges::all_of(std::span{taken}.first(cards), [&](index pick) {
                           return site.admits(only, pick, view.used[pick]);
                         });
@@ -450,9 +450,9 @@ std::string_view text_of(reason reason) {
     case reason::not_selected:
       return "no room on the cards the pod wants";
     case reason::plugin_choice:
-      return "gpu-manager would take another card";
+      return "the node's plugin would take another card";
     case reason::one_index:
-      return "gpushare's plugin gives a pod one card, for one container";
+      return "the node's plugin gives a pod one card, for one container";
     case reason::not_steered:
       return "the node's plugin picks the card, and may pick one the pod does not want";
     case reason::changes_mode:

@@ -39,8 +39,8 @@ enum class reason : std::uint8_t {
   together,       ///< each container fits alone, not all of them
   search_limit,   ///< too many ways to try, or more than `max_units` parts
   not_selected,   ///< needs `needed` of the cards the pod wants, has `available`; without its selection it may fit
-  plugin_choice,  ///< gpu-manager would take a card that cannot be, and refuse what is promised on another
-  one_index,      ///< gpushare's plugin gives a pod one card, for one container (service::one_index)
+  plugin_choice,  ///< the plugin would take a card that cannot be, and refuse what is promised on another
+  one_index,      ///< the plugin gives a pod one card, for one container (service::one_index)
   not_steered,    ///< the plugin picks any card of the node, and it has some that the pod does not want
   changes_mode,   ///< the node gets nothing new until its change of mode is over (node_inventory::changes_mode)
 };
@@ -108,7 +108,7 @@ struct preferences {
 /// used card that has the least left, and on an unused card only when it must. spread puts it on the card with the
 /// fewest shares and the most left.
 ///
-/// On gpu-manager's nodes its shares and whole cards lie where it will put them (gpu_manager.hpp), container after
+/// Where the plugin chooses, its shares and whole cards lie where it will put them (forecast.hpp), container after
 /// container, whatever the policy; what other vocabularies ask for next to them goes to what is left.
 shortfall place(const demand& demand, const node_view& view, const preferences& preferences, placement& out);
 shortfall place(const demand& demand, const node_view& view, policy policy, placement& out);

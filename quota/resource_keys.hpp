@@ -81,11 +81,11 @@ struct resource_key {
   bool managed =
       false;  ///< one of our modules, or one it takes over, offers it: kube-scheduler asks our extender about it
   bool offered = true;        ///< false: no node ever advertises it, so kube-scheduler must not look for room
-  std::int64_t unit_mib = 0;  ///< of memory: one of it is so many MiB (of gpushare, unless its plugin says MiB)
+  std::int64_t unit_mib = 0;  ///< of memory: one of it is so many MiB (of memory_shares, unless its plugin says MiB)
   pod_amount on_pod = {};
 };
 
-// gpu-manager, pkg/services/allocator/nvidia/allocator.go: "must be multiple of 100", "cores or memory zero is not
+// GPU-Manager, pkg/services/allocator/nvidia/allocator.go: "must be multiple of 100", "cores or memory zero is not
 // permitted"; a whole card's memory is charged whatever the pod asks for. MPS as the platform offers it: the same.
 inline constexpr amounts share_or_whole{.max = 99,
                                         .whole = 100,

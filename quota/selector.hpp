@@ -1,12 +1,12 @@
 #pragma once
-// Which cards a pod wants or does not want, in addition to how much of them: HAMi's annotations, the card labels of
-// ACK, and model and pool labels. Read once a pod from (key, value) pairs, whichever of its annotations and node
+// Which cards a pod wants or does not want, in addition to how much of them: annotations and labels that
+// products made known. Read once a pod from (key, value) pairs, whichever of its annotations and node
 // selectors the caller hands over; asked once a card without allocating.
 //
 // Values are lists separated by commas; blanks around an item and empty items do not count. Of one key, and of keys
 // that mean the same, any item is enough; of several all have to hold. Names of models are parts of the card's model,
-// whatever the case, and a blank, a dash and an underscore are one: labels cannot have blanks (HAMi, device.CheckType;
-// GPU Feature Discovery). Memory is a card's to a sixty-fourth, because drivers and labels round.
+// whatever the case, and a blank, a dash and an underscore are one: labels cannot have blanks (GPU Feature
+// Discovery). Memory is a card's to a sixty-fourth, because drivers and labels round.
 
 #include <cstdint>
 #include <optional>
@@ -21,7 +21,7 @@ namespace quota {
 class selector {
  public:
   /// Another pair of the pod. False where the key says nothing of cards, or its value cannot be read (`problem` says
-  /// then what is allowed; the pair is skipped, as HAMi does).
+  /// then what is allowed; the pair is skipped).
   bool read(std::string_view key, std::string_view value);
   template <class Pairs>
   static selector of(const Pairs& pairs) {
@@ -40,11 +40,11 @@ class selector {
   /// Of what is known without the card's node: all but pools and the number of its cards.
   bool allows(const card& card) const;
 
-  /// hami.io/gpu-scheduler-policy: how shares are placed on nodes of HAMi, over the node's own.
+  /// How shares of slots are placed, over the node's own.
   const std::optional<policy>& placement() const { return placement_; }
   /// How shares are placed on this node for this pod.
   policy on(const node_inventory& node, policy otherwise) const {
-    if (placement_ && (node.serves.has(mode::hami) || node.serves.has(mode::volcano))) return *placement_;
+    if (placement_ && (node.serves.has(mode::slots) || node.serves.has(mode::volcano))) return *placement_;
     return node.placement.value_or(otherwise);
   }
 
@@ -54,7 +54,7 @@ class selector {
   using list = std::vector<std::string>;
   list use_types_, no_types_, use_uuids_, no_uuids_;  // nvidia.com/use-gputype and so on
   list models_, pools_;
-  std::vector<std::int64_t> memories_mib_, counts_;  // aliyun.accelerator/nvidia_mem, nvidia_count
+  std::vector<std::int64_t> memories_mib_, counts_;
   std::optional<policy> placement_;
   std::string problem_;
 };

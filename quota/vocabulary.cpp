@@ -35,7 +35,7 @@ struct key_meaning {
 // Units and amounts: resource_keys.hpp; the burst is an annotation and no key.
 constexpr key_meaning table[] = {
     {.key = "nvidia.com/gpu", .node_mode = mode::pgpu, .is = role::whole},
-    {.key = "nvidia.com/gpu", .node_mode = mode::hami, .is = role::slot},
+    {.key = "nvidia.com/gpu", .node_mode = mode::slots, .is = role::slot},
     {.key = "nvidia.com/gpu", .node_mode = mode::share, .is = role::replica},
     {.key = "nvidia.com/gpu.shared", .node_mode = mode::share, .is = role::replica},
     {.key = "tencent.com/vcuda-core", .node_mode = mode::vgpu, .is = role::cores},
@@ -46,15 +46,15 @@ constexpr key_meaning table[] = {
      .legal = {.max = 100, .whole = 100, .words = core_limit.words}},
     {.key = "nvidia.com/mps-core", .node_mode = mode::mps, .is = role::cores},
     {.key = "nvidia.com/mps-memory", .node_mode = mode::mps, .is = role::memory},
-    {.key = "nvidia.com/gpualloc", .node_mode = mode::hami, .is = role::slot},
-    {.key = "nvidia.com/gpumem", .node_mode = mode::hami, .is = role::memory},
-    {.key = "nvidia.com/gpumem-percentage", .node_mode = mode::hami, .is = role::percent},
-    {.key = "nvidia.com/gpucores", .node_mode = mode::hami, .is = role::cores},
-    {.key = "nvidia.com/priority", .node_mode = mode::hami, .is = role::priority},
+    {.key = "nvidia.com/gpualloc", .node_mode = mode::slots, .is = role::slot},
+    {.key = "nvidia.com/gpumem", .node_mode = mode::slots, .is = role::memory},
+    {.key = "nvidia.com/gpumem-percentage", .node_mode = mode::slots, .is = role::percent},
+    {.key = "nvidia.com/gpucores", .node_mode = mode::slots, .is = role::cores},
+    {.key = "nvidia.com/priority", .node_mode = mode::slots, .is = role::priority},
     {.key = "aliyun.com/gpu", .node_mode = mode::topology, .is = role::whole},
-    {.key = "aliyun.com/gpu-mem", .node_mode = mode::gpushare, .is = role::memory},
-    {.key = "aliyun.com/gpu-count", .node_mode = mode::gpushare, .is = role::cards},
-    {.key = "aliyun.com/gpu-core.percentage", .node_mode = mode::gpushare, .is = role::cores},
+    {.key = "aliyun.com/gpu-mem", .node_mode = mode::memory_shares, .is = role::memory},
+    {.key = "aliyun.com/gpu-count", .node_mode = mode::memory_shares, .is = role::cards},
+    {.key = "aliyun.com/gpu-core.percentage", .node_mode = mode::memory_shares, .is = role::cores},
     {.key = "volcano.sh/vgpu-number", .node_mode = mode::volcano, .is = role::slot},
     {.key = "volcano.sh/vgpu-memory", .node_mode = mode::volcano, .is = role::memory},
     {.key = "volcano.sh/vgpu-memory-percentage", .node_mode = mode::volcano, .is = role::percent},
@@ -139,7 +139,7 @@ struct container_amounts {
     const auto position = static_cast<std::size_t>(role::memory);
     if (rows[position] == nullptr) return 0;
     const auto& row = *rows[position];
-    return values[position] * (row.node_mode == mode::gpushare ? service.aliyun_unit_mib : row.unit_mib);
+    return values[position] * (row.node_mode == mode::memory_shares ? service.memory_unit_mib : row.unit_mib);
   }
   refusal lonely(role is, role partner, const service& service) const {
     return {.kind = wrong::needs_partner,
@@ -151,7 +151,7 @@ struct container_amounts {
 
 using reading = std::optional<refusal>;
 
-/// gpu-manager, MPS, qGPU: cores and memory; from 100 cores on whole cards, whose memory is theirs anyway.
+/// vgpu, mps, qgpu: cores and memory; from 100 cores on whole cards, whose memory is theirs anyway.
 reading cores_and_memory(const container_amounts& request, const service& service, need& out) {
   const auto cores = request[role::cores], burst = request[role::burst];
   if (cores == 0) return request.lonely(burst > 0 ? role::burst : role::memory, role::cores, service);
@@ -250,10 +250,10 @@ reading understand(const container_amounts& request, const service& service, nee
     case mode::mps:
     case mode::qgpu:
       return cores_and_memory(request, service, out);
-    case mode::hami:
+    case mode::slots:
     case mode::volcano:
       return slots(request, service, out);
-    case mode::gpushare:
+    case mode::memory_shares:
       return by_memory(request, service, out);
   }
   return {};
@@ -281,7 +281,7 @@ reading read_container(limits limits, const service& service, need& out, demand&
 
 /// Takes the share of an init container from a later container, on whose cards it runs first: the one that has to grow
 /// least. False where there is none.
-bool lent(const need& init, demand& out) {
+bool lent(const need& init, const service& service, demand& out) {
   using growth = std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int32_t>;
   constexpr growth none{};
   const auto needs = out.needs();
@@ -296,7 +296,7 @@ bool lent(const need& init, demand& out) {
                              std::max(init.memory_percent - other.memory_percent, 0),
                              std::max(init.cores - other.cores, 0), std::max(init.burst_cores - other.burst_cores, 0)};
     const bool same_words = (other.memory_percent > 0) == (init.memory_percent > 0);
-    if (more != none && (init.node_mode == mode::vgpu || !same_words)) continue;
+    if (more != none && (service.plugin_chooses || !same_words)) continue;
     if (!best || more < best->first) best.emplace(more, i);
   }
   if (!best) return false;
@@ -336,7 +336,7 @@ bool add_init(std::span<const limits> containers, const service& service, demand
         beyond = need;
         beyond.cards = static_cast<std::uint32_t>(more);
       }
-    } else if (need.cards > 0 && !lent(need, out) && !out.add(need)) {
+    } else if (need.cards > 0 && !lent(need, service, out) && !out.add(need)) {
       return false;
     }
     for (const counted_key& each : demand.counts()) {

@@ -37,7 +37,7 @@ struct need {
   std::int64_t memory_mib = 0;      ///< of each card
   mode node_mode{};                 ///< whose words it uses
 
-  /// Rounded down, as HAMi does.
+  /// Rounded down.
   std::int64_t memory_on(const card& card) const {
     return memory_percent > 0 ? card.lendable_mib() * memory_percent / 100 : memory_mib;
   }
@@ -107,8 +107,8 @@ struct limits : std::span<const amount> {
 /// Whole cards and counts are reckoned as Kubernetes does: the larger of what all others need together and what an init
 /// container needs next to the sidecars that started before it. What is beyond the others is a need of that container.
 /// The share of an init container is lent by a later container's, which is as large as the larger of both then. Where
-/// no later one has as many shares, and on gpu-manager's nodes, where a larger share would be foretold to another card,
-/// it is one more next to them: too much at times, never too little.
+/// no later one has as many shares, and where the plugin chooses, so that a larger share would be foretold to another
+/// card, it is one more next to them: too much at times, never too little.
 /// @return nothing where `out` was filled, else why this pod can never run on such a node.
 std::optional<refusal> read(std::span<const limits> containers, const service& service, demand& out);
 

@@ -22,6 +22,38 @@ against scheduler_config reconcilers agent cli
 against reconcilers agent cli
 against agent reconcilers cli
 
+# The folders inside a folder, level by level: each includes only those of levels before its own.
+ordered() {  # ordered FOLDER LEVEL...
+  local root=$1 level inner rank=0 file line include from to; shift
+  local -A place=()
+  for level in "$@"; do
+    rank=$((rank + 1))
+    for inner in $level; do place[$inner]=$rank; done
+  done
+  for inner in "$root"/*/; do
+    inner=$(basename "$inner")
+    [ -n "${place[$inner]:-}" ] || finding "$root/$inner has no place in the order of folders (test/lint.sh)"
+  done
+  while IFS=: read -r file line include; do
+    from=${file#"$root"/}; to=${include#*"$root"/}
+    [[ $from == */* ]] || continue
+    from=${from%%/*}; to=${to%%/*}
+    [ "$from" = "$to" ] || [ "${place[$to]:-0}" -lt "${place[$from]:-0}" ] ||
+      finding "include against the order of folders: $file:$line: $root/$to"
+  done < <(grep -rnoE "#include \"$root/[a-z_]+/" "$root" --include='*.hpp' --include='*.cpp')
+}
+ordered reconcilers "modules quotas" "certificates container_runtime declarations dialects" cuda "admission nodes" extender \
+  "plugins usage" "own_scheduler verify"
+ordered agent "cards disk" "facts static_pod" "container_runtime exporter"
+ordered cli flags "cluster completion controller output version" "agent lint manual remove" "explain inspect render" chargeback console \
+  "report top verify"
+
+# The engine and the extender name no product: what one of them says and reads is in reconcilers/dialects. Left out are the
+# engine's tables of words and the rule by which one plugin chooses.
+named=$(grep -rniE 'gpu.?manager|hami|gpushare|aliyun' reconcilers/extender quota --include='*.hpp' --include='*.cpp' |
+  grep -vE '^quota/(vocabulary\.cpp|selector\.cpp|resource_keys\.hpp|forecast\.cpp):') || true
+while IFS= read -r hit; do [ -z "$hit" ] || finding "a product is named outside reconcilers/dialects: $hit"; done <<<"$named"
+
 unformatted=$(printf '%s\n' "${cxx[@]}" | xargs clang-format-19 --dry-run -Werror 2>&1 | grep -oE '^[^:]+\.(cpp|hpp)' | sort -u) || true
 for file in $unformatted; do finding "$file is not in the house layout: ./dev fmt"; done
 

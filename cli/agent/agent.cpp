@@ -71,13 +71,13 @@ agent::cards::inventory cards_of_machine(const std::string& driver_root) {
 }
 
 /// What the agent would report, without a cluster.
-int print_report(const agent::cards::options& options) {
+int print_report(const agent::options& options) {
   namespace facts = agent::facts;
   const auto report = cards_of_machine(options.driver_root);
   const auto seen = facts::read({"/", options.node_root});
   const auto rows = facts::judge(seen, &report);
   const auto now = controller::rfc3339_seconds(std::chrono::system_clock::now());
-  auto status = agent::cards::status_of(report, agent::cards::boot_of_machine(), {}, now);
+  auto status = agent::cards::status_of(report, agent::boot_of_machine(), {}, now);
   auto preflight = facts::status_of(rows, facts::other_cards(seen), {}, now);
   status["preflight"] = std::move(preflight["preflight"]);
   if (preflight.contains("otherCards")) status["otherCards"] = std::move(preflight["otherCards"]);
@@ -138,7 +138,7 @@ int run_agent(const agent_options& agent_options) {
   if (!cluster) return complain(cluster.error().message, 1);
   if (!options.static_pod) {
     options.cards.node = options.node;
-    agent::cards::driver program(options.cards, std::move(*cluster));
+    agent::card_agent program(options.cards, std::move(*cluster));
     const auto done = program.run();
     return done ? 0 : complain(done.error().message, 1);
   }

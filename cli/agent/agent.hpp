@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "agent/cards/driver.hpp"
+#include "agent/agent.hpp"
 #include "agent/static_pod/options.hpp"
 #include "cli/cluster/cluster.hpp"
 
@@ -17,7 +17,7 @@ namespace cli {
 
 struct agent_options : agent::static_pod::options {
   cluster_options cluster;
-  agent::cards::options cards;
+  agent::options cards;
   bool static_pod = false;
   bool print = false;  ///< the cards as JSON on stdout, and no cluster
   std::string log_format = "text", log_level = "info";

@@ -9,6 +9,7 @@
 #include "controller/clock.hpp"
 #include "kube/event.hpp"
 #include "kube/json_object.hpp"
+#include "kube/projections/kept.hpp"
 #include "reconcilers/extender/protocol.hpp"
 
 namespace cli {
@@ -16,9 +17,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::string_view kept_annotations[] = {
-    "quartermaster.io/", "state.quartermaster.io/", "tencent.com/",      "hami.io/",    "ALIYUN_COM_", "nvidia.com/",
-    "aliyun.com/",       "aliyun.accelerator/",     "gaia.tencent.com/", "tkestack.io/"};
 constexpr std::string_view version = "quartermaster.io/v1alpha1", kind = "Snapshot";
 
 const ordered_json& member(const ordered_json& object, const char* name) {
@@ -40,7 +38,7 @@ ordered_json metadata_of(const ordered_json& object) {
   auto out = only(all, {"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
                         "deletionTimestamp", "labels"});
   for (const auto& [key, value] : member(all, "annotations").items())
-    for (const std::string_view prefix : kept_annotations)
+    for (const std::string_view prefix : kube::kept_pod_annotations)
       if (key.starts_with(prefix)) out["annotations"][key] = value;
   return out;
 }
@@ -110,9 +108,9 @@ kube::taint taint_of(kube::on_demand::value object) {
 }
 
 kube::result<kube::node> node_of(std::string_view text) {
-  static constexpr std::string_view annotations[] = {"quartermaster.io/", "state.quartermaster.io/", "hami.io/"};
   return kube::on_demand::decode<kube::node>(
-      text, kube::keep{annotations}, [](kube::node& node, std::string_view key, kube::on_demand::value field) {
+      text, kube::keep{kube::kept_node_annotations},
+      [](kube::node& node, std::string_view key, kube::on_demand::value field) {
         kube::on_demand::each_member(field, [&](std::string_view name, kube::on_demand::value inner) {
           if (key == "spec" && name == "unschedulable") node.unschedulable = kube::on_demand::flag_or(inner, false);
           if (key == "spec" && name == "taints")

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/explain/placements.hpp"
+#include "cli/cluster/placements.hpp"
 
 namespace cli {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/report/chargeback.hpp"
+#include "cli/chargeback/chargeback.hpp"
 
 namespace cli::console {
 

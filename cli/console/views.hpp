@@ -15,7 +15,7 @@
 #include "cli/cluster/fleet.hpp"
 #include "cli/console/costs.hpp"
 #include "cli/console/viewer.hpp"
-#include "cli/explain/placements.hpp"
+#include "cli/explain/answer_form.hpp"
 
 namespace cli::console {
 

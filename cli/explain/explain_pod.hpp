@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "cli/explain/placements.hpp"
+#include "cli/explain/answer_form.hpp"
 #include "quota/explain.hpp"
 
 namespace cli {

@@ -56,7 +56,7 @@ struct seat {
   quota::holding held;
   std::string reason;
 };
-/// Refusals of several modes for the same key become one: "modes hami and pgpu, which do not offer nvidia.com/gpu".
+/// Refusals of several modes for the same key become one: "modes vgpu and pgpu, which do not offer K".
 void join_modes(std::map<std::string, std::size_t>& refusals) {
   constexpr std::string_view prefix = "mode ", middle = ", which does not offer ";
   struct group {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/explain/answer_form.hpp"
 #include "cli/explain/namespace_limits.hpp"
 #include "cli/explain/node_rules.hpp"
-#include "cli/explain/placements.hpp"
 #include "cli/lint/manifest.hpp"
 
 namespace cli {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/explain/placements.hpp"
+#include "cli/explain/answer_form.hpp"
 
 namespace cli {
 

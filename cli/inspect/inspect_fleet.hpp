@@ -68,7 +68,7 @@ void print(const std::vector<node_row>& rows, const look_options& options, std::
 void print(const std::vector<module_row>& rows, const look_options& options, std::ostream& out);
 void print(const std::vector<pod_row>& rows, const look_options& options, std::ostream& out);
 
-/// Cards of a pod as its annotations say, by number where they say a number: ours, GPU-Manager's, HAMi's, gpushare's.
+/// Cards of a pod as its annotations say, by number where they say a number.
 std::vector<std::string> placed_cards(const kube::pod& pod);
 
 /// `kubectl inspect cgpu` (Alibaba's kubectl-inspect-cgpu, gpushare-device-plugin cmd/inspect) for scripts that read

@@ -6,6 +6,7 @@
 
 #include "api/names.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
+#include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
 
@@ -16,15 +17,6 @@ using nlohmann::json;
 using reconcilers::modules::module_type;
 
 constexpr std::string_view none = "none";
-constexpr std::string_view gpu_manager_index = "tencent.com/predicate-gpu-idx-";
-
-void split(std::string_view text, char separator, std::vector<std::string>& output) {
-  while (!text.empty()) {
-    const auto end = std::min(text.find(separator), text.size());
-    if (end > 0) output.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
 
 void keep_each_once(std::vector<std::string>& texts) {
   std::ranges::sort(texts);
@@ -43,18 +35,6 @@ std::vector<std::string> in_placement(std::string_view text) {
       if (card.is_object() && card.contains("card") && card["card"].is_string())
         out.push_back(card["card"].get<std::string>());
     }
-  }
-  return out;
-}
-
-/// "uuid,type,mem,cores:" a device, ";" a container.
-std::vector<std::string> in_hami(std::string_view text) {
-  std::vector<std::string> containers, out;
-  split(text, ';', containers);
-  for (const auto& container : containers) {
-    std::vector<std::string> devices;
-    split(container, ':', devices);
-    for (const auto& device : devices) out.push_back(device.substr(0, device.find(',')));
   }
   return out;
 }
@@ -180,14 +160,9 @@ std::vector<std::string> placed_cards(const kube::pod& pod) {
   std::vector<std::string> out;
   if (const auto placement = pod.annotations.find("quartermaster.io/placement"))
     out = in_placement(*placement);
-  else if (const auto hami = pod.annotations.find("hami.io/vgpu-devices-allocated"))
-    out = in_hami(*hami);
-  else if (const auto index = pod.annotations.find("ALIYUN_COM_GPU_MEM_IDX"))
-    split(*index, ',', out);
   else
-    for (const auto& [key, value] : pod.annotations) {
-      if (key.starts_with(gpu_manager_index)) split(value, ',', out);
-    }
+    for (const auto* product : reconcilers::dialects::all())
+      if (out.empty()) out = product->named_cards(pod);
   keep_each_once(out);
   return out;
 }

@@ -11,7 +11,7 @@
 #include "cli/lint/field_names.hpp"
 #include "kube/quantity.hpp"
 #include "quota/vocabulary.hpp"
-#include "reconcilers/cuda/admission.hpp"
+#include "reconcilers/admission/compatibility.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
 #include "text/list.hpp"
 #include "text/resource_name.hpp"

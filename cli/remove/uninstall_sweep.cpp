@@ -20,8 +20,8 @@
 #include "reconcilers/declarations/declaration.hpp"
 #include "reconcilers/declarations/verdict.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/nodes/card_labeler.hpp"
-#include "reconcilers/nodes/node_sets.hpp"
 #include "text/list.hpp"
 
 namespace cli {

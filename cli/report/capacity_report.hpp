@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
 
-#include "cli/explain/placements.hpp"
+#include "cli/explain/answer_form.hpp"
 
 namespace cli {
 

@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "cli/chargeback/chargeback.hpp"
 #include "cli/cluster/prometheus.hpp"
 #include "cli/cluster/usage.hpp"
 #include "cli/console/history.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/report/capacity_report.hpp"
-#include "cli/report/chargeback.hpp"
 #include "cli/report/right_size.hpp"
 #include "cli/verbs.hpp"
 #include "scheduler_config/names.hpp"

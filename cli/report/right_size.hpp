@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/explain/placements.hpp"
+#include "cli/explain/answer_form.hpp"
 
 namespace cli {
 

@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "cli/explain/placements.hpp"
+#include "cli/explain/answer_form.hpp"
 
 namespace cli {
 

@@ -27,21 +27,31 @@ using text::language;
 using verify::outcome;
 
 struct verify_text {
-  std::string_view good, wrong, warning, unknown, skipped, cluster, remedy, nothing, follows, no_node;
+  std::string_view good, wrong, changing, warning, unknown, skipped, cluster, remedy, nothing, follows, no_node;
 };
 const verify_text& words_in(language locale) {
-  static const verify_text en{
-      "ok",          "WRONG",
-      "warning",     "unknown",
-      "-",           "cluster",
-      "do",          "nothing wrong",
-      "see cluster", "No node has or asks for a mode (label nvidia-device-enable or quartermaster.io/mode)"};
-  static const verify_text zh{
-      "正常",       "错误",
-      "警告",       "未知",
-      "-",          "集群",
-      "处理",       "没有问题",
-      "见集群部分", "没有节点具有或请求模式（标签 nvidia-device-enable 或 quartermaster.io/mode）"};
+  static const verify_text en{"ok",
+                              "WRONG",
+                              "changing",
+                              "warning",
+                              "unknown",
+                              "-",
+                              "cluster",
+                              "do",
+                              "nothing wrong",
+                              "see cluster",
+                              "No node has or asks for a mode (label nvidia-device-enable or quartermaster.io/mode)"};
+  static const verify_text zh{"正常",
+                              "错误",
+                              "切换中",
+                              "警告",
+                              "未知",
+                              "-",
+                              "集群",
+                              "处理",
+                              "没有问题",
+                              "见集群部分",
+                              "没有节点具有或请求模式（标签 nvidia-device-enable 或 quartermaster.io/mode）"};
   return locale == language::zh ? zh : en;
 }
 
@@ -51,6 +61,8 @@ std::string_view mark(outcome is, const verify_text& say) {
       return say.good;
     case outcome::wrong:
       return say.wrong;
+    case outcome::changing:
+      return say.changing;
     case outcome::warning:
       return say.warning;
     case outcome::unknown:
@@ -92,11 +104,18 @@ bool proved(const verify::step& step) {
   return step.position == verify::stage::allocation || step.position == verify::stage::extender;
 }
 
+/// In the short table. A check of the node that has no facts is counted in the heading.
+bool is_shown(const verify::step& step) {
+  const bool is_check = step.row || step.reported;
+  return step.is == outcome::wrong || step.is == outcome::changing || step.is == outcome::warning ||
+         (step.is == outcome::unknown && !is_check) || proved(step);
+}
+
 void print_steps(const std::vector<verify::step>& steps, std::string_view node, language locale, bool all,
                  std::ostream& out) {
   const auto& say = words_in(locale);
   for (const auto& step : steps) {
-    if (!all && step.is != outcome::wrong && step.is != outcome::warning && !proved(step)) continue;
+    if (!all && !is_shown(step)) continue;
     out << "  " << padded(mark(step.is, say), 8) << padded(name_of(step.position, locale), 15)
         << plain(text_in(step, locale)) << "\n";
     const auto remedy = remedy_of(step, node, locale);
@@ -111,8 +130,19 @@ std::size_t wrong_in(const std::vector<verify::step>& steps) {
       std::ranges::count_if(steps, [](const verify::step& step) { return step.is == outcome::wrong; }));
 }
 
-std::string count_in(std::size_t problems, language locale) {
-  if (problems == 0) return std::string(words_in(locale).nothing);
+std::string count_in(const std::vector<verify::step>& steps, language locale) {
+  const auto count = [&](outcome is) {
+    return static_cast<std::size_t>(std::ranges::count(steps, is, &verify::step::is));
+  };
+  const auto problems = count(outcome::wrong), unknown = count(outcome::unknown);
+  const bool zh = locale == language::zh;
+  if (problems == 0) {
+    auto out = std::string(count(outcome::changing) > 0 ? words_in(locale).changing : words_in(locale).nothing);
+    if (unknown > 0)
+      out += zh ? "，" + std::to_string(unknown) + " 项无法判断（-o wide）"
+                : ", " + std::to_string(unknown) + " not known (-o wide)";
+    return out;
+  }
   const auto number = std::to_string(problems);
   if (locale == language::zh) return number + " 个问题";
   return number + (problems == 1 ? " problem" : " problems");
@@ -127,7 +157,7 @@ void print_part(std::string_view title, const std::vector<verify::step>& steps, 
   if (follows && problems == 0 && std::ranges::any_of(steps, skipped))
     out << words_in(locale).follows << "\n";
   else
-    out << count_in(problems, locale) << "\n";
+    out << count_in(steps, locale) << "\n";
   print_steps(steps, node, locale, all, out);
 }
 
@@ -260,7 +290,7 @@ constexpr std::string_view example = R"(Examples:
   $ quartermaster verify                    # every node that has or asks for a mode, and the cluster around them
   $ quartermaster verify gpu-1 --allocate   # one node, and a pod that takes the smallest unit there
   gpu-1 (vgpu): 1 problem
-    WRONG   plugin         plugin pod quartermaster/gpu-manager-daemonset-7xk2p is not ready: ImagePullBackOff
+    WRONG   plugin         plugin pod quartermaster/vgpu-daemonset-7xk2p is not ready: ImagePullBackOff
                            do: kubectl describe pod and kubectl logs --previous of it; ...
   $ quartermaster verify --scheduler        # does the kube-scheduler that users' pods go to ask the extender?
   $ quartermaster verify --scheduler my-scheduler --resource nvidia.com/gpu
@@ -269,7 +299,9 @@ One cause is reported once: what only follows from it is left out. -o wide shows
 Reads only; --allocate makes one pod a node and removes it again, on Ctrl-C too. --scheduler walks no node: it makes one
 pod that the extender refuses on every node, reads what the scheduler says of it, and removes it. That needs no look at
 the scheduler's configuration, so it works where a provider owns the control plane.
-Exit codes: 0 nothing wrong, 1 could not look, 2 wrong usage, 3 found problems.)";
+A change of mode that goes on is no problem: it is named with what it waits for. What could not be seen is counted as "not
+known", and never as good.
+Exit codes: 0 nothing wrong, 1 could not look, 2 wrong usage, 3 found problems, or with --strict anything but good.)";
 
 }  // namespace
 
@@ -297,7 +329,7 @@ int run_verify(const verify_options& options, std::ostream& out, std::ostream& e
   });
   if (!result) return failed(plain(result.error().message), err);
   print(found, options, out);
-  return problems(found) == 0 ? 0 : 3;
+  return problems(found) > 0 || (options.strict && !all_good(found)) ? 3 : 0;
 }
 
 void add_verify(CLI::App& app, int& rc) {
@@ -309,6 +341,7 @@ void add_verify(CLI::App& app, int& rc) {
       ->check(choice({"table", "wide", "json", "yaml"}))
       ->capture_default_str();
   add_option(*verb, "-n,--namespace", options->ns, "The operator's; without it where the lease quartermaster is");
+  add_flag(*verb, "--strict", options->strict, "Exit code 3 also for warnings, changes and what is not known");
   auto* allocate =
       add_flag(*verb, "--allocate", options->allocate, "Run one pod for the smallest unit on each node that works");
   auto* scheduler = add_option(*verb, "--scheduler", options->scheduler_with.name,

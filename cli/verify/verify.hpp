@@ -18,6 +18,7 @@ struct verify_options {
   std::string node;  ///< empty: every node that has or asks for a mode, and the cluster around them
   std::string ns;    ///< the operator's; empty: found by its lease
   std::string language = "en", output = "table";
+  bool strict = false;  ///< exit code 3 for all that is not good
   bool allocate = false;
   bool scheduler = false;
   allocate_options allocation;

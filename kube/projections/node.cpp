@@ -1,13 +1,12 @@
 #include "kube/projections/node.hpp"
 
+#include "kube/projections/kept.hpp"
 #include "kube/wire.hpp"
 
 namespace kube {
 namespace {
 
 using wire::each_field, wire::field;
-
-constexpr std::string_view node_annotations[] = {"quartermaster.io/", "state.quartermaster.io/", "hami.io/"};
 
 taint read_taint(std::string_view bytes) {
   taint made;
@@ -54,7 +53,7 @@ bool claims_cards(const wire::map_entry& annotation) {
 }
 
 void read_meta(std::string_view meta, node& node) {
-  wire::read_metadata(meta, node, keep_all, {node_annotations});
+  wire::read_metadata(meta, node, keep_all, {kept_node_annotations});
   each_field(meta, field<12>([&](std::string_view annotation) {
                if (claims_cards(wire::read_entry(annotation))) node.has_gpu_discovery = true;
              }));

@@ -1,6 +1,6 @@
 #pragma once
-// What we keep of a Node: all labels, our and HAMi's annotations, taints, extended resources and readiness. About 3 KiB
-// for a node with 40 GPU Feature Discovery labels.
+// What we keep of a Node: all labels, our and plugins' annotations, taints, extended resources and readiness. About 3
+// KiB for a node with 40 GPU Feature Discovery labels.
 
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ struct taint {
 enum class condition_status : std::uint8_t { unknown, no, yes };
 
 struct node : object {
-  // labels: all. annotations: quartermaster.io/, state.quartermaster.io/ and hami.io/.
+  // labels: all. annotations: kept.hpp.
   bool unschedulable = false;
   bool has_gpu_discovery = false;  ///< Node Feature Discovery has the labels of GPU Feature Discovery among its own
   condition_status ready = condition_status::unknown;  ///< unknown as well where the condition is missing

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kube/projections/kept.hpp"
 #include "kube/wire.hpp"
 
 namespace kube {
@@ -12,10 +13,6 @@ using wire::each_field, wire::field;
 constexpr std::string_view label_patterns[] = {
     "quartermaster.io/",        "app.kubernetes.io/",  "name", "k8s-app", "pod-template-generation",
     "controller-revision-hash", "aliyun.com/gpu-count"};
-constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
-constexpr std::string_view pod_annotations[] = {
-    "quartermaster.io/", "state.quartermaster.io/", "tencent.com/",      "hami.io/",     "ALIYUN_COM_",
-    "nvidia.com/",       "aliyun.accelerator/",     "gaia.tencent.com/", "tkestack.io/", mirror_annotation};
 
 container read_container(std::string_view bytes, container::role role) {
   container made;
@@ -171,7 +168,7 @@ void read_status(std::string_view bytes, pod& pod) {
 
 void read_pod(std::string_view bytes, pod& pod) {
   each_field(bytes, field<1>([&](std::string_view meta) {
-               wire::read_metadata(meta, pod, {label_patterns}, {pod_annotations});
+               wire::read_metadata(meta, pod, {label_patterns}, {kept_pod_annotations});
              }),
              field<2>([&](std::string_view spec) { read_spec(spec, pod); }),
              field<3>([&](std::string_view status) { read_status(status, pod); }));

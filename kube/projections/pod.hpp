@@ -34,8 +34,7 @@ struct container {
 
 struct pod : object {
   // labels: quartermaster.io/, app.kubernetes.io/, name, k8s-app, pod-template-generation, controller-revision-hash and
-  // aliyun.com/gpu-count. annotations: quartermaster.io/, state.quartermaster.io/, tencent.com/, hami.io/, ALIYUN_COM_,
-  // nvidia.com/, aliyun.accelerator/, gaia.tencent.com/, tkestack.io/, mirror's.
+  // what products read from a label. annotations: kept.hpp.
   std::string node_name;  ///< empty: not bound
   /// Where kube-scheduler makes, or keeps, room for it (status.nominatedNodeName): none or one. This list takes 8
   /// bytes where there is none, less than a string or a vector.

@@ -12,22 +12,10 @@
 #include <string>
 #include <string_view>
 
+#include "reconcilers/declarations/enforcement.hpp"
 #include "reconcilers/declarations/rule_set.hpp"
 
 namespace reconcilers {
-
-/// How strictly pods are held to the rules (spec.customResources.enforcement).
-enum class enforcement : std::uint8_t {
-  disabled,  ///< pods are let through as they are
-  warn,      ///< nothing is filled in; the API server warns of what it would refuse
-  deny,      ///< what is missing is filled in; the API server refuses what is wrong
-};
-/// "Off", "Warn", "Deny"; anything else is off.
-enforcement enforcement_of(std::string_view text) noexcept;
-
-/// Whether the API server fills pods in by itself: MutatingAdmissionPolicy v1, from Kubernetes 1.36. From the
-/// APIResourceList of /apis/admissionregistration.k8s.io/v1; invalid text offers nothing.
-bool fills_pods(std::string_view api_resource_list);
 
 inline constexpr std::size_t max_pod_review = 10u << 20;  ///< bytes; etcd takes objects of 1.5 MiB
 
@@ -43,14 +31,6 @@ struct pod_admission {
   std::string_view own_namespace;  ///< let through untouched, as kube-system, kube-public and kube-node-lease are
   bool sends = false;              ///< pods that ask for accelerators are sent to our scheduler
 };
-
-/// Where the routes are, by the name of the webhook in the chart's configuration.
-struct webhook_route {
-  std::string_view webhook, path;
-};
-inline constexpr webhook_route mutate_pods_route{"resource-defaults.quartermaster.io", "/mutate/pods"};
-/// Judged by compat/admission.hpp.
-inline constexpr webhook_route compatibility_route{"compatibility.quartermaster.io", "/mutate/compatibility"};
 
 /// Fills in what the rules say is missing, and the name of our scheduler with the toleration of isolated nodes, as the
 /// chart's policy dedicated-scheduler.quartermaster.io does. Refuses nothing: others may still change the pod.

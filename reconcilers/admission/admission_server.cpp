@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "api/names.hpp"
-#include "reconcilers/cuda/admission.hpp"
+#include "reconcilers/admission/compatibility.hpp"
 #include "reconcilers/declarations/compiled.hpp"
 
 namespace reconcilers {

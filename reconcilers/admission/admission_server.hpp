@@ -10,7 +10,7 @@
 #include "controller/store.hpp"
 #include "kube/projections/node.hpp"
 #include "reconcilers/admission/admission.hpp"
-#include "reconcilers/cuda/admission.hpp"
+#include "reconcilers/admission/compatibility.hpp"
 #include "reconcilers/declarations/resource_rules.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 

@@ -58,7 +58,7 @@ constexpr std::array<shim_row, 1> shim_table{{
      {12, 4},
      "tencent.com/vcuda-core",
      100,
-     sources::gpu_manager},
+     "GPU-Manager guide of the platform, baseline of the vGPU library"},
 }};
 
 }  // namespace

@@ -23,7 +23,6 @@ inline constexpr std::string_view binary_code =
 inline constexpr std::string_view drivers = "https://docs.nvidia.com/datacenter/tesla/drivers/index.html#cuda-drivers";
 inline constexpr std::string_view cards = "https://developer.nvidia.com/cuda-gpus";
 inline constexpr std::string_view toolkit = "https://github.com/NVIDIA/nvidia-container-toolkit";
-inline constexpr std::string_view gpu_manager = "GPU-Manager guide of the platform, baseline of the vGPU library";
 }  // namespace sources
 
 /// The smallest Linux driver that knows a CUDA version by itself (release notes, table of toolkit drivers).

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/declaration_names.hpp"
 #include "kube/resource.hpp"
 #include "reconcilers/declarations/finding.hpp"
 
@@ -95,22 +96,13 @@ struct declaration {
 struct device_config {
   kube::object_key config_map;
   std::int64_t created = 0;
-  std::string name;                    ///< for people: "HAMi"
+  std::string name;                    ///< for people
   std::string label_key, label_value;  ///< gpu=on
   bool sound = false;
 
   friend bool operator==(const device_config&, const device_config&) = default;
 };
 
-namespace names {
-inline constexpr std::string_view alauda = "features.alauda.io/";
-inline constexpr std::string_view cpaas = "features.cpaas.io/";
-inline constexpr std::string_view type_value = "CustomResourceLimitation";
-inline constexpr std::string_view device_label = "device-plugin.cpaas.io/config";
-/// The selectors of the three watches that bring everything we judge (a selector has no "or" over keys).
-inline constexpr std::string_view alauda_selector = "features.alauda.io/type=CustomResourceLimitation";
-inline constexpr std::string_view cpaas_selector = "features.cpaas.io/type=CustomResourceLimitation";
-inline constexpr std::string_view device_selector = "device-plugin.cpaas.io/config=true";
-}  // namespace names
+namespace names = api::declaration;
 
 }  // namespace reconcilers::declarations

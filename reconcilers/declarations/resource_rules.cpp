@@ -6,8 +6,8 @@
 
 #include "api/names.hpp"
 #include "kube/json_text.hpp"
-#include "reconcilers/admission/admission.hpp"
 #include "reconcilers/declarations/compiled.hpp"
+#include "reconcilers/declarations/enforcement.hpp"
 #include "text/list.hpp"
 
 namespace reconcilers {

@@ -295,8 +295,9 @@ void account::set_aside(quota::node_trial& trial, const kube::pod& pod,
   trial.add(quota::holding_of(needs, placement, *now.inventory));
 }
 
-/// Sets aside what pods before it need; the one with which it fits no more, where it fitted before. gpu-manager knows
-/// of no nomination: where it would put the pod on another card than ours, there is no room for it either.
+/// Sets aside what pods before it need; the one with which it fits no more, where it fitted before. A plugin that
+/// chooses knows of no nomination: where it would put the pod on another card than ours, there is no room for it
+/// either.
 const kube::pod* account::first_in_the_way(quota::node_trial& trial, const kube::pod& pod, const pod_request& request,
                                            const quota::demand& needs, std::span<const std::string> gone) const {
   const auto& node = *trial.view().inventory;
@@ -310,7 +311,7 @@ const kube::pod* account::first_in_the_way(quota::node_trial& trial, const kube:
   for (const auto* other : others) {
     set_aside(trial, *other, free_soon);
     if (!place(now)) return other;
-    if (node.serves.has(quota::mode::vgpu) && !std::ranges::equal(before.all(), now.all())) return other;
+    if (node.serves.plugin_chooses && !std::ranges::equal(before.all(), now.all())) return other;
   }
   return nullptr;
 }

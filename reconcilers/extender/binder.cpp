@@ -7,7 +7,7 @@
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "kube/status.hpp"
-#include "reconcilers/extender/hami_lock.hpp"
+#include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/extender/membership.hpp"
 
 namespace reconcilers::extender {
@@ -20,9 +20,8 @@ constexpr controller::milliseconds longest_binding = 3s,
                                    shortest = 300ms;  // of one Binding, which ends before the lease does
 constexpr auto watch_patience = 30s;                  // for the watch to show what was bound
 constexpr auto turn = 2s;                             // how long a call waits for another one to the same node
-// On a node of HAMi a call waits for the lock and writes it, and then binds: within the scheduler's httpTimeout of 5 s.
+// On a node with a lock a call waits for it and writes it, and then binds: within the scheduler's httpTimeout of 5 s.
 constexpr controller::milliseconds lock_turn = 1s, lock_write = 1s, look = 20ms;
-constexpr auto lock_path = "/metadata/annotations/hami.io~1mutex.lock";
 constexpr auto unconfirmed = "not known yet whether an earlier Binding of this pod arrived; it is being found out";
 
 /// The API server has answered, and it is no.
@@ -31,6 +30,18 @@ bool is_no(const kube::error& error) { return error.http >= 400 && error.http < 
 std::int64_t wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+/// The annotation in a JSON patch.
+std::string path_of(std::string_view annotation) {
+  std::string out = "/metadata/annotations/";
+  for (const char letter : annotation) {
+    if (letter == '/')
+      out += "~1";
+    else
+      out += letter;
+  }
+  return out;
 }
 
 }  // namespace
@@ -75,7 +86,7 @@ boost::asio::awaitable<std::string> binder::bind(bind_args args) {
 
 bool binder::counts_by_time(const std::string& node) const {
   const auto view = dependencies_.book.book().view(node);
-  return view && (view->inventory->serves.has(quota::mode::vgpu) || view->inventory->serves.has(quota::mode::gpushare));
+  return view && dialects::finds_pods_by_time(view->inventory->serves);
 }
 
 boost::asio::awaitable<bool> binder::its_turn(const line& line, std::uint64_t ticket) {
@@ -97,16 +108,18 @@ kube::task<void> binder::patch_node(std::string node, json patch) {
   co_return kube::result<void>();
 }
 
-boost::asio::awaitable<std::string> binder::take_lock(kube::object_key pod, kube::uid uid, std::string node) {
+boost::asio::awaitable<std::string> binder::take_lock(const dialects::lock_words& words, kube::object_key pod,
+                                                      kube::uid uid, std::string node) {
   const auto until = controller::boot_now() + lock_turn;
+  const std::string product(words.product), annotation(words.annotation);
   for (std::string reason;;) {
     const auto* known = dependencies_.nodes.find({{}, node});
     if (!known) co_return "node " + node + " is gone";
-    const std::string found(known->annotations.value_or(hami_lock_annotation, ""));
-    const auto earlier = read_hami_lock(found);
+    const std::string found(known->annotations.value_or(words.annotation, ""));
+    const auto earlier = words.read(found);
     if (!found.empty() && !earlier)
-      co_return "node " + node + ": HAMi's plugin cannot read hami.io/mutex.lock=" + found.substr(0, 80) +
-          "; take it off: kubectl annotate node " + node + " hami.io/mutex.lock-";
+      co_return "node " + node + ": " + product + "'s plugin cannot read " + annotation + "=" + found.substr(0, 80) +
+          "; take it off: kubectl annotate node " + node + " " + annotation + "-";
     bool held = false;
     if (earlier && earlier->pod != pod) {
       std::optional<kube::pod> holder;
@@ -118,19 +131,20 @@ boost::asio::awaitable<std::string> binder::take_lock(kube::object_key pod, kube
         if (now) holder = std::move(*now);
       }
       const bool binding = holder && (in_flight_.contains(holder->id) || in_doubt_.contains(holder->id));
-      held = holds(*earlier, node, holder ? &*holder : nullptr, binding, wall_ns() / 1'000'000'000);
+      held = words.holds(*earlier, node, holder ? &*holder : nullptr, binding, wall_ns() / 1'000'000'000);
     }
     if (held) {
       reason = "node " + node + " is giving " +
                (earlier->pod.name.empty() ? std::string("another pod") : "pod " + earlier->pod.to_string()) +
-               " its cards, and HAMi's plugin serves one pod at a time; come again";
+               " its cards, and " + product + "'s plugin serves one pod at a time; come again";
     } else {
-      const auto value = to_string(hami_lock{wall_ns() / 1'000'000'000, pod});
-      const json patch{{{"op", "test"}, {"path", lock_path}, {"value", found.empty() ? json() : json(found)}},
-                       {{"op", "add"}, {"path", lock_path}, {"value", value}}};
+      const auto value = words.text({wall_ns() / 1'000'000'000, pod});
+      const json patch{
+          {{"op", "test"}, {"path", path_of(words.annotation)}, {"value", found.empty() ? json() : json(found)}},
+          {{"op", "add"}, {"path", path_of(words.annotation)}, {"value", value}}};
       const auto wrote = co_await patch_node(node, patch);
       if (wrote) {
-        locked_[uid] = {node, value};
+        locked_[uid] = {node, value, &words};
         co_return std::string();
       }
       reason = wrote.error().message;
@@ -142,20 +156,21 @@ boost::asio::awaitable<std::string> binder::take_lock(kube::object_key pod, kube
   }
 }
 
-/// Left on, it would keep HAMi's own scheduler away for five minutes; the next one to bind here would see that it holds
-/// nothing.
-boost::asio::awaitable<void> binder::take_off(std::string node, std::string lock) {
-  const json patch{{{"op", "test"}, {"path", lock_path}, {"value", lock}}, {{"op", "remove"}, {"path", lock_path}}};
-  const auto wrote = co_await patch_node(node, patch);
+/// Left on, it would keep the product's own scheduler away until that loses patience; the next one to bind here would
+/// see that it holds nothing.
+boost::asio::awaitable<void> binder::take_off(locked_node lock) {
+  const auto path = path_of(lock.words->annotation);
+  const json patch{{{"op", "test"}, {"path", path}, {"value", lock.value}}, {{"op", "remove"}, {"path", path}}};
+  const auto wrote = co_await patch_node(lock.node, patch);
   if (!wrote)
-    controller::log::info("HAMi's lock of a node was not taken off",
-                          {{"node", node}, {"error", wrote.error().message}});
+    controller::log::info(
+        "a node's lock was not taken off",
+        {{"node", lock.node}, {"annotation", lock.words->annotation}, {"error", wrote.error().message}});
 }
 
 void binder::forget_lock(const kube::uid& uid, std::string_view bound_to) {
   const auto lock = locked_.extract(uid);
-  if (lock && lock.mapped().node != bound_to)
-    dependencies_.loop.spawn("hami_lock", take_off(lock.mapped().node, lock.mapped().value));
+  if (lock && lock.mapped().node != bound_to) dependencies_.loop.spawn("node_lock", take_off(lock.mapped()));
 }
 
 void binder::release(const kube::uid& uid) {
@@ -205,14 +220,14 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& args) {
   if (!here.held)
     co_return refuse("no_room", here.limit ? std::move(here.reason) : "node " + args.node + ": " + here.reason);
   const auto& node = *dependencies_.book.book().view(args.node)->inventory;
-  const bool by_hami = node.serves.has(quota::mode::hami);
+  const auto* lock = dialects::lock_of(node.serves);
   const auto annotations = annotations_of(*here.held, request, *pod, node, wall_ns());
   const auto assumed = dependencies_.book.assume(*pod, *here.held, controller::boot_now());
   if (assumed != quota::booked::done)
     co_return refuse("no_room", assumed == quota::booked::elsewhere ? unconfirmed : "the cards went to another pod");
 
-  if (by_hami) {
-    auto no = co_await take_lock(args.pod, args.uid, args.node);
+  if (lock) {
+    auto no = co_await take_lock(*lock, args.pod, args.uid, args.node);
     if (!no.empty()) {
       dependencies_.book.release(args.uid);
       co_return refuse("not_ready", std::move(no));

@@ -11,6 +11,7 @@
 #include "controller/loop.hpp"
 #include "controller/metrics.hpp"
 #include "kube/client.hpp"
+#include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/extender/account.hpp"
 #include "reconcilers/extender/fence.hpp"
 #include "reconcilers/extender/protocol.hpp"
@@ -41,18 +42,23 @@ class binder {
 
  private:
   boost::asio::awaitable<std::string> bind_once(const bind_args& args);
-  /// gpu-manager takes the pod with the oldest predicate time for the one the kubelet has just admitted; gpushare's
-  /// plugin, the oldest of those that ask for as much memory. So Bindings must arrive in the order of their times: one
-  /// after the other.
+  /// The node's plugin finds the pod that the kubelet has just admitted by its time. So Bindings must arrive in the
+  /// order of their times: one after the other.
   bool counts_by_time(const std::string& node) const;
   using line = std::set<std::uint64_t>;  ///< of those with a Binding to one node, the one on its way first
   /// False: not within a call's patience.
   static boost::asio::awaitable<bool> its_turn(const line& line, std::uint64_t ticket);
-  /// On a node of HAMi: has its plugin serve this pod next. Waits as long as a call may for the pod before it.
+  /// Where the node's plugin serves one pod at a time: has it serve this pod next. Waits as long as a call may for the
+  /// pod before it.
   /// @return empty, or why not
-  boost::asio::awaitable<std::string> take_lock(kube::object_key pod, kube::uid uid, std::string node);
+  boost::asio::awaitable<std::string> take_lock(const dialects::lock_words& words, kube::object_key pod, kube::uid uid,
+                                                std::string node);
   kube::task<void> patch_node(std::string node, nlohmann::json patch);
-  boost::asio::awaitable<void> take_off(std::string node, std::string lock);
+  struct locked_node {
+    std::string node, value;
+    const dialects::lock_words* words;
+  };
+  boost::asio::awaitable<void> take_off(locked_node lock);
   /// It is known where the pod is bound (empty: nowhere): the lock we wrote for it stays on that node alone.
   void forget_lock(const kube::uid& uid, std::string_view bound_to);
   /// The pod was not bound: what it was promised is free again, and so is its node's lock.
@@ -69,11 +75,7 @@ class binder {
   std::set<kube::uid> in_flight_, in_doubt_;
   std::map<std::string, line> lines_;  ///< by node whose plugin counts by time
   std::uint64_t tickets_ = 0;
-  struct hami_locked_node {
-    std::string node, value;
-  };
-  std::map<kube::uid, hami_locked_node>
-      locked_;  ///< by pod whose Binding is not known to have arrived: the lock we wrote
+  std::map<kube::uid, locked_node> locked_;  ///< by pod whose Binding is not known to have arrived: the lock we wrote
   controller::family<controller::counter>& results_;
 };
 

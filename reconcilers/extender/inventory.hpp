@@ -1,6 +1,6 @@
 #pragma once
 // A Node as the quota engine sees it: which cards it has, what hands them out, and how many of each plain key. The
-// cards are those of AcceleratorNode.status where an agent reports them; before that HAMi's register annotation, GPU
+// cards are those of AcceleratorNode.status where an agent reports them; before that a register of the plugin, GPU
 // Feature Discovery's labels and what the kubelet offers say which there are. A key the kubelet does not offer is not
 // served, whatever the labels say.
 
@@ -17,6 +17,7 @@
 #include "kube/projections/node.hpp"
 #include "quota/inventory.hpp"
 #include "quota/ledger.hpp"
+#include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 
 namespace reconcilers::extender {
@@ -27,12 +28,7 @@ inline constexpr std::string_view cordon_annotation = "quartermaster.io/cordon";
 /// The names in such an annotation.
 std::vector<std::string_view> cordoned_cards(std::string_view list);
 
-/// A key of HAMi's that the policy calls otherwise (settings resourceName, resourceMem and so on of the module).
-struct renamed_key {
-  std::string here;
-  std::string_view engine;  ///< what the vocabularies call it
-  friend bool operator==(const renamed_key&, const renamed_key&) = default;
-};
+using dialects::renamed_key;
 std::vector<renamed_key> renamed_keys(const accelerator_policy* policy);
 
 /// The keys that declarations name, judged by count where the vocabularies do not know them; and what keys are called

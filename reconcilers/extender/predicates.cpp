@@ -9,6 +9,7 @@
 #include "controller/log.hpp"
 #include "kube/status.hpp"
 #include "quota/filter.hpp"
+#include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/extender/membership.hpp"
 #include "reconcilers/extender/reasons.hpp"
 
@@ -21,8 +22,11 @@ using nlohmann::json;
 
 constexpr auto binding_patience = 5min;  // from the answer to the scheduler's own Binding
 constexpr std::string_view elsewhere = "placed on another node";
-/// HAMi's plugin serves the pod that the node's lock names, and the one that binds writes the lock (hami_lock.hpp).
-constexpr std::string_view needs_our_binding = "HAMi's plugin needs a scheduler that asks the extender to bind";
+
+bool is_written_by_a_dialect(std::string_view annotation) {
+  return std::ranges::any_of(dialects::all(),
+                             [&](const dialects::dialect* product) { return product->writes(annotation); });
+}
 
 http_response answer(std::span<const node_verdict> verdicts, bool whole_nodes) {
   std::string out;
@@ -137,8 +141,8 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
     if (here.limit) all[i].reason = short_text_of(*here.limit);
     if (!here.held) continue;
     const auto& held = *here.held;
-    if (views[i].inventory->serves.has(quota::mode::hami) && !held.grants.empty()) {
-      all[i].reason = needs_our_binding;
+    if (const auto* lock = dialects::lock_of(views[i].inventory->serves); lock && !held.grants.empty()) {
+      all[i].reason = lock->needs_our_binding;
       continue;
     }
     if (dependencies_.book.decide(pod, held, controller::boot_now()) != quota::booked::done) continue;
@@ -171,10 +175,7 @@ kube::task<void> predicates::look_after(controller::milliseconds now) {
     if (pod && pod->id == uid && pod->node_name.empty()) {
       json none = json::object();
       for (const auto [name, value] : pod->annotations)
-        if (name == placement_annotation || name == isolation_annotation ||
-            name.starts_with("tencent.com/predicate-") || name == "tencent.com/gpu-assigned" ||
-            name.starts_with("hami.io/vgpu-") || name.starts_with("hami.io/bind-") ||
-            name.starts_with("ALIYUN_COM_GPU_MEM_"))
+        if (name == placement_annotation || name == isolation_annotation || is_written_by_a_dialect(name))
           none[std::string(name)] = nullptr;
       const auto wrote = co_await write(key, uid, std::move(none));
       if (!wrote && wrote.error().code != kube::errc::not_found) continue;

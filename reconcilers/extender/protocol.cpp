@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/json_object.hpp"
+#include "kube/projections/kept.hpp"
 #include "reconcilers/admission/admission_review.hpp"
 
 namespace reconcilers::extender {
@@ -221,13 +222,10 @@ understood<void> read(body_parser& parser, const std::string& body, preempt_args
 }
 
 kube::result<kube::pod> pod_of(std::string_view text) {
-  static constexpr std::string_view annotations[] = {
-      "quartermaster.io/", "state.quartermaster.io/", "tencent.com/",      "hami.io/",    "ALIYUN_COM_", "nvidia.com/",
-      "aliyun.com/",       "aliyun.accelerator/",     "gaia.tencent.com/", "tkestack.io/"};
   kube::pod out;
   std::vector<kube::container> main;
   const auto read = on_demand::read_object(
-      "pod", text, out, kube::keep{annotations}, [&](std::string_view key, on_demand::value field) {
+      "pod", text, out, kube::keep{kube::kept_pod_annotations}, [&](std::string_view key, on_demand::value field) {
         if (key == "status")
           on_demand::each_member(field, [&](std::string_view name, on_demand::value inner) {
             if (name == "nominatedNodeName" && !on_demand::text_or(inner).empty())

@@ -196,8 +196,8 @@ std::vector<std::string> why_these(const quota::holding& held, const quota::node
     if (grants.front()->whole)
       out.push_back(name + why_whole(set, free) +
                     (picks ? ". The node's plugin picks cards by itself and may take others" : ""));
-    else if (node.serves.has(quota::mode::vgpu))
-      out.push_back(name + "shares where GPU-Manager puts them" + set.numa_nodes());
+    else if (node.serves.plugin_chooses)
+      out.push_back(name + "shares where the node's plugin puts them" + set.numa_nodes());
     else if (policy == quota::policy::binpack)
       out.push_back(name + "packed, next to " +
                     text::counted(static_cast<std::size_t>(std::max(sharers, 0)), "other share") + set.numa_nodes() +

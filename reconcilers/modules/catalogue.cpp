@@ -7,9 +7,9 @@
 #include "api/hash.hpp"
 #include "api/names.hpp"
 #include "reconcilers/modules/custom.hpp"
+#include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/settings.hpp"
-#include "reconcilers/nodes/node_sets.hpp"
 
 namespace reconcilers::modules {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "reconcilers/declarations/declaration.hpp"
+#include "api/declaration_names.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -30,9 +30,9 @@ json config_map(const std::string& name, json labels, json data) {
 }  // namespace
 
 json declaration(const published& group, const resource_declaration& declared) {
-  const std::string domain(declarations::names::cpaas);
+  const std::string domain(api::declaration::cpaas);
   const json labels = {
-      {domain + "type", declarations::names::type_value}, {domain + "group", group.id}, {domain + "enabled", "true"}};
+      {domain + "type", api::declaration::type_value}, {domain + "group", group.id}, {domain + "enabled", "true"}};
   const json data = {
       {"key", declared.key},
       {"dataType", "integer"},
@@ -62,7 +62,7 @@ json device_config(const published& group, std::string_view label_key, std::stri
       {"nodeLabelKey", label_key.empty() ? "nvidia-device-enable" : label_key},
       {"nodeLabelValue", label_key.empty() ? std::string_view(group.id) : label_value},
   };
-  return config_map("cf-crl-" + group.id + "-config", {{declarations::names::device_label, "true"}}, data);
+  return config_map("cf-crl-" + group.id + "-config", {{api::declaration::device_label, "true"}}, data);
 }
 
 }  // namespace reconcilers::modules

@@ -1,5 +1,5 @@
 #pragma once
-// The labels by which people select cards: those of GPU Feature Discovery, ACK and gpu-manager, with the values that
+// The labels by which people select cards: those of GPU Feature Discovery and of other products, with the values that
 // these programs would write. The node's agent reports the cards; it has no right on Nodes. Pure: what the labels are,
 // and which of them are ours to write. card_labeler.hpp writes.
 //

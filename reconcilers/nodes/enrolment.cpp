@@ -7,8 +7,8 @@
 #include "controller/log.hpp"
 #include "kube/json_text.hpp"
 #include "reconcilers/cuda/labels.hpp"
+#include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/nodes/intent.hpp"
-#include "reconcilers/nodes/node_sets.hpp"
 #include "reconcilers/nodes/taints.hpp"
 #include "text/list.hpp"
 

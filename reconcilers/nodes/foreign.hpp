@@ -39,7 +39,7 @@ foreign_pod foreign_pod_of(const kube::pod& pod, std::string_view own_namespace)
 
 /// Why two plugins would be on the node.
 struct foreign_plugin {
-  std::string is;      ///< "DaemonSet kube-system/x (HAMi) runs a device plugin on this node"
+  std::string is;      ///< "DaemonSet kube-system/x runs a device plugin on this node"
   std::string remedy;  ///< an order, without full stop
 };
 

@@ -36,7 +36,7 @@ inline constexpr std::string_view module_disabled = "ModuleDisabled";
 /// `policy` is null where there is none; `declared` are the labels that device configurations name; `foreign` is what
 /// is known of other products' plugins around the node. Reasons of a
 /// refusal: UnknownMode, ConflictingLabels, ForeignPlugin, UnsuitableNode, UnsuitableCards, UnsuitableRuntime,
-/// NotOffered, NoPolicy, ModuleDisabled. Labels of other products (gpu=on, gpushare=true, ack.node.gpu.schedule) ask
+/// NotOffered, NoPolicy, ModuleDisabled. Labels of other products ask
 /// for a mode where its module is on; where it is off the node is theirs.
 node_intent intent_of(const kube::node& node, const accelerator_policy* policy,
                       std::span<const label_alias> declared = {}, const foreign_pods& foreign = {});

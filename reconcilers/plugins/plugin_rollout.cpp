@@ -5,7 +5,7 @@
 
 #include "controller/clock.hpp"
 #include "kube/json_text.hpp"
-#include "reconcilers/nodes/node_sets.hpp"
+#include "reconcilers/modules/node_sets.hpp"
 #include "text/list.hpp"
 
 namespace reconcilers {

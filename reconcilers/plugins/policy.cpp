@@ -8,7 +8,7 @@
 #include "api/names.hpp"
 #include "controller/conditions.hpp"
 #include "quota/limits.hpp"
-#include "reconcilers/nodes/node_sets.hpp"
+#include "reconcilers/modules/node_sets.hpp"
 
 namespace reconcilers {
 namespace {

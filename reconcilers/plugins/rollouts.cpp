@@ -6,8 +6,8 @@
 #include "api/memory.hpp"
 #include "api/names.hpp"
 #include "kube/json_text.hpp"
+#include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
-#include "reconcilers/nodes/node_sets.hpp"
 
 namespace reconcilers {
 namespace {

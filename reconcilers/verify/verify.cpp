@@ -7,11 +7,14 @@
 #include "api/names.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/certificates/caller_certificates.hpp"
+#include "reconcilers/container_runtime/fix_step.hpp"
+#include "reconcilers/extender/brake.hpp"
 #include "reconcilers/extender/inventory.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/node_pods.hpp"
 #include "reconcilers/nodes/taints.hpp"
 #include "reconcilers/plugins/plugin_rollout.hpp"
+#include "reconcilers/quotas/quota_status.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::verify {
@@ -290,12 +293,12 @@ class node_walker {
     if (says.phase == phases::draining) {
       std::string pods;
       for (const auto& blocker : says.blockers) append(pods, blocker);
-      return wrong(position, stage_code::waits_for_pods, pods.empty() ? "?" : pods, says.message);
+      return {position, outcome::changing, stage_code::waits_for_pods, pods.empty() ? "?" : pods, says.message, {}};
     }
     if (explained) return skipped(position);
     const bool stuck = says.phase == phases::stuck;
-    return wrong(position, stuck ? stage_code::stuck : stage_code::change_under_way, stuck ? says.reason : says.phase,
-                 says.message);
+    if (stuck) return wrong(position, stage_code::stuck, says.reason, says.message);
+    return {position, outcome::changing, stage_code::change_under_way, says.phase, says.message, {}};
   }
 
   step module_label() const {
@@ -395,6 +398,11 @@ class node_walker {
       return unfit ? skipped(resource)
                    : wrong(resource, stage_code::nothing_advertised, nothing, std::string(serving_->daemon_set));
     if (!unhealthy.empty()) return wrong(resource, stage_code::cards_unhealthy, unhealthy);
+    // A plugin may offer a card long after the agent has found it sick.
+    std::string sick;
+    for (const auto& card : is_.cards)
+      if (!card.healthy()) append(sick, card.uuid + " (" + card.health + ")");
+    if (!sick.empty() && is_.old_report.empty()) return wrong(resource, stage_code::cards_sick, sick);
     if (!missing.empty()) return wrong(resource, stage_code::cards_missing, missing);
     return good(resource, all);
   }
@@ -548,29 +556,69 @@ std::vector<step> caller_steps(const cluster_view& view, bool reported) {
   return {{stage::callers, outcome::warning, stage_code::caller_certificate_ends, message, {}, {}}};
 }
 
+/// Conditions of the policy that no other step has looked at. One that this version does not know may mean anything.
+std::vector<step> condition_steps(const cluster_view& view, bool reported) {
+  constexpr std::string_view others[] = {"Ready",         "Progressing",    "Degraded",
+                                         "RulesEnforced", "SchedulerReady", caller_certificates_valid};
+  std::vector<step> out;
+  const auto status = status_of(view);
+  if (reported || !view.whole || !status.is_object()) return out;
+  for (const auto& entry : status.value("conditions", nlohmann::json::array())) {
+    const auto type = entry.value("type", ""), is = entry.value("status", "");
+    const auto reason = entry.value("reason", ""), message = entry.value("message", "");
+    if (std::ranges::find(others, type) != std::end(others)) continue;
+    if (type == container_runtime::runtimes_fixed)
+      out.push_back(is != "False" ? good(stage::runtimes, message)
+                    : reason == "Halted"
+                        ? wrong(stage::runtimes, stage_code::runtimes_not_fixed, reason, message)
+                        : step{stage::runtimes, outcome::warning, stage_code::runtimes_not_fixed, reason, message, {}});
+    else if (type == extender::withdrawals_held_back)
+      out.push_back(is == "True" ? wrong(stage::health, stage_code::withdrawals_held_back, message)
+                                 : good(stage::health, message));
+    else
+      out.push_back({stage::policy,
+                     outcome::unknown,
+                     stage_code::condition_unknown,
+                     type,
+                     is + ", " + reason + (message.empty() ? "" : ": " + message),
+                     {}});
+  }
+  return out;
+}
+
 /// Limits that people believe in and no one asks about. What the operator has said nothing of yet is not judged.
 std::vector<step> quota_steps(const cluster_view& view, bool reported) {
   if (view.quotas.empty()) return {};
   if (reported) return {skipped(stage::quotas)};
   std::string names, message;
   std::size_t enforced = 0;
+  std::vector<step> out;
   for (const auto& entry : view.quotas) {
     const auto status = nlohmann::json::parse(entry.status, nullptr, false);
-    const auto is = condition_of(status, "Enforced");
+    for (const auto type : {models_condition, cohort_condition})
+      if (const auto part = condition_of(status, type); part.value("status", "") == "False")
+        out.push_back({stage::quotas,
+                       outcome::warning,
+                       stage_code::quota_counts_in_part,
+                       entry.key.to_string(),
+                       part.value("message", ""),
+                       {}});
+    const auto is = condition_of(status, enforced_condition);
     if (is.value("status", "") == "True") ++enforced;
     if (is.value("status", "") != "False") continue;
     append(names, entry.key.to_string());
     message = is.value("message", "");
   }
-  if (!names.empty()) return {wrong(stage::quotas, stage_code::quota_not_enforced, names, message)};
-  return {good(stage::quotas, std::to_string(enforced))};
+  out.push_back(names.empty() ? good(stage::quotas, std::to_string(enforced))
+                              : wrong(stage::quotas, stage_code::quota_not_enforced, names, message));
+  return out;
 }
 
 /// Trouble with the plugin's pods on one of the nodes, which is why its DaemonSet is not rolled out.
 bool told_of_a_node(const report& so_far, std::string_view module) {
   return std::ranges::any_of(so_far.nodes, [&](const node_walk& node_walk) {
     return node_walk.mode == module && std::ranges::any_of(node_walk.steps, [](const step& step) {
-             return is_wrong(step) &&
+             return (is_wrong(step) || step.is == outcome::changing) &&
                     (step.position == stage::plugin || step.position == stage::preflight ||
                      step.cause == stage_code::node_not_ready || step.cause == stage_code::change_under_way ||
                      step.cause == stage_code::waits_for_pods);
@@ -627,6 +675,8 @@ report walk(const cluster_view& view) {
     out.cluster.push_back(std::move(scheduler_step));
   for (auto& caller_step : caller_steps(view, leaderless || is_wrong(types)))
     out.cluster.push_back(std::move(caller_step));
+  for (auto& condition_step : condition_steps(view, leaderless || is_wrong(types)))
+    out.cluster.push_back(std::move(condition_step));
   for (auto& quota_step : quota_steps(view, leaderless || is_wrong(types)))
     out.cluster.push_back(std::move(quota_step));
   out.cluster.push_back(leader);
@@ -637,6 +687,13 @@ std::size_t problems(const report& report) {
   auto out = static_cast<std::size_t>(std::ranges::count_if(report.cluster, is_wrong));
   for (const auto& node : report.nodes) out += static_cast<std::size_t>(std::ranges::count_if(node.steps, is_wrong));
   return out;
+}
+
+bool all_good(const report& report) {
+  const auto is_good = [](const step& step) { return step.is == outcome::good || step.is == outcome::skipped; };
+  return std::ranges::all_of(report.cluster, is_good) && std::ranges::all_of(report.nodes, [&](const node_walk& node) {
+           return std::ranges::all_of(node.steps, is_good);
+         });
 }
 
 bool unsettled(const report& report) {

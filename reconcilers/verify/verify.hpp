@@ -74,6 +74,8 @@ enum class stage : std::uint8_t {
   scheduler,
   extender,  ///< a kube-scheduler was seen to ask it, or not
   callers,   ///< the certificates that kube-schedulers show it
+  runtimes,  ///< `agent fix-runtime` where the policy asks for it
+  health,    ///< are sick cards withdrawn?
   quotas,
   // of a node
   label,
@@ -94,9 +96,10 @@ enum class stage : std::uint8_t {
 enum class outcome : std::uint8_t {
   good,
   wrong,
-  warning,  ///< works, but not for everything
-  unknown,  ///< could not be seen
-  skipped,  ///< follows from something that is wrong, or has nothing to look at
+  changing,  ///< a change goes on; the text has what it waits for
+  warning,   ///< works, but not for everything
+  unknown,   ///< could not be seen
+  skipped,   ///< follows from something that is wrong, or has nothing to look at
 };
 
 /// Names are stable: `code` in JSON.
@@ -136,6 +139,7 @@ enum class stage_code : std::uint8_t {
   foreign_plugin,
   nothing_advertised,
   cards_unhealthy,
+  cards_sick,
   cards_missing,
   overbooked,
   card_given_twice,
@@ -150,7 +154,11 @@ enum class stage_code : std::uint8_t {
   control_plane_node_without_agent,
   control_plane_node_not_ready,
   caller_certificate_ends,
+  runtimes_not_fixed,
+  withdrawals_held_back,
+  condition_unknown,
   quota_not_enforced,
+  quota_counts_in_part,
   scheduler_unseen,
   scheduler_looks_itself,
   scheduler_found_no_node,
@@ -188,6 +196,8 @@ report walk(const cluster_view& view);
 
 /// Steps that are wrong.
 std::size_t problems(const report& report);
+/// Is every step good, or has nothing to look at? A warning, a change and what could not be seen are not.
+bool all_good(const report& report);
 
 /// True where a step is wrong only because the operator has not looked at an object yet. That passes within moments.
 bool unsettled(const report& report);

@@ -33,6 +33,8 @@ constexpr std::array<stage_row, static_cast<std::size_t>(stage::allocation) + 1>
   {stage::scheduler, {"scheduler", "调度器"}, {"{value}: {other}", "{value}：{other}"}},
   {stage::extender, {"extender", "扩展器"}, {"asked by {value} after {other}", "{value} 询问了扩展器，用时 {other}"}},
   {stage::callers, {"callers", "调用方证书"}, {"{value}", "{value}"}},
+  {stage::runtimes, {"runtimes", "容器运行时"}, {"{value}", "{value}"}},
+  {stage::health, {"health", "健康"}, {"{value}", "{value}"}},
   {stage::quotas, {"quotas", "配额"}, {"{value} enforced", "{value} 个配额均已生效"}},
   {stage::label, {"label", "标签"}, {"{value} asks for {other}", "{value} 请求 {other}"}},
   {stage::node, {"node", "节点"}, {"Ready, and takes new pods", "Ready，可调度"}},
@@ -151,6 +153,9 @@ constexpr std::array<code_row, code_count> codes{{
   {stage_code::cards_unhealthy, "cards_unhealthy",
    {"part of the cards is unhealthy: {value} allocatable", "部分卡不健康：可分配 {value}"},
    {"nvidia-smi and dmesg (Xid) on the node; a plugin that has given a card up offers it again after a restart", "请在节点上查看 nvidia-smi 与 dmesg（Xid）；插件放弃的卡在其重启后会重新上报"}},
+  {stage_code::cards_sick, "cards_sick",
+   {"the agent finds cards sick: {value}", "代理报告以下卡有故障：{value}"},
+   {"kubectl describe anode {node} and dmesg (Xid) of the node say more; quartermaster explain error XID knows what to do", "详见 kubectl describe anode {node} 与该节点的 dmesg（Xid）；处理办法见 quartermaster explain error XID"}},
   {stage_code::cards_missing, "cards_missing",
    {"fewer cards than the node has: {value}", "上报的卡少于节点实有：{value}"},
    {"read the log of the plugin's pod on this node, and nvidia-smi -L there", "请查看该节点上插件 Pod 的日志，并在节点上执行 nvidia-smi -L"}},
@@ -193,9 +198,21 @@ constexpr std::array<code_row, code_count> codes{{
   {stage_code::caller_certificate_ends, "caller_certificate_ends",
    {"{value}", "{value}"},
    {"hand over what it names and have those kube-schedulers started again", "请交付其中指明的文件，并重启这些 kube-scheduler"}},
+  {stage_code::runtimes_not_fixed, "runtimes_not_fixed",
+   {"container runtimes of nodes: {value}: {other}", "节点的容器运行时：{value}：{other}"},
+   {"do what it says; docs/agent.md, and kubectl describe anode of the node it names show more", "请按其提示处理；更多信息见 docs/agent.md 与所述节点的 kubectl describe anode"}},
+  {stage_code::withdrawals_held_back, "withdrawals_held_back",
+   {"sick cards still get pods: {value}", "故障卡仍在接收 Pod：{value}"},
+   {"kubectl get anode shows which nodes; spec.health.maxWithdrawn of AcceleratorPolicy default is the limit", "kubectl get anode 可查看相关节点；上限为 AcceleratorPolicy default 的 spec.health.maxWithdrawn"}},
+  {stage_code::condition_unknown, "condition_unknown",
+   {"AcceleratorPolicy default has a condition {value} that this version of quartermaster does not know: {other}", "AcceleratorPolicy default 带有此版本 quartermaster 不认识的状况 {value}：{other}"},
+   {"ask with the version that the operator has: kubectl get deploy -A -l app.kubernetes.io/name=quartermaster -o wide", "请使用与 Operator 相同的版本：kubectl get deploy -A -l app.kubernetes.io/name=quartermaster -o wide"}},
   {stage_code::quota_not_enforced, "quota_not_enforced",
    {"no one enforces AcceleratorQuota {value}: {other}", "没有组件执行 AcceleratorQuota {value}：{other}"},
    {"do what it says, or delete the quota: pods of its namespace are not held to it", "请按其提示处理，或删除该配额：其命名空间的 Pod 不受其限制"}},
+  {stage_code::quota_counts_in_part, "quota_counts_in_part",
+   {"AcceleratorQuota {value} counts in part: {other}", "AcceleratorQuota {value} 仅部分生效：{other}"},
+   {"put right what it says in its spec", "请按其提示修改其 spec"}},
   {stage_code::scheduler_unseen, "scheduler_unseen",
    {"no kube-scheduler has looked at a test pod with schedulerName {other} within {value}", "{value} 内没有 kube-scheduler 处理 schedulerName 为 {other} 的测试 Pod"},
    {"start the kube-scheduler whose profile has the schedulerName {other} (kubectl get leases -A shows which lead and renew); or name the one there is: --scheduler NAME", "请启动 profile 的 schedulerName 为 {other} 的 kube-scheduler（kubectl get leases -A 可查看哪些在续租）；或指定现有的调度器：--scheduler NAME"}},
@@ -278,7 +295,7 @@ std::string_view name_of(stage stage, language language) noexcept {
 }
 
 std::string_view to_string(outcome is) noexcept {
-  constexpr std::array<std::string_view, 5> all{"good", "wrong", "warning", "unknown", "skipped"};
+  constexpr std::array<std::string_view, 6> all{"good", "wrong", "changing", "warning", "unknown", "skipped"};
   return all[static_cast<std::size_t>(is)];
 }
 
@@ -301,7 +318,7 @@ std::string text_of(const step& step, language locale) {
 std::string remedy_of(const step& step, std::string_view node, language language) {
   if (step.row) return reconcilers::remedy_of(*step.row, language);
   if (step.reported) return step.reported->remedy;
-  if (step.is != outcome::wrong) return {};
+  if (step.is != outcome::wrong && step.is != outcome::changing) return {};
   return filled(codes[static_cast<std::size_t>(step.cause)].remedy.in(language), step, node, language);
 }
 

@@ -8,7 +8,7 @@
 #include <regex>
 #include <string>
 
-#include "agent/cards/driver.hpp"
+#include "agent/agent.hpp"
 #include "cli/controller/controller.hpp"
 
 namespace {
@@ -44,10 +44,10 @@ TEST(metrics_page, S75_has_every_metric_of_the_operator) {
 }
 
 TEST(metrics_page, S75_has_every_metric_of_the_agent) {
-  agent::cards::options options;
+  agent::options options;
   options.node = "gpu-1";
   options.metrics = {.port = 1, .pod_resources = "/pod-resources/kubelet.sock"};
-  const agent::cards::driver driver(options, {});
+  const agent::card_agent driver(options, {});
   EXPECT_THAT(documented("The agent for cards"), testing::ContainerEq(served(driver.metrics_page())));
 }
 

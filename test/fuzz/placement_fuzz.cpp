@@ -76,6 +76,7 @@ quota::node_inventory node_of(bytes& bytes) {
   node.serves.modes = static_cast<std::uint16_t>(bytes.next() | (bytes.next() & 1) << 8);
   node.serves.default_cards = static_cast<std::int32_t>(bytes.below(3));
   node.serves.one_replica = bytes.below(2) == 1;
+  node.serves.plugin_chooses = bytes.below(2) == 1;
   node.serves.default_cores = static_cast<std::int32_t>(bytes.below(101));
   if (bytes.below(4) == 0) node.placement = quota::policy::spread;
   for (unsigned i = 0, cards = bytes.below(7); i < cards; ++i) {

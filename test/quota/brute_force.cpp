@@ -307,7 +307,7 @@ std::optional<std::vector<piece>> world::foretold(const std::string& name, const
   for (const card& card : here.cards) cards.emplace_back(card, on(card.uuid));
   std::vector<piece> out;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i] || !all[i]->foretold) continue;
+    if (!all[i] || !all[i]->foretold || !here.plugin_chooses) continue;
     const auto taken =
         all[i]->whole ? for_wholes(cards, static_cast<std::size_t>(all[i]->copies)) : for_share(cards, *all[i]);
     if (taken.empty()) return {};
@@ -335,7 +335,7 @@ bool world::fits(const std::string& name, const std::vector<std::optional<ask>>&
     if (picks && card.in_use_allowed && !wanted(here, card, notes)) return false;
   std::vector<ask> copies;  // one a copy; `copies` of the ask says how many are still to come of the same container
   for (const auto& entry : all)
-    for (int i = 0; entry && !entry->foretold && i < entry->copies; ++i) {
+    for (int i = 0; entry && !(entry->foretold && here.plugin_chooses) && i < entry->copies; ++i) {
       copies.push_back(*entry);
       copies.back().copies = i;
       if (copies.size() > 64) return false;

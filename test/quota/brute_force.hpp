@@ -19,7 +19,7 @@ struct ask {
   int cores = 0;
   long mib = 0;
   int percent = 0;         // of the card, instead of mib
-  bool foretold = false;   // gpu-manager puts it where it likes
+  bool foretold = false;   // where the plugin chooses, it puts it where it likes
   bool unsteered = false;  // the plugin picks any card
 };
 
@@ -46,6 +46,7 @@ struct node {
   std::vector<card> cards;
   std::map<std::string, long> counts;
   std::string pool{};
+  bool plugin_chooses = true;  // of vgpu
 };
 
 /// A pod's annotations and labels that choose cards.
@@ -72,7 +73,8 @@ struct world {
   bool accepts(const std::string& node, const std::vector<piece>& pieces, const request& counts) const;
   bool fits(const std::string& node, const std::vector<std::optional<ask>>& asks, const request& counts,
             const notes& notes = {}) const;
-  /// Where gpu-manager puts what it is asked for, container after container; nothing where a card it takes cannot be.
+  /// Where a plugin that chooses puts what it is asked for, container after container; nothing where a card it takes
+  /// cannot be.
   std::optional<std::vector<piece>> foretold(const std::string& node, const std::vector<std::optional<ask>>& asks,
                                              const notes& notes = {}) const;
 };

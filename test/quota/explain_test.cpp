@@ -22,6 +22,7 @@ using testing::ElementsAre;
 quota::node_inventory with(const char* name, mode mode, std::vector<std::int64_t> memory_mib, int sharers = 16) {
   quota::node_inventory out{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
   out.serves.modes = static_cast<std::uint16_t>(mode);
+  out.serves.plugin_chooses = mode == quota::mode::vgpu;
   for (std::size_t i = 0; i < memory_mib.size(); ++i)
     out.cards.push_back(
         {.uuid = out.name + "-" + std::to_string(i), .model = {}, .memory_mib = memory_mib[i], .max_sharers = sharers});
@@ -113,7 +114,7 @@ TEST_F(why, amounts_go_down_by_the_steps_of_their_vocabulary) {
   hold("a", "a-0", 38, 0);
   ask({{{"tke.cloud.tencent.com/qgpu-core", 95}, {"tke.cloud.tencent.com/qgpu-memory", 1}}});
   EXPECT_EQ(explanation_.of_pod->amount, 60);
-  put(with("b", mode::gpushare, {4096, 4096, 4096}));
+  put(with("b", mode::memory_shares, {4096, 4096, 4096}));
   ask({{{"aliyun.com/gpu-mem", 30}, {"aliyun.com/gpu-count", 3}}});
   EXPECT_EQ(explanation_.of_pod->amount, 12);  // multiples of the count
 }
@@ -168,7 +169,7 @@ TEST_F(why, a_declared_key_is_explained_without_code) {
 }
 
 TEST_F(why, a_share_without_cores_lies_beside_the_last_cores_of_its_own_pod) {
-  put(with("a", mode::hami, {8192}));
+  put(with("a", mode::slots, {8192}));
   hold("a", "a-0", 60, 0);
   ask({{{"nvidia.com/gpumem", 9000}}, {{"nvidia.com/gpumem", 100}, {"nvidia.com/gpucores", 40}}});
   EXPECT_EQ(pod_text(), "lower nvidia.com/gpumem of container 0 from 9000 to 8092 (fits on card a-0 of node a)");
@@ -192,7 +193,7 @@ TEST_F(why, less_may_be_worse_where_gpu_manager_would_then_take_a_card_out_of_us
 }
 
 TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
-  put(with("a", mode::hami, {81'920}));
+  put(with("a", mode::slots, {81'920}));
   hold("a", "a-0", 0, 1'920);
   ask({{{"nvidia.com/gpumem", 1'000'000'000}}});
   EXPECT_EQ(explanation_.of_pod->amount, 80'000);
@@ -273,6 +274,8 @@ class scene {
     node.modes = serves;
     quota::node_inventory same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
     for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(small::modes.at(serve));
+    node.plugin_chooses = below(2) == 0;
+    same.serves.plugin_chooses = serves.contains("vgpu") && node.plugin_chooses;
     for (int i = 1 + below(3); i > 0; --i) {
       quota::card card{.uuid = name + "-" + std::to_string(i),
                        .model = pick({"Tesla T4", "A100"}),

@@ -26,8 +26,11 @@ namespace {
 using testing::ElementsAre;
 
 node_inventory with(mode mode, std::vector<std::int64_t> memory_mib, int sharers = 16) {
-  node_inventory out{
-      .name = "n", .serves = {.modes = static_cast<std::uint16_t>(mode)}, .cards = {}, .counts = {}, .placement = {}};
+  node_inventory out{.name = "n",
+                     .serves = {.modes = static_cast<std::uint16_t>(mode), .plugin_chooses = mode == quota::mode::vgpu},
+                     .cards = {},
+                     .counts = {},
+                     .placement = {}};
   for (std::size_t i = 0; i < memory_mib.size(); ++i)
     out.cards.push_back(
         {.uuid = "GPU-" + std::to_string(i), .model = {}, .memory_mib = memory_mib[i], .max_sharers = sharers});
@@ -35,7 +38,7 @@ node_inventory with(mode mode, std::vector<std::int64_t> memory_mib, int sharers
 }
 
 /// HAMi's shares and ACK's whole cards, of the same cards.
-constexpr mode shares_and_wholes{static_cast<std::uint16_t>(mode::hami) | static_cast<std::uint16_t>(mode::topology)};
+constexpr mode shares_and_wholes{static_cast<std::uint16_t>(mode::slots) | static_cast<std::uint16_t>(mode::topology)};
 
 /// A node and its book.
 class bench : public testing::Test {
@@ -142,7 +145,7 @@ TEST_F(bench, memory_and_cores_on_different_cards_are_said_to_be_so) {
 TEST_F(bench, as_many_parts_as_a_pod_may_have_are_judged_by_their_sum_before_any_search) {
   std::vector<std::int64_t> memory_mib;
   for (int i = 0; i < 128; ++i) memory_mib.push_back(8192 + i);  // no two alike: a search would not end
-  ledger_.put(with(mode::hami, memory_mib));
+  ledger_.put(with(mode::slots, memory_mib));
   const auto each_on = [](std::int64_t cards) {
     return std::vector<amount>{{"nvidia.com/gpu", cards}, {"nvidia.com/gpumem", 100}, {"nvidia.com/gpucores", 26}};
   };
@@ -174,7 +177,7 @@ TEST_F(bench, S52_a_card_has_no_more_sharers_than_it_may) {
 }
 
 TEST_F(bench, S50_several_slots_lie_on_different_cards_and_replicas_may_share_one) {
-  ledger_.put(with(mode::hami, {8192, 8192}));
+  ledger_.put(with(mode::slots, {8192, 8192}));
   const std::vector<amount> three{{"nvidia.com/gpu", 3}, {"nvidia.com/gpumem", 1000}};
   EXPECT_EQ(try_it({three}), (shortfall{.code = reason::cards, .needed = 3, .available = 2}));
   const std::vector<amount> half{{"nvidia.com/gpu", 2}, {"nvidia.com/gpumem-percentage", 50}};
@@ -189,7 +192,7 @@ TEST_F(bench, S50_several_slots_lie_on_different_cards_and_replicas_may_share_on
 }
 
 TEST_F(bench, S50_a_hundred_cores_are_a_card_alone_and_no_cores_need_some_left) {
-  ledger_.put(with(mode::hami, {8192, 8192}));
+  ledger_.put(with(mode::slots, {8192, 8192}));
   const auto slot = [](std::int64_t cores) {
     return std::vector<amount>{{"nvidia.com/gpumem", 100}, {"nvidia.com/gpucores", cores}};
   };
@@ -226,7 +229,7 @@ TEST_F(bench, counted_keys_are_counted_on_the_node) {
 
 TEST(filter, S50_a_pod_is_judged_by_each_nodes_mode_and_scored_from_0_to_10) {
   ledger book;
-  const std::vector<mode> kinds{mode::pgpu, mode::hami, mode::share, mode::vgpu};
+  const std::vector<mode> kinds{mode::pgpu, mode::slots, mode::share, mode::vgpu};
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     auto node = with(kinds[i], {8192, 8192});
     node.name = "n" + std::to_string(i);

@@ -65,7 +65,7 @@ TEST(selector, the_policy_of_the_pod_counts_on_nodes_of_hami) {
   EXPECT_TRUE(wanted.nothing());
   node_inventory node;
   EXPECT_EQ(wanted.on(node, policy::binpack), policy::binpack);
-  node.serves.modes = static_cast<std::uint16_t>(mode::hami);
+  node.serves.modes = static_cast<std::uint16_t>(mode::slots);
   node.placement = policy::binpack;
   EXPECT_EQ(wanted.on(node, policy::binpack), policy::spread);
 }
@@ -82,7 +82,7 @@ TEST(selector, what_is_not_understood_is_said_in_one_line_and_passed_over) {
 TEST(selector, placement_filter_and_explain_go_by_it) {
   ledger book;
   node_inventory node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
-  node.serves.modes = static_cast<std::uint16_t>(mode::hami);
+  node.serves.modes = static_cast<std::uint16_t>(mode::slots);
   book.put(node);
   const std::vector<amount> amounts{{"nvidia.com/gpumem", 4096}};
   const std::vector<limits> pod{amounts};
@@ -137,7 +137,7 @@ TEST(selector, a_wish_holds_where_the_plugin_picks_only_if_it_can_pick_no_other)
   EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", single), reason::not_steered);
   EXPECT_EQ(judge(mode::share, "nvidia.com/gpu", single), reason::not_steered);
   EXPECT_EQ(judge(mode::topology, "aliyun.com/gpu", single), reason::not_steered);
-  EXPECT_EQ(judge(mode::hami, "nvidia.com/gpu", single), reason::fits) << "HAMi's plugin gets the card";
+  EXPECT_EQ(judge(mode::slots, "nvidia.com/gpu", single), reason::fits) << "HAMi's plugin gets the card";
   EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", single, false), reason::fits) << "the other is given to no one";
   EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", none), reason::not_selected);
 }

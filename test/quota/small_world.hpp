@@ -19,8 +19,8 @@ inline long number_from(const char* name, long fallback) {
 
 /// The engine's modes by the model's names.
 inline const std::map<std::string, quota::mode> modes{
-    {"pgpu", quota::mode::pgpu}, {"vgpu", quota::mode::vgpu},   {"mps", quota::mode::mps},
-    {"hami", quota::mode::hami}, {"share", quota::mode::share}, {"gpushare", quota::mode::gpushare}};
+    {"pgpu", quota::mode::pgpu},  {"vgpu", quota::mode::vgpu},   {"mps", quota::mode::mps},
+    {"hami", quota::mode::slots}, {"share", quota::mode::share}, {"gpushare", quota::mode::memory_shares}};
 
 using pod = std::vector<brute::request>;
 
@@ -53,6 +53,8 @@ class world {
     node.modes = serves;
     quota::node_inventory same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
     for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(serve));
+    node.plugin_chooses = below(2) == 0;
+    same.serves.plugin_chooses = serves.contains("vgpu") && node.plugin_chooses;
     for (int i = 0; i < cards; ++i) {
       quota::card card{.uuid = name + "-" + std::to_string(i),
                        .model = {},

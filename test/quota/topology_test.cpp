@@ -84,7 +84,7 @@ TEST_F(whole_cards, make_way_for_the_shares_of_the_same_pod) {
 }
 
 TEST_F(whole_cards, what_is_left_of_shared_cards_is_counted) {
-  put(eight(mode::hami));
+  put(eight(mode::slots));
   EXPECT_EQ(fragmentation(*book_.view("n")), 0);
   busy({"7"});
   ASSERT_EQ(

@@ -10,7 +10,9 @@
 namespace quota {
 namespace {
 
-service serving(mode mode) { return {.modes = static_cast<std::uint16_t>(mode)}; }
+service serving(mode mode) {
+  return {.modes = static_cast<std::uint16_t>(mode), .plugin_chooses = mode == quota::mode::vgpu};
+}
 
 /// One container with these limits; what it needs, or why not.
 struct outcome {
@@ -64,7 +66,7 @@ TEST(vocabulary, S11_the_message_names_key_value_and_the_nearest_valid_ones) {
       "the same container");
   EXPECT_EQ(text_of(*ask(mode::pgpu, {{"tencent.com/vcuda-core", 50}}).no),
             "tencent.com/vcuda-core is not served by this node's mode");
-  EXPECT_EQ(text_of(*ask(mode::hami, {{"nvidia.com/gpucores", 250}}).no),
+  EXPECT_EQ(text_of(*ask(mode::slots, {{"nvidia.com/gpucores", 250}}).no),
             "nvidia.com/gpucores is 250; allowed: 0 to 100; nearest: 100");
 }
 
@@ -99,15 +101,15 @@ TEST(vocabulary, S49_S50_S60_S83_every_vocabulary_has_its_steps_and_says_the_nea
       {mode::mps, {{"nvidia.com/mps-core", 199}}, false, 100, 200},
       {mode::pgpu, {{"nvidia.com/gpu", 8}}, true},
       {mode::pgpu, {{"nvidia.com/gpu", -1}}, false, -1, 1},
-      {mode::hami, {{"nvidia.com/gpumem-percentage", 101}}, false, 100},
-      {mode::hami, {{"nvidia.com/gpucores", 100}}, true},
-      {mode::hami, {{"nvidia.com/priority", 2}}, false, 1},
-      {mode::gpushare, {{"aliyun.com/gpu-mem", 3}}, true},
-      {mode::gpushare, {{"aliyun.com/gpu-mem", 3}, {"aliyun.com/gpu-core.percentage", 7}}, false, 5, 10},
-      {mode::gpushare, {{"aliyun.com/gpu-mem", 3}, {"aliyun.com/gpu-core.percentage", 101}}, false, 100},
-      {mode::gpushare, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 2}}, true},
-      {mode::gpushare, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 3}}, false, 6, 9},
-      {mode::gpushare, {{"aliyun.com/gpu-mem", 2}, {"aliyun.com/gpu-count", 3}}, false, -1, 3},
+      {mode::slots, {{"nvidia.com/gpumem-percentage", 101}}, false, 100},
+      {mode::slots, {{"nvidia.com/gpucores", 100}}, true},
+      {mode::slots, {{"nvidia.com/priority", 2}}, false, 1},
+      {mode::memory_shares, {{"aliyun.com/gpu-mem", 3}}, true},
+      {mode::memory_shares, {{"aliyun.com/gpu-mem", 3}, {"aliyun.com/gpu-core.percentage", 7}}, false, 5, 10},
+      {mode::memory_shares, {{"aliyun.com/gpu-mem", 3}, {"aliyun.com/gpu-core.percentage", 101}}, false, 100},
+      {mode::memory_shares, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 2}}, true},
+      {mode::memory_shares, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 3}}, false, 6, 9},
+      {mode::memory_shares, {{"aliyun.com/gpu-mem", 2}, {"aliyun.com/gpu-count", 3}}, false, -1, 3},
       {mode::volcano, {{"volcano.sh/vgpu-memory-percentage", 200}}, false, 100},
       {mode::qgpu, {{"tke.cloud.tencent.com/qgpu-core", 5}, {"tke.cloud.tencent.com/qgpu-memory", 1}}, true},
       {mode::qgpu, {{"tke.cloud.tencent.com/qgpu-core", 3}}, false, -1, 5},
@@ -144,8 +146,8 @@ TEST(vocabulary, a_share_is_refused_without_its_partner) {
   EXPECT_EQ(lonely(mode::vgpu, {"tencent.com/vcuda-memory", 4}), "tencent.com/vcuda-core");
   EXPECT_EQ(lonely(mode::vgpu, {"tencent.com/vcuda-core-limit", 50}), "tencent.com/vcuda-core");
   EXPECT_EQ(lonely(mode::mps, {"nvidia.com/mps-memory", 4}), "nvidia.com/mps-core");
-  EXPECT_EQ(lonely(mode::gpushare, {"aliyun.com/gpu-core.percentage", 50}), "aliyun.com/gpu-mem");
-  EXPECT_EQ(lonely(mode::gpushare, {"aliyun.com/gpu-count", 2}), "aliyun.com/gpu-mem");
+  EXPECT_EQ(lonely(mode::memory_shares, {"aliyun.com/gpu-core.percentage", 50}), "aliyun.com/gpu-mem");
+  EXPECT_EQ(lonely(mode::memory_shares, {"aliyun.com/gpu-count", 2}), "aliyun.com/gpu-mem");
   EXPECT_EQ(lonely(mode::volcano, {"volcano.sh/vgpu-cores", 50}), "volcano.sh/vgpu-number");
 }
 
@@ -155,7 +157,7 @@ TEST(vocabulary, S50_nvidia_com_gpu_is_a_card_a_slot_or_a_replica_by_the_nodes_m
   EXPECT_TRUE(card.whole);
   EXPECT_EQ(card.cards, 2U);
 
-  const auto slot = ask(mode::hami, two).only();
+  const auto slot = ask(mode::slots, two).only();
   EXPECT_FALSE(slot.whole);
   EXPECT_TRUE(slot.distinct);
   EXPECT_EQ(slot.memory_percent, 100);
@@ -171,7 +173,7 @@ TEST(vocabulary, S50_nvidia_com_gpu_is_a_card_a_slot_or_a_replica_by_the_nodes_m
 }
 
 TEST(vocabulary, S50_S52_a_slot_takes_what_is_not_said_from_the_nodes_defaults) {
-  auto service = serving(mode::hami);
+  auto service = serving(mode::slots);
   service.default_memory_mib = 5000;
   service.default_cores = 10;
   const auto bare = ask(service, {{"nvidia.com/gpualloc", 2}}).only();
@@ -206,9 +208,9 @@ TEST(vocabulary, two_shares_by_time_are_refused_where_the_plugin_refuses_them) {
 TEST(vocabulary, S12_units_are_told_in_mib) {
   EXPECT_EQ(ask(mode::vgpu, {{"tencent.com/vcuda-core", 1}, {"tencent.com/vcuda-memory", 30}}).only().memory_mib, 7680);
   EXPECT_EQ(ask(mode::mps, {{"nvidia.com/mps-core", 1}, {"nvidia.com/mps-memory", 3}}).only().memory_mib, 3072);
-  EXPECT_EQ(ask(mode::gpushare, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 2}}).only().memory_mib, 4096);
-  auto mib = serving(mode::gpushare);
-  mib.aliyun_unit_mib = 1;
+  EXPECT_EQ(ask(mode::memory_shares, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 2}}).only().memory_mib, 4096);
+  auto mib = serving(mode::memory_shares);
+  mib.memory_unit_mib = 1;
   EXPECT_EQ(ask(mib, {{"aliyun.com/gpu-mem", 8138}}).only().memory_mib, 8138);
   EXPECT_EQ(ask(mode::volcano, {{"volcano.sh/vgpu-number", 1}, {"volcano.sh/vgpu-memory", 8000}}).only().memory_mib,
             8000);
@@ -233,7 +235,7 @@ TEST(vocabulary, S49_what_is_written_on_the_pod_and_is_no_number_is_refused_in_w
                                  {"tencent.com/vcuda-core-limit", not_a_number}}),
             "tencent.com/vcuda-core-limit is no whole number from 1; allowed: tencent.com/vcuda-core to 100 for a "
             "share, and the same as tencent.com/vcuda-core for whole cards");
-  EXPECT_EQ(refused(mode::gpushare, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", not_a_number}}),
+  EXPECT_EQ(refused(mode::memory_shares, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", not_a_number}}),
             "aliyun.com/gpu-count is no whole number from 1; allowed: 1 or more");
 }
 
@@ -247,7 +249,7 @@ TEST(vocabulary, S49_the_engine_allows_what_the_rule_for_pods_allows) {
     }
   for (std::int64_t memory = 1; memory <= 24; ++memory)
     for (std::int64_t cards = 1; cards <= 26; ++cards)
-      EXPECT_EQ(!ask(mode::gpushare, {{"aliyun.com/gpu-mem", memory}, {"aliyun.com/gpu-count", cards}}).no,
+      EXPECT_EQ(!ask(mode::memory_shares, {{"aliyun.com/gpu-mem", memory}, {"aliyun.com/gpu-count", cards}}).no,
                 card_count.allow(cards, memory))
           << memory << " " << cards;
 }
@@ -265,7 +267,7 @@ TEST(vocabulary, two_vocabularies_in_one_container_are_refused_and_in_two_contai
   const service service{.modes = static_cast<std::uint16_t>(both)};
   const amount gpu{"nvidia.com/gpu", 1}, core{"tencent.com/vcuda-core", 100};
   EXPECT_EQ(ask(service, {gpu, core}).no->kind, wrong::mixed);
-  EXPECT_EQ(ask(mode::hami, {gpu, {"nvidia.com/gpualloc", 1}}).no->kind, wrong::mixed);
+  EXPECT_EQ(ask(mode::slots, {gpu, {"nvidia.com/gpualloc", 1}}).no->kind, wrong::mixed);
 
   const std::vector<amount> first{gpu}, second{core};
   const std::vector<limits> pod{first, second};
@@ -336,23 +338,23 @@ TEST(vocabulary, a_share_of_an_init_container_is_lent_by_a_later_one) {
     return std::vector<amount>{{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", units}};
   };
   const bool init = true, other = false;
-  EXPECT_EQ(shares_of(mode::hami, {{init, share(20, 2000)}, {other, share(30, 1000)}}), "2000/30") << "the larger";
-  EXPECT_EQ(shares_of(mode::hami, {{init, share(20, 500)}, {other, share(30, 1000)}}), "1000/30");
-  EXPECT_EQ(shares_of(mode::hami, {{init, share(0, 3000)}, {other, share(30, 1000)}, {other, share(10, 2000)}}),
+  EXPECT_EQ(shares_of(mode::slots, {{init, share(20, 2000)}, {other, share(30, 1000)}}), "2000/30") << "the larger";
+  EXPECT_EQ(shares_of(mode::slots, {{init, share(20, 500)}, {other, share(30, 1000)}}), "1000/30");
+  EXPECT_EQ(shares_of(mode::slots, {{init, share(0, 3000)}, {other, share(30, 1000)}, {other, share(10, 2000)}}),
             "1000/30 3000/10")
       << "the one that grows least";
-  EXPECT_EQ(shares_of(mode::hami, {{init, share(0, 3000)}, {init, share(0, 4000)}, {other, share(10, 1000)}}),
+  EXPECT_EQ(shares_of(mode::slots, {{init, share(0, 3000)}, {init, share(0, 4000)}, {other, share(10, 1000)}}),
             "4000/10")
       << "init containers run one after the other";
-  EXPECT_EQ(shares_of(mode::hami, {{other, share(30, 1000)}, {init, share(20, 2000)}, {other, share(10, 500)}}),
+  EXPECT_EQ(shares_of(mode::slots, {{other, share(30, 1000)}, {init, share(20, 2000)}, {other, share(10, 500)}}),
             "1000/30 2000/20")
       << "a sidecar that started before runs next to it";
-  EXPECT_EQ(shares_of(mode::hami, {{init, share(20, 2000)}}), "2000/20");
-  EXPECT_EQ(shares_of(mode::hami, {{init, {{"nvidia.com/gpumem-percentage", 50}}}, {other, share(10, 1000)}}),
+  EXPECT_EQ(shares_of(mode::slots, {{init, share(20, 2000)}}), "2000/20");
+  EXPECT_EQ(shares_of(mode::slots, {{init, {{"nvidia.com/gpumem-percentage", 50}}}, {other, share(10, 1000)}}),
             "1000/10 0/0")
       << "what cannot be compared is next to it";
   EXPECT_EQ(shares_of(mode::vgpu, {{init, vcuda(20, 8)}, {other, vcuda(10, 4)}}), "1024/10 2048/20")
-      << "gpu-manager would take another card for a larger share";
+      << "the plugin would take another card for a larger share";
 }
 
 TEST(vocabulary, a_share_of_an_init_container_counts_where_no_later_one_can_lend_it) {
@@ -360,10 +362,10 @@ TEST(vocabulary, a_share_of_an_init_container_counts_where_no_later_one_can_lend
     return std::vector<amount>{{"nvidia.com/gpucores", cores}, {"nvidia.com/gpumem", mib}};
   };
   const bool init = true, other = false;
-  EXPECT_EQ(needed(mode::hami, {{init, share(20, 1000)}, {other, share(20, 1000)}}), "0 + 1, 0");
+  EXPECT_EQ(needed(mode::slots, {{init, share(20, 1000)}, {other, share(20, 1000)}}), "0 + 1, 0");
   const std::vector<amount> two{{"nvidia.com/gpualloc", 2}, {"nvidia.com/gpumem", 1000}};
-  EXPECT_EQ(needed(mode::hami, {{init, two}, {other, share(30, 1000)}}), "0 + 3, 0") << "of more cards";
-  EXPECT_EQ(needed(mode::hami, {{other, share(20, 1000)}, {init, share(20, 1000)}}), "0 + 2, 0")
+  EXPECT_EQ(needed(mode::slots, {{init, two}, {other, share(30, 1000)}}), "0 + 3, 0") << "of more cards";
+  EXPECT_EQ(needed(mode::slots, {{other, share(20, 1000)}, {init, share(20, 1000)}}), "0 + 2, 0")
       << "a sidecar next to it";
 }
 

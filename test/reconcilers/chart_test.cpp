@@ -103,8 +103,8 @@ std::set<std::string> keys_of(const std::string& name) {
 TEST(chart, the_policies_know_the_keys_of_cards_and_those_of_shares_that_annotations_give) {
   std::set<std::string> cards, shares;
   const quota::service by_annotation{.modes = static_cast<std::uint16_t>(quota::mode::vgpu) |
-                                              static_cast<std::uint16_t>(quota::mode::hami) |
-                                              static_cast<std::uint16_t>(quota::mode::gpushare)};
+                                              static_cast<std::uint16_t>(quota::mode::slots) |
+                                              static_cast<std::uint16_t>(quota::mode::memory_shares)};
   for (const auto& row : quota::resource_keys) {
     if (!row.managed) continue;
     cards.emplace(row.key);

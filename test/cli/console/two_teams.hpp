@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/console/viewer.hpp"
-#include "cli/explain/placements.hpp"
+#include "cli/explain/answer_form.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 
 namespace console_test {

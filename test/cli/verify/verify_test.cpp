@@ -255,8 +255,8 @@ TEST(fleet, one_node_and_its_pods_only) {
 TEST(verify_verb, S4_a_healthy_cluster_is_told_in_a_line_each) {
   cluster cluster;
   const auto found = cluster.walked();
-  EXPECT_EQ(printed(found, "en"), "cluster: nothing wrong\ngpu-1 (vgpu): nothing wrong\n");
-  EXPECT_EQ(printed(found, "zh"), "集群：没有问题\ngpu-1 (vgpu)：没有问题\n");
+  EXPECT_EQ(printed(found, "en"), "cluster: nothing wrong\ngpu-1 (vgpu): nothing wrong, 2 not known (-o wide)\n");
+  EXPECT_EQ(printed(found, "zh"), "集群：没有问题\ngpu-1 (vgpu)：没有问题，2 项无法判断（-o wide）\n");
   EXPECT_THAT(printed(found, "en", "wide"),
               HasSubstr("  ok      resources      allocatable of capacity: tencent.com/vcuda-core 100/100, "
                         "tencent.com/vcuda-memory 60/60\n  ok      pods           1 pod holds cards: team/infer\n"));

@@ -49,7 +49,7 @@ TEST(inventory, without_our_label_the_offered_key_tells) {
       static_cast<int>(mode::share));
   EXPECT_EQ(seen(node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}, {"nvidia.com/gpu", 0}}))
                 .serves.modes,
-            static_cast<int>(mode::gpushare));
+            static_cast<int>(mode::memory_shares));
   EXPECT_EQ(seen(node("a", {}, {{"cpu.io/x", 3}})).serves.modes, 0);
 }
 
@@ -186,14 +186,14 @@ TEST(inventory, S52_keys_of_hami_may_have_other_names) {
       node_of(node("a", {{"quartermaster.io/module", "hami"}}, {{"example.com/vgpu", 10}},
                    {{"hami.io/node-nvidia-register", "GPU-a0,10,16000,100,NVIDIA-T4,0,true,0,hami-core:"}}),
               &policy, keys);
-  EXPECT_TRUE(made.serves.has(mode::hami));
+  EXPECT_TRUE(made.serves.has(mode::slots));
   ASSERT_EQ(made.cards.size(), 1u);
   EXPECT_TRUE(made.counts.empty()) << "not a plain count";
   const auto left =
       node_of(node("a", {{"quartermaster.io/module", "hami"}}, {{"example.com/vgpu", 10}, {"nvidia.com/gpualloc", 0}},
                    {{"hami.io/node-nvidia-register", "GPU-a0,10,16000,100,NVIDIA-T4,0,true,0,hami-core:"}}),
               &policy, keys);
-  EXPECT_TRUE(left.serves.has(mode::hami)) << "the kubelet keeps the earlier key with 0";
+  EXPECT_TRUE(left.serves.has(mode::slots)) << "the kubelet keeps the earlier key with 0";
   const auto workload =
       pod("p", {container("main", {{"example.com/vgpu", 1}, {"example.com/vmem", 3000}, {"example.com/vcore", 20}})});
   ASSERT_TRUE(asks(workload, keys));

@@ -233,8 +233,8 @@ TEST(placement, S69_gpushares_plugin_is_told_one_card_or_the_pod_is_refused) {
     }());
     return std::string(quota::text_of(quota::fit(needs, view).code));
   };
-  EXPECT_EQ(try_on(spread, 4), "gpushare's plugin gives a pod one card, for one container");
-  EXPECT_EQ(try_on(two, 4), "gpushare's plugin gives a pod one card, for one container");
+  EXPECT_EQ(try_on(spread, 4), "the node's plugin gives a pod one card, for one container");
+  EXPECT_EQ(try_on(two, 4), "the node's plugin gives a pod one card, for one container");
   EXPECT_EQ(try_on(two, 1), "fits") << "where there is one card, the plugin does not ask which";
   EXPECT_EQ(try_on(pod("r", {container("main", {{"aliyun.com/gpu-mem", 8}})}), 4), "fits");
   const decision made(node("a", {}, {{"aliyun.com/gpu-mem", 16}, {"aliyun.com/gpu-count", 1}}), two);

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "reconcilers/nodes/node_sets.hpp"
+#include "reconcilers/modules/node_sets.hpp"
 #include "test/rounds.hpp"
 
 namespace reconcilers {

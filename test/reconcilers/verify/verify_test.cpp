@@ -100,18 +100,20 @@ struct cluster {
     first().known = facts_of(node());
     return walk(is);
   }
-  /// Codes of all that is wrong, in order.
+  /// Codes of all that is wrong or changes, in order.
   std::vector<std::string> wrong() {
     std::vector<std::string> out;
     const auto found = walked();
+    std::size_t problem_count = 0;
     const auto add = [&](const step& step) {
-      if (step.is == outcome::wrong)
+      problem_count += step.is == outcome::wrong ? 1 : 0;
+      if (step.is == outcome::wrong || step.is == outcome::changing)
         out.push_back(step.row ? "preflight:" + std::string(reconcilers::to_string(step.row->check))
                                : std::string(to_string(step.cause)));
     };
     std::ranges::for_each(found.cluster, add);
     for (const auto& node : found.nodes) std::ranges::for_each(node.steps, add);
-    EXPECT_EQ(problems(found), out.size());
+    EXPECT_EQ(problems(found), problem_count);
     return out;
   }
 };
@@ -215,6 +217,114 @@ TEST(verify, warns_of_callers_that_the_extender_is_going_to_refuse) {
   EXPECT_EQ(describe("True"), "good ends 2027");
   EXPECT_EQ(describe("False"), "warning ends 2027");
   EXPECT_EQ(describe("Unknown"), "nothing");
+}
+
+/// The outcomes of the steps that are not good, with their codes. Left out are checks for which no agent has facts.
+std::set<std::string> not_good(cluster& cluster) {
+  std::set<std::string> out;
+  const auto found = cluster.walked();
+  const auto add = [&](const step& step) {
+    const bool lacks_facts = step.is == outcome::unknown && (step.row || step.reported);
+    if (step.is != outcome::good && step.is != outcome::skipped && !lacks_facts)
+      out.insert(std::string(to_string(step.is)) + " " + std::string(to_string(step.cause)));
+  };
+  std::ranges::for_each(found.cluster, add);
+  for (const auto& node : found.nodes) std::ranges::for_each(node.steps, add);
+  return out;
+}
+
+TEST(verify, passes_no_condition_of_the_policy_that_is_not_in_order) {
+  struct condition {
+    const char *type, *status, *reason, *found;
+  };
+  for (const condition& each : std::initializer_list<condition>{
+           {"Ready", "False", "ModuleNotOffered", "wrong policy_not_ready"},
+           {"RulesEnforced", "False", "PoliciesUnusable", "wrong rules_not_enforced"},
+           {"RulesEnforced", "False", "TooManyKeys", "wrong rules_not_enforced"},
+           {"CallerCertificatesValid", "False", "ExpiringSoon", "warning caller_certificate_ends"},
+           {"ContainerRuntimesFixed", "False", "Halted", "wrong runtimes_not_fixed"},
+           {"ContainerRuntimesFixed", "False", "Fixing", "warning runtimes_not_fixed"},
+           {"WithdrawalsHeldBack", "True", "TooManySickNodes", "wrong withdrawals_held_back"},
+           {"OfALaterVersion", "False", "Something", "unknown condition_unknown"}}) {
+    cluster cluster;
+    auto is = nlohmann::json::parse(cluster.is.policy->status);
+    if (std::string_view(each.type) == "Ready") is["conditions"].clear();
+    is["conditions"].push_back(
+        {{"type", each.type}, {"status", each.status}, {"reason", each.reason}, {"message", "why"}});
+    cluster.is.policy->status = is.dump();
+    EXPECT_THAT(not_good(cluster), ElementsAre(each.found)) << each.type << " " << each.reason;
+  }
+  cluster in_order;
+  auto is = nlohmann::json::parse(in_order.is.policy->status);
+  is["conditions"].push_back({{"type", "ContainerRuntimesFixed"}, {"status", "True"}, {"message", "none is left"}});
+  is["conditions"].push_back({{"type", "WithdrawalsHeldBack"}, {"status", "False"}, {"message", "none"}});
+  in_order.is.policy->status = is.dump();
+  EXPECT_THAT(not_good(in_order), IsEmpty());
+}
+
+TEST(verify, warns_of_a_quota_that_counts_in_part) {
+  for (const auto* type : {"ModelsKnown", "CohortCounts"}) {
+    cluster cluster;
+    auto& quota = cluster.is.quotas.emplace_back();
+    quota.key = {"team-a", "cards"};
+    quota.status =
+        nlohmann::json{{"conditions",
+                        {{{"type", "Enforced"}, {"status", "True"}},
+                         {{"type", type}, {"status", "False"}, {"message", "no node has a card of model T5"}}}}}
+            .dump();
+    EXPECT_THAT(not_good(cluster), ElementsAre("warning quota_counts_in_part")) << type;
+  }
+}
+
+TEST(verify, names_a_card_that_the_agent_finds_sick_while_its_plugin_offers_it) {
+  cluster cluster;
+  cluster.first().cards.resize(2);
+  cluster.first().cards[0].uuid = "GPU-a", cluster.first().cards[0].health = "Xid79";
+  cluster.first().cards[1].uuid = "GPU-b", cluster.first().cards[1].health = "Healthy";
+  EXPECT_THAT(not_good(cluster), ElementsAre("wrong cards_sick"));
+  for (const auto& step : cluster.walked().nodes.front().steps)
+    if (step.cause == stage_code::cards_sick) {
+      EXPECT_EQ(step.value, "GPU-a (Xid79)");
+      EXPECT_THAT(remedy_of(step, "gpu-1", language::en), HasSubstr("kubectl describe anode gpu-1"));
+    }
+  cluster.first().old_report = "the agent has not reported for 9 m";
+  EXPECT_THAT(not_good(cluster), ElementsAre("warning agent_gone")) << "an old report says nothing of now";
+}
+
+TEST(verify, passes_no_phase_of_a_node_that_is_not_settled) {
+  for (const auto phase : {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying,
+                           phases::stuck, phases::rolled_back, phases::refused})
+    for (const auto* reason :
+         {"NodeNotReady",   "MaxUnavailable",    "PodsHoldCards",         "DrainTimeout",  "PluginLeaving",
+          "LabelRemoved",   "PluginStarting",    "StillAdvertised",       "NoPlugin",      "UntoleratedTaint",
+          "PluginNotReady", "NothingAdvertised", "VerifyTimeout",         "ForeignPlugin", "NoPolicy",
+          "UnsuitableNode", "UnsuitableCards",   "UnsuitableRuntime",     "NotOffered",    "ConflictingLabels",
+          "UnknownMode",    "ModuleDisabled",    "AReasonOfALaterVersion"}) {
+      cluster cluster;
+      cluster.phase(phase, reason, "why");
+      EXPECT_THAT(not_good(cluster), testing::Not(IsEmpty())) << phase << " " << reason;
+    }
+}
+
+TEST(verify, says_everything_in_chinese_too) {
+  const auto is_chinese = [](std::string_view text) {
+    return std::ranges::any_of(text, [](char letter) { return static_cast<unsigned char>(letter) >= 0xE3; });
+  };
+  const auto is_sentence = [](std::string text) {
+    for (const auto* part : {"VALUE", "OTHER"})
+      for (auto found = text.find(part); found != std::string::npos; found = text.find(part))
+        text.erase(found, std::string_view(part).size());
+    return text.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos;
+  };
+  for (std::size_t i = 1; i < code_count; ++i) {
+    const step step{stage::policy, outcome::wrong, static_cast<stage_code>(i), "VALUE", "OTHER", {}};
+    for (const auto& [en, zh] : {std::pair(text_of(step, language::en), text_of(step, language::zh)),
+                                 std::pair(remedy_of(step, "n", language::en), remedy_of(step, "n", language::zh))}) {
+      const bool is_command = en.starts_with("kubectl ") && en == zh;
+      EXPECT_TRUE(!is_sentence(en) || is_chinese(zh) || is_command) << to_string(step.cause) << ": " << zh;
+      EXPECT_EQ(en.empty(), zh.empty()) << to_string(step.cause);
+    }
+  }
 }
 
 struct defect {
@@ -680,6 +790,8 @@ TEST(verify, a_change_under_way_is_told_as_such) {
   cluster.policy_ready("True", "RolledOut");
   cluster.phase(phases::removing, "PluginLeaving", "waits until plugin pod quartermaster/x of mode vgpu is gone");
   EXPECT_THAT(cluster.wrong(), ElementsAre("change_under_way"));
+  EXPECT_EQ(problems(cluster.walked()), 0U) << "it goes on";
+  EXPECT_FALSE(all_good(cluster.walked()));
 }
 
 TEST(verify, while_a_node_changes_its_daemon_set_is_no_finding_of_its_own) {
@@ -690,6 +802,8 @@ TEST(verify, while_a_node_changes_its_daemon_set_is_no_finding_of_its_own) {
   cluster.policy_ready("False", "RollingOut", "ready of desired: vgpu 0/1");
   cluster.phase(phases::enrolling, "PluginComing", "waits for the plugin pod");
   EXPECT_THAT(cluster.wrong(), ElementsAre("change_under_way"));
+  EXPECT_EQ(problems(cluster.walked()), 0U) << "it goes on";
+  EXPECT_FALSE(all_good(cluster.walked()));
 }
 
 TEST(verify, a_plugin_that_is_ready_and_not_yet_counted_as_available_is_no_finding) {

@@ -1,8 +1,8 @@
 #pragma once
-// Which cards gpu-manager itself takes for a container: it chooses again when the kubelet asks it, and refuses a share
-// that was promised on another card. So on its nodes a placement is foretold, not chosen. What it goes by is what it
-// gave out: it knows neither health nor cordons, and a card it would take that may not be used is a pod that may not
-// come.
+// Which cards a plugin that chooses by itself takes for a container: it chooses again when the kubelet asks it, and
+// refuses a share that was promised on another card. So on its nodes a placement is foretold, not chosen. What it goes
+// by is what it gave out: it knows neither health nor cordons, and a card it would take that may not be used is a pod
+// that may not come.
 //
 // What cannot be foretold: between cards with the same cores and memory left it goes by the processes that run there,
 // which no one outside the node knows; here the number of shares stands for them. Between subtrees of the PCI tree with
@@ -16,13 +16,13 @@
 #include "quota/card_use.hpp"
 #include "quota/vocabulary.hpp"
 
-namespace quota::gpu_manager {
+namespace quota::forecast {
 
 inline constexpr std::int64_t unit_mib = 256;  ///< it tells no smaller differences of memory
 
 /// Does it choose for this need?
 inline bool chooses(const need& need, const node_inventory& node) {
-  return need.node_mode == mode::vgpu && node.serves.has(mode::vgpu);
+  return need.node_mode == mode::vgpu && node.serves.plugin_chooses;
 }
 
 /// The cards it takes, in `out`. For a share: of the cards with enough, the one with the fewest cores left, then the
@@ -33,4 +33,4 @@ inline bool chooses(const need& need, const node_inventory& node) {
 std::size_t choose(const need& need, const node_inventory& node, std::span<const card_use> used,
                    std::span<std::uint8_t> out);
 
-}  // namespace quota::gpu_manager
+}  // namespace quota::forecast

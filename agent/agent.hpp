@@ -22,7 +22,7 @@
 #include "kube/curl_transport.hpp"
 #include "kube/wait_list.hpp"
 
-namespace agent::cards {
+namespace agent {
 
 struct options {
   std::string node;               ///< name of this node
@@ -32,9 +32,9 @@ struct options {
   exporter::metrics_options metrics;
 };
 
-class driver {
+class card_agent {
  public:
-  driver(cards::options options, kube::cluster_config cluster);
+  card_agent(options options, kube::cluster_config cluster);
   /// Until a signal. errc::config where it cannot begin.
   kube::result<void> run();
   /// What /metrics says now; nothing of cards without a port for it.
@@ -51,12 +51,12 @@ class driver {
   kube::task<bool> introduce();
   /// Once a second: the watcher's sign of life, and XIDs that are not logged yet.
   boost::asio::awaitable<void> watch_over();
-  void take(sighting sighting);
+  void take(cards::sighting sighting);
   void restore(const api::accelerator_node& object);
-  void tell(const inventory& report);
+  void tell(const cards::inventory& report);
   const facts::reported_node* object() const { return nodes_.find({{}, options_.node}); }
 
-  cards::options options_;
+  options options_;
   std::string boot_;
   controller::registry metrics_;
   controller::loop loop_{metrics_};
@@ -66,9 +66,9 @@ class driver {
   controller::reflector_metrics reflector_metrics_{metrics_};
   controller::store<facts::reported_node> nodes_;
   std::shared_ptr<kube::wait_list> changed_ = std::make_shared<kube::wait_list>();
-  history history_;
-  xid_log xid_log_;
-  std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
+  cards::history history_;
+  cards::xid_log xid_log_;
+  std::optional<cards::inventory> seen_;                  ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   std::unordered_map<std::string, std::vector<std::string>> warnings_;  ///< the same of warnings
   std::vector<std::string> restored_;                                   ///< UUIDs that were taken back already
@@ -79,10 +79,10 @@ class driver {
   bool has_news_ = false;                            ///< since `work` last looked
   facts::reporter preflight_;
   std::unique_ptr<facts::facts_reader> reader_;
-  std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
+  std::unique_ptr<cards::watcher> watcher_;  ///< last: its thread ends before anything else goes
 };
 
 /// The boot of this machine; empty where the kernel does not say.
 std::string boot_of_machine();
 
-}  // namespace agent::cards
+}  // namespace agent

@@ -1,4 +1,4 @@
-#include "reconcilers/cuda/admission.hpp"
+#include "reconcilers/admission/compatibility.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cli/report/cost.hpp"
+#include "cli/chargeback/cost.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "reconcilers/nodes/node_sets.hpp"
+#include "reconcilers/modules/node_sets.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "cli/report/chargeback.hpp"
+#include "cli/chargeback/chargeback.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
 // Where gpu-manager will put what it is asked for, by hand; property_test.cpp has the model of it for random nodes.
-#include "quota/gpu_manager.hpp"
+#include "quota/forecast.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +16,7 @@ class gpu_manager_node : public testing::Test {
   explicit gpu_manager_node(std::size_t cards = 8) {
     node_.name = "n";
     node_.serves.modes = static_cast<std::uint16_t>(mode::vgpu);
+    node_.serves.plugin_chooses = true;
     for (std::size_t i = 0; i < cards; ++i)
       node_.cards.push_back({.uuid = std::to_string(i), .model = {}, .memory_mib = 16384});
     book_.put(node_);
@@ -94,7 +95,7 @@ TEST_F(gpu_manager_node, S15_a_card_out_of_use_that_it_would_take_keeps_the_pod_
   run({share(50, 4)});
   node_.cards[0].cordoned = true;
   book_.put(node_);
-  EXPECT_EQ(text_of(try_it({share(50, 4)})), "gpu-manager would take another card");
+  EXPECT_EQ(text_of(try_it({share(50, 4)})), "the node's plugin would take another card");
   EXPECT_THAT(cards({share(60, 4)}), ElementsAre(1));
   node_.cards[1].healthy = false;
   book_.put(node_);

@@ -1,11 +1,11 @@
-#include "quota/gpu_manager.hpp"
+#include "quota/forecast.hpp"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <tuple>
 
-namespace quota::gpu_manager {
+namespace quota::forecast {
 namespace {
 
 constexpr std::size_t max_leaves = 32;  // its masks are as wide
@@ -135,4 +135,4 @@ std::size_t choose(const need& need, const node_inventory& node, std::span<const
   return found;
 }
 
-}  // namespace quota::gpu_manager
+}  // namespace quota::forecast

@@ -1,4 +1,4 @@
-#include "reconcilers/cuda/admission.hpp"
+#include "reconcilers/admission/compatibility.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <random>
 
 #include "kube/config.hpp"
-#include "node.hpp"
 #include "reconcilers/cuda/affinity.hpp"
+#include "test/reconcilers/cuda/node.hpp"
 #include "test/rounds.hpp"
 
 namespace reconcilers::cuda {

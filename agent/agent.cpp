@@ -1,4 +1,4 @@
-#include "agent/cards/driver.hpp"
+#include "agent/agent.hpp"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -17,7 +17,9 @@
 #include "controller/teardown.hpp"
 #include "text/list.hpp"
 
-namespace agent::cards {
+namespace agent {
+using namespace cards;
+
 namespace {
 
 namespace log = controller::log;
@@ -78,7 +80,7 @@ std::string boot_of_machine() {
   return out;
 }
 
-driver::driver(cards::options options, kube::cluster_config cluster)
+card_agent::card_agent(options options, kube::cluster_config cluster)
     : options_(std::move(options)),
       boot_(boot_of_machine()),
       wire_(loop_.executor(), std::move(cluster)),
@@ -103,7 +105,7 @@ driver::driver(cards::options options, kube::cluster_config cluster)
   }
 }
 
-kube::result<void> driver::run() {
+kube::result<void> card_agent::run() {
   if (exporter_) {
     if (auto done = exporter_->start(wire_, reflector_metrics_); !done) return done;
   }
@@ -144,7 +146,7 @@ kube::result<void> driver::run() {
   return {};
 }
 
-void driver::take(sighting sighting) {
+void card_agent::take(sighting sighting) {
   if (sighting.usage) return exporter_->take(std::move(*sighting.usage));
   if (sighting.driver_loaded) history_.forget_defects();
   if (sighting.event) {
@@ -165,7 +167,7 @@ void driver::take(sighting sighting) {
 }
 
 /// Each name once: as long as it stays there, a later XID of the card counts.
-void driver::restore(const api::accelerator_node& object) {
+void card_agent::restore(const api::accelerator_node& object) {
   for (const auto& uuid : object.restore) {
     if (std::ranges::find(restored_, uuid) != restored_.end()) continue;
     history_.restore(uuid);
@@ -174,7 +176,7 @@ void driver::restore(const api::accelerator_node& object) {
   restored_ = object.restore;
 }
 
-boost::asio::awaitable<void> driver::watch_over() {
+boost::asio::awaitable<void> card_agent::watch_over() {
   for (auto last = controller::boot_now();;) {
     const bool went_on = co_await controller::sleep_for(milliseconds(1'000));
     if (!went_on) co_return;
@@ -193,7 +195,7 @@ boost::asio::awaitable<void> driver::watch_over() {
   }
 }
 
-boost::asio::awaitable<void> driver::work() {
+boost::asio::awaitable<void> card_agent::work() {
   auto pause = first_retry;
   std::string trouble;
   for (;;) {
@@ -224,7 +226,7 @@ boost::asio::awaitable<void> driver::work() {
   }
 }
 
-kube::task<bool> driver::write() {
+kube::task<bool> card_agent::write() {
   const auto cards = co_await write_cards();
   const auto* node = nodes_.synced() ? object() : nullptr;
   const auto preflight = co_await preflight_.write(api_, node, seen_ ? &*seen_ : nullptr);
@@ -232,7 +234,7 @@ kube::task<bool> driver::write() {
   co_return cards;
 }
 
-kube::task<bool> driver::write_cards() {
+kube::task<bool> card_agent::write_cards() {
   if ((!seen_ && !hangs_) || !nodes_.synced()) co_return false;
   const auto* node = object();
   if (!node) co_return co_await introduce();
@@ -259,7 +261,7 @@ kube::task<bool> driver::write_cards() {
   co_return true;
 }
 
-kube::task<bool> driver::introduce() {
+kube::task<bool> card_agent::introduce() {
   if (free_at_ && controller::boot_now() < *free_at_) co_return false;
   free_at_ = controller::boot_now() + after_deletion;  // the watch shows it before that, and then we are called again
   const auto& type = kube::resources::accelerator_nodes;
@@ -274,7 +276,7 @@ kube::task<bool> driver::introduce() {
   co_return false;
 }
 
-void driver::tell(const inventory& report) {
+void card_agent::tell(const inventory& report) {
   controller::object_reference node;
   node.api_version = "v1";
   node.kind = "Node";
@@ -299,4 +301,4 @@ void driver::tell(const inventory& report) {
   }
 }
 
-}  // namespace agent::cards
+}  // namespace agent

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "api/accelerator_usage.hpp"
-#include "cli/explain/placements.hpp"
-#include "cli/report/cost.hpp"
+#include "cli/chargeback/cost.hpp"
+#include "cli/explain/answer_form.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 
 namespace cli {

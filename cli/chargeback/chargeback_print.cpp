@@ -4,9 +4,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "cli/chargeback/chargeback.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
-#include "cli/report/chargeback.hpp"
 #include "controller/clock.hpp"
 #include "text/list.hpp"
 #include "text/text.hpp"

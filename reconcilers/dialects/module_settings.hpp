@@ -1,0 +1,39 @@
+#pragma once
+// The settings by which a plugin serves one node: those of the node set whose plugin it has, else the policy's, else
+// the catalogue's.
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kube/projections/node.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/modules/catalogue.hpp"
+
+namespace reconcilers::dialects {
+
+/// 0 where it is no number, or a negative one.
+inline std::int64_t number_of(std::optional<std::string_view> text) {
+  std::int64_t out = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), out);
+  return std::max<std::int64_t>(out, 0);
+}
+
+/// What one of `cards` has of all of it.
+constexpr std::int64_t share_of(std::int64_t all, std::int64_t cards) { return cards > 0 ? all / cards : 0; }
+
+class module_settings {
+ public:
+  module_settings(const kube::node& node, const accelerator_policy* policy, std::string_view module);
+  std::string text(std::string_view name) const;
+  std::int64_t number(std::string_view name) const { return number_of(text(name)); }
+
+ private:
+  const modules::module_type* row_;
+  module_spec spec_;
+};
+
+}  // namespace reconcilers::dialects

@@ -1,0 +1,36 @@
+// Shares by NVIDIA's MPS server (module mps): cores and memory of cards, as many clients at once as the card may have.
+
+#include "reconcilers/dialects/dialect.hpp"
+#include "reconcilers/dialects/module_settings.hpp"
+
+namespace reconcilers::dialects {
+namespace {
+
+class mps_plugin final : public dialect {
+ public:
+  quota::mode engine_mode() const override { return quota::mode::mps; }
+  std::span<const way> ways() const override {
+    static constexpr way list[] = {{"mps", cores_key}};
+    return list;
+  }
+  offer offered(const kube::node& node, const quota::service&) const override {
+    const auto cards = kube::amount(node.allocatable, cores_key) / 100;
+    const auto major = number_of(node.labels.find("nvidia.com/gpu.compute.major"));
+    const auto minor = number_of(node.labels.find("nvidia.com/gpu.compute.minor"));
+    return {.cards = cards,
+            .memory_mib = share_of(kube::amount(node.allocatable, "nvidia.com/mps-memory") * 1024, cards),
+            .max_sharers = major * 10 + minor >= 75 ? 48 : 16};
+  }
+
+ private:
+  static constexpr std::string_view cores_key = "nvidia.com/mps-core";
+};
+
+}  // namespace
+
+const dialect& mps() {
+  static const mps_plugin plugin;
+  return plugin;
+}
+
+}  // namespace reconcilers::dialects

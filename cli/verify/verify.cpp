@@ -220,15 +220,18 @@ std::string runtime_class_of(const std::optional<reconcilers::accelerator_policy
 constexpr std::chrono::seconds settling{5};
 constexpr std::chrono::milliseconds between_looks{500};
 
-/// Which cards are given out twice, from the ledger of all pods. Who may not read all that it is made from does
-/// without.
+/// Which cards are given out twice and which pods do not count, from the ledger of all pods. Who may not read all that
+/// it is made from does without.
 kube::task<void> look_at_cards(kube::transport& transport, verify::cluster_view& view) {
   placements all;
   const auto read = co_await read_placements(transport, all);
   if (!read && read.error().code != kube::errc::forbidden) co_return std::unexpected(read.error());
   if (!read) view.ledger_unseen = read.error().message;
   if (read)
-    for (auto& node : view.nodes) node.given_twice = given_twice(all, node.node.key.name);
+    for (auto& node : view.nodes) {
+      node.given_twice = given_twice(all, node.node.key.name);
+      node.uncounted_pods = uncounted_pods(all, node.node.key.name);
+    }
   co_return kube::result<void>();
 }
 

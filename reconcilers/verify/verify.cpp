@@ -443,6 +443,13 @@ class node_walker {
       for (const auto& card : is_.given_twice) append(cards, card);
       out.push_back(wrong(pod, stage_code::card_given_twice, cards));
     }
+    if (!is_.uncounted_pods.empty()) {
+      std::string pods;
+      for (std::size_t i = 0; i < std::min(is_.uncounted_pods.size(), most_named); ++i)
+        append(pods, is_.uncounted_pods[i]);
+      if (is_.uncounted_pods.size() > most_named) pods += ", …";
+      out.push_back(wrong(pod, stage_code::pods_not_counted, pods));
+    }
     if (out.empty()) out.push_back(good(pod, std::to_string(count), count > most_named ? names + ", …" : names));
     if (!cluster_.ledger_unseen.empty())
       out.push_back({pod, outcome::unknown, stage_code::none, cluster_.ledger_unseen, {}, {}});

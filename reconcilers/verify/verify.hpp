@@ -39,9 +39,10 @@ struct node_view {
   std::vector<plugin_pod> plugins;
   std::vector<claim> claims;
   foreign_pods foreign;
-  std::vector<api::reported_card> cards;  ///< as the agent reports them; empty: no agent
-  std::string old_report;                 ///< why the report is old; empty: it is recent, or there is none
-  std::vector<std::string> given_twice;   ///< overbooked cards, each with its pods
+  std::vector<api::reported_card> cards;    ///< as the agent reports them; empty: no agent
+  std::string old_report;                   ///< why the report is old; empty: it is recent, or there is none
+  std::vector<std::string> given_twice;     ///< overbooked cards, each with its pods
+  std::vector<std::string> uncounted_pods;  ///< whose limits the ledger cannot count, each with the reason
 };
 
 struct leader_view {
@@ -143,6 +144,7 @@ enum class stage_code : std::uint8_t {
   cards_missing,
   overbooked,
   card_given_twice,
+  pods_not_counted,
   pod_of_other_mode,
   taint_left,
   allocation_failed,

@@ -39,5 +39,19 @@ TEST_F(given_twice_test, a_card_that_is_full_is_not) {
   EXPECT_THAT(given_twice(cluster, "no-such-node"), IsEmpty());
 }
 
+TEST_F(given_twice_test, a_bound_pod_whose_limits_the_ledger_cannot_count_is_named_with_the_reason) {
+  cluster.nodes.put(vgpu_node("gpu-5", 2));
+  cluster.pods.put(pod_of("team-a", "counted", 20, 4, "gpu-5"));
+  cluster.pods.put(pod_of("team-a", "half", 30, 0, "gpu-5"));
+  auto ended = pod_of("team-a", "ended", 30, 0, "gpu-5");
+  ended.phase = kube::pod_phase::succeeded;
+  cluster.pods.put(ended);
+  read();
+  EXPECT_THAT(uncounted_pods(cluster, "gpu-5"),
+              ElementsAre(testing::AllOf(testing::StartsWith("team-a/half ("), testing::HasSubstr("vcuda-memory"))));
+  EXPECT_THAT(uncounted_pods(cluster, "gpu-1"), IsEmpty());
+  EXPECT_THAT(uncounted_pods(cluster, "no-such-node"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace cli

@@ -291,6 +291,16 @@ TEST(verify, names_a_card_that_the_agent_finds_sick_while_its_plugin_offers_it) 
   EXPECT_THAT(not_good(cluster), ElementsAre("warning agent_gone")) << "an old report says nothing of now";
 }
 
+TEST(verify, names_pods_that_the_ledger_cannot_count) {
+  cluster cluster;
+  for (int i = 0; i < 7; ++i) cluster.first().uncounted_pods.push_back("team/p" + std::to_string(i) + " (why)");
+  EXPECT_THAT(not_good(cluster), ElementsAre("wrong pods_not_counted"));
+  for (const auto& step : cluster.walked().nodes.front().steps)
+    if (step.cause == stage_code::pods_not_counted) {
+      EXPECT_THAT(step.value, testing::AllOf(HasSubstr("team/p0 (why), "), testing::EndsWith("team/p4 (why), …")));
+    }
+}
+
 TEST(verify, passes_no_phase_of_a_node_that_is_not_settled) {
   for (const auto phase : {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying,
                            phases::stuck, phases::rolled_back, phases::refused})

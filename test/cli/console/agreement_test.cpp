@@ -1,0 +1,223 @@
+// Every answer about one cluster has the same numbers: `top`, `inspect`, `verify`, `report capacity`, the console and
+// the metrics, over random clusters, next to an oracle that adds up what it drew itself.
+
+#include <cstdlib>
+#include <random>
+#include <sstream>
+
+#include "cli/console/views.hpp"
+#include "cli/top/top.hpp"
+#include "cli/verify/given_twice.hpp"
+#include "reconcilers/usage/allocation_metrics.hpp"
+#include "test/cli/console/two_teams.hpp"
+
+namespace cli {
+namespace {
+
+using console_test::pod_of;
+using nlohmann::json;
+
+struct held_sum {
+  std::int64_t cores = 0, memory_mib = 0;
+  std::set<std::string> pods;
+  friend bool operator==(const held_sum&, const held_sum&) = default;
+  void add(const std::string& pod, std::int64_t more_cores, std::int64_t more_mib) {
+    cores += more_cores, memory_mib += more_mib;
+    pods.insert(pod);
+  }
+};
+
+/// Nodes of every kind, and pods that schedulers bound or someone past them.
+class random_cluster {
+ public:
+  explicit random_cluster(unsigned seed) : random_(seed) {
+    begin(cluster.pods, cluster.nodes, cluster.policies, cluster.rules, cluster.quotas, cluster.old_quotas,
+          cluster.cards);
+    for (int i = 0, count = 2 + below(5); i < count; ++i) add_node("n" + std::to_string(i));
+    commit(cluster.pods, cluster.nodes, cluster.policies, cluster.rules, cluster.quotas, cluster.old_quotas,
+           cluster.cards);
+    cluster.finish();
+  }
+
+  placements cluster;
+  std::map<std::string, held_sum> by_node, by_namespace;
+  std::map<std::string, std::set<std::string>> uncounted;            ///< pods by node
+  std::map<std::string, std::map<std::string, std::int64_t>> asked;  ///< by node and key, as Kubernetes adds up
+
+ private:
+  static void begin(auto&... stores) { (stores.begin(), ...); }
+  static void commit(auto&... stores) { (stores.commit(), ...); }
+  int below(int most) { return std::uniform_int_distribution<int>(0, most - 1)(random_); }
+
+  void add_node(const std::string& name) {
+    const int cards = 1 + below(4), kind = below(4);
+    auto node = kind == 0   ? extender_test::node(name, {{"nvidia.com/gpu.present", "true"}}, {})  // no mode, no plugin
+                : kind == 1 ? extender_test::node(name,
+                                                  {{"quartermaster.io/module", "pgpu"},
+                                                   {"nvidia.com/gpu.memory", "16384"},
+                                                   {"nvidia.com/gpu.product", "Tesla-T4"}},
+                                                  {{"nvidia.com/gpu", cards}})
+                            : extender_test::vgpu_node(name, cards);
+    node.unschedulable = below(4) == 0;
+    node.ready = below(5) == 0 ? kube::condition_status::no : kube::condition_status::yes;
+    if (below(5) == 0) node = extender_test::switching(node);
+    cluster.nodes.put(node);
+    if (below(2) == 0) report(name, cards);
+    by_node[name];
+    for (int i = below(5); i > 0 && kind > 0; --i) kind == 1 ? add_whole(name, cards) : add_share(name);
+  }
+  void report(const std::string& name, int cards) {
+    auto all = json::array();
+    for (int i = 0; i < cards; ++i) {
+      const bool is_sick = below(5) == 0;
+      all.push_back({{"uuid", name + "-card-" + std::to_string(i)},
+                     {"index", i},
+                     {"model", "Tesla-T4"},
+                     {"memoryMiB", 16384},
+                     {"healthy", !is_sick},
+                     {"health", is_sick ? "Unhealthy" : "Healthy"}});
+    }
+    auto made = extender_test::reported(name, all);
+    made.mode.actual_mode = cluster.nodes.find({{}, name})->labels.value_or("quartermaster.io/module", "none");
+    made.mode.phase = "Ready";
+    cluster.cards.put(made);
+  }
+  kube::pod made_pod(const std::string& node, std::int64_t cores, std::int64_t units) {
+    return pod_of(below(2) == 0 ? "team-a" : "team-b", "p" + std::to_string(++made_), cores, units, node);
+  }
+  void add_share(const std::string& node) {
+    const std::int64_t cores = 5 * (1 + below(12)), units = below(6) == 0 ? 0 : 1 + below(20);
+    auto pod = made_pod(node, cores, units);
+    const bool has_ended = below(8) == 0;
+    if (has_ended) pod.phase = kube::pod_phase::succeeded;
+    cluster.pods.put(pod);
+    if (has_ended) return;
+    asked[node]["tencent.com/vcuda-core"] += cores;
+    asked[node]["tencent.com/vcuda-memory"] += units;
+    if (units == 0)
+      uncounted[node].insert(pod.key.to_string());
+    else
+      hold(pod, cores, units * 256);
+  }
+  void add_whole(const std::string& node, int cards) {
+    const std::int64_t count = 1 + below(cards);
+    auto pod = made_pod(node, 0, 0);
+    pod.containers = {extender_test::container("main", {{"nvidia.com/gpu", count}})};
+    cluster.pods.put(pod);
+    asked[node]["nvidia.com/gpu"] += count;
+    hold(pod, 100 * count, 16384 * count);
+  }
+  void hold(const kube::pod& pod, std::int64_t cores, std::int64_t mib) {
+    by_node[pod.node_name].add(pod.key.to_string(), cores, mib);
+    by_namespace[pod.key.ns].add(pod.key.to_string(), cores, mib);
+  }
+
+  std::mt19937 random_;
+  int made_ = 0;
+};
+
+json answer(const std::function<void(const report_style&, std::ostream&)>& print, const char* list) {
+  std::ostringstream out;
+  print({"json", "en"}, out);
+  return json::parse(out.str())[list];
+}
+
+/// "name{...namespace="team-a"...} 50": the sum by namespace.
+std::map<std::string, std::int64_t> by_namespace_in(const std::string& page, const std::string& name) {
+  std::map<std::string, std::int64_t> out;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name + "{")) continue;
+    const auto start = line.find("namespace=\"") + 11;
+    out[line.substr(start, line.find('"', start) - start)] +=
+        static_cast<std::int64_t>(std::stod(line.substr(line.rfind(' ') + 1)));
+  }
+  return out;
+}
+
+void compare_nodes(const random_cluster& drawn) {
+  const auto& cluster = drawn.cluster;
+  std::map<std::string, held_sum> top, cards, pods;
+  for (const auto& row : answer([&](const auto& style, auto& out) { top_nodes(cluster, style, out); }, "nodes")) {
+    const auto& expected = drawn.by_node.at(row["node"]);
+    EXPECT_EQ(row["usedCores"], expected.cores) << row;
+    EXPECT_EQ(row["usedMiB"], expected.memory_mib) << row;
+    EXPECT_EQ(row["pods"], expected.pods.size()) << row;
+  }
+  for (const auto& row : answer([&](const auto& style, auto& out) { top_cards(cluster, style, out); }, "cards"))
+    cards[row["node"]].cores += row["usedCores"].get<std::int64_t>(),
+        cards[row["node"]].memory_mib += row["usedMiB"].get<std::int64_t>();
+  for (const auto& row : answer([&](const auto& style, auto& out) { top_pods(cluster, "", style, out); }, "pods"))
+    pods[row["node"]].add(row["namespace"].get<std::string>() + "/" + row["name"].get<std::string>(), row["cores"],
+                          row["memoryMiB"]);
+  for (const auto& [name, expected] : drawn.by_node) {
+    EXPECT_EQ(cards[name].cores, expected.cores) << name;
+    EXPECT_EQ(cards[name].memory_mib, expected.memory_mib) << name;
+    EXPECT_EQ(pods[name], expected) << name;
+    console::node_details details;
+    static_cast<kube::node&>(details.node) = *cluster.nodes.find({{}, name});
+    const auto view = console::node_view(cluster, console_test::two_teams::everyone(), details);
+    held_sum shown;
+    for (const auto& card : view["cards"])
+      shown.cores += card["cores"].get<std::int64_t>(), shown.memory_mib += card["usedMiB"].get<std::int64_t>();
+    EXPECT_EQ(shown.cores, expected.cores) << view["cards"];
+    EXPECT_EQ(shown.memory_mib, expected.memory_mib) << view["cards"];
+    for (const auto& resource : view["resources"]) {  // the row of `inspect nodes`
+      const auto key = resource["name"].get<std::string>();
+      const auto node = drawn.asked.find(name);
+      const auto sum = node != drawn.asked.end() && node->second.contains(key) ? node->second.at(key) : 0;
+      EXPECT_EQ(resource["requested"], sum) << name << " " << key;
+    }
+    std::set<std::string> named;
+    for (const auto& text : uncounted_pods(cluster, name)) named.insert(text.substr(0, text.find(' ')));
+    const auto wrong = drawn.uncounted.find(name);
+    EXPECT_EQ(named, wrong == drawn.uncounted.end() ? std::set<std::string>() : wrong->second) << name;
+  }
+}
+
+void compare_sums(const random_cluster& drawn) {
+  const auto& cluster = drawn.cluster;
+  const auto viewer = console_test::two_teams::everyone();
+  controller::metric_text text;
+  reconcilers::usage::write_allocation_metrics(
+      true, *cluster.book, cluster.pods, [](std::string_view) { return std::string(); }, nullptr, text);
+  const auto page = text.take();
+  auto cores = by_namespace_in(page, "quartermaster_allocated_cores"),
+       bytes = by_namespace_in(page, "quartermaster_allocated_memory_bytes");
+  for (const auto& [ns, expected] : drawn.by_namespace) {
+    EXPECT_EQ(cores[ns], expected.cores) << ns;
+    EXPECT_EQ(bytes[ns], expected.memory_mib << 20) << ns;
+  }
+  std::int64_t usable_cores = 0, capacity_cores = 0;
+  for (const auto& row : answer([&](const auto& style, auto& out) { top_cards(cluster, style, out); }, "cards"))
+    if (row["healthy"].get<bool>() && !cluster.nodes.find({{}, row["node"].get<std::string>()})->unschedulable)
+      usable_cores += row["usedCores"].get<std::int64_t>();
+  const auto capacity = console::capacity_view(cluster, viewer, {}, "");
+  for (const auto& row : capacity["models"]) capacity_cores += row["usedCores"].get<std::int64_t>();
+  EXPECT_EQ(capacity_cores, usable_cores) << capacity;
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> fleet;  // cores and MiB
+  const auto view = console::fleet_view(cluster, viewer, {0, 1000});
+  for (const auto& row : view["nodes"])
+    for (const auto& card : row[4]) {
+      auto& [node_cores, node_mib] = fleet[row[0]];
+      node_cores += card[3].get<std::int64_t>();
+      node_mib += card[4].get<std::int64_t>();
+    }
+  for (const auto& [name, expected] : drawn.by_node)
+    EXPECT_EQ(fleet[name], std::pair(expected.cores, expected.memory_mib)) << view;
+}
+
+TEST(agreement, S70_every_answer_about_a_cluster_has_the_numbers_of_an_oracle) {
+  const char* from = std::getenv("QM_SEED");
+  const unsigned first = from ? static_cast<unsigned>(std::stoul(from)) : 1;
+  for (unsigned seed = first; seed < first + 60; ++seed) {
+    SCOPED_TRACE("QM_SEED=" + std::to_string(seed));
+    const random_cluster drawn(seed);
+    compare_nodes(drawn);
+    compare_sums(drawn);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace cli

@@ -41,8 +41,8 @@ class random_cluster {
 
   placements cluster;
   std::map<std::string, held_sum> by_node, by_namespace;
-  std::map<std::string, std::set<std::string>> uncounted;            ///< pods by node
-  std::map<std::string, std::map<std::string, std::int64_t>> asked;  ///< by node and key, as Kubernetes adds up
+  std::map<std::string, std::set<std::string>> uncounted;               ///< pods by node
+  std::map<std::string, std::map<std::string, std::int64_t>> requests;  ///< by node and key, as Kubernetes adds up
 
  private:
   static void begin(auto&... stores) { (stores.begin(), ...); }
@@ -92,8 +92,8 @@ class random_cluster {
     if (has_ended) pod.phase = kube::pod_phase::succeeded;
     cluster.pods.put(pod);
     if (has_ended) return;
-    asked[node]["tencent.com/vcuda-core"] += cores;
-    asked[node]["tencent.com/vcuda-memory"] += units;
+    requests[node]["tencent.com/vcuda-core"] += cores;
+    requests[node]["tencent.com/vcuda-memory"] += units;
     if (units == 0)
       uncounted[node].insert(pod.key.to_string());
     else
@@ -104,7 +104,7 @@ class random_cluster {
     auto pod = made_pod(node, 0, 0);
     pod.containers = {extender_test::container("main", {{"nvidia.com/gpu", count}})};
     cluster.pods.put(pod);
-    asked[node]["nvidia.com/gpu"] += count;
+    requests[node]["nvidia.com/gpu"] += count;
     hold(pod, 100 * count, 16384 * count);
   }
   void hold(const kube::pod& pod, std::int64_t cores, std::int64_t mib) {
@@ -157,15 +157,15 @@ void compare_nodes(const random_cluster& drawn) {
     console::node_details details;
     static_cast<kube::node&>(details.node) = *cluster.nodes.find({{}, name});
     const auto view = console::node_view(cluster, console_test::two_teams::everyone(), details);
-    held_sum shown;
+    held_sum card_sum;
     for (const auto& card : view["cards"])
-      shown.cores += card["cores"].get<std::int64_t>(), shown.memory_mib += card["usedMiB"].get<std::int64_t>();
-    EXPECT_EQ(shown.cores, expected.cores) << view["cards"];
-    EXPECT_EQ(shown.memory_mib, expected.memory_mib) << view["cards"];
+      card_sum.cores += card["cores"].get<std::int64_t>(), card_sum.memory_mib += card["usedMiB"].get<std::int64_t>();
+    EXPECT_EQ(card_sum.cores, expected.cores) << view["cards"];
+    EXPECT_EQ(card_sum.memory_mib, expected.memory_mib) << view["cards"];
     for (const auto& resource : view["resources"]) {  // the row of `inspect nodes`
       const auto key = resource["name"].get<std::string>();
-      const auto node = drawn.asked.find(name);
-      const auto sum = node != drawn.asked.end() && node->second.contains(key) ? node->second.at(key) : 0;
+      const auto node = drawn.requests.find(name);
+      const auto sum = node != drawn.requests.end() && node->second.contains(key) ? node->second.at(key) : 0;
       EXPECT_EQ(resource["requested"], sum) << name << " " << key;
     }
     std::set<std::string> named;
@@ -208,8 +208,8 @@ void compare_sums(const random_cluster& drawn) {
 }
 
 TEST(agreement, S70_every_answer_about_a_cluster_has_the_numbers_of_an_oracle) {
-  const char* from = std::getenv("QM_SEED");
-  const unsigned first = from ? static_cast<unsigned>(std::stoul(from)) : 1;
+  const char* seed_text = std::getenv("QM_SEED");
+  const unsigned first = seed_text ? static_cast<unsigned>(std::stoul(seed_text)) : 1;
   for (unsigned seed = first; seed < first + 60; ++seed) {
     SCOPED_TRACE("QM_SEED=" + std::to_string(seed));
     const random_cluster drawn(seed);

@@ -41,6 +41,12 @@ void health::on_contact() {
 }
 void health::on_silence(std::string_view reason) { silence_ = reason; }
 
+std::optional<milliseconds> health::silence() const {
+  const auto since = now_() - last_contact_;
+  const auto limit = silence_.empty() ? contact_limit_ : std::min(contact_limit_, milliseconds(5000));
+  return heard_ && since > limit ? std::optional(since) : std::nullopt;
+}
+
 std::vector<std::string> health::problems() const {
   std::vector<std::string> out;
   if (stopping_) out.emplace_back("process: stopping");

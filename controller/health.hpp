@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ class health {
   /// The lease is read or written every so often, at the least: two and a half such periods without an answer, and
   /// never less than five seconds, are a fact and not a pause.
   void expect_contact_every(milliseconds period) { contact_limit_ = std::max(milliseconds(5000), period * 5 / 2); }
+  /// How long the API server has not answered, where that is a fact and not a pause; empty: it answers, or never did.
+  std::optional<milliseconds> silence() const;
   /// We are going: not ready from now on.
   void stopping() { stopping_ = true; }
 

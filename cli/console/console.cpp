@@ -32,7 +32,7 @@ namespace {
 
 namespace log = controller::log;
 
-constexpr std::chrono::seconds contact_period{10};
+constexpr std::chrono::seconds contact_period{5};
 /// Bytes of an answer. One of 20 series has 200 KiB.
 constexpr std::size_t most_of_prometheus = 2u << 20;
 constexpr std::string_view verb_example = R"(Examples:
@@ -118,7 +118,8 @@ class console_program {
             .doorkeeper = *access_,
             .reading = seen_,
             .prometheus = prometheus_.get(),
-            .not_ready = [this] { return is_read() ? "" : "the console has not read the cluster yet"; }},
+            .not_ready = [this] { return is_read() ? "" : "the console has not read the cluster yet"; },
+            .silence = [this] { return health_.silence(); }},
         std::move(service_settings));
     service_->join(server_);
     manager_.add_server(server_);

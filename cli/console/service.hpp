@@ -42,6 +42,10 @@ class service {
     std::function<std::string()> not_ready;  ///< why the stores are not filled; empty: they are
     std::function<controller::milliseconds()> now = controller::boot_now;
     std::function<std::int64_t()> wall = {};  ///< seconds since 1970
+    /// How long the API server has not answered, so that what is known may be old; empty: it answers.
+    std::function<std::optional<controller::milliseconds>()> silence = [] {
+      return std::optional<controller::milliseconds>();
+    };
   };
   service(dependencies dependencies, service_settings settings);
   service(const service&) = delete;

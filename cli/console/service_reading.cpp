@@ -140,7 +140,7 @@ boost::asio::awaitable<service::outcome> service::history(const http_request& re
 struct service::stream_state {
   std::shared_ptr<stream_counts> counts;
   std::string user, views, authorization, address;
-  bool sees_fleet = false;
+  bool sees_fleet = false, is_silent = false;  ///< silent: it has said that the API server does not answer
   std::uint64_t seen = 0;
   milliseconds began, last_event{-1}, last_word, last_check;
 
@@ -208,6 +208,13 @@ boost::asio::awaitable<std::optional<std::string>> service::next_piece(std::shar
     state->seen = revision_;
     state->last_event = state->last_word = now;
     co_return "event: changed\ndata: " + state->views + "\n\n";
+  }
+  if (const auto silence = dependencies_.silence(); silence.has_value() != state->is_silent) {
+    state->is_silent = silence.has_value();
+    state->last_word = now;
+    if (!silence) co_return "event: heard\ndata: {}\n\n";
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(*silence).count();
+    co_return "event: silent\ndata: {\"seconds\":" + std::to_string(seconds) + "}\n\n";
   }
   if (now - state->last_word < settings_.stream_comment) co_return std::string();
   state->last_word = now;

@@ -403,8 +403,10 @@ TEST_F(http_server, O9_readyz_tells_every_reason_and_healthz_only_that_we_turn) 
   trouble.clear();
   health.on_contact();
   EXPECT_NE(ask("/readyz", "ok\n").find("200"), std::string::npos);
+  EXPECT_EQ(health.silence(), std::nullopt);
   now += 6000ms;
   EXPECT_NE(ask("/readyz", "for 6 s\n").find("503"), std::string::npos);
+  EXPECT_EQ(health.silence(), 6000ms);
   health.expect_contact_every(26s);  // OpenShift's lease timing
   EXPECT_NE(ask("/readyz", "ok\n").find("200"), std::string::npos);
   now += 60'000ms;

@@ -76,7 +76,7 @@ function Header({ me, route, live, seen, redraw, sign_out }) {
           </nav>
         )}
         <div class="tools">
-          {me && <span class={`live ${live}`} role="status">{live === 'live' ? text('live.live') : text('live.waiting', { time: clock(seen) })}</span>}
+          {me && <span class={`live ${live}`} role="status">{text(`live.${live}`, { time: clock(seen) })}</span>}
           <Choice id="language" label={text('language')} value={language()} values={Object.entries(languages)}
             on_change={(name) => { set_language(name); redraw(); }} />
           <Choice id="theme" label={text('theme')} value={current_theme()} values={themes.map((name) => [name, text(`theme.${name}`)])}
@@ -121,13 +121,13 @@ export function App() {
   useEffect(() => { if (session.token) sign_in(); }, []);
   useEffect(() => {
     if (!me) return undefined;
-    return follow(announce, (state) => {
+    return follow(announce, (state, seconds = 0) => {
       if (state === 'refused') {
         on_refused();
         return;
       }
       set_live((last) => {
-        if (last === 'live' || state === 'live') set_seen(Date.now() / 1000);
+        if (last === 'live' || state === 'live') set_seen(Date.now() / 1000 - seconds);
         return state;
       });
     });

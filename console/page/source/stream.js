@@ -35,7 +35,8 @@ export function pause_ms(tries, random = Math.random()) {
 const longest_silence_ms = 45000;
 
 /// Follows the stream until the returned function is called. `on_views` gets the names of views that changed; `on_state`
-/// gets 'live', 'waiting' (for the next try) or 'refused' (the token is no longer taken).
+/// gets 'live', 'silent' with the seconds for which the API server has not answered, 'waiting' (for the next try) or
+/// 'refused' (the token is no longer taken).
 export function follow(on_views, on_state) {
   let controller = null;
   let timer = null;
@@ -65,7 +66,11 @@ export function follow(on_views, on_state) {
       const found = events(value);
       if (!found) throw new Error('an event without an end');
       tries = 0;
-      for (const event of found) if (event.name === 'changed') on_views(JSON.parse(event.data).views);
+      for (const event of found) {
+        if (event.name === 'changed') on_views(JSON.parse(event.data).views);
+        if (event.name === 'silent') on_state('silent', JSON.parse(event.data).seconds);
+        if (event.name === 'heard') on_state('live');
+      }
     }
   }
 

@@ -207,7 +207,7 @@ void compare_sums(const random_cluster& drawn) {
     EXPECT_EQ(fleet[name], std::pair(expected.cores, expected.memory_mib)) << view;
 }
 
-TEST(agreement, S70_every_answer_about_a_cluster_has_the_numbers_of_an_oracle) {
+TEST(agreement, every_answer_about_a_cluster_has_the_numbers_of_an_oracle) {
   const char* seed_text = std::getenv("QM_SEED");
   const unsigned first = seed_text ? static_cast<unsigned>(std::stoul(seed_text)) : 1;
   for (unsigned seed = first; seed < first + 60; ++seed) {

@@ -40,6 +40,7 @@ struct console_service : two_teams {
   service_settings serving;
   controller::milliseconds now{1'000'000};
   std::string not_ready;
+  std::optional<controller::milliseconds> silence;
   kube::transport* prometheus = nullptr;
   std::unique_ptr<access> doorkeeper;
   std::unique_ptr<service> console;
@@ -65,7 +66,8 @@ struct console_service : two_teams {
                                                               .prometheus = prometheus,
                                                               .not_ready = [this] { return not_ready; },
                                                               .now = [this] { return now; },
-                                                              .wall = [] { return 1'800'000'000; }},
+                                                              .wall = [] { return 1'800'000'000; },
+                                                              .silence = [this] { return silence; }},
                                         serving);
   }
   static http_request request_of(const std::string& target, const std::string& token = "") {
@@ -526,6 +528,20 @@ TEST_F(console_service, a_stream_says_that_something_changed) {
   EXPECT_EQ(next(), ": still here\n\n");
   now += 600s;
   EXPECT_EQ(next(), "the end");
+}
+
+TEST_F(console_service, a_stream_says_since_when_the_api_server_does_not_answer) {
+  auto answer = get("stream", "token-of-admin");
+  const auto next = [&] { return kube_test::run(loop, answer.pieces()).value_or("the end"); };
+  EXPECT_THAT(next(), HasSubstr("changed"));
+  silence = 12'900ms;
+  EXPECT_EQ(next(), "event: silent\ndata: {\"seconds\":12}\n\n");
+  now += 5s;
+  silence = 17'900ms;
+  EXPECT_EQ(next(), "") << "it has been said";
+  silence.reset();
+  EXPECT_EQ(next(), "event: heard\ndata: {}\n\n");
+  EXPECT_EQ(next(), "");
 }
 
 TEST_F(console_service, a_stream_of_one_namespace_keeps_its_own_pace) {

@@ -151,6 +151,20 @@ page_test('on a bad line 5,000 nodes come, and after a time without any line the
   await page.waitForFunction(() => document.body.innerText.includes('Nodes: 4,999'), { timeout: 120000 });
 });
 
+page_test('an API server that does not answer is named with the time from which what is shown is', async () => {
+  session.console.answer = cluster_of(10);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  await wait_for_text(page, '● Live');
+  const hour_ago = await page.evaluate(() => new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(Date.now() - 3600e3).slice(0, 2));
+  session.console.say('silent', { seconds: 3600 });
+  await wait_for_text(page, 'The API server has not answered since');
+  const said = await page.$eval('.live', (element) => element.textContent);
+  assert.ok(said.includes(`since ${hour_ago}`), `${said}: not ${hour_ago}`);
+  session.console.say('heard', {});
+  await wait_for_text(page, '● Live');
+});
+
 page_test('a stream that says nothing any more is opened again', async () => {
   session.console.answer = cluster_of(10);
   const page = await open_page(session.browser, session.console);

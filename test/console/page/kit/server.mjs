@@ -22,7 +22,7 @@ const headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/// {url, token, answer, failure, requests, change(views), end_streams(), stop()}. `answer(path, query)` is what the API says and may be replaced at
+/// {url, token, answer, failure, requests, change(views), say(event, data), end_streams(), stop()}. `answer(path, query)` is what the API says and may be replaced at
 /// any time; `failure(path)` returns null or [status, code, message, retry_s]. `longest_body`: after so many bytes of an answer the connection is
 /// closed, as the console does with an answer that is not taken.
 export async function start_console(answer) {
@@ -81,6 +81,7 @@ export async function start_console(answer) {
   console_.url = `http://127.0.0.1:${server.address().port}/console/`;
   console_.streams = streams;
   console_.change = (views) => { for (const stream of streams) stream.write(`event: changed\ndata: ${JSON.stringify({ views })}\n\n`); };
+  console_.say = (name, data) => { for (const stream of streams) stream.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`); };
   console_.end_streams = () => { for (const stream of streams) stream.end(); };
   console_.stop = () => new Promise((done) => { server.closeAllConnections(); server.close(done); });
   return console_;

@@ -11,10 +11,12 @@
 #include <tuple>
 
 #include "cli/console/shares.hpp"
+#include "cli/explain/uncounted.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
+#include "text/list.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -101,6 +103,21 @@ Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 }  // namespace
 
+namespace {
+
+/// What the sums above lack.
+void print_uncounted(const std::vector<std::string>& pods, const bilingual& say, std::ostream& out) {
+  if (pods.empty()) return;
+  if (say.zh)
+    out << "以下 " << pods.size() << " 个 Pod 占用了卡，但其限额未被计入：\n";
+  else
+    out << text::counted(pods.size(), "pod") << " with limits that count nowhere "
+        << (pods.size() == 1 ? "has" : "have") << " something of the cards in addition:\n";
+  for (const auto& pod : pods) out << "  " << shown(pod, 400) << "\n";
+}
+
+}  // namespace
+
 void top_nodes(const placements& placements, const report_style& style, std::ostream& out, std::string_view only) {
   const bilingual say(style.language);
   std::vector<std::pair<given_out, const node_shares*>> rows;
@@ -125,7 +142,10 @@ void top_nodes(const placements& placements, const report_style& style, std::ost
                part_of(sums.used_cores, sums.cores), part_of(sums.used_mib, sums.memory_mib),
                std::to_string(sums.pods.size())});
   }
-  if (!printed_as_data({{"nodes", std::move(all)}}, style.output, out)) lines.print(out);
+  const auto uncounted = only.empty() ? uncounted_pods(placements) : uncounted_pods(placements, only);
+  if (printed_as_data({{"nodes", std::move(all)}, {"uncounted", uncounted}}, style.output, out)) return;
+  lines.print(out);
+  print_uncounted(uncounted, say, out);
 }
 
 void top_cards(const placements& placements, const report_style& style, std::ostream& out, std::string_view only) {
@@ -220,7 +240,15 @@ void top_pods(const placements& placements, const std::string& ns, const report_
     lines.add({key.ns, key.name, row.node, std::to_string(row.cards.size()), std::to_string(row.cores),
                std::to_string(row.memory_mib)});
   }
-  if (!printed_as_data({{"pods", std::move(all)}}, style.output, out)) lines.print(out);
+  auto uncounted = uncounted_pods(placements);
+  std::erase_if(uncounted, [&](const std::string& pod) {
+    const auto slash = pod.find('/');
+    return (!ns.empty() && pod.substr(0, slash) != ns) ||
+           (!name.empty() && pod.substr(slash + 1, pod.find(' ') - slash - 1) != name);
+  });
+  if (printed_as_data({{"pods", std::move(all)}, {"uncounted", uncounted}}, style.output, out)) return;
+  lines.print(out);
+  print_uncounted(uncounted, say, out);
 }
 
 namespace {

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "cli/console/shares.hpp"
-#include "cli/explain/explain_pod.hpp"
-#include "reconcilers/extender/request.hpp"
 
 namespace cli {
 
@@ -28,21 +26,6 @@ std::vector<std::string> given_twice(const placements& placements, std::string_v
         if (share.pod) pods += (pods.empty() ? "" : ", ") + share.pod->key.ns + "/" + share.pod->key.name;
       out.push_back(card.card->uuid + " (" + pods + ")");
     }
-  return out;
-}
-
-std::vector<std::string> uncounted_pods(const placements& placements, std::string_view node) {
-  std::vector<std::string> out;
-  const auto view = placements.book->book().view(node);
-  if (!view) return out;
-  for (const auto& pod : placements.pods.all()) {
-    if (pod.node_name != node || pod.finished() || placements.book->book().find(pod.id.to_string())) continue;
-    const reconcilers::extender::pod_request request(pod, placements.book->keys());
-    quota::demand needs;
-    const auto no = quota::read(request.containers(), view->inventory->serves, needs);
-    if (no && no->kind != quota::wrong::not_served)
-      out.push_back(pod.key.to_string() + " (" + refusal_of(*view, request, placements) + ")");
-  }
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cluster/fleet.hpp"
+#include "cli/explain/uncounted.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"

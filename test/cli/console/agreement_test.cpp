@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cli/console/views.hpp"
+#include "cli/explain/uncounted.hpp"
 #include "cli/top/top.hpp"
 #include "cli/verify/given_twice.hpp"
 #include "reconcilers/usage/allocation_metrics.hpp"

@@ -153,5 +153,23 @@ TEST_F(top, S42_a_namespace_uses_in_the_console_what_its_pods_hold_in_top) {
   EXPECT_EQ(in_top, in_console);
 }
 
+TEST_F(top, what_no_sum_has_is_named_below_the_table) {
+  cluster.pods.put(pod_of("team-a", "half", 30, 0, "gpu-1"));
+  cluster.pods.put(pod_of("team-b", "secret-half", 30, 0, "gpu-2"));
+  read();
+  std::ostringstream nodes, pods, one;
+  top_nodes(cluster, {"table", "en"}, nodes);
+  EXPECT_THAT(nodes.str(), testing::HasSubstr("2 pods with limits that count nowhere have something of the cards in "
+                                              "addition:\n  team-a/half ("));
+  top_pods(cluster, "team-a", {"table", "en"}, pods);
+  EXPECT_THAT(pods.str(),
+              testing::AllOf(testing::HasSubstr("1 pod with limits that count nowhere has"),
+                             testing::HasSubstr("vcuda-memory"), testing::Not(testing::HasSubstr("secret-half"))));
+  top_pods(cluster, "", {"table", "en"}, one, "half");
+  EXPECT_THAT(one.str(),
+              testing::AllOf(testing::HasSubstr("team-a/half ("), testing::Not(testing::HasSubstr("secret"))));
+  EXPECT_EQ(answer("pods").size(), 6u) << "they hold nothing that is known";
+}
+
 }  // namespace
 }  // namespace cli

@@ -1,4 +1,5 @@
 #include "cli/verify/given_twice.hpp"
+#include "cli/explain/uncounted.hpp"
 
 #include "test/cli/console/two_teams.hpp"
 

@@ -28,6 +28,7 @@ std::vector<std::string> uncounted_pods(const placements& placements) {
   std::vector<std::string> out;
   for (const auto& node : placements.nodes.all())
     std::ranges::move(uncounted_pods(placements, node.key.name), std::back_inserter(out));
+  std::ranges::sort(out);
   return out;
 }
 

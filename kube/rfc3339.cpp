@@ -38,4 +38,20 @@ std::optional<std::int64_t> parse_rfc3339(std::string_view text) {
   return rest[0] == '-' ? local + offset : local - offset;
 }
 
+std::optional<std::int64_t> parse_rfc3339_micros(std::string_view text) {
+  const auto seconds = parse_rfc3339(text);
+  if (!seconds) return std::nullopt;
+  constexpr std::int64_t second = 1'000'000;
+  std::int64_t fraction = 0;
+  const auto point = text.find('.');
+  if (point != std::string_view::npos) {
+    auto worth = second;
+    for (const char c : text.substr(point + 1)) {
+      if (c < '0' || c > '9' || worth == 1) break;
+      fraction += (worth /= 10) * (c - '0');
+    }
+  }
+  return *seconds * second + fraction;
+}
+
 }  // namespace kube

@@ -9,5 +9,7 @@ namespace kube {
 
 /// Seconds since 1970; a fraction is cut. Empty for text that is no time.
 std::optional<std::int64_t> parse_rfc3339(std::string_view text);
+/// Microseconds since 1970; what is finer is cut.
+std::optional<std::int64_t> parse_rfc3339_micros(std::string_view text);
 
 }  // namespace kube

@@ -1,58 +1,291 @@
 #include "cli/cluster/placements.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "api/gpu_quota.hpp"
+#include "api/names.hpp"
+#include "cli/cluster/operator_lease.hpp"
 #include "cli/cluster/snapshot.hpp"
+#include "controller/sleep.hpp"
+#include "kube/client.hpp"
+#include "kube/json_text.hpp"
+#include "kube/status.hpp"
+#include "reconcilers/declarations/custom_resource.hpp"
+#include "reconcilers/declarations/declared_config_map.hpp"
+#include "reconcilers/declarations/parse.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
 
 namespace ext = reconcilers::extender;
+using kube::text_in;
+using nlohmann::json;
+
+constexpr auto group_path = "/apis/quartermaster.io/v1alpha1";
+constexpr std::array our_types{&kube::resources::accelerator_policies, &kube::resources::accelerator_nodes,
+                               &kube::resources::resource_rules};
+/// A leader renews every two seconds by default; one look after this shows whether it does.
+constexpr auto second_look = std::chrono::seconds(4);
+
+/// The server names a type that was deleted for a moment longer than it serves it.
+kube::result<void> unless_gone(kube::result<void> listed, const kube::resource& type, placements& picture) {
+  if (listed || listed.error().http != 404) return listed;
+  if (std::ranges::find(our_types, &type) != our_types.end() && picture.knows(type))
+    picture.missing_types.emplace_back(type.plural);
+  return {};
+}
 
 template <class T>
-kube::task<void> read_into(kube::transport& transport, controller::store<T>& store, kube::list_options options = {}) {
+kube::task<void> read_into(kube::transport& transport, placements& picture, controller::store<T>& store,
+                           kube::list_options options = {}) {
   store.begin();
-  auto done = co_await list_each<T>(transport, std::move(options), [&](T item) { store.put(std::move(item)); });
-  // Custom resources of a cluster without the operator: nothing is declared there.
-  if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(std::move(done.error()));
+  if (picture.knows(T::of())) {
+    auto done = co_await list_each<T>(transport, std::move(options), [&](T item) { store.put(std::move(item)); });
+    done = unless_gone(std::move(done), T::of(), picture);
+    if (!done) co_return std::unexpected(std::move(done.error()));
+  }
   store.commit();
   co_return kube::result<void>();
 }
 
-/// Few people may read kube-system: the others learn such limits when their pod is refused.
-kube::task<void> read_old_quotas(kube::transport& transport, controller::store<kube::config_map>& store) {
-  kube::list_options options;
-  options.ns = api::gpu_quota_namespace;
-  options.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
-  auto done = co_await read_into(transport, store, std::move(options));
-  if (!done && done.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(done.error()));
+kube::task<void> read_types(kube::transport& transport, placements& picture) {
+  kube::client api(transport);
+  const auto answer = co_await api.raw(group_path);
+  if (!answer) co_return std::unexpected(answer.error());
+  if (!kube::succeeded(answer->status) && answer->status != 404)
+    co_return std::unexpected(kube::error_of("ask for the types of quartermaster.io", *answer));
+  const auto list = answer->status == 200 ? json::parse(answer->body, nullptr, false) : json();
+  for (const auto* type : our_types) {
+    const auto known = [&](const json& object) { return text_in(object, "name") == type->plural; };
+    const bool there = list.is_object() && list.contains("resources") && std::ranges::any_of(list["resources"], known);
+    if (!there) picture.missing_types.emplace_back(type->plural);
+  }
   co_return kube::result<void>();
 }
 
+/// An AcceleratorNode with all of the agent's part.
+struct reported_node : api::accelerator_node {
+  agent_report report;
+
+  static kube::result<reported_node> decode(std::string_view bytes) {
+    auto known = api::accelerator_node::decode(bytes);
+    if (!known) return std::unexpected(std::move(known.error()));
+    auto report = agent_report::decode(bytes);
+    if (!report) return std::unexpected(std::move(report.error()));
+    reported_node out;
+    static_cast<api::accelerator_node&>(out) = std::move(*known);
+    out.report = std::move(*report);
+    return out;
+  }
+  friend bool operator==(const reported_node&, const reported_node&) = default;
+};
+
+kube::task<void> read_accelerator_nodes(kube::transport& transport, placements& picture, kube::list_options options) {
+  picture.cards.begin();
+  if (picture.knows(kube::resources::accelerator_nodes)) {
+    const std::function<void(reported_node)> keep = [&](reported_node node) {
+      picture.reports.insert_or_assign(node.key.name, std::move(node.report));
+      picture.cards.put(std::move(node));
+    };
+    auto done = co_await list_each<reported_node>(transport, std::move(options), keep);
+    done = unless_gone(std::move(done), kube::resources::accelerator_nodes, picture);
+    if (!done) co_return std::unexpected(std::move(done.error()));
+  }
+  picture.cards.commit();
+  co_return kube::result<void>();
+}
+
+/// Few people may read kube-system: the others learn such limits when their pod is refused.
+kube::list_options old_quota() {
+  kube::list_options out;
+  out.ns = api::gpu_quota_namespace;
+  out.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
+  return out;
+}
+
+kube::list_options field_selected(std::string_view field, const std::string& value) {
+  kube::list_options out;
+  if (!value.empty()) out.field_selector = std::string(field) + "=" + value;
+  return out;
+}
+
+kube::task<void> read_nodes(kube::transport& transport, placements& picture, const std::string& only) {
+  auto done = co_await read_into(transport, picture, picture.nodes, field_selected("metadata.name", only));
+  if (done && !only.empty() && picture.nodes.size() == 0)
+    co_return std::unexpected(
+        kube::error{kube::errc::not_found, 404, "there is no node " + text::shown(only), std::nullopt});
+  co_return done;
+}
+
+/// Of the namespace the operator reads them in.
+kube::task<void> read_device_labels(kube::transport& transport, placements& picture) {
+  kube::list_options options;
+  options.ns = reconcilers::declarations::parse_settings().ns;
+  options.label_selector = reconcilers::declarations::names::device_selector;
+  using reconcilers::declarations::declared_config_map;
+  options.limit = declared_config_map::page;
+  const std::function<void(declared_config_map)> keep = [&](const declared_config_map& config_map) {
+    const auto parsed = reconcilers::declarations::parse_device(reconcilers::view_of(config_map));
+    if (parsed.value.sound) picture.declared.push_back(reconcilers::alias_of(parsed.value));
+  };
+  co_return co_await list_each<declared_config_map>(transport, options, keep);
+}
+
+kube::task<void> read_daemon_sets(kube::transport& transport, placements& picture) {
+  kube::list_options options;
+  options.ns = picture.leader.ns;
+  options.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
+  const std::function<void(kube::daemon_set)> keep = [&](kube::daemon_set set) {
+    if (picture.leader.ns.empty()) picture.leader.ns = set.key.ns;
+    picture.daemon_sets.push_back(std::move(set));
+  };
+  co_return co_await list_each<kube::daemon_set>(transport, options, keep);
+}
+
+kube::task<void> read_lease(kube::transport& transport, placements& picture) {
+  auto& seen = picture.leader;
+  auto lease = co_await find_lease(transport, seen.ns);
+  if (!lease) co_return std::unexpected(std::move(lease.error()));
+  seen.lease = std::move(*lease);
+  if (seen.lease && seen.ns.empty()) seen.ns = seen.lease->key.ns;
+  co_return kube::result<void>();
+}
+
+/// Whether a lease that looks old is renewed all the same: clocks differ.
+kube::task<void> look_again(kube::transport& transport, operator_seen& seen) {
+  const auto& lease = *seen.lease;
+  const auto renewed = std::chrono::system_clock::time_point(std::chrono::microseconds(lease.renewed_us));
+  const bool is_fresh = std::chrono::system_clock::now() - renewed <= std::chrono::seconds(lease.duration_seconds + 1);
+  if (lease.holder.empty() || is_fresh) co_return kube::result<void>();
+  co_await controller::sleep_for(second_look);
+  const auto later = co_await find_lease(transport, lease.key.ns);
+  if (later && *later) seen.renewed = (*later)->renewed_us != lease.renewed_us;
+  co_return kube::result<void>();
+}
+
+/// With a given namespace that is not the operator's, its own DaemonSets would count as foreign.
+kube::task<void> sure_of_namespace(kube::transport& transport, const std::string& ns, const placements& picture) {
+  if (ns.empty() || picture.leader.lease || !picture.daemon_sets.empty()) co_return kube::result<void>();
+  const auto elsewhere = co_await find_lease(transport, {});
+  if (!elsewhere || !*elsewhere || (*elsewhere)->key.ns == ns) co_return kube::result<void>();
+  co_return std::unexpected(kube::error{kube::errc::config, 0,
+                                        "--namespace " + ns + ": there is no operator; its lease is in namespace " +
+                                            (*elsewhere)->key.ns + " (say that, or leave -n out)",
+                                        std::nullopt});
+}
+
+kube::task<void> read_part(kube::transport& transport, part part, const picture_request& request, placements& picture) {
+  switch (part) {
+    case part::types:
+      co_return co_await read_types(transport, picture);
+    case part::policies:
+      co_return co_await read_into(transport, picture, picture.policies);
+    case part::rules:
+      co_return co_await read_into(transport, picture, picture.rules);
+    case part::quotas:
+      co_return co_await read_into(transport, picture, picture.quotas);
+    case part::old_quotas:
+      co_return co_await read_into(transport, picture, picture.old_quotas, old_quota());
+    case part::accelerator_nodes:
+      co_return co_await read_accelerator_nodes(transport, picture, field_selected("metadata.name", request.node));
+    case part::nodes:
+      co_return co_await read_nodes(transport, picture, request.node);
+    case part::pods:
+      co_return co_await read_into(transport, picture, picture.pods, field_selected("spec.nodeName", request.node));
+    case part::daemon_sets:
+      co_return co_await read_daemon_sets(transport, picture);
+    case part::device_labels:
+      co_return co_await read_device_labels(transport, picture);
+    case part::lease:
+      co_return co_await read_lease(transport, picture);
+  }
+  co_return kube::result<void>();
+}
+
+/// In which they are read: DaemonSets after the lease, which says in which namespace they are.
+constexpr std::array order{part::types,
+                           part::rules,
+                           part::policies,
+                           part::quotas,
+                           part::old_quotas,
+                           part::device_labels,
+                           part::accelerator_nodes,
+                           part::nodes,
+                           part::lease,
+                           part::daemon_sets,
+                           part::pods};
+
 }  // namespace
+
+kube::result<agent_report> agent_report::decode(std::string_view bytes) {
+  agent_report out;
+  const auto whole = json::parse(bytes, nullptr, false);
+  const auto status = whole.is_object() ? whole.value("status", json::object()) : json::object();
+  if (!status.is_object()) return out;
+  out.other_cards = api::other_cards_in(status);
+  if (const auto rows = status.find("preflight"); rows != status.end() && rows->is_array()) {
+    for (const auto& row : *rows)
+      if (row.is_object())
+        out.checks.push_back(
+            {text_in(row, "check"), text_in(row, "found"), text_in(row, "state"), text_in(row, "remedy")});
+  }
+  return out;
+}
 
 void placements::finish() {
   book = std::make_unique<ext::account>(ext::account::stores{pods, nodes, policies, rules, quotas, old_quotas, cards},
                                         metrics);
 }
 
-kube::task<void> read_placements(kube::transport& transport, placements& placements) {
-  for (auto done :
-       {co_await read_into(transport, placements.rules), co_await read_into(transport, placements.policies),
-        co_await read_into(transport, placements.quotas), co_await read_old_quotas(transport, placements.old_quotas),
-        co_await read_into(transport, placements.cards), co_await read_into(transport, placements.nodes),
-        co_await read_into(transport, placements.pods)})
-    if (!done) co_return std::unexpected(std::move(done.error()));
-  placements.finish();
+bool placements::knows(const kube::resource& type) const {
+  return std::ranges::find(missing_types, type.plural) == missing_types.end();
+}
+
+picture_request ledger_parts() {
+  return {{part::rules, part::policies, part::quotas, part::accelerator_nodes, part::nodes, part::pods},
+          {part::old_quotas}};
+}
+
+kube::task<void> read_picture(kube::transport& transport, picture_request request, placements& picture) {
+  picture.leader.ns = request.ns;
+  for (const auto part : order) {
+    const bool is_needed = request.needed.contains(part);
+    if (!is_needed && !request.wished.contains(part)) continue;
+    auto done = co_await read_part(transport, part, request, picture);
+    const bool is_tolerable =
+        !is_needed && !done && (part == part::lease || done.error().code == kube::errc::forbidden);
+    if (!done && !is_tolerable) co_return std::unexpected(std::move(done.error()));
+    if (!done) picture.unseen.emplace(part, done.error().message);
+  }
+  if (request.needed.contains(part::daemon_sets)) {
+    const auto sure = co_await sure_of_namespace(transport, request.ns, picture);
+    if (!sure) co_return std::unexpected(sure.error());
+  }
+  if (picture.leader.lease) co_return co_await look_again(transport, picture.leader);
   co_return kube::result<void>();
 }
 
-kube::result<void> gather(const cluster_options& options, const std::string& snapshot, placements& placements) {
-  if (snapshot.empty())
-    return ask_cluster(options, [&](kube::transport& transport) { return read_placements(transport, placements); });
+kube::task<void> read_placements(kube::transport& transport, placements& placements) {
+  auto done = co_await read_picture(transport, ledger_parts(), placements);
+  if (done) placements.finish();
+  co_return done;
+}
+
+kube::result<void> gather(const cluster_options& options, const std::string& snapshot, placements& placements,
+                          picture_request request) {
+  if (snapshot.empty()) {
+    auto done =
+        ask_cluster(options, [&](kube::transport& transport) { return read_picture(transport, request, placements); });
+    const bool has_ledger = std::ranges::includes(request.needed, ledger_parts().needed);
+    if (done && has_ledger) placements.finish();
+    return done;
+  }
   const auto wrong = [&](const std::string& reason) {
     return std::unexpected(kube::error{kube::errc::config, 0, snapshot + ": " + reason, std::nullopt});
   };

@@ -1,22 +1,64 @@
 #pragma once
-// The cluster as it is, in the ledger and by the rules of the scheduler extender: what `explain pod`, `simulate`,
-// `top`, reports and the console answer from. Nothing of it is changed.
+// The cluster as it is: one picture, from which every verb and the console answer. Its stores are filled by lists of an
+// API server, by a watch (console) or from a file. The ledger says by the rules of the scheduler extender what is given
+// out. Nothing of the cluster is changed.
 
+#include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "api/compiled_rules.hpp"
+#include "api/other_card.hpp"
 #include "cli/cluster/cluster.hpp"
 #include "controller/metrics.hpp"
 #include "controller/store.hpp"
+#include "kube/projections/daemon_set.hpp"
+#include "kube/projections/lease.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "reconcilers/extender/account.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/nodes/preflight.hpp"
 
 namespace cli {
 
-/// What the ledger is made from.
+/// What an agent says of its node, besides its cards.
+struct agent_report {
+  std::vector<reconcilers::agent_row> checks;  ///< status.preflight
+  std::vector<api::other_card> other_cards;    ///< of other vendors
+
+  static kube::result<agent_report> decode(std::string_view accelerator_node);
+  friend bool operator==(const agent_report&, const agent_report&) = default;
+};
+using agent_reports = std::map<std::string, agent_report, std::less<>>;  ///< by node
+
+/// The operator, as it is seen from outside.
+struct operator_seen {
+  std::string ns;  ///< empty: not found
+  std::optional<kube::lease> lease;
+  bool renewed = false;  ///< the lease was renewed while we looked
+};
+
+/// What a picture is made of.
+enum class part : std::uint8_t {
+  types,  ///< which of our types the API server knows
+  policies,
+  rules,
+  quotas,
+  old_quotas,  ///< kube-system/gpuquota
+  accelerator_nodes,
+  nodes,
+  pods,
+  daemon_sets,    ///< ours
+  device_labels,  ///< of device configurations
+  lease,          ///< the operator's
+};
+
 struct placements {
   controller::store<kube::pod> pods;
   controller::store<kube::node> nodes;
@@ -25,14 +67,36 @@ struct placements {
   controller::store<api::accelerator_quota> quotas;
   controller::store<kube::config_map> old_quotas;
   controller::store<api::accelerator_node> cards;
+  agent_reports reports;
+  std::vector<kube::daemon_set> daemon_sets;
+  std::vector<reconcilers::label_alias> declared;  ///< labels of device configurations
+  std::vector<std::string> missing_types;          ///< of our group, by plural
+  operator_seen leader;
+  std::map<part, std::string> unseen;  ///< why a part could not be seen
+  std::chrono::system_clock::time_point taken = std::chrono::system_clock::now();
   controller::registry metrics;
   std::unique_ptr<reconcilers::extender::account> book;  ///< made when all is read
 
   void finish();
+  bool knows(const kube::resource& type) const;
 };
+
+struct picture_request {
+  std::set<part> needed;  ///< one that may not be seen is an error
+  std::set<part> wished;  ///< one that may not be seen is noted in `unseen`
+  std::string ns = {};    ///< the operator's namespace; empty: where its lease or its DaemonSets are
+  std::string node = {};  ///< this one and its pods only; empty: all
+};
+/// What the ledger is made from.
+picture_request ledger_parts();
+
+/// errc::not_found where the node is not there. Types that the cluster does not know are empty.
+kube::task<void> read_picture(kube::transport& transport, picture_request request, placements& picture);
+/// The parts of the ledger, and the ledger.
 kube::task<void> read_placements(kube::transport& transport, placements& placements);
 
-/// From the cluster, or from the file of `quartermaster inspect --save` that `snapshot` names.
-kube::result<void> gather(const cluster_options& options, const std::string& snapshot, placements& placements);
+/// From the cluster, or from the file of `quartermaster inspect --save` that `snapshot` names, which has all parts.
+kube::result<void> gather(const cluster_options& options, const std::string& snapshot, placements& placements,
+                          picture_request request = ledger_parts());
 
 }  // namespace cli

@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <span>
+#include <vector>
 
 #include "api/gpu_quota.hpp"
+#include "api/names.hpp"
 #include "controller/clock.hpp"
 #include "kube/event.hpp"
-#include "kube/json_object.hpp"
+#include "kube/json_text.hpp"
+#include "kube/projections/from_json.hpp"
 #include "kube/projections/kept.hpp"
-#include "reconcilers/extender/protocol.hpp"
+#include "kube/rfc3339.hpp"
+#include "reconcilers/declarations/custom_resource.hpp"
+#include "reconcilers/declarations/parse.hpp"
 
 namespace cli {
 namespace {
@@ -43,6 +47,36 @@ ordered_json metadata_of(const ordered_json& object) {
   return out;
 }
 
+/// Of a list of objects those of the members that are there.
+ordered_json each_only(const ordered_json& list, std::initializer_list<const char*> names) {
+  ordered_json out = ordered_json::array();
+  if (!list.is_array()) return out;
+  for (const auto& entry : list) out.push_back(only(entry, names));
+  return out;
+}
+
+/// Of volumes the folders of the node alone.
+ordered_json host_paths_of(const ordered_json& volumes) {
+  ordered_json out = ordered_json::array();
+  if (!volumes.is_array()) return out;
+  for (const auto& volume : volumes)
+    if (const auto& folder = member(volume, "hostPath"); !folder.is_null())
+      out.push_back({{"hostPath", only(folder, {"path"})}});
+  return out;
+}
+
+/// Statuses of containers without their messages, which are the container's own words.
+ordered_json statuses_of(const ordered_json& list) {
+  ordered_json out = ordered_json::array();
+  if (!list.is_array()) return out;
+  for (const auto& entry : list) {
+    auto& status = out.emplace_back(only(entry, {"name", "ready", "restartCount"}));
+    for (const auto& [name, state] : member(entry, "state").items())
+      status["state"][name] = only(state, {"reason", "startedAt", "exitCode", "finishedAt"});
+  }
+  return out;
+}
+
 ordered_json containers_of(const ordered_json& list) {
   ordered_json out = ordered_json::array();
   for (const auto& entry : list) out.push_back(only(entry, {"name", "resources", "restartPolicy"}));
@@ -52,105 +86,150 @@ ordered_json containers_of(const ordered_json& list) {
 ordered_json stripped(const kube::resource& type, const ordered_json& object) {
   ordered_json out{{"metadata", metadata_of(object)}};
   const auto &spec = member(object, "spec"), &status = member(object, "status");
+  static constexpr auto condition_fields = {"type", "status", "reason", "lastTransitionTime"};
   if (type.plural == kube::resources::nodes.plural) {
     out["spec"] = only(spec, {"unschedulable", "taints"});
-    out["status"] = only(status, {"allocatable", "capacity"});
+    out["status"] = only(status, {"allocatable", "capacity", "addresses"});
+    out["status"]["conditions"] = each_only(member(status, "conditions"), condition_fields);
+    out["status"]["nodeInfo"] = only(member(status, "nodeInfo"),
+                                     {"containerRuntimeVersion", "kubeletVersion", "operatingSystem", "architecture"});
   } else if (type.plural == kube::resources::pods.plural) {
-    out["spec"] = only(spec, {"nodeName", "schedulerName", "priority"});
+    out["spec"] = only(spec, {"nodeName", "schedulerName", "priority", "hostNetwork"});
+    out["spec"]["volumes"] = host_paths_of(member(spec, "volumes"));
     for (const auto* list : {"initContainers", "containers"})
       if (const auto& all = member(spec, list); all.is_array()) out["spec"][list] = containers_of(all);
-    out["status"] = only(status, {"phase", "nominatedNodeName"});
+    out["status"] = only(status, {"phase", "reason", "nominatedNodeName", "startTime"});
+    out["status"]["conditions"] = each_only(member(status, "conditions"), condition_fields);
+    for (const auto* list : {"containerStatuses", "initContainerStatuses"})
+      out["status"][list] = statuses_of(member(status, list));
+  } else if (type.plural == kube::resources::daemon_sets.plural) {
+    const auto& containers = member(member(member(spec, "template"), "spec"), "containers");
+    out["spec"]["template"]["spec"]["containers"] = each_only(containers, {"image"});
+    out["status"] = status;
   } else {
     out.update(only(object, {"spec", "status", "data"}));
   }
   return out;
 }
 
-kube::task<void> save_all(kube::transport& transport, const kube::resource& type, kube::list_options options,
-                          ordered_json& object) {
+/// A list of the snapshot: its name, what it is of, and what it is for.
+struct saved_list {
+  const char* name;
+  const kube::resource* type;
+  part purpose;
+  kube::list_options options;
+  bool optional = false;  ///< who may not see it does without
+};
+
+std::vector<saved_list> saved_lists() {
+  kube::list_options old_quota, devices, leases, own_sets;
+  old_quota.ns = api::gpu_quota_namespace;
+  old_quota.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
+  devices.ns = reconcilers::declarations::parse_settings().ns;
+  devices.label_selector = reconcilers::declarations::names::device_selector;
+  leases.field_selector = "metadata.name=quartermaster";
+  own_sets.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
+  return {{"nodes", &kube::node::of(), part::nodes, {}},
+          {"pods", &kube::pod::of(), part::pods, {}},
+          {"acceleratorpolicies", &reconcilers::accelerator_policy::of(), part::policies, {}},
+          {"resourcerules", &api::compiled_rules::of(), part::rules, {}},
+          {"acceleratorquotas", &api::accelerator_quota::of(), part::quotas, {}},
+          {"acceleratornodes", &api::accelerator_node::of(), part::accelerator_nodes, {}},
+          {"configmaps", &kube::config_map::of(), part::old_quotas, old_quota, true},
+          {"deviceConfigs", &kube::config_map::of(), part::device_labels, devices, true},
+          {"leases", &kube::lease::of(), part::lease, leases, true},
+          {"daemonsets", &kube::daemon_set::of(), part::daemon_sets, own_sets, true}};
+}
+
+kube::task<void> save(kube::transport& transport, saved_list saved, ordered_json& object) {
+  auto& [name, type, purpose, options, optional] = saved;
   options.accept = kube::encoding::json;
-  auto& list = object[std::string(type.plural)] = ordered_json::array();
+  auto list = ordered_json::array();
   do {
     auto answer =
-        co_await send_patiently(transport, "list " + std::string(type.plural), kube::list_page(type, options));
-    // Custom resources of a cluster without the operator; kube-system, which few may read.
-    if (!answer && (answer.error().code == kube::errc::not_found || !options.ns.empty())) break;
+        co_await send_patiently(transport, "list " + std::string(type->plural), kube::list_page(*type, options));
+    if (!answer && answer.error().code == kube::errc::forbidden && optional) {
+      object["unseen"][name] = answer.error().message;
+      co_return kube::result<void>();
+    }
+    // Custom resources of a cluster without the operator.
+    if (!answer && answer.error().code == kube::errc::not_found) break;
     if (!answer) co_return std::unexpected(std::move(answer.error()));
     const auto read = kube::read_list(answer->body, options.accept, [&](std::string_view bytes) {
       if (const auto item = ordered_json::parse(bytes, nullptr, false); item.is_object())
-        list.push_back(stripped(type, item));
+        list.push_back(stripped(*type, item));
     });
     if (!read) co_return std::unexpected(read.error());
     options.continue_token = read->next;
   } while (!options.continue_token.empty());
+  object[name] = std::move(list);
   co_return kube::result<void>();
 }
 
-kube::quantities extended(kube::on_demand::value object) {
-  kube::quantities out;
-  kube::on_demand::each_member(object, [&](std::string_view key, kube::on_demand::value amount) {
-    if (!kube::is_extended_resource(key)) return;
-    if (const auto read = kube::parse_quantity(kube::on_demand::text_or(amount)))
-      out.emplace_back(std::string(key), *read);
-  });
-  std::ranges::sort(out);
-  return out;
-}
+using result_of_read = std::expected<void, std::string>;
 
-kube::taint taint_of(kube::on_demand::value object) {
-  kube::taint out;
-  kube::on_demand::each_member(object, [&](std::string_view name, kube::on_demand::value inner) {
-    if (name == "key") out.key = kube::on_demand::text_or(inner);
-    if (name == "value") out.value = kube::on_demand::text_or(inner);
-    if (name == "effect") out.effect = kube::on_demand::text_or(inner);
-  });
-  return out;
-}
-
-kube::result<kube::node> node_of(std::string_view text) {
-  return kube::on_demand::decode<kube::node>(
-      text, kube::keep{kube::kept_node_annotations},
-      [](kube::node& node, std::string_view key, kube::on_demand::value field) {
-        kube::on_demand::each_member(field, [&](std::string_view name, kube::on_demand::value inner) {
-          if (key == "spec" && name == "unschedulable") node.unschedulable = kube::on_demand::flag_or(inner, false);
-          if (key == "spec" && name == "taints")
-            kube::on_demand::each_item(inner,
-                                       [&](kube::on_demand::value taint) { node.taints.push_back(taint_of(taint)); });
-          if (key == "status" && name == "allocatable") node.allocatable = extended(inner);
-          if (key == "status" && name == "capacity") node.capacity = extended(inner);
-        });
-      });
-}
-
-kube::result<kube::config_map> config_map_of(std::string_view text) {
-  return kube::on_demand::decode<kube::config_map>(
-      text, kube::keep_none, [](kube::config_map& config_map, std::string_view key, kube::on_demand::value field) {
-        if (key != "data") return;
-        std::vector<kube::packed_map::entry> all;
-        kube::on_demand::each_member(field, [&](std::string_view name, kube::on_demand::value value) {
-          all.emplace_back(std::string(name), std::string(kube::on_demand::text_or(value)));
-        });
-        config_map.data = kube::packed_map::of(all);
-      });
-}
-
-template <class T, class Decode>
-std::expected<void, std::string> fill(const ordered_json& object, controller::store<T>& store, Decode decode) {
-  const std::string list(T::of().plural);
-  const auto& all = member(object, list.c_str());
-  if (!all.is_array()) return std::unexpected(list + " is no list");
-  store.begin();
+/// `take(item)` for each item of a list, as JSON text.
+template <class T, class Take>
+result_of_read each_in(const ordered_json& snapshot, const char* list, kube::result<T> (*decode)(std::string_view),
+                       Take take) {
+  const auto& all = member(snapshot, list);
+  if (!all.is_array()) return std::unexpected(std::string(list) + " is no list");
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto item = decode(all[i].dump(-1, ' ', false, ordered_json::error_handler_t::replace));
-    if (!item) return std::unexpected(list + "[" + std::to_string(i) + "]: " + item.error().message);
-    store.put(std::move(*item));
+    if (!item)
+      return std::unexpected(std::string(list) + "[" + std::to_string(i) + "]: " + std::string(item.error().message));
+    take(std::move(*item));
   }
-  store.commit();
   return {};
 }
+
 template <class T>
-std::expected<void, std::string> fill(const ordered_json& object, controller::store<T>& store) {
-  return fill(object, store, [](const std::string& text) { return T::decode(text); });
+result_of_read fill(const ordered_json& snapshot, const char* list, controller::store<T>& store,
+                    kube::result<T> (*decode)(std::string_view)) {
+  store.begin();
+  auto done = each_in<T>(snapshot, list, decode, [&](T item) { store.put(std::move(item)); });
+  if (done) store.commit();
+  return done;
+}
+
+result_of_read fill_reports(const ordered_json& snapshot, agent_reports& reports) {
+  for (const auto& node : member(snapshot, "acceleratornodes")) {
+    auto report = agent_report::decode(node.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    if (report) reports.insert_or_assign(kube::text_at(nlohmann::json(node), "/metadata/name"), std::move(*report));
+  }
+  return {};
+}
+
+/// What only some snapshots have: older ones, and those of a person who may not read all, lack a part.
+result_of_read fill_optional(const ordered_json& snapshot, placements& picture) {
+  for (const auto& saved : saved_lists()) {
+    if (!saved.optional || member(snapshot, saved.name).is_array()) continue;
+    const auto& reason = member(member(snapshot, "unseen"), saved.name);
+    picture.unseen.emplace(saved.purpose, reason.is_string() ? reason.get<std::string>()
+                                                             : "the snapshot has no " + std::string(saved.name));
+  }
+  const auto has = [&](part part) { return !picture.unseen.contains(part); };
+  result_of_read done;
+  if (has(part::old_quotas)) done = fill(snapshot, "configmaps", picture.old_quotas, kube::from_json<kube::config_map>);
+  if (done && has(part::device_labels))
+    done = each_in<kube::config_map>(
+        snapshot, "deviceConfigs", kube::from_json<kube::config_map>, [&](const kube::config_map& config_map) {
+          const auto parsed = reconcilers::declarations::parse_device(reconcilers::view_of(config_map));
+          if (parsed.value.sound) picture.declared.push_back(reconcilers::alias_of(parsed.value));
+        });
+  auto& [ns, lease, renewed] = picture.leader;
+  if (done && has(part::lease))
+    done = each_in<kube::lease>(snapshot, "leases", kube::from_json<kube::lease>, [&](kube::lease found) {
+      if (!lease || lease->renewed_us < found.renewed_us) lease = std::move(found);
+    });
+  if (lease) ns = lease->key.ns;
+  if (done && has(part::daemon_sets))
+    done =
+        each_in<kube::daemon_set>(snapshot, "daemonsets", kube::from_json<kube::daemon_set>, [&](kube::daemon_set set) {
+          if (ns.empty()) ns = set.key.ns;
+          if (set.key.ns == ns) picture.daemon_sets.push_back(std::move(set));
+        });
+  return done;
 }
 
 }  // namespace
@@ -158,34 +237,35 @@ std::expected<void, std::string> fill(const ordered_json& object, controller::st
 kube::task<void> take_snapshot(kube::transport& transport, ordered_json& object) {
   object = {
       {"apiVersion", version}, {"kind", kind}, {"taken", controller::rfc3339_millis(std::chrono::system_clock::now())}};
-  kube::list_options old_quota;
-  old_quota.ns = api::gpu_quota_namespace;
-  old_quota.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
-  const std::pair<const kube::resource*, kube::list_options> all[] = {{&kube::node::of(), {}},
-                                                                      {&kube::pod::of(), {}},
-                                                                      {&reconcilers::accelerator_policy::of(), {}},
-                                                                      {&api::compiled_rules::of(), {}},
-                                                                      {&api::accelerator_quota::of(), {}},
-                                                                      {&api::accelerator_node::of(), {}},
-                                                                      {&kube::config_map::of(), old_quota}};
-  for (const auto& [type, options] : all) {
-    auto done = co_await save_all(transport, *type, options, object);
+  placements known;
+  if (auto done = co_await read_picture(transport, {{part::types}, {}}, known); !done)
+    co_return std::unexpected(std::move(done.error()));
+  object["missingTypes"] = known.missing_types;
+  for (const auto& saved : saved_lists()) {
+    auto done = co_await save(transport, saved, object);
     if (!done) co_return std::unexpected(std::move(done.error()));
   }
   co_return kube::result<void>();
 }
 
-std::expected<void, std::string> read_snapshot(std::string_view text, placements& placements) {
+std::expected<void, std::string> read_snapshot(std::string_view text, placements& picture) {
   const auto snapshot = ordered_json::parse(text, nullptr, false);
   if (!snapshot.is_object() || member(snapshot, "kind") != kind || member(snapshot, "apiVersion") != version)
     return std::unexpected("no Snapshot of " + std::string(version) + "; quartermaster inspect --save FILE makes one");
+  if (const auto& taken = member(snapshot, "taken"); taken.is_string())
+    if (const auto micros = kube::parse_rfc3339_micros(taken.get<std::string>()))
+      picture.taken = std::chrono::system_clock::time_point(std::chrono::microseconds(*micros));
+  for (const auto& type : member(snapshot, "missingTypes"))
+    if (type.is_string()) picture.missing_types.push_back(type.get<std::string>());
   for (auto done :
-       {fill(snapshot, placements.policies), fill(snapshot, placements.rules), fill(snapshot, placements.quotas),
-        fill(snapshot, placements.cards), fill(snapshot, placements.old_quotas, config_map_of),
-        fill(snapshot, placements.nodes, node_of),
-        fill(snapshot, placements.pods, [](const std::string& bytes) { return reconcilers::extender::pod_of(bytes); })})
+       {fill(snapshot, "acceleratorpolicies", picture.policies, reconcilers::accelerator_policy::decode),
+        fill(snapshot, "resourcerules", picture.rules, api::compiled_rules::decode),
+        fill(snapshot, "acceleratorquotas", picture.quotas, api::accelerator_quota::decode),
+        fill(snapshot, "acceleratornodes", picture.cards, api::accelerator_node::decode),
+        fill_reports(snapshot, picture.reports), fill(snapshot, "nodes", picture.nodes, kube::from_json<kube::node>),
+        fill(snapshot, "pods", picture.pods, kube::from_json<kube::pod>), fill_optional(snapshot, picture)})
     if (!done) return done;
-  placements.finish();
+  picture.finish();
   return {};
 }
 

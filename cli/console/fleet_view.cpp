@@ -189,14 +189,12 @@ ordered_json change_json(const node_shares& row, const viewer& viewer) {
 }
 
 /// The row of `inspect nodes`.
-node_row inspected(const placements& placements, const node_details& details) {
-  fleet one_node;
-  if (const auto* policy = placements.policies.find(reconcilers::policy_key)) one_node.policy = *policy;
-  one_node.nodes.push_back(details.node);
-  if (details.report) one_node.accelerators.emplace(details.node.key.name, *details.report);
-  for (const auto& pod : placements.pods.all())
-    if (pod.node_name == details.node.key.name && !pod.finished()) one_node.pods.push_back(pod);
-  return node_rows(one_node, {details.node.key.name}).front();
+node_row inspected(const placements& placements, const kube::node& node, const std::optional<agent_report>& report) {
+  agent_reports reports;
+  if (report) reports.emplace(node.key.name, *report);
+  fleet alone(placements, node.key.name);
+  alone.reports = &reports;
+  return node_rows(alone).front();
 }
 
 /// What cards of one model and mode can still take.
@@ -247,9 +245,10 @@ ordered_json fleet_view(const placements& placements, const viewer& viewer, page
           {"nodes", std::move(nodes)}};
 }
 
-ordered_json node_view(const placements& placements, const viewer& viewer, const node_details& details) {
-  const auto inspected_row = inspected(placements, details);
-  auto rows = shares_of(placements, details.node.key.name);
+ordered_json node_view(const placements& placements, const viewer& viewer, const kube::node& node,
+                       const std::optional<agent_report>& report) {
+  const auto inspected_row = inspected(placements, node, report);
+  auto rows = shares_of(placements, node.key.name);
   mark_guesses(placements, rows);
   ordered_json out{{"name", inspected_row.name},
                    {"address", inspected_row.address},

@@ -10,7 +10,6 @@
 #include "controller/sleep.hpp"
 #include "kube/request.hpp"
 #include "kube/status.hpp"
-#include "kube/wire.hpp"
 #include "reconcilers/declarations/parse.hpp"
 
 namespace cli::console {
@@ -26,15 +25,14 @@ refusal unreachable(const kube::error& error) {
   return {503, "not_ready", "the API server cannot be read: " + std::string(kube::to_string(error.code)), 5};
 }
 
-template <class T>
-kube::task<T> read_object(kube::transport& transport, std::string name) {
-  const auto sent = co_await transport.send(kube::get_request(T::of(), {{}, std::move(name)}, T::wire));
+/// Empty where the node has no AcceleratorNode.
+kube::task<std::optional<agent_report>> read_report(kube::transport& transport, std::string name) {
+  const auto sent = co_await transport.send(
+      kube::get_request(kube::resources::accelerator_nodes, {{}, std::move(name)}, kube::encoding::json));
   if (!sent) co_return std::unexpected(sent.error());
+  if (sent->status == 404) co_return std::optional<agent_report>();
   if (!kube::succeeded(sent->status)) co_return std::unexpected(kube::error_of("get", *sent));
-  if (T::wire == kube::encoding::json) co_return T::decode(sent->body);
-  const auto inside = kube::wire::unwrap(sent->body);
-  if (!inside) co_return std::unexpected(inside.error());
-  co_return T::decode(inside->raw);
+  co_return agent_report::decode(sent->body);
 }
 
 }  // namespace
@@ -43,15 +41,11 @@ boost::asio::awaitable<service::outcome> service::node(const http_request& reque
                                                        std::string name) {
   const refusal missing{404, "not_found", "there is no such node", 0};
   if (!is_name(name) || !dependencies_.known.nodes.find({{}, name})) co_return std::unexpected(missing);
-  node_details details;
-  auto node = co_await read_object<listed_node>(dependencies_.reading, name);
-  if (!node && node.error().http == 404) co_return std::unexpected(missing);
-  if (!node) co_return std::unexpected(unreachable(node.error()));
-  details.node = std::move(*node);
-  auto report = co_await read_object<listed_accelerator>(dependencies_.reading, name);
-  if (!report && report.error().http != 404) co_return std::unexpected(unreachable(report.error()));
-  if (report) details.report = std::move(*report);
-  co_return made(request, viewer, [&] { return body_of(node_view(dependencies_.known, viewer, details)); });
+  auto report = co_await read_report(dependencies_.reading, name);
+  if (!report) co_return std::unexpected(unreachable(report.error()));
+  const auto* node = dependencies_.known.nodes.find({{}, name});
+  if (!node) co_return std::unexpected(missing);
+  co_return made(request, viewer, [&] { return body_of(node_view(dependencies_.known, viewer, *node, *report)); });
 }
 
 boost::asio::awaitable<service::outcome> service::declarations(const http_request& request, const viewer& viewer) {

@@ -30,12 +30,9 @@ struct page_range {
 
 ordered_json me_view(const placements& placements, const viewer& viewer, bool prometheus);
 ordered_json fleet_view(const placements& placements, const viewer& viewer, page_range page);
-/// What is read of one node when it is asked for.
-struct node_details {
-  listed_node node;
-  std::optional<listed_accelerator> report;
-};
-ordered_json node_view(const placements& placements, const viewer& viewer, const node_details& details);
+/// A node of the picture. `report` is read when the node is asked for; null: there is none.
+ordered_json node_view(const placements& placements, const viewer& viewer, const kube::node& node,
+                       const std::optional<agent_report>& report);
 ordered_json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs);
 ordered_json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared);
 

@@ -8,18 +8,12 @@
 
 #include "cli/cluster/placements.hpp"
 #include "cli/lint/unoffered.hpp"
+#include "cli/output/answer.hpp"
 #include "reconcilers/extender/request.hpp"
 
 namespace cli {
 
 /// How an answer looks. The engine's reasons and remedies are English in both languages.
-struct report_style {
-  std::string output = "text";  ///< text, wide, json or yaml
-  std::string language = "en";
-
-  bool as_data() const { return output == "json" || output == "yaml"; }
-};
-
 known_resources resources_of(const placements& cluster);
 /// The sentence about keys of a pod that no one knows; empty: it has none.
 std::string unknown_keys(const kube::pod& pod, const known_resources& known);

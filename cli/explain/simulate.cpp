@@ -14,6 +14,7 @@
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
+#include "kube/projections/from_json.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/protocol.hpp"
@@ -182,7 +183,7 @@ namespace {
 
 kube::result<kube::pod> pod_of(const nlohmann::json& metadata, const nlohmann::json& spec) {
   const nlohmann::json document{{"metadata", metadata}, {"spec", spec}};
-  return ext::pod_of(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return kube::from_json<kube::pod>(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 /// The pod as admission leaves it, or why the API server refuses it.

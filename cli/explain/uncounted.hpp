@@ -10,9 +10,14 @@
 
 namespace cli {
 
-/// Those on the node, in the order of their names, each as "team/a (container main: ...)".
-std::vector<std::string> uncounted_pods(const placements& placements, std::string_view node);
-/// On all nodes.
-std::vector<std::string> uncounted_pods(const placements& placements);
+struct uncounted_pod {
+  kube::object_key pod;
+  std::string node, reason;
+  /// "team/a (container main: ...)"
+  std::string text() const { return pod.to_string() + " (" + reason + ")"; }
+};
+
+/// In the order of their names. `node`: those on it; empty: all.
+std::vector<uncounted_pod> uncounted_pods(const placements& placements, std::string_view node = {});
 
 }  // namespace cli

@@ -364,8 +364,8 @@ void add_save(CLI::App& verb, int& rc) {
   };
   auto flags = std::make_shared<options>();
   add_option(verb, "--save", flags->file,
-             "Write what placements are judged by to this file (no environment, no commands), for explain pod and "
-             "simulate --snapshot; - is standard output")
+             "Write what is judged of this cluster to this file (no environment, no commands), for --snapshot of other "
+             "verbs; - is standard output")
       ->type_name("FILE");
   add_cluster_options(verb, flags->cluster);
   refuse_flags_before_subcommands(verb);

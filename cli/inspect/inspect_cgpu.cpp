@@ -51,10 +51,9 @@ struct shared_node {
 
 /// The number of a card that is named by number, UUID, or "<node>/<number>".
 int number_of(const std::string& card, const fleet& fleet, const std::string& node) {
-  if (const auto match = fleet.accelerators.find(node); match != fleet.accelerators.end()) {
-    for (const auto& entry : match->second.cards) {
-      if (entry.uuid == card) return static_cast<int>(entry.index);
-    }
+  if (const auto* accelerator = fleet.accelerator(node)) {
+    for (const auto& entry : accelerator->cards)
+      if (entry.uuid == card) return entry.index;
   }
   const std::string_view digits = std::string_view(card).substr(card.rfind('/') + 1);
   int out = 0;
@@ -73,7 +72,7 @@ share share_of(const kube::pod& pod, std::int64_t mib, const fleet& fleet, const
 }
 
 /// Empty where the node is not shared by memory.
-std::optional<shared_node> shared(const fleet& fleet, const listed_node& node) {
+std::optional<shared_node> shared(const fleet& fleet, const kube::node& node) {
   const auto offered = [&](const memory_unit& memory_unit) {
     return kube::amount(node.allocatable, memory_unit.resource) > 0;
   };
@@ -85,7 +84,7 @@ std::optional<shared_node> shared(const fleet& fleet, const listed_node& node) {
   out.total = kube::amount(node.allocatable, unit->resource) * unit->mib;
   out.cards = static_cast<int>(kube::amount(node.allocatable, count_resource));
   if (out.cards == 0) out.cards = facts_of(fleet, node).cards;
-  for (const auto* pod : pods_on(fleet, node.key.name)) {
+  for (const auto* pod : fleet.pods_on(node.key.name)) {
     const auto requested = kube::amount(reconcilers::verify::asked_by(*pod), unit->resource);
     if (requested > 0) out.shares.push_back(share_of(*pod, requested * unit->mib, fleet, out));
   }
@@ -198,7 +197,7 @@ void detail(const std::vector<shared_node>& nodes, std::ostream& out) {
 
 void print_cgpu(const fleet& fleet, const std::vector<std::string>& only, bool details, std::ostream& out) {
   std::vector<shared_node> nodes;
-  for (const auto& node : fleet.nodes) {
+  for (const kube::node& node : fleet.nodes) {
     if (!only.empty() && std::ranges::find(only, node.key.name) == only.end()) continue;
     if (auto entry = shared(fleet, node)) nodes.push_back(std::move(*entry));
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/cluster/fleet.hpp"
+#include "cli/output/listing.hpp"
 
 namespace cli {
 
@@ -49,17 +50,18 @@ struct pod_row {
 };
 
 /// Nodes that have or ask for a mode, or have cards; in the order of their names. `only`: those, whatever they have.
-std::vector<node_row> node_rows(const fleet& fleet, const std::vector<std::string>& only = {});
+std::vector<node_row> node_rows(const fleet& fleet, const std::vector<std::string>& only = {},
+                                const kube::label_selector& selector = {});
 std::vector<module_row> module_rows(const fleet& fleet);
 /// Pods that ask for extended resources and are not finished; `ns` empty: of all namespaces.
 std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns = {});
 
-struct look_options {
+struct look_options : listing_style {
   std::vector<std::string> only;  ///< nodes
   std::string ns;                 ///< of pods; empty: all
   std::string operator_ns;        ///< empty: found by its lease
-  std::string language = "en", output = "table";
-  std::string compat;  ///< "cgpu": the table of kubectl-inspect-cgpu
+  std::string snapshot;           ///< a file in place of the cluster
+  std::string compat;             ///< "cgpu": the table of kubectl-inspect-cgpu
   bool details = false;
   cluster_options cluster;
 };
@@ -68,6 +70,11 @@ void print(const std::vector<node_row>& rows, const look_options& options, std::
 void print(const std::vector<module_row>& rows, const look_options& options, std::ostream& out);
 void print(const std::vector<pod_row>& rows, const look_options& options, std::ostream& out);
 
+/// What --sort-by takes.
+std::vector<std::string> node_headers();
+std::vector<std::string> module_headers();
+std::vector<std::string> pod_headers();
+
 /// Cards of a pod as its annotations say, by number where they say a number.
 std::vector<std::string> placed_cards(const kube::pod& pod);
 
@@ -75,6 +82,9 @@ std::vector<std::string> placed_cards(const kube::pod& pod);
 /// it: memory of cards that are shared by memory, in GiB; of `details` also who has it. Columns, rule and rounding as
 /// there; without its blanks at line ends, as its documentation prints it.
 void print_cgpu(const fleet& fleet, const std::vector<std::string>& only, bool details, std::ostream& out);
+
+/// What the rows are made from. `one_node`: of that one and its pods only; empty: of all.
+picture_request fleet_parts(const look_options& options);
 
 /// The exit codes of the verbs: 0 done, 1 failed.
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err);

@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/inspect/inspect_fleet.hpp"
-#include "cli/output/answer.hpp"
-#include "cli/output/table.hpp"
+#include "cli/output/listing.hpp"
 #include "controller/clock.hpp"
 #include "text/list.hpp"
 #include "text/text.hpp"
@@ -18,9 +17,6 @@ using nlohmann::ordered_json;
 using text::shown;
 
 constexpr std::size_t most_shown = 2000;
-
-bool zh(const look_options& options) { return options.language == "zh"; }
-bool wide(const look_options& options) { return options.output == "wide"; }
 
 /// "vcuda-core" of "tencent.com/vcuda-core".
 std::string_view short_name(std::string_view resource) { return resource.substr(resource.rfind('/') + 1); }
@@ -53,25 +49,25 @@ std::string asked_of(const pod_row& pod_row) {
   return out;
 }
 
-std::string health_of(const node_row& node_row, bool in_zh) {
+std::string health_of(const node_row& node_row, const bilingual& say) {
   if (!node_row.unhealthy) return {};
-  if (*node_row.unhealthy == 0) return in_zh ? "正常" : "ok";
-  return std::to_string(*node_row.unhealthy) + (in_zh ? " 张异常" : " unhealthy");
+  if (*node_row.unhealthy == 0) return std::string(say("ok", "正常"));
+  return std::to_string(*node_row.unhealthy) + std::string(say(" unhealthy", " 张异常"));
 }
 
 /// "ok", or what is not: "failed: driver, cdi; fix-runtime: Failed". Empty where no agent reports.
-std::string preflight_of(const node_row& node_row, bool in_zh) {
+std::string preflight_of(const node_row& node_row, const bilingual& say) {
   if (node_row.preflight.empty()) return {};
   std::vector<std::string> failed, warned;
   for (const auto& row : node_row.preflight) {
     if (row.state == "failed") failed.push_back(shown(row.check));
     if (row.state == "warning") warned.push_back(shown(row.check));
   }
-  if (failed.empty() && warned.empty()) return in_zh ? "通过" : "ok";
+  if (failed.empty() && warned.empty()) return std::string(say("ok", "通过"));
   std::string out;
-  if (!failed.empty()) out = (in_zh ? "未通过：" : "failed: ") + text::joined(failed);
+  if (!failed.empty()) out = std::string(say("failed: ", "未通过：")) + text::joined(failed);
   if (!warned.empty())
-    out += (out.empty() ? "" : "; ") + std::string(in_zh ? "警告：" : "warning: ") + text::joined(warned);
+    out += (out.empty() ? "" : "; ") + std::string(say("warning: ", "警告：")) + text::joined(warned);
   if (node_row.fix) out += "; fix-runtime: " + shown(node_row.fix->result);
   return out;
 }
@@ -82,9 +78,9 @@ std::string reason_of(const node_row& node_row) {
   return node_row.reason.empty() ? "AgentGone" : node_row.reason + ", AgentGone";
 }
 
-std::string node_state(const node_row& node_row, bool in_zh) {
+std::string node_state(const node_row& node_row, const bilingual& say) {
   std::string out = node_row.ready ? "Ready" : "NotReady";
-  if (node_row.cordoned) out += in_zh ? "，禁止调度" : ",cordoned";
+  if (node_row.cordoned) out += say(",cordoned", "，禁止调度");
   return out;
 }
 
@@ -149,96 +145,95 @@ ordered_json as_json(const pod_row& pod_row) {
   return out;
 }
 
-template <class Row>
-ordered_json list_of(const char* name, const std::vector<Row>& rows) {
-  ordered_json out = {{name, ordered_json::array()}};
-  for (const auto& row : rows) out[name].push_back(as_json(row));
+const listing<node_row>& nodes_listing() {
+  using row = const node_row&;
+  using words = const bilingual&;
+  static const listing<node_row> out{
+      .name = "nodes",
+      .columns = {{"NAME", "节点", [](row node, words) { return node.name; }},
+                  {"MODE", "模式", [](row node, words) { return node.mode; }},
+                  {"PHASE", "阶段", [](row node, words) { return node.phase; }},
+                  {"CARDS", "卡数", [](row node, words) { return cards_of(node); }},
+                  {"FREE", "空闲", [](row node, words) { return free_of(node); }},
+                  {"REASON", "原因", [](row node, words) { return reason_of(node); }},
+                  {"REQUESTED", "请求", [](row node, words) { return node.requested; }, true},
+                  {"NODE", "状态", [](row node, words say) { return node_state(node, say); }, true},
+                  {"MODEL", "型号", [](row node, words) { return shown(node.model); }, true},
+                  {"MEMORY", "显存",
+                   [](row node, words) {
+                     return node.memory_mib > 0 ? std::to_string(node.memory_mib) + " MiB" : std::string();
+                   },
+                   true},
+                  {"DRIVER", "驱动", [](row node, words) { return shown(node.driver); }, true},
+                  {"CUDA", "CUDA", [](row node, words) { return shown(node.cuda); }, true},
+                  {"HEALTH", "健康", [](row node, words say) { return health_of(node, say); }, true},
+                  {"PREFLIGHT", "预检", [](row node, words say) { return preflight_of(node, say); }, true},
+                  {"MESSAGE", "说明", [](row node, words) { return shown(node.message, most_shown); }, true}},
+      .json = [](row node) { return as_json(node); },
+      .object = [](row node) { return "node/" + node.name; },
+      .absence_en = "No node has cards or asks for a mode",
+      .absence_zh = "没有节点具有卡，也没有节点请求模式"};
+  return out;
+}
+
+const listing<module_row>& modules_listing() {
+  using row = const module_row&;
+  using words = const bilingual&;
+  static const listing<module_row> out{
+      .name = "modules",
+      .columns =
+          {{"NAME", "模块", [](row module, words) { return module.name; }},
+           {"ENABLED", "启用",
+            [](row module, words say) { return std::string(module.enabled ? say("yes", "是") : say("no", "否")); }},
+           {"READY", "就绪",
+            [](row module, words) { return std::to_string(module.ready) + "/" + std::to_string(module.desired); }},
+           {"NODES", "节点数", [](row module, words) { return std::to_string(module.nodes); }},
+           {"RESOURCES", "资源", [](row module, words) { return text::joined(module.resources); }},
+           {"MESSAGE", "说明", [](row module, words) { return shown(module.message, most_shown); }},
+           {"LABEL", "标签值", [](row module, words) { return text::joined(module.label_values); }, true},
+           {"DAEMONSET", "DAEMONSET", [](row module, words) { return module.daemon_set; }, true},
+           {"IMAGE", "镜像", [](row module, words) { return shown(module.image, 300); }, true},
+           {"TITLE", "描述", [](row module, words) { return module.title; }, true}},
+      .json = [](row module) { return as_json(module); },
+      .object = [](row module) { return "daemonset.apps/" + module.daemon_set; }};
+  return out;
+}
+
+const listing<pod_row>& pods_listing() {
+  using row = const pod_row&;
+  using words = const bilingual&;
+  static const listing<pod_row> out{
+      .name = "pods",
+      .columns = {{"NAMESPACE", "命名空间", [](row pod, words) { return pod.key.ns; }},
+                  {"NAME", "名称", [](row pod, words) { return pod.key.name; }},
+                  {"NODE", "节点", [](row pod, words) { return pod.node; }},
+                  {"MODE", "模式", [](row pod, words) { return pod.mode; }},
+                  {"PHASE", "阶段", [](row pod, words) { return pod.phase; }},
+                  {"ASKS", "申请", [](row pod, words) { return asked_of(pod); }},
+                  {"CARDS", "卡", [](row pod, words) { return shown(text::joined(pod.cards), most_shown); }},
+                  {"ISOLATION", "隔离", [](row pod, words) { return shown(pod.isolation); }, true},
+                  {"REASON", "原因", [](row pod, words) { return shown(pod.reason); }, true}},
+      .json = [](row pod) { return as_json(pod); },
+      .object = [](row pod) { return "pod/" + pod.key.name; },
+      .absence_en = "No pod asks for cards",
+      .absence_zh = "没有 Pod 使用加速卡"};
   return out;
 }
 
 }  // namespace
 
-void print(const std::vector<node_row>& rows, const look_options& options, std::ostream& stream) {
-  if (printed_as_data(list_of("nodes", rows), options.output, stream)) return;
-  if (rows.empty()) {
-    stream << (zh(options) ? "没有节点具有卡，也没有节点请求模式\n" : "No node has cards or asks for a mode\n");
-    return;
-  }
-  std::vector<std::string> header{"NAME", "MODE", "PHASE", "CARDS", "FREE", "REASON"};
-  std::vector<std::string> more{"REQUESTED", "NODE",   "MODEL",     "MEMORY", "DRIVER",
-                                "CUDA",      "HEALTH", "PREFLIGHT", "MESSAGE"};
-  if (zh(options)) {
-    header = {"节点", "模式", "阶段", "卡数", "空闲", "原因"};
-    more = {"请求", "状态", "型号", "显存", "驱动", "CUDA", "健康", "预检", "说明"};
-  }
-  if (wide(options)) header.insert(header.end(), more.begin(), more.end());
-  table out(std::move(header));
-  for (const auto& entry : rows) {
-    std::vector<std::string> row{entry.name,      entry.mode,     entry.phase,
-                                 cards_of(entry), free_of(entry), reason_of(entry)};
-    if (wide(options)) {
-      const auto memory = entry.memory_mib > 0 ? std::to_string(entry.memory_mib) + " MiB" : std::string();
-      row.insert(row.end(), {entry.requested, node_state(entry, zh(options)), shown(entry.model), memory,
-                             shown(entry.driver), shown(entry.cuda), health_of(entry, zh(options)),
-                             preflight_of(entry, zh(options)), shown(entry.message, most_shown)});
-    }
-    out.add(std::move(row));
-  }
-  out.print(stream);
-}
+std::vector<std::string> node_headers() { return sort_keys(nodes_listing()); }
+std::vector<std::string> module_headers() { return sort_keys(modules_listing()); }
+std::vector<std::string> pod_headers() { return sort_keys(pods_listing()); }
 
-void print(const std::vector<module_row>& rows, const look_options& options, std::ostream& stream) {
-  if (printed_as_data(list_of("modules", rows), options.output, stream)) return;
-  std::vector<std::string> header{"NAME", "ENABLED", "READY", "NODES", "RESOURCES", "MESSAGE"};
-  std::vector<std::string> more{"LABEL", "DAEMONSET", "IMAGE", "TITLE"};
-  if (zh(options)) {
-    header = {"模块", "启用", "就绪", "节点数", "资源", "说明"};
-    more = {"标签值", "DAEMONSET", "镜像", "描述"};
-  }
-  if (wide(options)) header.insert(header.end(), more.begin(), more.end());
-  table out(std::move(header));
-  for (const auto& entry : rows) {
-    std::string enabled = entry.enabled ? "yes" : "no";
-    if (zh(options)) enabled = entry.enabled ? "是" : "否";
-    std::vector<std::string> row{entry.name,
-                                 enabled,
-                                 std::to_string(entry.ready) + "/" + std::to_string(entry.desired),
-                                 std::to_string(entry.nodes),
-                                 text::joined(entry.resources),
-                                 shown(entry.message, most_shown)};
-    if (wide(options))
-      row.insert(row.end(), {text::joined(entry.label_values), entry.daemon_set, shown(entry.image, 300), entry.title});
-    out.add(std::move(row));
-  }
-  out.print(stream);
+void print(const std::vector<node_row>& rows, const look_options& options, std::ostream& out) {
+  print(nodes_listing(), rows, options, out);
 }
-
-void print(const std::vector<pod_row>& rows, const look_options& options, std::ostream& stream) {
-  if (printed_as_data(list_of("pods", rows), options.output, stream)) return;
-  if (rows.empty()) {
-    stream << (zh(options) ? "没有 Pod 使用加速卡\n" : "No pod asks for cards\n");
-    return;
-  }
-  std::vector<std::string> header{"NAMESPACE", "NAME", "NODE", "MODE", "PHASE", "ASKS", "CARDS"};
-  std::vector<std::string> more{"ISOLATION", "REASON"};
-  if (zh(options)) {
-    header = {"命名空间", "名称", "节点", "模式", "阶段", "申请", "卡"};
-    more = {"隔离", "原因"};
-  }
-  if (wide(options)) header.insert(header.end(), more.begin(), more.end());
-  table out(std::move(header));
-  for (const auto& entry : rows) {
-    std::vector<std::string> row{entry.key.ns,
-                                 entry.key.name,
-                                 entry.node,
-                                 entry.mode,
-                                 entry.phase,
-                                 asked_of(entry),
-                                 shown(text::joined(entry.cards), most_shown)};
-    if (wide(options)) row.insert(row.end(), {shown(entry.isolation), shown(entry.reason)});
-    out.add(std::move(row));
-  }
-  out.print(stream);
+void print(const std::vector<module_row>& rows, const look_options& options, std::ostream& out) {
+  print(modules_listing(), rows, options, out);
+}
+void print(const std::vector<pod_row>& rows, const look_options& options, std::ostream& out) {
+  print(pods_listing(), rows, options, out);
 }
 
 }  // namespace cli

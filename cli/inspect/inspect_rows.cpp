@@ -52,36 +52,35 @@ std::int64_t cards_of(std::string_view resource, std::int64_t amount) {
 }
 
 const reconcilers::modules::offer& offered(const fleet& fleet) {
-  return reconcilers::modules::offered_by(fleet.policy ? &*fleet.policy : nullptr);
+  return reconcilers::modules::offered_by(fleet.policy);
 }
 
-std::vector<resource_use> use_of(const fleet& fleet, const listed_node& node,
+std::vector<resource_use> use_of(const fleet& fleet, const kube::node& node,
                                  const std::vector<std::string>& resources) {
   std::vector<resource_use> out;
   for (const auto& name : resources)
     out.push_back({name, kube::amount(node.capacity, name), kube::amount(node.allocatable, name), 0});
-  for (const auto* pod : pods_on(fleet, node.key.name)) {
+  for (const auto* pod : fleet.pods_on(node.key.name)) {
     const auto requested = reconcilers::verify::asked_by(*pod);
     for (auto& entry : out) entry.requested += kube::amount(requested, entry.name);
   }
   return out;
 }
 
-void add_cards(node_row& node_row, const fleet& fleet, const listed_node& node) {
+void add_cards(node_row& node_row, const fleet& fleet, const kube::node& node) {
   const auto known = facts_of(fleet, node);
   node_row.model = known.product;
   node_row.driver = known.driver;
   node_row.cuda = known.cuda;
   node_row.cards = known.cards;
   node_row.memory_mib = number(node.labels.value_or("nvidia.com/gpu.memory", ""));
-  if (const auto match = fleet.accelerators.find(node.key.name);
-      match != fleet.accelerators.end() && !match->second.cards.empty()) {
-    const auto& cards = match->second.cards;
+  if (const auto* accelerator = fleet.accelerator(node.key.name); accelerator && !accelerator->cards.empty()) {
+    const auto& cards = accelerator->cards;
     if (cards.front().memory_mib > 0) node_row.memory_mib = cards.front().memory_mib;
-    const auto reported = [](const listed_card& card) { return !card.health.empty(); };
+    const auto reported = [](const api::reported_card& card) { return !card.health.empty(); };
     if (std::ranges::any_of(cards, reported))
       node_row.unhealthy = std::ranges::count_if(
-          cards, [](const listed_card& card) { return !card.health.empty() && card.health != "Healthy"; });
+          cards, [](const api::reported_card& card) { return !card.health.empty() && card.health != "Healthy"; });
     node_row.cards_known = true;
     return;
   }
@@ -95,26 +94,29 @@ void add_cards(node_row& node_row, const fleet& fleet, const listed_node& node) 
   node_row.cards_known = node_row.cards > 0;
 }
 
-node_row row_of(const fleet& fleet, const listed_node& node) {
+node_row row_of(const fleet& fleet, const kube::node& node) {
   node_row out;
   out.name = node.key.name;
   out.address = node.address;
   out.ready = node.ready == kube::condition_status::yes;
   out.cordoned = node.unschedulable;
-  const auto wanted = reconcilers::intent_of(node, fleet.policy ? &*fleet.policy : nullptr, fleet.declared);
+  const auto wanted = reconcilers::intent_of(node, fleet.policy, fleet.picture.declared);
   out.requested = wanted.requested.empty() ? std::string(none) : wanted.requested;
   out.mode = none;
-  if (const auto match = fleet.accelerators.find(node.key.name); match != fleet.accelerators.end()) {
-    const auto& says = match->second.mode;
+  const auto* accelerator = fleet.accelerator(node.key.name);
+  if (accelerator) {
+    const auto& says = accelerator->mode;
     if (!says.actual_mode.empty()) out.mode = says.actual_mode;
     out.phase = says.phase;
     out.reason = says.reason;
     out.message = says.message;
     out.waits_for = says.blockers;
-    out.preflight = match->second.reported;
-    out.fix = match->second.fix;
-    out.is_report_old = match->second.is_report_old();
-    out.other_cards = match->second.other_cards;
+    out.fix = accelerator->fix;
+    out.is_report_old = accelerator->is_report_old();
+    if (const auto* report = fleet.report(node.key.name)) {
+      out.preflight = report->checks;
+      out.other_cards = report->other_cards;
+    }
   } else if (wanted.type == reconcilers::node_intent::kind::refused) {
     out.reason = wanted.reason;
     out.message = wanted.message;
@@ -134,10 +136,8 @@ node_row row_of(const fleet& fleet, const listed_node& node) {
 
 /// That of its node where it offers what the pod asks for, else the one that would offer it.
 std::string mode_of(const fleet& fleet, const kube::pod& pod, const kube::quantities& quantities) {
-  const auto node = std::ranges::find(fleet.nodes, pod.node_name,
-                                      [](const listed_node& listed_node) { return listed_node.key.name; });
-  const auto* here =
-      node == fleet.nodes.end() ? nullptr : offered(fleet).find(node->labels.value_or(api::names::module_label, ""));
+  const auto* node = fleet.picture.nodes.find({{}, pod.node_name});
+  const auto* here = node ? offered(fleet).find(node->labels.value_or(api::names::module_label, "")) : nullptr;
   for (const auto& [name, amount] : quantities) {
     if (here && std::ranges::find(here->resources, name) != here->resources.end()) return std::string(here->name);
   }
@@ -147,11 +147,10 @@ std::string mode_of(const fleet& fleet, const kube::pod& pod, const kube::quanti
   return {};
 }
 
-bool listed(const fleet& fleet, const listed_node& node) {
-  if (reconcilers::has_cards(node) || fleet.accelerators.contains(node.key.name)) return true;
+bool listed(const fleet& fleet, const kube::node& node) {
+  if (reconcilers::has_cards(node) || fleet.accelerator(node.key.name)) return true;
   if (node.labels.contains(api::names::module_label)) return true;
-  return reconcilers::intent_of(node, fleet.policy ? &*fleet.policy : nullptr).type !=
-         reconcilers::node_intent::kind::none;
+  return reconcilers::intent_of(node, fleet.policy).type != reconcilers::node_intent::kind::none;
 }
 
 }  // namespace
@@ -167,9 +166,11 @@ std::vector<std::string> placed_cards(const kube::pod& pod) {
   return out;
 }
 
-std::vector<node_row> node_rows(const fleet& fleet, const std::vector<std::string>& only) {
+std::vector<node_row> node_rows(const fleet& fleet, const std::vector<std::string>& only,
+                                const kube::label_selector& selector) {
   std::vector<node_row> out;
-  for (const auto& node : fleet.nodes) {
+  for (const kube::node& node : fleet.nodes) {
+    if (!selector.selects(node.labels)) continue;
     const bool named = std::ranges::find(only, node.key.name) != only.end();
     if (only.empty() ? listed(fleet, node) : named) out.push_back(row_of(fleet, node));
   }
@@ -187,14 +188,14 @@ std::vector<module_row> module_rows(const fleet& fleet) {
     row.enabled = fleet.policy && fleet.policy->enabled(mode.name);
     row.resources = {mode.resources.begin(), mode.resources.end()};
     row.label_values = {mode.label_values.begin(), mode.label_values.end()};
-    for (const auto& set : fleet.daemon_sets) {
+    for (const auto& set : fleet.picture.daemon_sets) {
       if (set.labels.value_or(api::names::module_label, "") != mode.name) continue;
       row.desired += set.desired;
       row.ready += set.ready;
       if (row.image.empty()) row.image = set.image;
     }
-    row.nodes = std::ranges::count_if(fleet.nodes, [&](const listed_node& listed_node) {
-      return listed_node.labels.value_or(api::names::module_label, "") == mode.name;
+    row.nodes = std::ranges::count_if(fleet.nodes, [&](const kube::node& node) {
+      return node.labels.value_or(api::names::module_label, "") == mode.name;
     });
     const auto statuses = status.is_object() ? status.value("modules", json::array()) : json::array();
     for (const auto& entry : statuses) {
@@ -207,8 +208,9 @@ std::vector<module_row> module_rows(const fleet& fleet) {
 
 std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns) {
   std::vector<pod_row> out;
-  for (const auto& pod : fleet.pods) {
-    if ((!ns.empty() && pod.key.ns != ns) || is_plugin(fleet, pod)) continue;
+  for (const auto* entry : fleet.pods) {
+    const auto& pod = *entry;
+    if ((!ns.empty() && pod.key.ns != ns) || fleet.is_plugin(pod)) continue;
     pod_row row;
     row.requested = reconcilers::verify::asked_by(pod);
     std::erase_if(row.requested, [](const auto& entry) { return entry.second <= 0; });

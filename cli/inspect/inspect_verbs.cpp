@@ -45,42 +45,30 @@ constexpr std::string_view pods_example = R"(Example:
 Pods that ask for an extended resource and are not finished. CARDS as the scheduler's or the plugin's annotation says.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
-kube::task<void> fetch(kube::transport& transport, fleet_options options, fleet& fleet) {
-  auto found = co_await read_fleet(transport, std::move(options));
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  fleet = std::move(*found);
-  co_return kube::result<void>();
-}
-
 /// errc::not_found where a node that was asked for is not there.
-kube::result<fleet> fetched(const look_options& options) {
-  fleet out;
-  fleet_options fleet_options;
-  fleet_options.ns = options.operator_ns;
-  if (options.only.size() == 1) fleet_options.node = options.only.front();
-  const auto result =
-      ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, fleet_options, out); });
-  if (!result) return std::unexpected(result.error());
-  for (const auto& name : options.only) {
-    if (std::ranges::none_of(out.nodes, [&](const listed_node& listed_node) { return listed_node.key.name == name; }))
+kube::result<void> fetch(const look_options& options, placements& picture) {
+  auto read = gather(options.cluster, options.snapshot, picture, fleet_parts(options));
+  if (!read) return read;
+  for (const auto& name : options.only)
+    if (!picture.nodes.find({{}, name}))
       return std::unexpected(
           kube::error{kube::errc::not_found, 404, "there is no node " + text::shown(name), std::nullopt});
-  }
-  return out;
+  return {};
 }
 
 /// Tables of a cluster without the chart are empty and look like those of one where nothing is switched on.
-void note_if_not_installed(const fleet& found, std::ostream& err) {
-  if (std::ranges::find(found.missing_types, kube::resources::accelerator_policies.plural) == found.missing_types.end())
-    return;
+void note_if_not_installed(const placements& picture, std::ostream& err) {
+  if (picture.knows(kube::resources::accelerator_policies)) return;
   err << "quartermaster: note: Quartermaster is not installed in this cluster (docs/install.md says how)\n";
 }
 
 CLI::App* add(CLI::App& inspect, const char* name, const char* description, std::string_view example,
-              look_options& options) {
+              std::vector<std::string> headers, look_options& options) {
   auto* verb = add_verb(inspect, name, description);
   verb->alias(std::string(name).substr(0, std::strlen(name) - 1));  // kubectl takes the singular too
-  add_answer_options(*verb, options.language, options.output);
+  add_listing_options(*verb, options, std::move(headers));
+  add_option(*verb, "--snapshot", options.snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+      ->type_name("FILE");
   add_cluster_options(*verb, options.cluster);
   verb->footer(std::string(example));
   return verb;
@@ -91,30 +79,45 @@ constexpr const char* operator_namespace =
 
 }  // namespace
 
+picture_request fleet_parts(const look_options& options) {
+  picture_request out{
+      {part::types, part::policies, part::accelerator_nodes, part::nodes, part::daemon_sets, part::pods},
+      {part::device_labels, part::lease},
+      options.operator_ns};
+  if (options.only.size() == 1) out.node = options.only.front();
+  return out;
+}
+
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err) {
-  const auto found = fetched(options);
-  if (!found) return failed(found.error().message, err);
-  note_if_not_installed(*found, err);
+  placements picture;
+  const auto read = fetch(options, picture);
+  if (!read) return failed(read.error().message, err);
+  note_if_not_installed(picture, err);
+  const fleet found(picture);
   if (options.compat == "cgpu")
-    print_cgpu(*found, options.only, options.details, out);
+    print_cgpu(found, options.only, options.details, out);
   else
-    print(node_rows(*found, options.only), options, out);
+    print(node_rows(found, options.only, node_selector(options)), options, out);
   return 0;
 }
 
 int run_inspect_modules(const look_options& options, std::ostream& out, std::ostream& err) {
-  const auto found = fetched(options);
-  if (!found) return failed(found.error().message, err);
-  note_if_not_installed(*found, err);
-  print(module_rows(*found), options, out);
+  placements picture;
+  const auto read = fetch(options, picture);
+  if (!read) return failed(read.error().message, err);
+  note_if_not_installed(picture, err);
+  const fleet found(picture);
+  print(module_rows(found), options, out);
   return 0;
 }
 
 int run_inspect_pods(const look_options& options, std::ostream& out, std::ostream& err) {
-  const auto found = fetched(options);
-  if (!found) return failed(found.error().message, err);
-  note_if_not_installed(*found, err);
-  print(pod_rows(*found, options.ns), options, out);
+  placements picture;
+  const auto read = fetch(options, picture);
+  if (!read) return failed(read.error().message, err);
+  note_if_not_installed(picture, err);
+  const fleet found(picture);
+  print(pod_rows(found, options.ns), options, out);
   return 0;
 }
 
@@ -129,9 +132,11 @@ std::vector<std::string> command_of(const std::string& called, std::vector<std::
 
 void add_inspect_fleet(CLI::App& inspect, int& rc) {
   const auto of_nodes = std::make_shared<look_options>();
-  auto* nodes = add(inspect, "nodes", "Nodes: mode, phase, cards, what is free, and why", nodes_example, *of_nodes);
+  auto* nodes = add(inspect, "nodes", "Nodes: mode, phase, cards, what is free, and why", nodes_example, node_headers(),
+                    *of_nodes);
   add_option(*nodes, "node", of_nodes->only, "Only these nodes");
   add_option(*nodes, "-n,--namespace", of_nodes->operator_ns, operator_namespace);
+  add_node_selector(*nodes, *of_nodes);
   auto* compat = add_option(*nodes, "--compat", of_nodes->compat, "cgpu: the table of kubectl inspect cgpu")
                      ->check(choice({"cgpu"}));
   add_flag(*nodes, "-d", of_nodes->details, "With --compat cgpu: the pods that have the memory too")->needs(compat);
@@ -139,21 +144,25 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
   add_flag(*nodes, "-w,--watch", *watches, "Print the table again whenever it has changed, until Ctrl-C")
       ->excludes(compat);
   nodes->callback([of_nodes, watches, &rc] {
-    if (!*watches)
+    if (*watches && !of_nodes->snapshot.empty())
+      rc = failed("--watch looks at a cluster: leave out --snapshot", std::cerr, 2);
+    else if (!*watches)
       rc = run_inspect_nodes(*of_nodes, std::cout, std::cerr);
-    else if (of_nodes->output == "json" || of_nodes->output == "yaml")
+    else if (of_nodes->as_data() || of_nodes->output == "name")
       rc = failed("--watch prints tables: leave out -o " + of_nodes->output, std::cerr, 2);
     else
       rc = run_watch_nodes(*of_nodes, isatty(STDOUT_FILENO) != 0, std::cout, std::cerr);
   });
 
   const auto of_modules = std::make_shared<look_options>();
-  auto* modules = add(inspect, "modules", "Modules: on or off, how far, what they offer", modules_example, *of_modules);
+  auto* modules = add(inspect, "modules", "Modules: on or off, how far, what they offer", modules_example,
+                      module_headers(), *of_modules);
   add_option(*modules, "-n,--namespace", of_modules->operator_ns, operator_namespace);
   modules->callback([of_modules, &rc] { rc = run_inspect_modules(*of_modules, std::cout, std::cerr); });
 
   const auto of_pods = std::make_shared<look_options>();
-  auto* pods = add(inspect, "pods", "Pods that ask for cards, and which they got", pods_example, *of_pods);
+  auto* pods =
+      add(inspect, "pods", "Pods that ask for cards, and which they got", pods_example, pod_headers(), *of_pods);
   auto* ns = add_option(*pods, "-n,--namespace", of_pods->ns, "Only pods of this namespace");
   const auto everywhere = [] {};  // as without -n
   pods->add_flag_callback("-A,--all-namespaces", everywhere, "Pods of every namespace, as without -n")->excludes(ns);

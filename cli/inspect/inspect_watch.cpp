@@ -26,19 +26,17 @@ constexpr std::string_view cleared = "\033[H\033[2J\033[3J";
 
 kube::task<void> keep_looking(kube::transport& transport, const look_options& options, node_watch& watch,
                               std::ostream& out, std::ostream& err) {
-  fleet_options reading;
-  reading.ns = options.operator_ns;
-  if (options.only.size() == 1) reading.node = options.only.front();
   bool has_read = false;
   std::string last_problem;
   while (out) {
     const auto begin = clock::now();
-    const auto found = co_await read_fleet(transport, reading);
+    placements picture;
+    const auto found = co_await read_picture(transport, fleet_parts(options), picture);
     if (!found && !has_read) co_return std::unexpected(found.error());
     if (found) {
       has_read = true;
       last_problem.clear();
-      out << watch.changes(node_rows(*found, options.only)) << std::flush;
+      out << watch.changes(node_rows(fleet(picture), options.only, node_selector(options))) << std::flush;
     } else if (found.error().message != last_problem) {
       last_problem = found.error().message;
       failed(last_problem + " (it is tried again)", err);

@@ -13,6 +13,13 @@ class App;
 
 namespace cli {
 
+struct report_style {
+  std::string output = "text";  ///< text, wide, json or yaml
+  std::string language = "en";
+
+  bool as_data() const { return output == "json" || output == "yaml"; }
+};
+
 /// Adds --lang (en, zh) and -o (text, table, wide, json, yaml). `text` and `table` are one form: whichever `output`
 /// holds by default is what `output` says for both. `wide` is the same where a verb has no more to show. Both strings
 /// must outlive parsing. `more` are forms that only this verb has.

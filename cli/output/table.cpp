@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "text/text.hpp"
 
@@ -58,12 +59,13 @@ void table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-void table::print(std::ostream& out) const {
+void table::print(std::ostream& out, bool with_header) const {
   std::vector<std::size_t> widths(columns_);
-  for (const auto& row : rows_) {
+  const auto printed = rows_ | std::views::drop(with_header ? 0 : 1);
+  for (const auto& row : printed) {
     for (std::size_t i = 0; i < columns_; ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
-  for (const auto& row : rows_) {
+  for (const auto& row : printed) {
     for (std::size_t i = 0; i < columns_; ++i) {
       out << row[i];
       if (i + 1 < columns_) out << std::string(widths[i] - width_of(row[i]) + 2, ' ');

@@ -19,7 +19,7 @@ class table {
   /// As many cells as the header has; an empty one is shown as "-".
   void add(std::vector<std::string> row);
   /// Two blanks between columns, none at the end of a line.
-  void print(std::ostream& out) const;
+  void print(std::ostream& out, bool with_header = true) const;
 
  private:
   std::size_t columns_;

@@ -13,8 +13,6 @@
 #include "cli/console/shares.hpp"
 #include "cli/explain/uncounted.hpp"
 #include "cli/flags/flags.hpp"
-#include "cli/output/answer.hpp"
-#include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "text/list.hpp"
 #include "text/text.hpp"
@@ -55,6 +53,7 @@ std::string part_of(std::int64_t used, std::int64_t all) {
 
 /// What a pod holds on its node.
 struct pod_row {
+  kube::object_key key;
   std::string node;
   std::set<std::string> cards;
   std::int64_t whole = 0, cores = 0, memory_mib = 0;
@@ -106,166 +105,208 @@ Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 namespace {
 
 /// What the sums above lack.
-void print_uncounted(const std::vector<std::string>& pods, const bilingual& say, std::ostream& out) {
+void print_uncounted(const std::vector<uncounted_pod>& pods, const bilingual& say, std::ostream& out) {
   if (pods.empty()) return;
   if (say.zh)
     out << "以下 " << pods.size() << " 个 Pod 占用了卡，但其限额未被计入：\n";
   else
     out << text::counted(pods.size(), "pod") << " with limits that count nowhere "
         << (pods.size() == 1 ? "has" : "have") << " something of the cards in addition:\n";
-  for (const auto& pod : pods) out << "  " << shown(pod, 400) << "\n";
+  for (const auto& pod : pods) out << "  " << shown(pod.text(), 400) << "\n";
+}
+
+ordered_json texts_of(const std::vector<uncounted_pod>& pods) {
+  auto out = ordered_json::array();
+  for (const auto& pod : pods) out.push_back(pod.text());
+  return out;
 }
 
 }  // namespace
 
-void top_nodes(const placements& placements, const report_style& style, std::ostream& out, std::string_view only) {
-  const bilingual say(style.language);
-  std::vector<std::pair<given_out, const node_shares*>> rows;
-  const auto nodes = console::shares_of(placements, only);
-  for (const auto& node : nodes) {
-    given_out sums;
-    for (const auto& card : node.cards) sums.add(card);
-    rows.emplace_back(std::move(sums), &node);
-  }
-  std::ranges::sort(rows, {}, [](const auto& row) {
-    const auto& [sums, node] = row;
-    return std::pair(-fullness(sums.used_cores, sums.cores, sums.used_mib, sums.memory_mib), node);
-  });
-  auto all = ordered_json::array();
-  table lines(say.zh ? std::vector<std::string>{"节点", "模式", "卡", "异常", "核心", "显存(MIB)", "POD"}
-                     : std::vector<std::string>{"NODE", "MODE", "CARDS", "SICK", "CORES", "MEMORY-MIB", "PODS"});
-  for (const auto& [sums, node] : rows) {
-    ordered_json entry{{"node", node->node->key.name}, {"mode", node->mode()}};
-    entry.update(sums.as_json());
-    all.push_back(std::move(entry));
-    lines.add({node->node->key.name, shown(node->mode()), std::to_string(sums.cards), std::to_string(sums.sick),
-               part_of(sums.used_cores, sums.cores), part_of(sums.used_mib, sums.memory_mib),
-               std::to_string(sums.pods.size())});
-  }
-  const auto uncounted = only.empty() ? uncounted_pods(placements) : uncounted_pods(placements, only);
-  if (printed_as_data({{"nodes", std::move(all)}, {"uncounted", uncounted}}, style.output, out)) return;
-  lines.print(out);
-  print_uncounted(uncounted, say, out);
+namespace {
+
+using words = const bilingual&;
+
+struct node_sums {
+  const node_shares* node;
+  given_out sums;
+};
+const listing<node_sums>& nodes_listing() {
+  using row = const node_sums&;
+  static const listing<node_sums> out{
+      .name = "nodes",
+      .columns = {{"NODE", "节点", [](row entry, words) { return entry.node->node->key.name; }},
+                  {"MODE", "模式", [](row entry, words) { return shown(entry.node->mode()); }},
+                  {"CARDS", "卡", [](row entry, words) { return std::to_string(entry.sums.cards); }},
+                  {"SICK", "异常", [](row entry, words) { return std::to_string(entry.sums.sick); }},
+                  {"CORES", "核心", [](row entry, words) { return part_of(entry.sums.used_cores, entry.sums.cores); }},
+                  {"MEMORY-MIB", "显存(MIB)",
+                   [](row entry, words) { return part_of(entry.sums.used_mib, entry.sums.memory_mib); }},
+                  {"PODS", "POD", [](row entry, words) { return std::to_string(entry.sums.pods.size()); }}},
+      .json =
+          [](row entry) {
+            ordered_json out{{"node", entry.node->node->key.name}, {"mode", entry.node->mode()}};
+            out.update(entry.sums.as_json());
+            return out;
+          },
+      .object = [](row entry) { return "node/" + entry.node->node->key.name; }};
+  return out;
 }
 
-void top_cards(const placements& placements, const report_style& style, std::ostream& out, std::string_view only) {
-  const bilingual say(style.language);
+struct card_row {
+  const node_shares* node;
+  std::size_t place;
+
+  const card_shares& entry() const { return node->cards[place]; }
+  const quota::card& card() const { return *entry().card; }
+  int index() const { return card_index(*node, place); }
+  std::int64_t guesses() const { return std::ranges::count_if(entry().shares, &console::held_share::guessed); }
+};
+const listing<card_row>& cards_listing() {
+  using row = const card_row&;
+  static const listing<card_row> out{
+      .name = "cards",
+      .columns = {{"NODE", "节点", [](row card, words) { return card.node->node->key.name; }},
+                  {"CARD", "卡", [](row card, words) { return std::to_string(card.index()); }},
+                  {"MODEL", "型号", [](row card, words) { return shown(card.card().model); }},
+                  {"CORES", "核心", [](row card, words) { return part_of(card.entry().cores(), quota::whole_card); }},
+                  {"MEMORY-MIB", "显存(MIB)",
+                   [](row card, words) { return part_of(card.entry().memory_mib(), card.card().lendable_mib()); }},
+                  {"SHARES", "份数",
+                   [](row card, words) {
+                     return std::to_string(card.entry().shares.size()) + (card.guesses() > 0 ? "?" : "");
+                   }},
+                  {"HEALTH", "健康",
+                   [](row card, words say) {
+                     return std::string(card.card().healthy ? say("Healthy", "正常") : say("Unhealthy", "异常"));
+                   }},
+                  {"UUID", "UUID", [](row card, words) { return shown(card.card().uuid, 128); }, true}},
+      .json =
+          [](row card) {
+            return ordered_json{{"node", card.node->node->key.name},
+                                {"index", card.index()},
+                                {"uuid", card.card().uuid},
+                                {"model", card.card().model},
+                                {"cores", quota::whole_card},
+                                {"usedCores", card.entry().cores()},
+                                {"memoryMiB", card.card().lendable_mib()},
+                                {"usedMiB", card.entry().memory_mib()},
+                                {"shares", card.entry().shares.size()},
+                                {"guessedShares", card.guesses()},
+                                {"healthy", card.card().healthy}};
+          },
+      .object = [](row card) { return card.card().uuid; }};
+  return out;
+}
+
+const listing<pod_row>& pods_listing() {
+  using row = const pod_row&;
+  static const listing<pod_row> out{
+      .name = "pods",
+      .columns = {{"NAMESPACE", "命名空间", [](row pod, words) { return pod.key.ns; }},
+                  {"NAME", "名称", [](row pod, words) { return pod.key.name; }},
+                  {"NODE", "节点", [](row pod, words) { return pod.node; }},
+                  {"CARDS", "卡", [](row pod, words) { return std::to_string(pod.cards.size()); }},
+                  {"CORES", "核心", [](row pod, words) { return std::to_string(pod.cores); }},
+                  {"MEMORY-MIB", "显存(MIB)", [](row pod, words) { return std::to_string(pod.memory_mib); }}},
+      .json =
+          [](row pod) {
+            return ordered_json{{"namespace", pod.key.ns},    {"name", pod.key.name},    {"node", pod.node},
+                                {"cards", pod.cards},         {"wholeCards", pod.whole}, {"cores", pod.cores},
+                                {"memoryMiB", pod.memory_mib}};
+          },
+      .object = [](row pod) { return "pod/" + pod.key.name; }};
+  return out;
+}
+
+}  // namespace
+
+void top_nodes(const placements& placements, const listing_style& style, std::ostream& out, std::string_view only) {
+  const auto nodes = console::shares_of(placements, only);
+  std::vector<node_sums> rows;
+  const auto selector = node_selector(style);
+  for (const auto& node : nodes) {
+    if (!selector.selects(node.node->labels)) continue;
+    auto& row = rows.emplace_back(&node, given_out());
+    for (const auto& card : node.cards) row.sums.add(card);
+  }
+  std::ranges::sort(rows, {}, [](const node_sums& row) {
+    const auto& sums = row.sums;
+    return std::pair(-fullness(sums.used_cores, sums.cores, sums.used_mib, sums.memory_mib), row.node);
+  });
+  auto uncounted = uncounted_pods(placements, only);
+  std::erase_if(uncounted, [&](const uncounted_pod& entry) {
+    const auto* node = placements.nodes.find({{}, entry.node});
+    return node && !selector.selects(node->labels);
+  });
+  if (print(nodes_listing(), std::move(rows), style, out, {{"uncounted", texts_of(uncounted)}}))
+    print_uncounted(uncounted, bilingual(style.language), out);
+}
+
+void top_cards(const placements& placements, const listing_style& style, std::ostream& out, std::string_view only) {
   auto nodes = console::shares_of(placements, only);
   console::mark_guesses(placements, nodes);
-  struct card_place {
-    const node_shares* node;
-    std::size_t place;
-    const card_shares& entry() const { return node->cards[place]; }
-  };
-  std::vector<card_place> rows;
+  std::vector<card_row> rows;
+  const auto selector = node_selector(style);
   for (const auto& node : nodes)
-    for (std::size_t i = 0; i < node.cards.size(); ++i) rows.push_back({&node, i});
-  std::ranges::sort(rows, {}, [](const card_place& row) {
+    for (std::size_t i = 0; i < node.cards.size(); ++i)
+      if (selector.selects(node.node->labels)) rows.emplace_back(&node, i);
+  std::ranges::sort(rows, {}, [](const card_row& row) {
     const auto& entry = row.entry();
     const auto full = fullness(entry.cores(), quota::whole_card, entry.memory_mib(), entry.card->lendable_mib());
     return std::tuple(-full, row.node, row.place);
   });
-  const bool is_wide = style.output == "wide";
-  auto header = say.zh ? std::vector<std::string>{"节点", "卡", "型号", "核心", "显存(MIB)", "份数", "健康"}
-                       : std::vector<std::string>{"NODE", "CARD", "MODEL", "CORES", "MEMORY-MIB", "SHARES", "HEALTH"};
-  if (is_wide) header.emplace_back("UUID");
-  table lines(std::move(header));
-  auto all = ordered_json::array();
-  bool has_guess = false;
-  for (const auto& row : rows) {
-    const auto& entry = row.entry();
-    const auto& card = *entry.card;
-    const auto guesses = std::ranges::count_if(entry.shares, &console::held_share::guessed);
-    has_guess |= guesses > 0;
-    const auto index = card_index(*row.node, row.place);
-    all.push_back({{"node", row.node->node->key.name},
-                   {"index", index},
-                   {"uuid", card.uuid},
-                   {"model", card.model},
-                   {"cores", quota::whole_card},
-                   {"usedCores", entry.cores()},
-                   {"memoryMiB", card.lendable_mib()},
-                   {"usedMiB", entry.memory_mib()},
-                   {"shares", entry.shares.size()},
-                   {"guessedShares", guesses},
-                   {"healthy", card.healthy}});
-    std::vector<std::string> line{row.node->node->key.name,
-                                  std::to_string(index),
-                                  shown(card.model),
-                                  part_of(entry.cores(), quota::whole_card),
-                                  part_of(entry.memory_mib(), card.lendable_mib()),
-                                  std::to_string(entry.shares.size()) + (guesses > 0 ? "?" : ""),
-                                  std::string(card.healthy ? say("Healthy", "正常") : say("Unhealthy", "异常"))};
-    if (is_wide) line.push_back(shown(card.uuid, 128));
-    lines.add(std::move(line));
-  }
-  if (printed_as_data({{"cards", std::move(all)}}, style.output, out)) return;
-  lines.print(out);
-  if (has_guess)
+  const bool has_guess = std::ranges::any_of(rows, [](const card_row& row) { return row.guesses() > 0; });
+  const bilingual say(style.language);
+  if (print(cards_listing(), std::move(rows), style, out) && has_guess)
     out << say("? some are pods that another scheduler placed without a record of the card: which card is a guess.\n",
                "? 其中有 Pod 由其他调度器放置且未记录所用的卡：在哪张卡上是推测。\n");
 }
 
-void top_pods(const placements& placements, const std::string& ns, const report_style& style, std::ostream& out,
+void top_pods(const placements& placements, const std::string& ns, const listing_style& style, std::ostream& out,
               std::string_view name) {
-  const bilingual say(style.language);
+  const auto wanted = [&](const kube::object_key& pod) {
+    return (ns.empty() || pod.ns == ns) && (name.empty() || pod.name == name);
+  };
   std::map<kube::object_key, pod_row> pods;
   for (const auto& node : console::shares_of(placements))
     for (const auto& card : node.cards)
       for (const auto& share : card.shares) {
-        if (!share.pod || (!ns.empty() && share.pod->key.ns != ns)) continue;
-        if (!name.empty() && share.pod->key.name != name) continue;
+        if (!share.pod || !wanted(share.pod->key)) continue;
         auto& row = pods[share.pod->key];
+        row.key = share.pod->key;
         row.node = node.node->key.name;
         row.cards.insert(card.card->uuid);
         row.whole += share.whole ? 1 : 0;
         row.cores += share.cores;
         row.memory_mib += share.memory_mib;
       }
-  std::vector<const std::pair<const kube::object_key, pod_row>*> rows;
-  for (const auto& entry : pods) rows.push_back(&entry);
-  std::ranges::sort(rows, {}, [](const auto* entry) { return std::pair(-entry->second.cores, entry->first); });
-  table lines(say.zh ? std::vector<std::string>{"命名空间", "名称", "节点", "卡", "核心", "显存(MIB)"}
-                     : std::vector<std::string>{"NAMESPACE", "NAME", "NODE", "CARDS", "CORES", "MEMORY-MIB"});
-  auto all = ordered_json::array();
-  for (const auto* entry : rows) {
-    const auto& [key, row] = *entry;
-    all.push_back({{"namespace", key.ns},
-                   {"name", key.name},
-                   {"node", row.node},
-                   {"cards", row.cards},
-                   {"wholeCards", row.whole},
-                   {"cores", row.cores},
-                   {"memoryMiB", row.memory_mib}});
-    lines.add({key.ns, key.name, row.node, std::to_string(row.cards.size()), std::to_string(row.cores),
-               std::to_string(row.memory_mib)});
-  }
+  std::vector<pod_row> rows;
+  for (auto& [key, row] : pods) rows.push_back(std::move(row));
+  std::ranges::sort(rows, {}, [](const pod_row& row) { return std::pair(-row.cores, row.key); });
   auto uncounted = uncounted_pods(placements);
-  std::erase_if(uncounted, [&](const std::string& pod) {
-    const auto slash = pod.find('/');
-    return (!ns.empty() && pod.substr(0, slash) != ns) ||
-           (!name.empty() && pod.substr(slash + 1, pod.find(' ') - slash - 1) != name);
-  });
-  if (printed_as_data({{"pods", std::move(all)}, {"uncounted", uncounted}}, style.output, out)) return;
-  lines.print(out);
-  print_uncounted(uncounted, say, out);
+  std::erase_if(uncounted, [&](const uncounted_pod& entry) { return !wanted(entry.pod); });
+  if (print(pods_listing(), std::move(rows), style, out, {{"uncounted", texts_of(uncounted)}}))
+    print_uncounted(uncounted, bilingual(style.language), out);
 }
 
 namespace {
 
 CLI::App* add_subject(CLI::App& verb, const char* name, const char* description, std::string_view example,
+                      std::vector<std::string> headers,
                       const std::function<void(const placements&, const top_options&)>& print, int& rc) {
   auto options = std::make_shared<top_options>();
   const bool is_of_pods = std::string_view(name) == "pods";
   auto* subject = add_verb(verb, name, description);
   subject->alias(std::string(name).substr(0, std::string_view(name).size() - 1));  // kubectl takes the singular too
   add_option(*subject, "name", options->name, is_of_pods ? "Only pods of this name" : "Only this node");
-  add_answer_options(*subject, options->style.language, options->style.output);
+  add_listing_options(*subject, options->style, std::move(headers));
   if (is_of_pods) {
     add_option(*subject, "-n,--namespace", options->ns, "Only pods of this namespace");
     subject->add_flag_callback("-A,--all-namespaces", [options] { options->ns.clear(); }, "Pods of all namespaces");
   } else {
     add_unused_namespace(*subject);
+    add_node_selector(*subject, options->style);
   }
   add_option(*subject, "--snapshot", options->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
@@ -311,9 +352,11 @@ void add_top(CLI::App& app, int& rc) {
   const auto cards = [](const placements& all, const top_options& options) {
     top_cards(all, options.style, std::cout, options.name);
   };
-  add_subject(*verb, "nodes", "Nodes: cards, cores and memory that are given out", nodes_example, nodes, rc);
-  add_subject(*verb, "pods", "Pods: what they hold of cards", pods_example, pods, rc);
-  add_subject(*verb, "cards", "Cards: how much of each is given out, and in how many shares", cards_example, cards, rc);
+  add_subject(*verb, "nodes", "Nodes: cards, cores and memory that are given out", nodes_example,
+              sort_keys(nodes_listing()), nodes, rc);
+  add_subject(*verb, "pods", "Pods: what they hold of cards", pods_example, sort_keys(pods_listing()), pods, rc);
+  add_subject(*verb, "cards", "Cards: how much of each is given out, and in how many shares", cards_example,
+              sort_keys(cards_listing()), cards, rc);
 }
 
 }  // namespace cli

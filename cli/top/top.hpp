@@ -6,23 +6,24 @@
 #include <ostream>
 #include <string>
 
-#include "cli/explain/answer_form.hpp"
+#include "cli/cluster/placements.hpp"
+#include "cli/output/listing.hpp"
 
 namespace cli {
 
 struct top_options {
   std::string name;  ///< of one node, or of pods; empty: all
   std::string ns;    ///< of pods; empty: all
-  report_style style{"table", "en"};
+  listing_style style;
   std::string snapshot;
   cluster_options cluster;
 };
 
 /// `only`: that node; empty: all.
-void top_nodes(const placements& placements, const report_style& style, std::ostream& out, std::string_view only = {});
-void top_cards(const placements& placements, const report_style& style, std::ostream& out, std::string_view only = {});
+void top_nodes(const placements& placements, const listing_style& style, std::ostream& out, std::string_view only = {});
+void top_cards(const placements& placements, const listing_style& style, std::ostream& out, std::string_view only = {});
 /// Those of this namespace and this name; empty: all.
-void top_pods(const placements& placements, const std::string& ns, const report_style& style, std::ostream& out,
+void top_pods(const placements& placements, const std::string& ns, const listing_style& style, std::ostream& out,
               std::string_view name = {});
 
 }  // namespace cli

@@ -221,37 +221,43 @@ std::string runtime_class_of(const std::optional<reconcilers::accelerator_policy
 constexpr std::chrono::seconds settling{5};
 constexpr std::chrono::milliseconds between_looks{500};
 
-/// Which cards are given out twice and which pods do not count, from the ledger of all pods. Who may not read all that
-/// it is made from does without.
-kube::task<void> look_at_cards(kube::transport& transport, verify::cluster_view& view) {
-  placements all;
-  const auto read = co_await read_placements(transport, all);
-  if (!read && read.error().code != kube::errc::forbidden) co_return std::unexpected(read.error());
-  if (!read) view.ledger_unseen = read.error().message;
-  if (read)
-    for (auto& node : view.nodes) {
-      node.given_twice = given_twice(all, node.node.key.name);
-      node.uncounted_pods = uncounted_pods(all, node.node.key.name);
-    }
-  co_return kube::result<void>();
+/// What the walk is made from. Who may not read all that the ledger is made from does without the ledger.
+picture_request walked_parts(const std::string& ns) {
+  return {{part::types, part::policies, part::accelerator_nodes, part::nodes, part::daemon_sets, part::pods},
+          {part::rules, part::quotas, part::old_quotas, part::device_labels, part::lease},
+          ns};
+}
+
+/// errc::not_found where the node is not there.
+kube::result<verify::cluster_view> view_of(placements& picture, const std::string& only_node) {
+  if (!only_node.empty() && !picture.nodes.find({{}, only_node}))
+    return std::unexpected(kube::error{kube::errc::not_found, 404, "there is no node " + plain(only_node), {}});
+  auto out = view_of(fleet(picture), only_node);
+  if (!out.ledger_unseen.empty()) return out;
+  if (!picture.book) picture.finish();
+  const auto uncounted = uncounted_pods(picture);
+  for (auto& node : out.nodes) {
+    node.given_twice = given_twice(picture, node.node.key.name);
+    for (const auto& pod : uncounted)
+      if (pod.node == node.node.key.name) node.uncounted_pods.push_back(pod.text());
+  }
+  return out;
 }
 
 kube::task<void> look(kube::transport& transport, const verify_options& options, verify::report& report) {
-  fleet_options fleet_options;
-  fleet_options.ns = options.ns;
-  fleet_options.node = options.node;
   verify::cluster_view view;
   for (const auto until = std::chrono::steady_clock::now() + settling;;) {
-    const auto found = co_await read_fleet(transport, fleet_options);
+    placements picture;
+    const auto found = co_await read_picture(transport, walked_parts(options.ns), picture);
     if (!found) co_return std::unexpected(found.error());
-    view = view_of(*found, options.node, std::chrono::system_clock::now());
+    auto seen = view_of(picture, options.node);
+    if (!seen) co_return std::unexpected(std::move(seen.error()));
+    view = std::move(*seen);
     report = walk(view);
     if (!unsettled(report) || std::chrono::steady_clock::now() >= until) break;
     const bool slept = co_await controller::sleep_for(between_looks);
     if (!slept) break;
   }
-  if (const auto looked = co_await look_at_cards(transport, view); !looked) co_return std::unexpected(looked.error());
-  report = walk(view);
   if (!options.allocate) co_return kube::result<void>();
   auto settings = options.allocation;
   if (settings.scheduler.empty()) settings.scheduler = scheduler_of(view.policy);
@@ -268,6 +274,15 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
     node.steps.push_back(std::move(*tried));
   }
   co_return kube::result<void>();
+}
+
+kube::result<void> look_at_file(const verify_options& options, verify::report& report) {
+  placements picture;
+  if (auto read = gather({}, options.snapshot, picture); !read) return read;
+  const auto view = view_of(picture, options.node);
+  if (!view) return std::unexpected(view.error());
+  report = walk(*view);
+  return {};
 }
 
 kube::task<void> look_at_scheduler(kube::transport& transport, const verify_options& options, verify::report& report) {
@@ -328,9 +343,12 @@ void print(const verify::report& report, const verify_options& options, std::ost
 
 int run_verify(const verify_options& options, std::ostream& out, std::ostream& err) {
   verify::report found;
-  const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) {
-    return options.scheduler ? look_at_scheduler(transport, options, found) : look(transport, options, found);
-  });
+  const auto result =
+      !options.snapshot.empty()
+          ? look_at_file(options, found)
+          : ask_cluster(options.cluster, [&](kube::transport& transport) {
+              return options.scheduler ? look_at_scheduler(transport, options, found) : look(transport, options, found);
+            });
   if (!result) return failed(plain(result.error().message), err);
   print(found, options, out);
   return problems(found) > 0 || (options.strict && !all_good(found)) ? 3 : 0;
@@ -371,6 +389,10 @@ void add_verify(CLI::App& app, int& rc) {
   auto seconds = std::make_shared<std::optional<int>>();
   add_option(*verb, "--timeout", *seconds, "Seconds the test pod may take; without it 120, and 30 for --scheduler")
       ->check(whole_number(1, 3600));
+  add_option(*verb, "--snapshot", options->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+      ->type_name("FILE")
+      ->excludes(allocate)
+      ->excludes(scheduler);
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
   verb->callback([options, scheduler, seconds, &rc] {

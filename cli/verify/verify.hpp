@@ -18,7 +18,8 @@ struct verify_options {
   std::string node;  ///< empty: every node that has or asks for a mode, and the cluster around them
   std::string ns;    ///< the operator's; empty: found by its lease
   std::string language = "en", output = "table";
-  bool strict = false;  ///< exit code 3 for all that is not good
+  std::string snapshot;  ///< a file in place of the cluster
+  bool strict = false;   ///< exit code 3 for all that is not good
   bool allocate = false;
   bool scheduler = false;
   allocate_options allocation;

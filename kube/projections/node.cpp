@@ -37,6 +37,11 @@ void read_status(std::string_view bytes, node& node) {
   each_field(bytes, field<1>([&](std::string_view entry) { wire::add_extended_resource(node.capacity, entry); }),
              field<2>([&](std::string_view entry) { wire::add_extended_resource(node.allocatable, entry); }),
              field<4>([&](std::string_view condition) { read_ready(condition, node); }),
+             field<5>([&](std::string_view entry) {
+               // NodeAddress has type and address where a map entry has key and value.
+               const auto [type, address] = wire::read_entry(entry);
+               if (type == "InternalIP" && node.address.empty()) node.address = address;
+             }),
              field<7>([&](std::string_view info) { read_info(info, node); }));
 }
 

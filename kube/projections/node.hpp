@@ -31,6 +31,7 @@ struct node : object {
   std::vector<taint> taints;                           ///< in the server's order: patches test positions
   quantities capacity;                                 ///< extended resources only
   quantities allocatable;                              ///< extended resources only
+  std::string address;                                 ///< InternalIP, the first; empty: none
   std::string container_runtime;                       ///< "containerd://2.1.4"
   std::string kubelet_version;                         ///< "v1.36.3"
   std::string operating_system;                        ///< "linux"

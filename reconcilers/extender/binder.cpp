@@ -6,6 +6,7 @@
 
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "kube/projections/from_json.hpp"
 #include "kube/status.hpp"
 #include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/extender/membership.hpp"
@@ -61,7 +62,7 @@ kube::task<kube::pod> binder::read(kube::object_key key) {
   const auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (answer->status != 200) co_return std::unexpected(kube::error_of("get pods " + key.to_string(), *answer));
-  co_return pod_of(answer->body);
+  co_return kube::from_json<kube::pod>(answer->body);
 }
 
 kube::task<void> binder::send(kube::object_key pod, std::string uid, std::uint64_t version, const std::string& node,

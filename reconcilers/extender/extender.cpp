@@ -9,6 +9,7 @@
 
 #include "controller/sleep.hpp"
 #include "kube/json_text.hpp"
+#include "kube/projections/from_json.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/reasons.hpp"
 
@@ -124,7 +125,7 @@ const kube::pod* request_handler::pod_of(const kube::object_key& key, const kube
                                          kube::pod& read) {
   const auto* known = dependencies_.pods.find(key);
   if (known && known->id == uid) return known;
-  auto pod = extender::pod_of(text);
+  auto pod = kube::from_json<kube::pod>(text);
   if (!pod) return nullptr;
   read = std::move(*pod);
   return &read;
@@ -176,7 +177,7 @@ http_response request_handler::filter(const std::string& body) {
 std::vector<kube::object> request_handler::in_the_way(const kube::pod& pod, const filter_args& args) const {
   std::vector<kube::object> out;
   if (!args.pod_json.contains("nominatedNodeName")) return out;
-  const auto as_sent = extender::pod_of(args.pod_json);
+  const auto as_sent = kube::from_json<kube::pod>(args.pod_json);
   if (!as_sent || as_sent->nominated_node.empty()) return out;
   const auto& node = as_sent->nominated_node.front();
   if (std::ranges::find(args.nodes, node) == args.nodes.end()) return out;
@@ -307,7 +308,7 @@ bool request_handler::emptied_already(const kube::pod& pod, const preempt_args& 
   if (offered == offers_.end()) return false;
   const auto leaving = std::move(offered->leaving);
   offers_.erase(offered);
-  const auto preemptor = extender::pod_of(args.pod_json);
+  const auto preemptor = kube::from_json<kube::pod>(args.pod_json);
   if (!preemptor || preemptor->nominated_node.empty()) return false;
   const auto& chosen = preemptor->nominated_node.front();
   const auto match = leaving.find(chosen);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "controller/log.hpp"
+#include "kube/projections/from_json.hpp"
 #include "kube/status.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/dialects/dialect.hpp"
@@ -95,7 +96,7 @@ boost::asio::awaitable<http_response> predicates::decide(std::string body) {
     if (!got) co_return finish("failed", {503, got.error().message + "\n"});
     if (got->status != 200)
       co_return finish("failed", {404, kube::error_of("get pods " + args.pod.to_string(), *got).message + "\n"});
-    auto read = extender::pod_of(got->body);
+    auto read = kube::from_json<kube::pod>(got->body);
     if (!read || read->id != args.uid) co_return finish("failed", {404, "the pod was recreated; its uid is another\n"});
     pod = std::move(*read);
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kube/json_object.hpp"
-#include "kube/projections/kept.hpp"
 #include "reconcilers/admission/admission_review.hpp"
 
 namespace reconcilers::extender {
@@ -128,34 +127,6 @@ void append_failed(std::string& output, std::span<const node_verdict> verdicts, 
   output += '}';
 }
 
-kube::container read_container(on_demand::value container, kube::container::role role) {
-  kube::container out;
-  out.kind = role;
-  const auto read_list = [](on_demand::value list, kube::quantities& quantities) {
-    on_demand::each_member(list, [&](std::string_view key, on_demand::value amount) {
-      if (!kube::is_extended_resource(key)) return;
-      std::string_view text;
-      std::int64_t number = 0;
-      if (amount.get_string().get(text) == simdjson::SUCCESS) {
-        if (const auto parsed = kube::parse_quantity(text)) quantities.emplace_back(std::string(key), *parsed);
-      } else if (amount.get_int64().get(number) == simdjson::SUCCESS) {
-        quantities.emplace_back(std::string(key), number);
-      }
-    });
-    std::ranges::sort(quantities);
-  };
-  on_demand::each_member(container, [&](std::string_view key, on_demand::value field) {
-    if (key == "name") out.name = on_demand::text_or(field);
-    if (key == "restartPolicy" && role == kube::container::role::init && on_demand::text_or(field) == "Always")
-      out.kind = kube::container::role::sidecar;
-    if (key != "resources") return;
-    on_demand::each_member(field, [&](std::string_view name, on_demand::value list) {
-      if (name == "limits") read_list(list, out.limits);
-    });
-  });
-  return out;
-}
-
 }  // namespace
 
 body_parser::body_parser() : reader_(std::make_unique<reader>()) {}
@@ -219,43 +190,6 @@ understood<void> read(body_parser& parser, const std::string& body, preempt_args
   if (!read) return read;
   if (!pod || out.pod.name.empty() || out.uid.empty()) return std::unexpected("there is no Pod with a name and a uid");
   return {};
-}
-
-kube::result<kube::pod> pod_of(std::string_view text) {
-  kube::pod out;
-  std::vector<kube::container> main;
-  const auto read = on_demand::read_object(
-      "pod", text, out, kube::keep{kube::kept_pod_annotations}, [&](std::string_view key, on_demand::value field) {
-        if (key == "status")
-          on_demand::each_member(field, [&](std::string_view name, on_demand::value inner) {
-            if (name == "nominatedNodeName" && !on_demand::text_or(inner).empty())
-              out.nominated_node.assign(1, std::string(on_demand::text_or(inner)));
-            if (name != "phase") return;
-            const auto phase = on_demand::text_or(inner);
-            out.phase = phase == "Pending"     ? kube::pod_phase::pending
-                        : phase == "Running"   ? kube::pod_phase::running
-                        : phase == "Succeeded" ? kube::pod_phase::succeeded
-                        : phase == "Failed"    ? kube::pod_phase::failed
-                                               : kube::pod_phase::unknown;
-          });
-        if (key != "spec") return;
-        on_demand::each_member(field, [&](std::string_view name, on_demand::value inner) {
-          if (name == "nodeName") out.node_name = on_demand::text_or(inner);
-          if (name == "schedulerName") out.scheduler_name = on_demand::text_or(inner);
-          if (name == "priority") out.priority = static_cast<std::int32_t>(on_demand::number_or(inner, 0));
-          if (name == "containers")
-            on_demand::each_item(inner, [&](on_demand::value value) {
-              main.push_back(read_container(value, kube::container::role::main));
-            });
-          if (name == "initContainers")
-            on_demand::each_item(inner, [&](on_demand::value value) {
-              out.containers.push_back(read_container(value, kube::container::role::init));
-            });
-        });
-      });
-  if (!read) return std::unexpected(read.error());
-  for (auto& entry : main) out.containers.push_back(std::move(entry));
-  return out;
 }
 
 void append_filter_result(std::string& output, std::span<const node_verdict> verdicts, bool whole_nodes) {

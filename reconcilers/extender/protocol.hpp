@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "kube/object.hpp"
-#include "kube/projections/pod.hpp"
 
 namespace reconcilers::extender {
 
@@ -63,9 +62,6 @@ struct preempt_args {
   std::vector<victims> nodes;
 };
 understood<void> read(body_parser& parser, const std::string& body, preempt_args& out);
-
-/// As the projection decodes it from protobuf.
-kube::result<kube::pod> pod_of(std::string_view json);
 
 /// One node's part of an answer: `reason` is empty where the pod fits.
 struct node_verdict {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "kube/projections/from_json.hpp"
 #include "quota/place.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "reconcilers/extender/protocol.hpp"
@@ -32,7 +33,7 @@ void as_filter(const std::string& body) {
   std::string out;
   append_filter_result(out, all, args.whole_nodes);
   require(!json::parse(out, nullptr, false).is_discarded());
-  (void)pod_of(args.pod_json);
+  (void)kube::from_json<kube::pod>(args.pod_json);
 }
 
 void as_preemption(const std::string& body) {

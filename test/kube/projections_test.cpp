@@ -5,6 +5,7 @@
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
 #include "kube/projections/deployment.hpp"
+#include "kube/projections/from_json.hpp"
 #include "kube/projections/lease.hpp"
 #include "kube/projections/name_space.hpp"
 #include "kube/projections/node.hpp"
@@ -102,6 +103,15 @@ json to_json(const kube::lease& lease) {
 json to_json(const kube::name_space& space) { return {{"meta", golden::meta_to_json(space)}}; }
 
 template <class T>
+void expect_golden_from_json(const std::string& name) {
+  const auto made = kube::from_json<T>(golden::read(name + ".json"));
+  ASSERT_TRUE(made) << name << ": " << made.error().message;
+  auto expected = golden::read_json(name + ".expected.json");
+  if constexpr (std::is_same_v<T, kube::config_map>) expected["binary"] = json::object();
+  EXPECT_EQ(to_json(*made), expected) << name;
+}
+
+template <class T>
 void expect_golden(const std::string& name) {
   const auto made = T::decode(golden::read(name + ".pb"));
   ASSERT_TRUE(made) << made.error().message;
@@ -154,6 +164,35 @@ TEST(projections, read_a_deployment_as_kubernetes_wrote_it) { expect_golden<kube
 TEST(projections, read_a_config_map_as_kubernetes_wrote_it) { expect_golden<kube::config_map>("config_map"); }
 TEST(projections, read_a_lease_as_kubernetes_wrote_it) { expect_golden<kube::lease>("lease"); }
 TEST(projections, read_a_namespace_as_kubernetes_wrote_it) { expect_golden<kube::name_space>("name_space"); }
+
+TEST(projections, are_the_same_of_an_object_in_json) {
+  for (const auto* name :
+       {"pod_gpu", "pod_plain", "pod_mirror", "pod_evicted", "pod_finished", "pod_init_failed", "pod_lost_running",
+        "pod_lost_waiting", "pod_lost_end", "pod_restarting", "pod_unbound", "pod_taken_back", "pod_taken_back_early"})
+    expect_golden_from_json<kube::pod>(name);
+  expect_golden_from_json<kube::node>("node_gfd");
+  expect_golden_from_json<kube::daemon_set>("daemon_set");
+  expect_golden_from_json<kube::lease>("lease");
+  expect_golden_from_json<kube::config_map>("config_map");
+}
+
+/// What no API server would take is no reason to lose the object: the field alone is left out.
+TEST(projections, leave_out_what_is_of_another_type_in_json) {
+  const auto node = kube::from_json<kube::node>(
+      R"({"metadata":{"name":"n","labels":{"a":1,"b":"x"},"creationTimestamp":"soon","generation":"3"},
+          "spec":{"unschedulable":"yes","taints":{"key":"k"}},
+          "status":{"capacity":{"nvidia.com/gpu":"2","example.com/x":3 ,"example.com/y":true},"nodeInfo":[7,null]}})");
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->key.name, "n");
+  EXPECT_EQ(node->labels.size(), 1u);
+  EXPECT_FALSE(node->unschedulable);
+  EXPECT_EQ(node->capacity, (kube::quantities{{"example.com/x", 3}, {"nvidia.com/gpu", 2}}));
+  for (const auto* text : {"", "[]", "{", "7", R"({"metadata":{"name":"n"},"spec":{)", R"({"metadata":{}})"}) {
+    const auto no_node = kube::from_json<kube::node>(text);
+    ASSERT_FALSE(no_node) << text;
+    EXPECT_EQ(no_node.error().code, kube::errc::decode) << text;
+  }
+}
 
 TEST(projections, F55_read_objects_with_every_field_of_the_real_types_filled_at_random) {
   expect_random<kube::node>("random_nodes");

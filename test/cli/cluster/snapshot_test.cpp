@@ -1,5 +1,6 @@
 #include "cli/cluster/snapshot.hpp"
 
+#include "cli/cluster/fleet.hpp"
 #include "cli/explain/explain_pod.hpp"
 
 #include <gmock/gmock.h>
@@ -89,10 +90,24 @@ TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   EXPECT_EQ(read_error(broken), "nodes is no list");
   broken = taken;
   broken["pods"].push_back(nlohmann::ordered_json::object());
-  EXPECT_EQ(read_error(broken), "pods[2]: pod : no name");
+  EXPECT_EQ(read_error(broken), "pods[2]: Pod without a name");
   broken = taken;
   broken["nodes"][0]["metadata"] = "odd";
-  EXPECT_THAT(read_error(broken), HasSubstr("nodes[0]: "));
+  EXPECT_EQ(read_error(broken), "nodes[0]: Node without a name");
+}
+
+TEST_F(snapshot_test, a_part_that_is_not_in_the_file_is_named_and_not_taken_for_empty) {
+  take();
+  EXPECT_THAT(taken["unseen"]["configmaps"].get<std::string>(), HasSubstr("403"));
+  placements forbidden;
+  ASSERT_TRUE(read_snapshot(taken.dump(), forbidden));
+  EXPECT_EQ(forbidden.unseen.size(), 1u);
+  EXPECT_THAT(forbidden.unseen[part::old_quotas], HasSubstr("403"));
+  taken.erase("leases");  // an older file
+  placements old;
+  ASSERT_TRUE(read_snapshot(taken.dump(), old));
+  EXPECT_EQ(old.unseen[part::lease], "the snapshot has no leases");
+  EXPECT_EQ(view_of(fleet(old), {}).leader_unseen, "the snapshot has no leases");
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ class random_cluster {
   int made_ = 0;
 };
 
-json answer(const std::function<void(const report_style&, std::ostream&)>& print, const char* list) {
+json answer(const std::function<void(const listing_style&, std::ostream&)>& print, const char* list) {
   std::ostringstream out;
   print({"json", "en"}, out);
   return json::parse(out.str())[list];
@@ -155,9 +155,8 @@ void compare_nodes(const random_cluster& drawn) {
     EXPECT_EQ(cards[name].cores, expected.cores) << name;
     EXPECT_EQ(cards[name].memory_mib, expected.memory_mib) << name;
     EXPECT_EQ(pods[name], expected) << name;
-    console::node_details details;
-    static_cast<kube::node&>(details.node) = *cluster.nodes.find({{}, name});
-    const auto view = console::node_view(cluster, console_test::two_teams::everyone(), details);
+    const auto view =
+        console::node_view(cluster, console_test::two_teams::everyone(), *cluster.nodes.find({{}, name}), std::nullopt);
     held_sum card_sum;
     for (const auto& card : view["cards"])
       card_sum.cores += card["cores"].get<std::int64_t>(), card_sum.memory_mib += card["usedMiB"].get<std::int64_t>();
@@ -170,7 +169,7 @@ void compare_nodes(const random_cluster& drawn) {
       EXPECT_EQ(resource["requested"], sum) << name << " " << key;
     }
     std::set<std::string> named;
-    for (const auto& text : uncounted_pods(cluster, name)) named.insert(text.substr(0, text.find(' ')));
+    for (const auto& entry : uncounted_pods(cluster, name)) named.insert(entry.pod.to_string());
     const auto wrong = drawn.uncounted.find(name);
     EXPECT_EQ(named, wrong == drawn.uncounted.end() ? std::set<std::string>() : wrong->second) << name;
   }

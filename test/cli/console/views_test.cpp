@@ -17,14 +17,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 struct views : two_teams {
-  node_details details_of(const std::string& name) {
-    node_details out;
-    static_cast<kube::node&>(out.node) = *cluster.nodes.find({{}, name});
-    if (const auto* report = cluster.cards.find({{}, name})) {
-      out.report.emplace();
-      static_cast<api::accelerator_node&>(*out.report) = *report;
-    }
-    return out;
+  ordered_json seen(const viewer& viewer, const std::string& node, const agent_report& report = {}) {
+    return node_view(cluster, viewer, *cluster.nodes.find({{}, node}), report);
   }
   ordered_json waiting(const viewer& viewer, std::string_view ns, page_range range) const {
     const auto known = resources_of(cluster);
@@ -40,7 +34,7 @@ struct views : two_teams {
         ordered_json::array({me_view(cluster, viewer, false), fleet_view(cluster, viewer, {0, 5000}),
                              waiting(viewer, "", {0, 200}), namespaces_view(cluster, viewer, {}),
                              declarations_view(cluster, viewer, {}), capacity_view(cluster, viewer, {}, "")});
-    for (const auto* node : {"gpu-1", "gpu-2", "gpu-3"}) out.push_back(node_view(cluster, viewer, details_of(node)));
+    for (const auto* node : {"gpu-1", "gpu-2", "gpu-3"}) out.push_back(seen(viewer, node));
     return out.dump();
   }
 };
@@ -98,7 +92,7 @@ TEST_F(views, who_may_not_list_nodes_reads_no_node_name) {
 
 TEST_F(views, a_change_of_mode_has_its_steps_and_what_blocks_it) {
   read();
-  const auto change = node_view(cluster, team_a(), details_of("gpu-3"))["change"];
+  const auto change = seen(team_a(), "gpu-3")["change"];
   EXPECT_EQ(change["source"], "vgpu");
   EXPECT_EQ(change["target"], "pgpu");
   EXPECT_EQ(change["step"], "Draining");
@@ -107,8 +101,8 @@ TEST_F(views, a_change_of_mode_has_its_steps_and_what_blocks_it) {
   EXPECT_EQ(change["steps"][5]["state"], "later");
   EXPECT_EQ(change["blockers"], ordered_json::parse(R"([{"namespace":"team-a","name":"mine-3"}])"));
   EXPECT_EQ(change["hiddenBlockers"], 1);
-  EXPECT_TRUE(node_view(cluster, team_a(), details_of("gpu-3"))["message"].is_null());
-  EXPECT_TRUE(node_view(cluster, everyone(), details_of("gpu-1"))["change"].is_null());
+  EXPECT_TRUE(seen(team_a(), "gpu-3")["message"].is_null());
+  EXPECT_TRUE(seen(everyone(), "gpu-1")["change"].is_null());
 }
 
 TEST_F(views, a_change_that_is_stuck_says_at_which_step) {
@@ -116,7 +110,7 @@ TEST_F(views, a_change_that_is_stuck_says_at_which_step) {
   stuck.mode.phase = "Stuck";
   cluster.cards.put(stuck);
   read();
-  const auto change = node_view(cluster, everyone(), details_of("gpu-3"))["change"];
+  const auto change = seen(everyone(), "gpu-3")["change"];
   EXPECT_EQ(change["stuck"], true);
   EXPECT_EQ(change["step"], "Draining") << "the old label is still there";
 }
@@ -160,7 +154,7 @@ TEST_F(views, a_node_that_is_refused_or_whose_card_is_given_out_twice_has_a_flag
 
 TEST_F(views, cards_of_a_pod_that_someone_else_placed_are_a_guess) {
   read();
-  const auto shares = node_view(cluster, everyone(), details_of("gpu-1"))["cards"][0]["shares"];
+  const auto shares = seen(everyone(), "gpu-1")["cards"][0]["shares"];
   for (const auto& share : shares) EXPECT_EQ(share["guessed"], true);
 }
 
@@ -299,14 +293,13 @@ TEST_F(views, the_examples_have_the_fields_of_the_views) {
   cluster.cards.put(report);
   read();
   const auto viewer = everyone();
-  auto details = details_of("gpu-3");
-  details.report->reported = {{"driver", "550", "ok", ""}};
+  const agent_report agent{.checks = {{"driver", "550", "ok", ""}}, .other_cards = {}};
   EXPECT_EQ(fields_of(me_view(cluster, viewer, false)), fields_of(example("me")));
   EXPECT_EQ(fields_of(fleet_view(cluster, viewer, {0, 5000})), fields_of(example("fleet")));
   EXPECT_EQ(fields_of(waiting(viewer, "", {0, 50})), fields_of(example("waiting")));
   EXPECT_EQ(fields_of(namespaces_view(cluster, viewer, {})), fields_of(example("namespaces")));
   EXPECT_EQ(fields_of(capacity_view(cluster, viewer, {}, "")), fields_of(example("capacity")));
-  const auto node = fields_of(node_view(cluster, viewer, details));
+  const auto node = fields_of(seen(viewer, "gpu-3", agent));
   for (const auto& field : fields_of(example("node")))
     if (!field.starts_with("/cards[]/shares[]")) EXPECT_TRUE(node.contains(field)) << field;
 }

@@ -27,8 +27,8 @@ std::string file(const std::string& name) {
 
 using reconcilers::packed;
 
-listed_node node(const std::string& name, const texts& labels, const kube::quantities& resources = {}) {
-  listed_node out;
+kube::node node(const std::string& name, const texts& labels, const kube::quantities& resources = {}) {
+  kube::node out;
   out.key.name = name;
   out.address = "192.0.2.1";
   out.labels = packed(labels);
@@ -37,6 +37,17 @@ listed_node node(const std::string& name, const texts& labels, const kube::quant
   out.architecture = "amd64";
   out.kubelet_version = "v1.36.3";
   out.capacity = out.allocatable = resources;
+  return out;
+}
+
+api::reported_card card(const std::string& uuid, const std::string& model, const std::string& health, int index,
+                        std::int64_t mib) {
+  api::reported_card out;
+  out.uuid = uuid;
+  out.model = model;
+  out.health = health;
+  out.index = index;
+  out.memory_mib = mib;
   return out;
 }
 
@@ -54,9 +65,9 @@ kube::pod pod(const std::string& ns, const std::string& name, const std::string&
   return out;
 }
 
-listed_accelerator anode(const std::string& name, const std::string& requested, const std::string& mode,
-                         const std::string& phase, const std::string& reason, const std::string& message) {
-  listed_accelerator out;
+api::accelerator_node anode(const std::string& name, const std::string& requested, const std::string& mode,
+                            const std::string& phase, const std::string& reason, const std::string& message) {
+  api::accelerator_node out;
   out.key.name = name;
   out.mode.requested_mode = requested;
   out.mode.actual_mode = mode;
@@ -67,14 +78,17 @@ listed_accelerator anode(const std::string& name, const std::string& requested, 
 }
 
 /// Four nodes: shares, whole cards with a card that is ill, a refused label, and one without cards.
-fleet small_fleet() {
-  fleet out;
-  out.ns = "quartermaster";
-  auto& policy = out.policy.emplace();
+struct small_cluster : placements {
+  small_cluster();
+};
+small_cluster::small_cluster() {
+  leader.ns = "quartermaster";
+  reconcilers::accelerator_policy policy;
   policy.key.name = "default";
   policy.modules["pgpu"].enabled = policy.modules["vgpu"].enabled = true;
   policy.status = R"({"modules":[{"name":"pgpu","enabled":true,"desired":1,"ready":1,"nodes":1},)"
                   R"({"name":"vgpu","enabled":true,"desired":1,"ready":0,"message":"0 of 1 ready"}]})";
+  policies.put(policy);
   const texts t4{{"nvidia-device-enable", "vGPU"},        {"quartermaster.io/module", "vgpu"},
                  {"nvidia.com/gpu.present", "true"},      {"nvidia.com/gpu.count", "4"},
                  {"nvidia.com/gpu.product", "Tesla-T4"},  {"nvidia.com/gpu.memory", "15360"},
@@ -82,46 +96,61 @@ fleet small_fleet() {
                  {"nvidia.com/cuda.driver.major", "535"}, {"nvidia.com/cuda.driver.minor", "183"},
                  {"nvidia.com/cuda.driver.rev", "01"},    {"nvidia.com/cuda.runtime.major", "12"},
                  {"nvidia.com/cuda.runtime.minor", "2"}};
-  out.nodes.push_back(node("gpu-1", t4, {{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 240}}));
-  out.nodes.push_back(
-      node("gpu-2", {{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/module", "pgpu"}}, {{"nvidia.com/gpu", 8}}));
-  out.nodes.back().allocatable = {{"nvidia.com/gpu", 7}};
-  out.nodes.back().unschedulable = true;
-  out.nodes.push_back(node("gpu-3", {{"nvidia-device-enable", "vgppu"}, {"nvidia.com/gpu.present", "true"}}));
-  out.nodes.push_back(node("worker-1", {}));
-  out.accelerators.emplace("gpu-1", anode("gpu-1", "vgpu", "vgpu", "Ready", "Enrolled", "allocatable"));
-  out.accelerators.emplace("gpu-2", anode("gpu-2", "vgpu", "pgpu", "Draining", "PodsHoldCards", "waits"));
-  out.accelerators.at("gpu-2").mode.blockers = {"team/train"};
-  out.accelerators.at("gpu-2").reported = {{"cgroup", "v2", "ok"},
-                                           {"cdi", "an old one", "failed", "renew it"},
-                                           {"dev_char", "no link", "warning", "make links"}};
-  out.accelerators.at("gpu-2").fix = api::runtime_fix{"Failed", "no config.toml", "uid", 1'790'000'000};
-  out.accelerators.emplace("gpu-3", anode("gpu-3", "vgppu", "none", "Refused", "UnknownMode",
-                                          "label nvidia-device-enable=vgppu names no mode we know"));
+  nodes.put(node("gpu-1", t4, {{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 240}}));
+  auto sick =
+      node("gpu-2", {{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/module", "pgpu"}}, {{"nvidia.com/gpu", 8}});
+  sick.allocatable = {{"nvidia.com/gpu", 7}};
+  sick.unschedulable = true;
+  nodes.put(sick);
+  nodes.put(node("gpu-3", {{"nvidia-device-enable", "vgppu"}, {"nvidia.com/gpu.present", "true"}}));
+  nodes.put(node("worker-1", {}));
+  cards.put(anode("gpu-1", "vgpu", "vgpu", "Ready", "Enrolled", "allocatable"));
+  auto leaving = anode("gpu-2", "vgpu", "pgpu", "Draining", "PodsHoldCards", "waits");
+  leaving.mode.blockers = {"team/train"};
+  leaving.fix = api::runtime_fix{"Failed", "no config.toml", "uid", 1'790'000'000};
+  cards.put(leaving);
+  reports["gpu-2"].checks = {{"cgroup", "v2", "ok"},
+                             {"cdi", "an old one", "failed", "renew it"},
+                             {"dev_char", "no link", "warning", "make links"}};
+  cards.put(anode("gpu-3", "vgppu", "none", "Refused", "UnknownMode",
+                  "label nvidia-device-enable=vgppu names no mode we know"));
   kube::daemon_set set;
   set.key = {"quartermaster", "nvidia-device-plugin-ds"};
   set.labels = packed({{"quartermaster.io/module", "pgpu"}});
   set.image = "nvcr.io/nvidia/k8s-device-plugin:v0.20.0";
   set.desired = set.ready = 1;
-  out.daemon_sets.push_back(set);
+  daemon_sets.push_back(set);
   set.key.name = "gpu-manager-daemonset";
   set.labels = packed({{"quartermaster.io/module", "vgpu"}});
   set.image = "tkestack/gpu-manager:v1.1.5";
   set.ready = 0;
-  out.daemon_sets.push_back(set);
+  daemon_sets.push_back(set);
   auto plugin = pod("quartermaster", "gpu-manager-daemonset-x", "gpu-1", {});
   plugin.labels = packed({{"quartermaster.io/module", "vgpu"}});
-  out.pods = {plugin,
-              pod("team", "infer-a", "gpu-1", {{"tencent.com/vcuda-core", 20}, {"tencent.com/vcuda-memory", 8}},
-                  {{"tencent.com/predicate-gpu-idx-0", "2"}}),
-              pod("team", "infer-b", "gpu-1", {{"tencent.com/vcuda-core", 30}, {"tencent.com/vcuda-memory", 8}},
-                  {{"quartermaster.io/placement",
-                    R"({"v":1,"node":"gpu-1","containers":{"main":[{"card":"GPU-1f","cores":30,"memoryMiB":2048}]}})"},
-                   {"quartermaster.io/isolation", "soft"}}),
-              pod("team", "train", "gpu-2", {{"nvidia.com/gpu", 2}}),
-              pod("web", "waits", "", {{"example.com/fpga", 1}})};
-  return out;
+  for (const auto& entry :
+       {plugin,
+        pod("team", "infer-a", "gpu-1", {{"tencent.com/vcuda-core", 20}, {"tencent.com/vcuda-memory", 8}},
+            {{"tencent.com/predicate-gpu-idx-0", "2"}}),
+        pod("team", "infer-b", "gpu-1", {{"tencent.com/vcuda-core", 30}, {"tencent.com/vcuda-memory", 8}},
+            {{"quartermaster.io/placement",
+              R"({"v":1,"node":"gpu-1","containers":{"main":[{"card":"GPU-1f","cores":30,"memoryMiB":2048}]}})"},
+             {"quartermaster.io/isolation", "soft"}}),
+        pod("team", "train", "gpu-2", {{"nvidia.com/gpu", 2}}), pod("web", "waits", "", {{"example.com/fpga", 1}})})
+    pods.put(entry);
 }
+
+void change(placements& cluster, const std::string& name, auto change) {
+  auto edited = *cluster.cards.find({{}, name});
+  change(edited);
+  cluster.cards.put(edited);
+}
+std::vector<node_row> node_rows(const placements& cluster, const std::vector<std::string>& only = {}) {
+  return node_rows(fleet(cluster), only);
+}
+std::vector<pod_row> pod_rows(const placements& cluster, std::string_view ns = {}) {
+  return pod_rows(fleet(cluster), ns);
+}
+std::vector<module_row> module_rows(const placements& cluster) { return module_rows(fleet(cluster)); }
 
 template <class Rows>
 std::string printed(const Rows& rows, const std::string& language, const std::string& output = "table") {
@@ -134,7 +163,7 @@ std::string printed(const Rows& rows, const std::string& language, const std::st
 }
 
 TEST(inspect_fleet, S3_S63_golden_tables_in_both_languages) {
-  const auto cluster = small_fleet();
+  const small_cluster cluster;
   for (const std::string language : {"en", "zh"}) {
     for (const std::string output : {"table", "wide"}) {
       const auto suffix = "." + output + "." + language + ".txt";
@@ -149,7 +178,7 @@ TEST(inspect_fleet, S3_S63_golden_tables_in_both_languages) {
 }
 
 TEST(inspect_fleet, json_is_stable_and_yaml_says_the_same) {
-  const auto cluster = small_fleet();
+  const small_cluster cluster;
   EXPECT_EQ(printed(node_rows(cluster), "en", "json"), file("nodes.json"));
   EXPECT_EQ(printed(pod_rows(cluster), "zh", "json"), file("pods.json"));
   const auto yaml = text::yaml::read("f", printed(node_rows(cluster), "zh", "yaml"));
@@ -158,9 +187,9 @@ TEST(inspect_fleet, json_is_stable_and_yaml_says_the_same) {
 }
 
 TEST(inspect_fleet, S1_an_old_report_is_called_so) {
-  auto cluster = small_fleet();
-  cluster.accelerators.at("gpu-1").agent_reporting = "False";
-  cluster.accelerators.at("gpu-2").agent_reporting = "True";
+  small_cluster cluster;
+  change(cluster, "gpu-1", [](auto& node) { node.agent_reporting = "False"; });
+  change(cluster, "gpu-2", [](auto& node) { node.agent_reporting = "True"; });
   const auto table = printed(node_rows(cluster), "en", "table");
   EXPECT_THAT(table, HasSubstr("Enrolled, AgentGone"));
   EXPECT_THAT(table, testing::Not(HasSubstr("PodsHoldCards, AgentGone")));
@@ -168,14 +197,14 @@ TEST(inspect_fleet, S1_an_old_report_is_called_so) {
 }
 
 TEST(inspect_fleet, every_module_of_the_catalogue_has_a_row) {
-  EXPECT_EQ(module_rows(small_fleet()).size(), reconcilers::modules::catalogue().size());
+  EXPECT_EQ(module_rows(small_cluster()).size(), reconcilers::modules::catalogue().size());
 }
 
 TEST(inspect_fleet, cards_an_agent_reports_count_before_labels) {
-  auto cluster = small_fleet();
-  auto& cards = cluster.accelerators.at("gpu-1").cards;
-  cards.push_back({"GPU-1f", "NVIDIA-A10", "8.6", "Healthy", 0, 23028});
-  cards.push_back({"GPU-2e", "NVIDIA-A10", "8.6", "Xid 79", 1, 23028});
+  small_cluster cluster;
+  change(cluster, "gpu-1", [](auto& node) {
+    node.cards = {card("GPU-1f", "NVIDIA-A10", "Healthy", 0, 23028), card("GPU-2e", "NVIDIA-A10", "Xid 79", 1, 23028)};
+  });
   const auto rows = node_rows(cluster, {"gpu-1"});
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows.front().cards, 2);
@@ -185,13 +214,13 @@ TEST(inspect_fleet, cards_an_agent_reports_count_before_labels) {
 }
 
 TEST(inspect_fleet, S27_cards_of_other_vendors_stand_next_to_what_their_plugin_offers) {
-  auto cluster = small_fleet();
-  cluster.nodes.push_back(node("amd-1", {}, {{"amd.com/gpu", 8}}));
-  cluster.accelerators.emplace("amd-1", anode("amd-1", "none", "none", "", "", ""));
-  auto& cards = cluster.accelerators.at("amd-1").other_cards;
+  small_cluster cluster;
+  cluster.nodes.put(node("amd-1", {}, {{"amd.com/gpu", 8}}));
+  cluster.cards.put(anode("amd-1", "none", "none", "", "", ""));
+  auto& cards = cluster.reports["amd-1"].other_cards;
   for (int i = 0; i < 8; ++i)
     cards.push_back({"0000:0" + std::to_string(i) + ":00.0", "AMD", "1002:74a1", "", "amdgpu", i / 4});
-  cluster.pods.push_back(pod("team", "hip", "amd-1", {{"amd.com/gpu", 2}}));
+  cluster.pods.put(pod("team", "hip", "amd-1", {{"amd.com/gpu", 2}}));
   EXPECT_EQ(printed(node_rows(cluster, {"amd-1"}), "en"),
             "NAME   MODE  PHASE  CARDS  FREE     REASON\n"
             "amd-1  none  -      8 AMD  gpu 6/8  -\n");
@@ -208,8 +237,8 @@ TEST(inspect_fleet, S27_cards_of_other_vendors_stand_next_to_what_their_plugin_o
 
 /// Cards known from a label alone: no one has looked at one.
 TEST(inspect_fleet, health_is_not_said_before_a_plugin_or_an_agent_has_looked) {
-  auto all = small_fleet();
-  all.nodes = {node("gpu-9", {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/gpu.count", "4"}})};
+  placements all;
+  all.nodes.put(node("gpu-9", {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/gpu.count", "4"}}));
   EXPECT_EQ(node_rows(all).at(0).cards, 4);
   EXPECT_FALSE(node_rows(all).at(0).unhealthy);
   std::ostringstream out;
@@ -222,23 +251,23 @@ TEST(inspect_fleet, health_is_not_said_before_a_plugin_or_an_agent_has_looked) {
   print(node_rows(all), options, out);
   EXPECT_TRUE(nlohmann::json::parse(out.str())["nodes"][0]["unhealthyCards"].is_null());
 
-  listed_accelerator agent = anode("gpu-9", "none", "none", "", "", "");
+  auto agent = anode("gpu-9", "none", "none", "", "", "");
   agent.cards.emplace_back().uuid = "GPU-0";
-  all.accelerators = {{"gpu-9", agent}};
+  all.cards.put(agent);
   EXPECT_FALSE(node_rows(all).at(0).unhealthy) << "an agent that reports cards and not their health";
-  all.accelerators.at("gpu-9").cards[0].health = "Healthy";
+  change(all, "gpu-9", [](auto& node) { node.cards[0].health = "Healthy"; });
   EXPECT_EQ(node_rows(all).at(0).unhealthy, 0);
 }
 
 TEST(inspect_fleet, a_node_that_is_named_is_shown_whatever_it_has) {
-  const auto rows = node_rows(small_fleet(), {"worker-1"});
+  const auto rows = node_rows(small_cluster(), {"worker-1"});
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows.front().mode, "none");
   EXPECT_FALSE(rows.front().cards_known);
 }
 
 TEST(inspect_fleet, pods_of_one_namespace) {
-  const auto rows = pod_rows(small_fleet(), "web");
+  const auto rows = pod_rows(small_cluster(), "web");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows.front().key.name, "waits");
   EXPECT_EQ(rows.front().mode, "") << "none of our modules advertises it";
@@ -264,29 +293,30 @@ TEST(inspect_fleet, cards_of_a_pod_by_whoever_wrote_them) {
 // --- the table of kubectl inspect cgpu
 
 /// A node of gpushare: cards of one size, and pods that have GiB of them by the card's number.
-void add_gpushare(fleet& fleet, const std::string& name, const std::string& address, std::int64_t cards,
+void add_gpushare(placements& cluster, const std::string& name, const std::string& address, std::int64_t cards,
                   std::int64_t gib_a_card, const std::vector<std::int64_t>& used) {
-  fleet.nodes.push_back(node(name, {}, {{"aliyun.com/gpu-count", cards}, {"aliyun.com/gpu-mem", cards * gib_a_card}}));
-  fleet.nodes.back().address = address;
+  auto shared = node(name, {}, {{"aliyun.com/gpu-count", cards}, {"aliyun.com/gpu-mem", cards * gib_a_card}});
+  shared.address = address;
+  cluster.nodes.put(shared);
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (used[i] > 0)
-      fleet.pods.push_back(pod("default", "binpack-" + std::to_string(i), name, {{"aliyun.com/gpu-mem", used[i]}},
-                               {{"ALIYUN_COM_GPU_MEM_IDX", std::to_string(i)}}));
+      cluster.pods.put(pod("default", "binpack-" + std::to_string(cluster.pods.size()), name,
+                           {{"aliyun.com/gpu-mem", used[i]}}, {{"ALIYUN_COM_GPU_MEM_IDX", std::to_string(i)}}));
   }
 }
 
-std::string cgpu(const fleet& fleet, bool details = false) {
+std::string cgpu(const placements& cluster, bool details = false) {
   std::ostringstream out;
-  print_cgpu(fleet, {}, details, out);
+  print_cgpu(fleet(cluster), {}, details, out);
   return out.str();
 }
 
 TEST(inspect_cgpu, S63_equal_byte_for_byte_to_the_published_outputs) {
-  fleet empty, fleet, fourteen, two, eight;
+  placements empty, four, fourteen, two, eight;
   add_gpushare(empty, "cn-shanghai.192.168.6.104", "192.168.6.104", 1, 15, {});
   EXPECT_EQ(cgpu(empty), file("cgpu-1-card-empty.txt"));
-  add_gpushare(fleet, "cn-hangzhou.10.207.173.253", "10.207.173.253", 1, 15, {3});
-  EXPECT_EQ(cgpu(fleet), file("cgpu-1-card.txt"));
+  add_gpushare(four, "cn-hangzhou.10.207.173.253", "10.207.173.253", 1, 15, {3});
+  EXPECT_EQ(cgpu(four), file("cgpu-1-card.txt"));
   add_gpushare(fourteen, "cn-beijing.192.168.1.105", "192.168.1.105", 1, 14, {3});
   EXPECT_EQ(cgpu(fourteen), file("cgpu-1-card-14.txt"));
   add_gpushare(two, "cn-shanghai.192.168.0.4", "192.168.0.4", 2, 7, {});
@@ -311,7 +341,7 @@ std::vector<std::vector<std::string>> words(const std::string& text) {
 /// In the published four-card samples the name, the address and two cells were replaced after printing (a documentation
 /// address of other length, "15/15" in a column laid out for "0/15", an indented rule), so blanks say nothing there.
 TEST(inspect_cgpu, S63_equal_word_for_word_to_the_published_four_card_samples) {
-  fleet binpack, spread;
+  placements binpack, spread;
   add_gpushare(binpack, "cn-shanghai.192.0.2.109", "192.0.2.109", 4, 15, {15, 9});
   EXPECT_EQ(words(cgpu(binpack)), words(file("cgpu-4-cards-binpack.txt")));
   EXPECT_THAT(cgpu(binpack), HasSubstr("\n24/60 (40%)\n"));
@@ -321,17 +351,17 @@ TEST(inspect_cgpu, S63_equal_word_for_word_to_the_published_four_card_samples) {
 }
 
 TEST(inspect_cgpu, S63_who_has_the_memory_and_what_no_card_is_known_of) {
-  fleet fleet;
-  add_gpushare(fleet, "node5", "10.202.115.1", 1, 7, {3});
-  fleet.pods.push_back(pod("default", "new", "node5", {{"aliyun.com/gpu-mem", 2}}));
-  EXPECT_EQ(cgpu(fleet),
+  placements cluster;
+  add_gpushare(cluster, "node5", "10.202.115.1", 1, 7, {3});
+  cluster.pods.put(pod("default", "new", "node5", {{"aliyun.com/gpu-mem", 2}}));
+  EXPECT_EQ(cgpu(cluster),
             "NAME   IPADDRESS     GPU0(Allocated/Total)  PENDING(Allocated)  GPU Memory(GiB)\n"
             "node5  10.202.115.1  3/7                    2                   5/7\n" +
                 std::string(29 + 20, '-') +
                 "\n"
                 "Allocated/Total GPU Memory In Cluster:\n"
                 "5/7 (71%)\n");
-  EXPECT_EQ(cgpu(fleet, true),
+  EXPECT_EQ(cgpu(cluster, true),
             "\n"
             "NAME:       node5\n"
             "IPADDRESS:  10.202.115.1\n"
@@ -347,14 +377,15 @@ TEST(inspect_cgpu, S63_who_has_the_memory_and_what_no_card_is_known_of) {
 }
 
 TEST(inspect_cgpu, S63_our_shared_modes_are_in_it_in_gib) {
-  auto cluster = small_fleet();
-  cluster.accelerators.at("gpu-1").cards = {{"GPU-0a", "T4", "7.5", "Healthy", 0, 15360},
-                                            {"GPU-1f", "T4", "7.5", "Healthy", 1, 15360},
-                                            {"GPU-2e", "T4", "7.5", "Healthy", 2, 15360},
-                                            {"GPU-3d", "T4", "7.5", "Healthy", 3, 15360}};
+  small_cluster cluster;
+  change(cluster, "gpu-1", [](auto& node) {
+    node.cards = {card("GPU-0a", "T4", "Healthy", 0, 15360), card("GPU-1f", "T4", "Healthy", 1, 15360),
+                  card("GPU-2e", "T4", "Healthy", 2, 15360), card("GPU-3d", "T4", "Healthy", 3, 15360)};
+  });
   EXPECT_THAT(cgpu(cluster), HasSubstr("gpu-1  192.0.2.1  0/15                   2/15                   2/15"));
   EXPECT_THAT(cgpu(cluster), HasSubstr("\n4/60 (6%)\n"));
-  EXPECT_EQ(cgpu(fleet()), "NAME  IPADDRESS  GPU Memory(GiB)\n\nAllocated/Total GPU Memory In Cluster:\n0/0 (0%)\n");
+  EXPECT_EQ(cgpu(placements()),
+            "NAME  IPADDRESS  GPU Memory(GiB)\n\nAllocated/Total GPU Memory In Cluster:\n0/0 (0%)\n");
 }
 
 TEST(inspect_cgpu, S63_called_by_its_name_the_program_is_it) {

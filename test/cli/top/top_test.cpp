@@ -34,7 +34,7 @@ struct top : console_test::two_teams {
     whole.containers = {extender_test::container("main", {{"nvidia.com/gpu", 1}})};
     cluster.pods.put(whole);
   }
-  using subject = std::function<void(const report_style&, std::ostream&)>;
+  using subject = std::function<void(const listing_style&, std::ostream&)>;
   std::vector<std::pair<std::string, subject>> subjects() {
     read();
     return {{"nodes", [this](const auto& style, auto& out) { top_nodes(cluster, style, out); }},
@@ -45,7 +45,7 @@ struct top : console_test::two_teams {
     for (const auto& [subject, print] : subjects()) {
       if (subject != name) continue;
       std::ostringstream out;
-      print({"json", "en"}, out);
+      print(listing_style("json"), out);
       return json::parse(out.str())[name];
     }
     return {};
@@ -157,7 +157,7 @@ TEST_F(top, what_no_sum_has_is_named_below_the_table) {
   cluster.pods.put(pod_of("team-a", "half", 30, 0, "gpu-1"));
   cluster.pods.put(pod_of("team-b", "secret-half", 30, 0, "gpu-2"));
   read();
-  std::ostringstream nodes, pods, one;
+  std::ostringstream nodes, pods, named;
   top_nodes(cluster, {"table", "en"}, nodes);
   EXPECT_THAT(nodes.str(), testing::HasSubstr("2 pods with limits that count nowhere have something of the cards in "
                                               "addition:\n  team-a/half ("));
@@ -165,8 +165,8 @@ TEST_F(top, what_no_sum_has_is_named_below_the_table) {
   EXPECT_THAT(pods.str(),
               testing::AllOf(testing::HasSubstr("1 pod with limits that count nowhere has"),
                              testing::HasSubstr("vcuda-memory"), testing::Not(testing::HasSubstr("secret-half"))));
-  top_pods(cluster, "", {"table", "en"}, one, "half");
-  EXPECT_THAT(one.str(),
+  top_pods(cluster, "", {"table", "en"}, named, "half");
+  EXPECT_THAT(named.str(),
               testing::AllOf(testing::HasSubstr("team-a/half ("), testing::Not(testing::HasSubstr("secret"))));
   EXPECT_EQ(answer("pods").size(), 6u) << "they hold nothing that is known";
 }

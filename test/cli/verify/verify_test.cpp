@@ -193,14 +193,22 @@ struct cluster {
     }
     return recording_transport::refused(404, "NotFound");
   }
-  fleet read(const std::string& node_name = "") {
-    fleet_options options;
-    options.node = node_name;
-    auto out = reconcilers::run(read_fleet(transport, options));
-    EXPECT_TRUE(out) << out.error().message;
-    return out ? std::move(*out) : fleet();
+  std::unique_ptr<placements> read(const std::string& node_name = "") {
+    auto out = std::make_unique<placements>();
+    const auto done = reconcilers::run(read_picture(transport, parts(node_name), *out));
+    EXPECT_TRUE(done) << done.error().message;
+    return out;
   }
-  reconcilers::verify::report walked() { return walk(view_of(read(), {}, std::chrono::system_clock::now())); }
+  static picture_request parts(const std::string& node_name) {
+    return {{part::types, part::policies, part::accelerator_nodes, part::nodes, part::daemon_sets, part::pods},
+            {part::device_labels, part::lease, part::quotas},
+            {},
+            node_name};
+  }
+  reconcilers::verify::report walked() {
+    const auto picture = read();
+    return walk(view_of(fleet(*picture), {}));
+  }
 };
 
 std::string printed(const reconcilers::verify::report& report, const std::string& language,
@@ -215,39 +223,41 @@ std::string printed(const reconcilers::verify::report& report, const std::string
 
 TEST(fleet, reads_nodes_pods_policy_and_lease_and_writes_nothing) {
   cluster cluster;
-  const auto found = cluster.read();
+  const auto picture = cluster.read();
+  const fleet found(*picture);
   ASSERT_EQ(found.nodes.size(), 2U);
-  EXPECT_EQ(found.nodes.front().address, "192.0.2.7");
-  EXPECT_EQ(found.nodes.front().container_runtime, "containerd://2.1.4");
-  EXPECT_EQ(found.ns, "quartermaster") << "where the lease is";
+  EXPECT_EQ(found.nodes.front().get().address, "192.0.2.7");
+  EXPECT_EQ(found.nodes.front().get().container_runtime, "containerd://2.1.4");
+  EXPECT_EQ(picture->leader.ns, "quartermaster") << "where the lease is";
   ASSERT_TRUE(found.policy);
   EXPECT_TRUE(found.policy->enabled("vgpu"));
-  EXPECT_EQ(found.other_policies, std::vector<std::string>{"other"});
+  EXPECT_EQ(view_of(found, {}).other_policies, std::vector<std::string>{"other"});
   EXPECT_EQ(found.pods.size(), 2U);
-  EXPECT_EQ(found.accelerators.at("gpu-1").cards.size(), 1U);
+  EXPECT_EQ(found.accelerator("gpu-1")->cards.size(), 1U);
   EXPECT_EQ(facts_of(found, found.nodes.front()).driver, "550.144.03") << "as the agent says";
   for (const auto& request : cluster.transport.sent) EXPECT_EQ(request.verb, kube::method::get);
 }
 
 TEST(fleet, knows_the_labels_of_device_configurations_where_it_may_see_them) {
   cluster cluster;
-  const auto found = cluster.read();
-  ASSERT_EQ(found.declared.size(), 1U);
-  EXPECT_EQ(found.declared[0], (reconcilers::label_alias{"cards", "yes", "vgpu"}));
-  EXPECT_EQ(view_of(found, {}, std::chrono::system_clock::now()).declared, found.declared);
+  const auto picture = cluster.read();
+  ASSERT_EQ(picture->declared.size(), 1U);
+  EXPECT_EQ(picture->declared[0], (reconcilers::label_alias{"cards", "yes", "vgpu"}));
+  EXPECT_EQ(view_of(fleet(*picture), {}).declared, picture->declared);
   cluster.sees_config_maps = false;
-  EXPECT_TRUE(cluster.read().declared.empty()) << "that they may not be seen is no reason to see nothing";
+  const auto unseen = cluster.read();
+  EXPECT_TRUE(unseen->declared.empty()) << "that they may not be seen is no reason to see nothing";
+  EXPECT_TRUE(unseen->unseen.contains(part::device_labels));
 }
 
 TEST(fleet, one_node_and_its_pods_only) {
   cluster cluster;
-  EXPECT_EQ(cluster.read("gpu-1").nodes.size(), 1U);
+  EXPECT_EQ(cluster.read("gpu-1")->nodes.size(), 1U);
   EXPECT_TRUE(std::ranges::any_of(cluster.transport.sent, [](const auto& request) {
     return request.target.contains("/pods?") && request.target.contains("spec.nodeName%3Dgpu-1");
   }));
-  fleet_options gone;
-  gone.node = "gone";
-  const auto none = reconcilers::run(read_fleet(cluster.transport, gone));
+  placements empty;
+  const auto none = reconcilers::run(read_picture(cluster.transport, cluster.parts("gone"), empty));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().message, "there is no node gone");
 }

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "kube/projections/from_json.hpp"
 #include "quota/place.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "reconcilers/extender/protocol.hpp"
@@ -57,7 +58,7 @@ TEST(hami_plugin, gives_every_container_the_cards_that_were_decided) {
     auto unbound = entry["pods"][0];
     unbound["metadata"].erase("annotations");
     unbound["spec"].erase("nodeName");
-    const auto pod = *pod_of(unbound.dump());
+    const auto pod = *kube::from_json<kube::pod>(unbound.dump());
     auto book = two_cards();
     const auto held = decided(book, pod);
     const pod_request request(pod, {});

@@ -1,0 +1,69 @@
+#include "cli/output/listing.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+#include "cli/flags/flags.hpp"
+
+namespace cli {
+namespace {
+
+std::optional<std::int64_t> number_at_start(std::string_view& text) {
+  std::int64_t out = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (problem != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> sort_keys(const std::vector<std::string_view>& headers) {
+  std::vector<std::string> out;
+  for (const auto header : headers) out.push_back(CLI::detail::to_lower(std::string(header)));
+  return out;
+}
+
+bool sorts_before(std::string_view a, std::string_view b) {
+  auto rest_a = a, rest_b = b;
+  const auto number_a = number_at_start(rest_a), number_b = number_at_start(rest_b);
+  if (number_a && number_b && *number_a != *number_b) return *number_a < *number_b;
+  return a < b;
+}
+
+std::vector<std::size_t> order_of(const std::vector<std::string>& keys) {
+  std::vector<std::size_t> out(keys.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = i;
+  std::ranges::sort(out, [&](std::size_t a, std::size_t b) {
+    if (sorts_before(keys[a], keys[b])) return true;
+    return !sorts_before(keys[b], keys[a]) && a < b;
+  });
+  return out;
+}
+
+kube::label_selector node_selector(const listing_style& style) {
+  return kube::label_selector::parse(style.selector).value_or(kube::label_selector());
+}
+
+void add_node_selector(CLI::App& verb, listing_style& style) {
+  const auto problem = [](const std::string& text) {
+    const auto selector = kube::label_selector::parse(text);
+    return selector ? std::string() : selector.error();
+  };
+  add_option(verb, "-l,--selector", style.selector, "Only nodes with these labels, as kubectl takes it")
+      ->check(CLI::Validator(problem, ""))
+      ->type_name("SELECTOR");
+}
+
+void add_listing_options(CLI::App& verb, listing_style& style, std::vector<std::string> headers) {
+  add_answer_options(verb, style.language, style.output, {"name"});
+  add_flag(verb, "--no-headers", style.no_headers, "A table without its first line");
+  add_option(verb, "--sort-by", style.sort_by, "By this column; numbers by their value")
+      ->transform([](const std::string& value) { return CLI::detail::to_lower(value); })
+      ->check(choice(std::move(headers)))
+      ->type_name("COLUMN");
+}
+
+}  // namespace cli

@@ -1,0 +1,116 @@
+#pragma once
+// One printer for every verb that lists things: a verb says its columns once, and has table, wide, JSON, YAML and
+// names, with or without a header, sorted by any column, in both languages.
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/output/answer.hpp"
+#include "cli/output/table.hpp"
+#include "kube/label_selector.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace cli {
+
+struct listing_style : report_style {
+  std::string selector;  ///< of labels of nodes; empty: all
+  std::string sort_by;   ///< an English header, in any case; empty: the verb's own order
+  bool no_headers = false;
+
+  listing_style(std::string form = "table", std::string tongue = "en") {
+    output = std::move(form);
+    language = std::move(tongue);
+  }
+};
+
+template <class Row>
+struct listed_column {
+  std::string_view en, zh;  ///< its header
+  std::function<std::string(const Row&, const bilingual&)> text;
+  bool is_wide = false;  ///< only with -o wide
+};
+
+template <class Row>
+struct listing {
+  std::string name;  ///< of the list in JSON: "nodes"
+  std::vector<listed_column<Row>> columns;
+  std::function<nlohmann::ordered_json(const Row&)> json;
+  std::function<std::string(const Row&)> object;      ///< as kubectl names it: "node/gpu-1"
+  std::string_view absence_en = {}, absence_zh = {};  ///< in place of an empty table
+};
+
+/// --lang, -o (with name), --no-headers and --sort-by, which takes `headers`. `style` must outlive parsing.
+void add_listing_options(CLI::App& verb, listing_style& style, std::vector<std::string> headers);
+
+/// -l, of verbs that list nodes.
+void add_node_selector(CLI::App& verb, listing_style& style);
+/// What the style selects: it was checked when the flag was read.
+kube::label_selector node_selector(const listing_style& style);
+
+/// The English headers of a listing, in lower case.
+std::vector<std::string> sort_keys(const std::vector<std::string_view>& headers);
+template <class Row>
+std::vector<std::string> sort_keys(const listing<Row>& listing) {
+  std::vector<std::string_view> headers;
+  for (const auto& column : listing.columns) headers.push_back(column.en);
+  return sort_keys(headers);
+}
+
+/// Numbers at the start by their value, the rest as text.
+bool sorts_before(std::string_view a, std::string_view b);
+/// The places of the keys when they are sorted; equal ones stay in their order.
+std::vector<std::size_t> order_of(const std::vector<std::string>& keys);
+
+/// Returns whether people read it, so that a verb can add a line for them. `more` are members next to the list.
+template <class Row>
+bool print(const listing<Row>& listing, std::vector<Row> rows, const listing_style& style, std::ostream& out,
+           nlohmann::ordered_json more = nlohmann::ordered_json::object()) {
+  const bilingual english("en"), say(style.language);
+  for (const auto& column : listing.columns) {
+    if (style.sort_by.empty() || sort_keys({column.en}).front() != style.sort_by) continue;
+    std::vector<std::string> keys;
+    for (const auto& row : rows) keys.push_back(column.text(row, english));
+    std::vector<Row> sorted;
+    for (const auto index : order_of(keys)) sorted.push_back(std::move(rows[index]));
+    rows = std::move(sorted);
+    break;
+  }
+  if (style.output == "name") {
+    for (const auto& row : rows) out << listing.object(row) << "\n";
+    return false;
+  }
+  if (style.as_data()) {
+    nlohmann::ordered_json all{{listing.name, nlohmann::ordered_json::array()}};
+    for (const auto& row : rows) all[listing.name].push_back(listing.json(row));
+    all.update(more);
+    return !printed_as_data(all, style.output, out);
+  }
+  if (rows.empty() && !listing.absence_en.empty()) {
+    out << say(listing.absence_en, listing.absence_zh) << "\n";
+    return true;
+  }
+  const auto has = [&](const listed_column<Row>& column) { return !column.is_wide || style.output == "wide"; };
+  std::vector<std::string> cells;
+  for (const auto& column : listing.columns)
+    if (has(column)) cells.emplace_back(say(column.en, column.zh));
+  table lines(cells);
+  for (const auto& row : rows) {
+    cells.clear();
+    for (const auto& column : listing.columns)
+      if (has(column)) cells.push_back(column.text(row, say));
+    lines.add(cells);
+  }
+  lines.print(out, !style.no_headers);
+  return true;
+}
+
+}  // namespace cli

@@ -1,0 +1,77 @@
+#include "cli/output/listing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace cli {
+namespace {
+
+struct machine {
+  std::string name;
+  int cards = 0;
+};
+
+const listing<machine>& machines() {
+  static const listing<machine> out{
+      .name = "machines",
+      .columns = {{"NAME", "名称", [](const machine& row, const bilingual&) { return row.name; }},
+                  {"CARDS", "卡",
+                   [](const machine& row, const bilingual&) { return std::to_string(row.cards) + "/9"; }},
+                  {"KIND", "种类",
+                   [](const machine&, const bilingual& say) { return std::string(say("bare", "裸机")); }, true}},
+      .json = [](const machine& row) { return nlohmann::ordered_json{{"name", row.name}, {"cards", row.cards}}; },
+      .object = [](const machine& row) { return "node/" + row.name; },
+      .absence_en = "None",
+      .absence_zh = "无"};
+  return out;
+}
+
+std::string printed(const listing_style& style, std::vector<machine> rows = {{"b", 10}, {"c", 2}, {"a", 2}}) {
+  std::ostringstream out;
+  print(machines(), std::move(rows), style, out, {{"more", 1}});
+  return out.str();
+}
+
+TEST(listing, is_a_table_in_both_languages) {
+  EXPECT_EQ(printed(listing_style()), "NAME  CARDS\nb     10/9\nc     2/9\na     2/9\n");
+  EXPECT_EQ(printed({"wide", "zh"}, {{"b", 1}}), "名称  卡   种类\nb     1/9  裸机\n");
+  EXPECT_EQ(printed({"table", "zh"}, {}), "无\n");
+}
+
+TEST(listing, without_a_header_its_columns_are_as_wide_as_what_they_hold) {
+  listing_style style;
+  style.no_headers = true;
+  EXPECT_EQ(printed(style), "b  10/9\nc  2/9\na  2/9\n");
+}
+
+TEST(listing, is_sorted_by_a_column_with_numbers_by_their_value) {
+  listing_style style;
+  style.sort_by = "cards";
+  EXPECT_EQ(printed(style), "NAME  CARDS\nc     2/9\na     2/9\nb     10/9\n") << "equal ones stay in their order";
+  style.sort_by = "name";
+  style.output = "name";
+  EXPECT_EQ(printed(style), "node/a\nnode/b\nnode/c\n");
+  style.sort_by = "kind";
+  EXPECT_EQ(printed(style), "node/b\nnode/c\nnode/a\n") << "also by one that is not printed";
+  EXPECT_EQ(sort_keys(machines()), (std::vector<std::string>{"name", "cards", "kind"}));
+}
+
+TEST(listing, is_data_with_what_stands_next_to_it) {
+  listing_style style("json");
+  style.sort_by = "name";
+  EXPECT_EQ(nlohmann::json::parse(printed(style, {{"b", 1}, {"a", 2}})),
+            nlohmann::json::parse(R"({"machines":[{"name":"a","cards":2},{"name":"b","cards":1}],"more":1})"));
+  EXPECT_EQ(printed({"yaml", "en"}, {}), "machines: []\nmore: 1\n");
+}
+
+TEST(listing, numbers_come_before_longer_numbers) {
+  EXPECT_TRUE(sorts_before("9/10", "10/10"));
+  EXPECT_TRUE(sorts_before("-1", "0"));
+  EXPECT_TRUE(sorts_before("gpu-1", "gpu-2"));
+  EXPECT_FALSE(sorts_before("4 AMD", "4"));
+  EXPECT_FALSE(sorts_before("", ""));
+}
+
+}  // namespace
+}  // namespace cli

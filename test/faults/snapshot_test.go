@@ -1,0 +1,66 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What a person sees of the cluster is what anyone sees of a file of it: the same answer, to the byte, of every verb that takes the file.
+func TestASnapshotAnswersAsTheCluster(t *testing.T) {
+	h := holdHall(t, map[string]int{"vgpu": 2, "hami": 1, "pgpu": 1, "gpushare": 1})
+	share := map[string]string{"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "8"}
+	for name, limits := range map[string]map[string]string{
+		"share": share, "slot": {"nvidia.com/gpualloc": "1", "nvidia.com/gpumem": "4000", "nvidia.com/gpucores": "30"},
+		"whole": {"nvidia.com/gpu": "1"}, "memory": {"aliyun.com/gpu-mem": "3"}} {
+		h.create(pod(name, limits))
+		h.awaitBound(name, 30*time.Second)
+	}
+	h.create(pod("too-large", map[string]string{"tencent.com/vcuda-core": "50", "tencent.com/vcuda-memory": "100"}))
+	h.awaitReason("too-large", "memory", 15*time.Second)
+	half := pod("half", map[string]string{"tencent.com/vcuda-core": "30"}) // no sum has it: it was bound past the extender
+	half.Spec.NodeName = "vgpu-1"
+	h.create(half)
+
+	file := filepath.Join(t.TempDir(), "now.json")
+	if code, out, errs := h.said("inspect", "--save", file); code != 0 {
+		t.Fatalf("inspect --save: %d %s%s", code, out, errs)
+	}
+	for _, verb := range []string{"inspect nodes -o json", "inspect nodes -o wide", "inspect nodes vgpu-0 hami-0", "inspect modules -o json", "inspect pods -o json",
+		"inspect nodes --compat cgpu -d", "top nodes", "top cards -o json", "top pods", "report capacity -o json", "verify -o wide", "verify vgpu-1 -o json", "verify --lang zh"} {
+		words := strings.Fields(verb)
+		code, out, errs := h.said(words...)
+		after, seen, problems := h.said(append(words, "--snapshot", file)...)
+		if code != after || out != seen || errs != problems {
+			t.Errorf("%s of the cluster: %d\n%s%s\nof the file: %d\n%s%s", verb, code, out, errs, after, seen, problems)
+		}
+	}
+	if code, out, _ := h.said("verify", "-o", "wide", "--snapshot", file); code == 0 || !strings.Contains(out, "half") || !strings.Contains(out, "leads") {
+		t.Errorf("verify of the file: code %d; it names the pod that no sum has, and the leader:\n%s", code, out)
+	}
+	for _, selector := range []string{"quartermaster.io/module=vgpu", "quartermaster.io/module in (vgpu,pgpu),kubernetes.io/hostname!=vgpu-0", "!quartermaster.io/module",
+		"quartermaster.io/module notin (vgpu)", "quartermaster.io/module=="} {
+		list, err := h.Client.CoreV1().Nodes().List(h.ctx, metav1.ListOptions{LabelSelector: selector})
+		h.must(err)
+		var want []string
+		for _, node := range list.Items {
+			want = append(want, "node/"+node.Name)
+		}
+		slices.Sort(want)
+		if code, out, errs := h.said("inspect", "nodes", "-o", "name", "--sort-by", "name", "-l", selector); code != 0 || !slices.Equal(strings.Fields(out), want) {
+			t.Errorf("-l %s: %d, the API server selects %v:\n%s%s", selector, code, want, out, errs)
+		}
+	}
+	content, err := os.ReadFile(file)
+	h.must(err)
+	for _, secret := range []string{`"env"`, `"command"`, `"image": "x`, "managedFields"} {
+		if strings.Contains(string(content), secret) {
+			t.Errorf("the file has %s", secret)
+		}
+	}
+}

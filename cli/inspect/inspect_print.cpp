@@ -9,17 +9,18 @@
 #include "cli/output/table.hpp"
 #include "controller/clock.hpp"
 #include "text/list.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace cli {
 namespace {
 
 using nlohmann::ordered_json;
-using text::shown;
+using text::language, text::shown;
 
 constexpr std::size_t most_shown = 2000;
 
-bool zh(const look_options& options) { return options.language == "zh"; }
+language locale_of(const look_options& options) { return options.language == "zh" ? language::zh : language::en; }
 bool wide(const look_options& options) { return options.output == "wide"; }
 
 /// "vcuda-core" of "tencent.com/vcuda-core".
@@ -53,25 +54,25 @@ std::string asked_of(const pod_row& pod_row) {
   return out;
 }
 
-std::string health_of(const node_row& node_row, bool in_zh) {
+std::string health_of(const node_row& node_row, language locale) {
   if (!node_row.unhealthy) return {};
-  if (*node_row.unhealthy == 0) return in_zh ? "正常" : "ok";
-  return std::to_string(*node_row.unhealthy) + (in_zh ? " 张异常" : " unhealthy");
+  if (*node_row.unhealthy == 0) return text::message("inspect.healthy", locale);
+  return text::message("inspect.unhealthy", locale, {{"number", std::to_string(*node_row.unhealthy)}});
 }
 
 /// "ok", or what is not: "failed: driver, cdi; fix-runtime: Failed". Empty where no agent reports.
-std::string preflight_of(const node_row& node_row, bool in_zh) {
+std::string preflight_of(const node_row& node_row, language locale) {
   if (node_row.preflight.empty()) return {};
   std::vector<std::string> failed, warned;
   for (const auto& row : node_row.preflight) {
     if (row.state == "failed") failed.push_back(shown(row.check));
     if (row.state == "warning") warned.push_back(shown(row.check));
   }
-  if (failed.empty() && warned.empty()) return in_zh ? "通过" : "ok";
+  if (failed.empty() && warned.empty()) return text::message("inspect.passed", locale);
   std::string out;
-  if (!failed.empty()) out = (in_zh ? "未通过：" : "failed: ") + text::joined(failed);
+  if (!failed.empty()) out = text::message("inspect.failed", locale, {{"checks", text::joined(failed)}});
   if (!warned.empty())
-    out += (out.empty() ? "" : "; ") + std::string(in_zh ? "警告：" : "warning: ") + text::joined(warned);
+    out += (out.empty() ? "" : "; ") + text::message("inspect.warned", locale, {{"checks", text::joined(warned)}});
   if (node_row.fix) out += "; fix-runtime: " + shown(node_row.fix->result);
   return out;
 }
@@ -82,9 +83,9 @@ std::string reason_of(const node_row& node_row) {
   return node_row.reason.empty() ? "AgentGone" : node_row.reason + ", AgentGone";
 }
 
-std::string node_state(const node_row& node_row, bool in_zh) {
+std::string node_state(const node_row& node_row, language locale) {
   std::string out = node_row.ready ? "Ready" : "NotReady";
-  if (node_row.cordoned) out += in_zh ? "，禁止调度" : ",cordoned";
+  if (node_row.cordoned) out += text::message("inspect.cordoned", locale);
   return out;
 }
 
@@ -161,13 +162,13 @@ ordered_json list_of(const char* name, const std::vector<Row>& rows) {
 void print(const std::vector<node_row>& rows, const look_options& options, std::ostream& stream) {
   if (printed_as_data(list_of("nodes", rows), options.output, stream)) return;
   if (rows.empty()) {
-    stream << (zh(options) ? "没有节点具有卡，也没有节点请求模式\n" : "No node has cards or asks for a mode\n");
+    stream << text::message("inspect.no_node", locale_of(options)) << "\n";
     return;
   }
   std::vector<std::string> header{"NAME", "MODE", "PHASE", "CARDS", "FREE", "REASON"};
   std::vector<std::string> more{"REQUESTED", "NODE",   "MODEL",     "MEMORY", "DRIVER",
                                 "CUDA",      "HEALTH", "PREFLIGHT", "MESSAGE"};
-  if (zh(options)) {
+  if (locale_of(options) == language::zh) {
     header = {"节点", "模式", "阶段", "卡数", "空闲", "原因"};
     more = {"请求", "状态", "型号", "显存", "驱动", "CUDA", "健康", "预检", "说明"};
   }
@@ -178,9 +179,9 @@ void print(const std::vector<node_row>& rows, const look_options& options, std::
                                  cards_of(entry), free_of(entry), reason_of(entry)};
     if (wide(options)) {
       const auto memory = entry.memory_mib > 0 ? std::to_string(entry.memory_mib) + " MiB" : std::string();
-      row.insert(row.end(), {entry.requested, node_state(entry, zh(options)), shown(entry.model), memory,
-                             shown(entry.driver), shown(entry.cuda), health_of(entry, zh(options)),
-                             preflight_of(entry, zh(options)), shown(entry.message, most_shown)});
+      row.insert(row.end(), {entry.requested, node_state(entry, locale_of(options)), shown(entry.model), memory,
+                             shown(entry.driver), shown(entry.cuda), health_of(entry, locale_of(options)),
+                             preflight_of(entry, locale_of(options)), shown(entry.message, most_shown)});
     }
     out.add(std::move(row));
   }
@@ -191,15 +192,14 @@ void print(const std::vector<module_row>& rows, const look_options& options, std
   if (printed_as_data(list_of("modules", rows), options.output, stream)) return;
   std::vector<std::string> header{"NAME", "ENABLED", "READY", "NODES", "RESOURCES", "MESSAGE"};
   std::vector<std::string> more{"LABEL", "DAEMONSET", "IMAGE", "TITLE"};
-  if (zh(options)) {
+  if (locale_of(options) == language::zh) {
     header = {"模块", "启用", "就绪", "节点数", "资源", "说明"};
     more = {"标签值", "DAEMONSET", "镜像", "描述"};
   }
   if (wide(options)) header.insert(header.end(), more.begin(), more.end());
   table out(std::move(header));
   for (const auto& entry : rows) {
-    std::string enabled = entry.enabled ? "yes" : "no";
-    if (zh(options)) enabled = entry.enabled ? "是" : "否";
+    const auto enabled = text::message(entry.enabled ? "inspect.yes" : "inspect.no", locale_of(options));
     std::vector<std::string> row{entry.name,
                                  enabled,
                                  std::to_string(entry.ready) + "/" + std::to_string(entry.desired),
@@ -216,12 +216,12 @@ void print(const std::vector<module_row>& rows, const look_options& options, std
 void print(const std::vector<pod_row>& rows, const look_options& options, std::ostream& stream) {
   if (printed_as_data(list_of("pods", rows), options.output, stream)) return;
   if (rows.empty()) {
-    stream << (zh(options) ? "没有 Pod 使用加速卡\n" : "No pod asks for cards\n");
+    stream << text::message("inspect.no_pod", locale_of(options)) << "\n";
     return;
   }
   std::vector<std::string> header{"NAMESPACE", "NAME", "NODE", "MODE", "PHASE", "ASKS", "CARDS"};
   std::vector<std::string> more{"ISOLATION", "REASON"};
-  if (zh(options)) {
+  if (locale_of(options) == language::zh) {
     header = {"命名空间", "名称", "节点", "模式", "阶段", "申请", "卡"};
     more = {"隔离", "原因"};
   }

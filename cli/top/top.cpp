@@ -16,7 +16,7 @@
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
-#include "text/list.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -105,14 +105,12 @@ Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 namespace {
 
+text::language locale_of(const bilingual& say) { return say.zh ? text::language::zh : text::language::en; }
+
 /// What the sums above lack.
 void print_uncounted(const std::vector<std::string>& pods, const bilingual& say, std::ostream& out) {
   if (pods.empty()) return;
-  if (say.zh)
-    out << "以下 " << pods.size() << " 个 Pod 占用了卡，但其限额未被计入：\n";
-  else
-    out << text::counted(pods.size(), "pod") << " with limits that count nowhere "
-        << (pods.size() == 1 ? "has" : "have") << " something of the cards in addition:\n";
+  out << text::counted(pods.size(), "top.uncounted", locale_of(say)) << "\n";
   for (const auto& pod : pods) out << "  " << shown(pod, 400) << "\n";
 }
 
@@ -189,21 +187,20 @@ void top_cards(const placements& placements, const report_style& style, std::ost
                    {"shares", entry.shares.size()},
                    {"guessedShares", guesses},
                    {"healthy", card.healthy}});
-    std::vector<std::string> line{row.node->node->key.name,
-                                  std::to_string(index),
-                                  shown(card.model),
-                                  part_of(entry.cores(), quota::whole_card),
-                                  part_of(entry.memory_mib(), card.lendable_mib()),
-                                  std::to_string(entry.shares.size()) + (guesses > 0 ? "?" : ""),
-                                  std::string(card.healthy ? say("Healthy", "正常") : say("Unhealthy", "异常"))};
+    std::vector<std::string> line{
+        row.node->node->key.name,
+        std::to_string(index),
+        shown(card.model),
+        part_of(entry.cores(), quota::whole_card),
+        part_of(entry.memory_mib(), card.lendable_mib()),
+        std::to_string(entry.shares.size()) + (guesses > 0 ? "?" : ""),
+        card.healthy ? text::message("top.healthy", locale_of(say)) : text::message("top.unhealthy", locale_of(say))};
     if (is_wide) line.push_back(shown(card.uuid, 128));
     lines.add(std::move(line));
   }
   if (printed_as_data({{"cards", std::move(all)}}, style.output, out)) return;
   lines.print(out);
-  if (has_guess)
-    out << say("? some are pods that another scheduler placed without a record of the card: which card is a guess.\n",
-               "? 其中有 Pod 由其他调度器放置且未记录所用的卡：在哪张卡上是推测。\n");
+  if (has_guess) out << text::message("top.guess", locale_of(say)) << "\n";
 }
 
 void top_pods(const placements& placements, const std::string& ns, const report_style& style, std::ostream& out,

@@ -21,7 +21,7 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
 /// Why a node takes no pod with such a request, however empty it is.
 struct node_refusal {
   std::string text;
-  std::string mode;  ///< of the node; empty: none of ours, or the pod would be refused in any mode
+  std::string mode;  ///< of the node; empty: it is in no mode, or every mode refuses the pod
   std::string key;   ///< what that mode does not offer; empty: the pod can be cured
 };
 std::optional<node_refusal> refusal_by(const quota::node_view& node, const reconcilers::extender::pod_request& request,

@@ -437,7 +437,16 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
   return out;
 }
 
-std::string text_of(const change& change, std::span<const node_view> nodes) {
+namespace {
+
+std::string name_of(std::size_t container, std::span<const std::string_view> names) {
+  return container < names.size() ? std::string{names[container]} : std::to_string(container);
+}
+
+}  // namespace
+
+std::string text_of(const change& change, std::span<const node_view> nodes,
+                    std::span<const std::string_view> containers) {
   const auto& view = nodes[change.node];
   const std::string node = "node " + name_of(view), amount = std::to_string(change.amount);
   const std::string card = change.card && view.inventory != nullptr
@@ -446,7 +455,7 @@ std::string text_of(const change& change, std::span<const node_view> nodes) {
   switch (change.action) {
     case change::kind::amount:
       return (change.amount < change.current ? "lower " : "raise ") + std::string{change.key} + " of container " +
-             std::to_string(change.container) + " from " + std::to_string(change.current) + " to " + amount +
+             name_of(change.container, containers) + " from " + std::to_string(change.current) + " to " + amount +
              " (fits on " + card + ")";
     case change::kind::free_cores:
       return "free " + amount + " cores on " + card;
@@ -483,7 +492,8 @@ std::string changing_names(std::span<const node_view> nodes) {
 
 }  // namespace
 
-std::string text_of(const explanation& explanation, std::span<const node_view> nodes) {
+std::string text_of(const explanation& explanation, std::span<const node_view> nodes,
+                    std::span<const std::string_view> containers) {
   std::string out =
       "fits on " + std::to_string(explanation.fitting) + " of " + std::to_string(explanation.nodes) + " nodes";
   for (std::size_t i = 0; i < explanation.causes.size(); ++i) {
@@ -492,7 +502,7 @@ std::string text_of(const explanation& explanation, std::span<const node_view> n
     if (cause.code == reason::changes_mode) out += changing_names(nodes);
     if (!cause.key.empty()) out += " (" + std::string{cause.key} + ")";
     if (cause.key.empty() && cause.container >= 0) {
-      out += " (container " + std::to_string(cause.container);
+      out += " (container " + name_of(static_cast<std::size_t>(cause.container), containers);
       if (cause.needed > 0)
         out += ": asks for " + std::to_string(cause.needed) + " cards, the best node has " +
                std::to_string(cause.available);
@@ -501,7 +511,7 @@ std::string text_of(const explanation& explanation, std::span<const node_view> n
   }
   if (explanation.fitting > 0) return out;
   if (explanation.nearest) out += "; nearest: node " + name_of(nodes[*explanation.nearest]);
-  if (explanation.of_pod) out += "; smallest change of the pod: " + text_of(*explanation.of_pod, nodes);
+  if (explanation.of_pod) out += "; smallest change of the pod: " + text_of(*explanation.of_pod, nodes, containers);
   if (explanation.of_node) out += "; smallest change of a node: " + text_of(*explanation.of_node, nodes);
   const bool waits =
       std::ranges::find(explanation.causes, reason::changes_mode, &cause::code) != explanation.causes.end();

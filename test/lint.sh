@@ -120,7 +120,7 @@ fi
 if [ -d test/names/node_modules ]; then
   said=$(node test/names/check.cjs test/names/sample.cxx) || true
   [ "$(grep -c . <<<"$said")" = 11 ] || finding "test/names/check.cjs does not find the 11 mistakes of test/names/sample.cxx: $said"
-  said=$(node test/names/check.cjs --pending test/names/pending.txt "${cxx[@]}") || bad=1
+  said=$(node test/names/check.cjs --pending test/names/pending.txt "${cxx[@]}" text/messages.en.yaml) || bad=1
   [ -z "$said" ] || sed 's/^/lint: /' <<<"$said"
 else
   finding "the names were not read: ./dev setup installs what reads them"

@@ -76,7 +76,7 @@ ordered_json waiting_reason(const placements& placements, const known_resources&
   const auto answer = why_waiting(placements, known, pod);
   const auto change = [&](const std::optional<quota::change>& entry) -> ordered_json {
     if (!entry || answer.fits()) return nullptr;
-    const auto text = ext::by_name(quota::text_of(*entry, answer.nodes), answer.request);
+    const auto text = ext::text_of(*entry, answer.nodes, answer.request);
     return viewer.nodes ? text : without_place(text);
   };
   const bool names_node = viewer.nodes && answer.reason.nearest;

@@ -50,9 +50,8 @@ ordered_json as_json(const quota::explanation& explanation, std::span<const quot
     out["causes"].push_back(std::move(cause));
   }
   out["nearest"] = explanation.nearest ? ordered_json(nodes[*explanation.nearest].inventory->name) : ordered_json();
-  out["changeOfPod"] = explanation.of_pod
-                           ? ordered_json(ext::by_name(quota::text_of(*explanation.of_pod, nodes), request))
-                           : ordered_json();
+  out["changeOfPod"] =
+      explanation.of_pod ? ordered_json(ext::text_of(*explanation.of_pod, nodes, request)) : ordered_json();
   out["changeOfNode"] =
       explanation.of_node ? ordered_json(quota::text_of(*explanation.of_node, nodes)) : ordered_json();
   return out;
@@ -99,7 +98,7 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
     out << say("Nearest: node ", "最接近的节点：") << nodes[*explanation.nearest].inventory->name << "\n";
   if (explanation.of_pod)
     out << say("Smallest change of the pod: ", "对 Pod 的最小改动：")
-        << shown(ext::by_name(quota::text_of(*explanation.of_pod, nodes), request), most_shown) << "\n";
+        << shown(ext::text_of(*explanation.of_pod, nodes, request), most_shown) << "\n";
   if (explanation.of_node)
     out << say("Smallest change of a node: ", "对节点的最小改动：")
         << shown(quota::text_of(*explanation.of_node, nodes), most_shown) << "\n";
@@ -133,7 +132,7 @@ void print_nodes(std::span<const quota::node_view> nodes, const ext::pod_request
   table rows(say.zh ? std::vector<std::string>{"节点", "原因"} : std::vector<std::string>{"NODE", "REASON"});
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     auto text = refusal_of(nodes[i], request, placements);
-    if (text.empty()) text = found[i].fits() ? "fits" : ext::by_name(quota::text_of(found[i]), request);
+    if (text.empty()) text = found[i].fits() ? "fits" : quota::text_of(found[i]);
     rows.add({nodes[i].inventory->name, text});
   }
   rows.print(out);
@@ -380,16 +379,24 @@ waiting_answer why_waiting(const placements& placements, const known_resources& 
   return out;
 }
 
-std::string refusal_of(const quota::node_view& node, const ext::pod_request& request, const placements& placements) {
+std::optional<node_refusal> refusal_by(const quota::node_view& node, const ext::pod_request& request,
+                                       const placements& placements) {
   if (node.inventory->changes_mode) return {};  // what it does not serve now it may serve in a moment
   quota::demand needs;
   const auto no = quota::read(request.containers(), node.inventory->serves, needs);
   if (!no) return {};
-  if (no->kind != quota::wrong::not_served) return quota::text_of(*no);
+  if (no->kind != quota::wrong::not_served) return node_refusal{.text = quota::text_of(*no), .mode = {}, .key = {}};
   const auto* known = placements.nodes.find({{}, node.inventory->name});
   const auto module = known ? known->labels.value_or(api::names::module_label, "") : std::string_view();
-  return (module.empty() ? std::string("none of our modes") : "mode " + std::string(module)) +
-         ", which does not offer " + std::string(no->key);
+  const auto mode = module.empty() ? std::string("none of our modes") : "mode " + std::string(module);
+  return node_refusal{.text = mode + ", which does not offer " + std::string(no->key),
+                      .mode = std::string(module),
+                      .key = std::string(no->key)};
+}
+
+std::string refusal_of(const quota::node_view& node, const ext::pod_request& request, const placements& placements) {
+  const auto refusal = refusal_by(node, request, placements);
+  return refusal ? refusal->text : std::string();
 }
 
 void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err) {

@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -16,6 +17,15 @@ namespace cli {
 /// The error is for a person.
 std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns,
                                                        const std::string& otherwise = "default");
+
+/// Why a node takes no pod with such a request, however empty it is.
+struct node_refusal {
+  std::string text;
+  std::string mode;  ///< of the node; empty: it is in no mode, or every mode refuses the pod
+  std::string key;   ///< what that mode does not offer; empty: the pod can be cured
+};
+std::optional<node_refusal> refusal_by(const quota::node_view& node, const reconcilers::extender::pod_request& request,
+                                       const placements& placements);
 
 /// Why a node takes no such pod at all, for a person. Where its mode is the reason, its own message. Empty: it might.
 std::string refusal_of(const quota::node_view& node, const reconcilers::extender::pod_request& request,

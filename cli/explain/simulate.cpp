@@ -57,28 +57,41 @@ struct seat {
   quota::holding held;
   std::string reason;
 };
-/// Refusals of several modes for the same key become one: "modes vgpu and pgpu, which do not offer K".
-void join_modes(std::map<std::string, std::size_t>& refusals) {
-  constexpr std::string_view prefix = "mode ", middle = ", which does not offer ";
-  struct group {
-    std::vector<std::string> modes, texts;
-    std::size_t nodes = 0;
-  };
-  std::map<std::string, group> keys;
-  for (const auto& [text, count] : refusals) {
-    const auto end = text.find(middle);
-    if (!text.starts_with(prefix) || end == text.npos) continue;
-    auto& group = keys[text.substr(end + middle.size())];
-    group.modes.push_back(text.substr(prefix.size(), end - prefix.size()));
-    group.texts.push_back(text);
-    group.nodes += count;
+/// What nodes say that take no such pod, however empty they are.
+class refusals {
+ public:
+  void add(node_refusal refusal) {
+    if (refusal.key.empty())
+      ++of_pod_[std::move(refusal.text)];
+    else if (refusal.mode.empty())
+      ++elsewhere_[std::move(refusal.text)];
+    else
+      ++modes_[refusal.key][std::move(refusal.mode)];
   }
-  for (const auto& [key, group] : keys) {
-    if (group.modes.size() < 2) continue;
-    for (const auto& text : group.texts) refusals.erase(text);
-    refusals["modes " + text::joined(group.modes) + ", which do not offer " + key] = group.nodes;
+  bool empty() const { return of_pod_.empty() && elsewhere_.empty() && modes_.empty(); }
+  /// With how many nodes say so. What can be cured in the pod comes before nodes that offer other things; several modes
+  /// that lack the same key are one: "modes vgpu and pgpu, which do not offer K".
+  std::vector<std::pair<std::string, std::size_t>> texts() const {
+    auto elsewhere = elsewhere_;
+    for (const auto& [key, modes] : modes_) {
+      std::vector<std::string> names;
+      std::size_t nodes = 0;
+      for (const auto& [mode, count] : modes) {
+        names.push_back(mode);
+        nodes += count;
+      }
+      if (names.size() == 1) elsewhere["mode " + names.front() + ", which does not offer " + key] = nodes;
+      if (names.size() > 1) elsewhere["modes " + text::joined(names) + ", which do not offer " + key] = nodes;
+    }
+    std::vector<std::pair<std::string, std::size_t>> out(of_pod_.begin(), of_pod_.end());
+    out.insert(out.end(), elsewhere.begin(), elsewhere.end());
+    return out;
   }
-}
+
+ private:
+  std::map<std::string, std::size_t> of_pod_, elsewhere_;
+  std::map<std::string, std::map<std::string, std::size_t>> modes_;  ///< nodes by mode, by the key they lack
+};
 
 seat take_seat(placements& placements, const kube::pod& pod, const node_rules& rules, const ext::pod_request& request) {
   auto& book = *placements.book;
@@ -113,21 +126,17 @@ seat take_seat(placements& placements, const kube::pod& pod, const node_rules& r
     reason = quota::text_of(*limit);
   else if (!nodes.empty() || closed.empty()) {
     // Nodes of another mode are listed apart from those that are full.
-    std::map<std::string, std::size_t> refusals;
+    refusals refused;
     std::vector<quota::node_view> serving;
     for (const auto& node : nodes)
-      if (auto text = refusal_of(node, request, placements); text.empty())
-        serving.push_back(node);
+      if (auto refusal = refusal_by(node, request, placements))
+        refused.add(std::move(*refusal));
       else
-        ++refusals[std::move(text)];
-    join_modes(refusals);
-    if (!serving.empty() || refusals.empty())
+        serving.push_back(node);
+    if (!serving.empty() || refused.empty())
       reason = ext::text_of(quota::explain(request.containers(), serving, request.only()), serving, request);
-    // What can be cured in the pod comes before nodes that offer other things.
-    for (const bool is_elsewhere : {false, true})
-      for (const auto& [text, count] : refusals)
-        if (text.contains(", which do") == is_elsewhere)
-          reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
+    for (const auto& [text, count] : refused.texts())
+      reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
   }
   for (const auto& [text, count] : closed)
     reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;

@@ -22,6 +22,7 @@
 #include "reconcilers/declarations/compiled.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/verdict.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -158,11 +159,8 @@ const inspect_text& words_in(language locale) {
 }
 
 std::string verdict_in(const declarations::judgement& judgement, language locale) {
-  const auto verdict = declarations::verdict_of(judgement);
-  if (locale == language::en) return std::string(declarations::to_string(verdict));
-  return verdict == declarations::verdict::accepted  ? "有效"
-         : verdict == declarations::verdict::warning ? "有警告"
-                                                     : "被拒绝";
+  return text::message("inspect.verdict." + std::string(declarations::to_string(declarations::verdict_of(judgement))),
+                       locale);
 }
 
 std::string default_of(const declarations::declaration& declaration) {
@@ -214,28 +212,24 @@ void print_resources(const inspection& inspection, language language, bool wide,
 }
 
 std::string audit_line(const audit& audit, language locale) {
-  const auto count = std::to_string(audit.refused.size());
-  const auto all = std::to_string(audit.looked_at);
-  if (locale == language::zh) {
-    const auto mode = audit.enforcement.empty() ? std::string("规则未强制执行") : "enforcement: " + audit.enforcement;
-    return "审计（" + mode + "）：" + all + " 个 Pod 中，有 " + count + " 个若现在创建会被拒绝；不会改动它们";
-  }
-  const auto mode =
-      audit.enforcement.empty() ? std::string("nothing is enforced") : "enforcement: " + audit.enforcement;
-  return "Audit (" + mode + "): " + count + " of " + all +
-         " pods would be refused if they were made now; running pods are left alone";
+  const auto mode = audit.enforcement.empty()
+                        ? text::message("inspect.audit_unenforced", locale)
+                        : text::message("inspect.audit_enforcement", locale, {{"mode", audit.enforcement}});
+  return text::message(
+      "inspect.audit", locale,
+      {{"mode", mode}, {"refused", std::to_string(audit.refused.size())}, {"pods", std::to_string(audit.looked_at)}});
 }
 
 void print_audit(const audit& audit, language locale, std::ostream& out) {
-  const bool zh = locale == language::zh;
-  out << "\n" << audit_line(audit, locale) << (audit.refused.empty() ? "\n" : zh ? "：\n" : ":\n");
+  const auto line = audit_line(audit, locale);
+  out << "\n" << (audit.refused.empty() ? line : text::message("inspect.audit_list", locale, {{"line", line}})) << "\n";
   for (std::size_t i = 0; i < std::min(audit.refused.size(), most_named); ++i) {
     const auto& [pod, reasons] = audit.refused[i];
     out << "  " << pod.to_string() << ": " << shown(declarations::text_of(reasons.front(), locale), 1000) << "\n";
   }
   if (audit.refused.size() <= most_named) return;
   const auto rest = std::to_string(audit.refused.size() - most_named);
-  out << (zh ? "  另有 " + rest + " 个；-o json 列出全部\n" : "  and " + rest + " more; -o json has them all\n");
+  out << "  " << text::message("inspect.audit_more", locale, {{"number", rest}}) << "\n";
 }
 
 ordered_json both(std::string_view en, std::string_view zh) { return {{"en", en}, {"zh", zh}}; }

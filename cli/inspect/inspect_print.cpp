@@ -51,8 +51,8 @@ std::string asked_of(const pod_row& pod_row) {
 
 std::string health_of(const node_row& node_row, const bilingual& say) {
   if (!node_row.unhealthy) return {};
-  if (*node_row.unhealthy == 0) return std::string(say("ok", "正常"));
-  return std::to_string(*node_row.unhealthy) + std::string(say(" unhealthy", " 张异常"));
+  if (*node_row.unhealthy == 0) return say.message("inspect.healthy");
+  return say.message("inspect.unhealthy", {{"number", std::to_string(*node_row.unhealthy)}});
 }
 
 /// "ok", or what is not: "failed: driver, cdi; fix-runtime: Failed". Empty where no agent reports.
@@ -63,11 +63,11 @@ std::string preflight_of(const node_row& node_row, const bilingual& say) {
     if (row.state == "failed") failed.push_back(shown(row.check));
     if (row.state == "warning") warned.push_back(shown(row.check));
   }
-  if (failed.empty() && warned.empty()) return std::string(say("ok", "通过"));
+  if (failed.empty() && warned.empty()) return say.message("inspect.passed");
   std::string out;
-  if (!failed.empty()) out = std::string(say("failed: ", "未通过：")) + text::joined(failed);
+  if (!failed.empty()) out = say.message("inspect.failed", {{"checks", text::joined(failed)}});
   if (!warned.empty())
-    out += (out.empty() ? "" : "; ") + std::string(say("warning: ", "警告：")) + text::joined(warned);
+    out += (out.empty() ? "" : "; ") + say.message("inspect.warned", {{"checks", text::joined(warned)}});
   if (node_row.fix) out += "; fix-runtime: " + shown(node_row.fix->result);
   return out;
 }
@@ -80,7 +80,7 @@ std::string reason_of(const node_row& node_row) {
 
 std::string node_state(const node_row& node_row, const bilingual& say) {
   std::string out = node_row.ready ? "Ready" : "NotReady";
-  if (node_row.cordoned) out += say(",cordoned", "，禁止调度");
+  if (node_row.cordoned) out += say.message("inspect.cordoned");
   return out;
 }
 
@@ -171,8 +171,7 @@ const listing<node_row>& nodes_listing() {
                   {"MESSAGE", "说明", [](row node, words) { return shown(node.message, most_shown); }, true}},
       .json = [](row node) { return as_json(node); },
       .object = [](row node) { return "node/" + node.name; },
-      .absence_en = "No node has cards or asks for a mode",
-      .absence_zh = "没有节点具有卡，也没有节点请求模式"};
+      .absence = "inspect.no_node"};
   return out;
 }
 
@@ -181,19 +180,20 @@ const listing<module_row>& modules_listing() {
   using words = const bilingual&;
   static const listing<module_row> out{
       .name = "modules",
-      .columns =
-          {{"NAME", "模块", [](row module, words) { return module.name; }},
-           {"ENABLED", "启用",
-            [](row module, words say) { return std::string(module.enabled ? say("yes", "是") : say("no", "否")); }},
-           {"READY", "就绪",
-            [](row module, words) { return std::to_string(module.ready) + "/" + std::to_string(module.desired); }},
-           {"NODES", "节点数", [](row module, words) { return std::to_string(module.nodes); }},
-           {"RESOURCES", "资源", [](row module, words) { return text::joined(module.resources); }},
-           {"MESSAGE", "说明", [](row module, words) { return shown(module.message, most_shown); }},
-           {"LABEL", "标签值", [](row module, words) { return text::joined(module.label_values); }, true},
-           {"DAEMONSET", "DAEMONSET", [](row module, words) { return module.daemon_set; }, true},
-           {"IMAGE", "镜像", [](row module, words) { return shown(module.image, 300); }, true},
-           {"TITLE", "描述", [](row module, words) { return module.title; }, true}},
+      .columns = {{"NAME", "模块", [](row module, words) { return module.name; }},
+                  {"ENABLED", "启用",
+                   [](row module, words say) { return say.message(module.enabled ? "inspect.yes" : "inspect.no"); }},
+                  {"READY", "就绪",
+                   [](row module, words) {
+                     return std::to_string(module.ready) + "/" + std::to_string(module.desired);
+                   }},
+                  {"NODES", "节点数", [](row module, words) { return std::to_string(module.nodes); }},
+                  {"RESOURCES", "资源", [](row module, words) { return text::joined(module.resources); }},
+                  {"MESSAGE", "说明", [](row module, words) { return shown(module.message, most_shown); }},
+                  {"LABEL", "标签值", [](row module, words) { return text::joined(module.label_values); }, true},
+                  {"DAEMONSET", "DAEMONSET", [](row module, words) { return module.daemon_set; }, true},
+                  {"IMAGE", "镜像", [](row module, words) { return shown(module.image, 300); }, true},
+                  {"TITLE", "描述", [](row module, words) { return module.title; }, true}},
       .json = [](row module) { return as_json(module); },
       .object = [](row module) { return "daemonset.apps/" + module.daemon_set; }};
   return out;
@@ -215,8 +215,7 @@ const listing<pod_row>& pods_listing() {
                   {"REASON", "原因", [](row pod, words) { return shown(pod.reason); }, true}},
       .json = [](row pod) { return as_json(pod); },
       .object = [](row pod) { return "pod/" + pod.key.name; },
-      .absence_en = "No pod asks for cards",
-      .absence_zh = "没有 Pod 使用加速卡"};
+      .absence = "inspect.no_pod"};
   return out;
 }
 

@@ -16,7 +16,7 @@
 #include "cli/verbs.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/registry.hpp"
-#include "text/list.hpp"
+#include "text/messages.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 
@@ -193,7 +193,7 @@ class linter {
     const auto* entry = text::yaml::find_entry(parent, key);
     if (!entry || entry->value->mapping() || entry->value->is == text::yaml::node::shape::null) return true;
     const bool list = entry->value->sequence();
-    const auto* is = language_ == language::zh ? (list ? "列表" : "单个值") : (list ? "a list" : "a single value");
+    const auto is = text::message(list ? "yaml.list" : "yaml.single_value", language_);
     say(lint_code::not_a_mapping, manifest, entry->key->location, {.field = field, .other = is});
     return false;
   }
@@ -307,28 +307,11 @@ std::string summary(const lint_report& lint_report, language locale) {
   const auto is_error = [](const lint_finding& f) { return f.level == text::severity::error; };
   const auto errors = static_cast<std::size_t>(std::ranges::count_if(lint_report.findings, is_error));
   const auto warnings = lint_report.findings.size() - errors;
-  if (locale == language::zh) {
-    return "已检查 " + std::to_string(lint_report.config_maps) + " 个声明、" + std::to_string(lint_report.workloads) +
-           " 个工作负载：" + std::to_string(errors) + " 个错误，" + std::to_string(warnings) + " 个警告";
-  }
-  return text::counted(lint_report.config_maps, "declaration") + ", " +
-         text::counted(lint_report.workloads, "workload") + ": " + text::counted(errors, "error") + ", " +
-         text::counted(warnings, "warning");
-}
-
-std::string_view no_declaration(language locale) {
-  return locale == language::zh
-             ? "输入中没有声明（ConfigMap）：仅按 Kubernetes 自身与内置模块的规则检查工作负载；请加入声明，或使用 "
-               "--cluster"
-             : "no declaration (ConfigMap) among the inputs: workloads are held to the rules of Kubernetes "
-               "and the modules only; add the ConfigMaps, or --cluster";
-}
-
-std::string_view no_declaration_there(language locale) {
-  return locale == language::zh
-             ? "输入和集群中都没有声明（ConfigMap）：仅按 Kubernetes 自身与内置模块的规则检查工作负载；请加入声明"
-             : "no declaration (ConfigMap) among the inputs or in the cluster: workloads are held to the rules of "
-               "Kubernetes and the modules only; add the ConfigMaps";
+  return text::message("lint_summary.text", locale,
+                       {{"declarations", text::counted(lint_report.config_maps, "count.declaration", locale)},
+                        {"workloads", text::counted(lint_report.workloads, "count.workload", locale)},
+                        {"errors", text::counted(errors, "count.error", locale)},
+                        {"warnings", text::counted(warnings, "count.warning", locale)}});
 }
 
 }  // namespace
@@ -373,8 +356,8 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
   const bool as_data = printed_as_data(to_json(report.findings), options.output, out);
   if (!as_data) print_text(report.findings, settings.locale, out);
   const bool no_rules = report.config_maps == 0 && cluster.config_maps.empty();
-  const auto hint = options.from_cluster ? no_declaration_there : no_declaration;
-  if (report.workloads > 0 && no_rules) err << "quartermaster: " << hint(settings.locale) << "\n";
+  const auto* hint = options.from_cluster ? "lint_summary.no_declaration_there" : "lint_summary.no_declaration";
+  if (report.workloads > 0 && no_rules) err << "quartermaster: " << text::message(hint, settings.locale) << "\n";
   if (!as_data) err << "quartermaster: " << summary(report, settings.locale) << "\n";
   const auto counts = [&](const lint_finding& f) { return options.strict || f.level == text::severity::error; };
   return std::ranges::any_of(report.findings, counts) ? 3 : 0;

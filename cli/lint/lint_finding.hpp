@@ -12,6 +12,7 @@
 #include "cli/lint/manifest.hpp"
 #include "reconcilers/declarations/evaluate.hpp"
 #include "reconcilers/declarations/finding.hpp"
+#include "text/fact.hpp"
 
 namespace cli {
 
@@ -83,6 +84,7 @@ struct lint_details {
 };
 
 std::string_view to_string(lint_code c) noexcept;
+lint_finding finding_of(const text::fact& fact, const manifest& about, text::language language);
 lint_finding finding_of(lint_code code, const manifest& about, text::yaml::place place, const lint_details& details,
                         text::language language);
 /// `judged` is what declarations/ says of the same field, and knows better what to write there; may be null.

@@ -14,7 +14,7 @@
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
-#include "text/list.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 #include "text/yaml/source.hpp"
 
@@ -178,25 +178,21 @@ std::string summary(std::span<const lint_finding> findings, int minor, std::opti
   const bool sound = starts(findings);
   const auto version = "1." + std::to_string(minor), newest = "1." + std::to_string(config::newest_minor);
   const bool unknown = minor > config::newest_minor, unasked = sound && !asks.value_or(true);
-  const bool chinese = locale == language::zh;
-  std::string outcome = chinese ? " 无法启动：" : " does not start: ";
+  const auto words = [&](const char* key, std::initializer_list<text::parameter> parameters = {}) {
+    return text::message(std::string("lint_scheduler.") + key, locale, parameters);
+  };
+  auto outcome = words("does_not_start");
   if (sound && left_open(findings))
-    outcome = chinese ? " 能否启动未知，因为未能全部判断：" : " may start, as not everything could be judged: ";
+    outcome = words("may_start");
   else if (sound && opens.empty())
-    outcome = chinese ? " 可以启动：" : " starts: ";
+    outcome = words("starts");
   else if (sound)
-    outcome = chinese ? " 若能读取 " + joined(opens, "、") + " 即可启动："
-                      : " starts if it can read " + joined(opens, ", ") + ": ";
-  if (chinese)
-    return "kube-scheduler " + version + outcome + std::to_string(errors) + " 个错误，" + std::to_string(warnings) +
-           " 个警告" + (unknown ? "；按已知的最新版本 " + newest + " 的规则判断" : "") +
-           (unasked ? "；没有扩展会被询问加速卡" : "") +
-           (entries.empty() ? "" : "；按在 Pod 中运行判断（--in-cluster）：" + entries);
-  return "kube-scheduler " + version + outcome + text::counted(errors, "error") + ", " +
-         text::counted(warnings, "warning") +
-         (unknown ? "; judged by the rules of " + newest + ", the newest known" : "") +
-         (unasked ? "; no extender is asked about cards" : "") +
-         (entries.empty() ? "" : "; judged as in a pod (--in-cluster): " + entries);
+    outcome = words("starts_if", {{"files", joined(opens, words("comma"))}});
+  return "kube-scheduler " + version + outcome +
+         words("sums", {{"errors", text::counted(errors, "count.error", locale)},
+                        {"warnings", text::counted(warnings, "count.warning", locale)}}) +
+         (unknown ? words("newest_known", {{"version", newest}}) : "") + (unasked ? words("unasked") : "") +
+         (entries.empty() ? "" : words("in_cluster", {{"entries", entries}}));
 }
 
 constexpr std::string_view lint_scheduler_example = R"(Example:

@@ -13,7 +13,7 @@
 #include "quota/vocabulary.hpp"
 #include "reconcilers/admission/compatibility.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
-#include "text/list.hpp"
+#include "text/messages.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 
@@ -32,10 +32,10 @@ bool is_native(std::string_view name) {
 }
 
 std::string_view kind_in_manifest(const node& node, language locale) {
-  const bool zh = locale == language::zh;
-  if (node.sequence()) return zh ? "列表" : "a list";
-  if (node.mapping()) return zh ? "映射" : "a mapping";
-  return zh ? "单个值" : "a single value";
+  return text::pattern_of(node.sequence()  ? "yaml.list"
+                          : node.mapping() ? "yaml.mapping"
+                                           : "yaml.single_value",
+                          locale);
 }
 
 /// Keys that may have been meant: the declared ones and those of the modules.
@@ -153,7 +153,7 @@ class workload {
     std::string path, title;
   };
 
-  std::string_view missing() const { return language_ == language::zh ? "不存在" : "there is none"; }
+  std::string_view missing() const { return text::pattern_of("yaml.none", language_); }
 
   void say(lint_code code, text::yaml::place place, const lint_details& details) {
     findings_.push_back(finding_of(code, manifest_, place, details, language_));
@@ -268,7 +268,7 @@ class workload {
         say(lint_code::visible_devices, item->location, {.field = path + " of NVIDIA_VISIBLE_DEVICES", .value = value});
       const auto cards = cards_of(container);
       if (name == "CUDA_VISIBLE_DEVICES" && cards > 0 && highest_number_in(value) >= cards) {
-        const auto count = language_ == language::zh ? std::to_string(cards) + " 张卡" : text::counted(cards, "card");
+        const auto count = text::counted(cards, "count.card", language_);
         say(lint_code::cuda_devices, item->location,
             {.field = path + " of CUDA_VISIBLE_DEVICES", .value = value, .other = count});
       }

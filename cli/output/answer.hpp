@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/messages.hpp"
+
 namespace CLI {
 class App;
 }
@@ -35,6 +37,11 @@ struct bilingual {
   explicit bilingual(std::string_view language) : zh(language == "zh") {}
   std::string_view operator()(std::string_view english, std::string_view chinese) const {
     return zh ? chinese : english;
+  }
+  text::language locale() const { return zh ? text::language::zh : text::language::en; }
+  /// The words of a key (text/messages.hpp).
+  std::string message(std::string_view key, std::initializer_list<text::parameter> parameters = {}) const {
+    return text::message(key, locale(), parameters);
   }
 };
 

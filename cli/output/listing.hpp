@@ -44,8 +44,8 @@ struct listing {
   std::string name;  ///< of the list in JSON: "nodes"
   std::vector<listed_column<Row>> columns;
   std::function<nlohmann::ordered_json(const Row&)> json;
-  std::function<std::string(const Row&)> object;      ///< as kubectl names it: "node/gpu-1"
-  std::string_view absence_en = {}, absence_zh = {};  ///< in place of an empty table
+  std::function<std::string(const Row&)> object;  ///< as kubectl names it: "node/gpu-1"
+  std::string_view absence = {};                  ///< the key of the words in place of an empty table
 };
 
 /// --lang, -o (with name), --no-headers and --sort-by, which takes `headers`. `style` must outlive parsing.
@@ -94,8 +94,8 @@ bool print(const listing<Row>& listing, std::vector<Row> rows, const listing_sty
     all.update(more);
     return !printed_as_data(all, style.output, out);
   }
-  if (rows.empty() && !listing.absence_en.empty()) {
-    out << say(listing.absence_en, listing.absence_zh) << "\n";
+  if (rows.empty() && !listing.absence.empty()) {
+    out << say.message(listing.absence) << "\n";
     return true;
   }
   const auto has = [&](const listed_column<Row>& column) { return !column.is_wide || style.output == "wide"; };

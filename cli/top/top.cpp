@@ -14,7 +14,6 @@
 #include "cli/explain/uncounted.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/verbs.hpp"
-#include "text/list.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -107,11 +106,7 @@ namespace {
 /// What the sums above lack.
 void print_uncounted(const std::vector<uncounted_pod>& pods, const bilingual& say, std::ostream& out) {
   if (pods.empty()) return;
-  if (say.zh)
-    out << "以下 " << pods.size() << " 个 Pod 占用了卡，但其限额未被计入：\n";
-  else
-    out << text::counted(pods.size(), "pod") << " with limits that count nowhere "
-        << (pods.size() == 1 ? "has" : "have") << " something of the cards in addition:\n";
+  out << text::counted(pods.size(), "top.uncounted", say.locale()) << "\n";
   for (const auto& pod : pods) out << "  " << shown(pod.text(), 400) << "\n";
 }
 
@@ -178,7 +173,7 @@ const listing<card_row>& cards_listing() {
                    }},
                   {"HEALTH", "健康",
                    [](row card, words say) {
-                     return std::string(card.card().healthy ? say("Healthy", "正常") : say("Unhealthy", "异常"));
+                     return say.message(card.card().healthy ? "top.healthy" : "top.unhealthy");
                    }},
                   {"UUID", "UUID", [](row card, words) { return shown(card.card().uuid, 128); }, true}},
       .json =
@@ -258,9 +253,7 @@ void top_cards(const placements& placements, const listing_style& style, std::os
   });
   const bool has_guess = std::ranges::any_of(rows, [](const card_row& row) { return row.guesses() > 0; });
   const bilingual say(style.language);
-  if (print(cards_listing(), std::move(rows), style, out) && has_guess)
-    out << say("? some are pods that another scheduler placed without a record of the card: which card is a guess.\n",
-               "? 其中有 Pod 由其他调度器放置且未记录所用的卡：在哪张卡上是推测。\n");
+  if (print(cards_listing(), std::move(rows), style, out) && has_guess) out << say.message("top.guess") << "\n";
 }
 
 void top_pods(const placements& placements, const std::string& ns, const listing_style& style, std::ostream& out,

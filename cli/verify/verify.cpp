@@ -15,6 +15,7 @@
 #include "cli/verify/given_twice.hpp"
 #include "controller/sleep.hpp"
 #include "scheduler_config/managed.hpp"
+#include "text/messages.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 #include "text/yaml/writer.hpp"
@@ -27,66 +28,20 @@ using nlohmann::ordered_json;
 using text::language;
 using verify::outcome;
 
-struct verify_text {
-  std::string_view good, wrong, changing, warning, unknown, skipped, cluster, remedy, nothing, follows, no_node;
-};
-const verify_text& words_in(language locale) {
-  static const verify_text en{"ok",
-                              "WRONG",
-                              "changing",
-                              "warning",
-                              "unknown",
-                              "-",
-                              "cluster",
-                              "do",
-                              "nothing wrong",
-                              "see cluster",
-                              "No node has or asks for a mode (label nvidia-device-enable or quartermaster.io/mode)"};
-  static const verify_text zh{"正常",
-                              "错误",
-                              "切换中",
-                              "警告",
-                              "未知",
-                              "-",
-                              "集群",
-                              "处理",
-                              "没有问题",
-                              "见集群部分",
-                              "没有节点具有或请求模式（标签 nvidia-device-enable 或 quartermaster.io/mode）"};
-  return locale == language::zh ? zh : en;
+std::string table_words(std::string_view key, language locale, std::initializer_list<text::parameter> parameters = {}) {
+  return text::message("verify_table." + std::string(key), locale, parameters);
 }
 
-std::string_view mark(outcome is, const verify_text& say) {
-  switch (is) {
-    case outcome::good:
-      return say.good;
-    case outcome::wrong:
-      return say.wrong;
-    case outcome::changing:
-      return say.changing;
-    case outcome::warning:
-      return say.warning;
-    case outcome::unknown:
-      return say.unknown;
-    case outcome::skipped:
-      return say.skipped;
-  }
-  return {};
-}
+std::string mark(outcome is, language locale) { return table_words("outcome." + std::string(to_string(is)), locale); }
 
 std::string text_in(const verify::step& step, language locale) {
-  const bool zh = locale == language::zh;
   if (step.position != verify::stage::allocation) return text_of(step, locale);
-  if (step.is == outcome::skipped && !step.other.empty())
-    return zh ? "未尝试：" + step.value + " 已没有空闲" : "not tried: no " + step.value + " is free";
   if (step.is == outcome::skipped)
-    return zh ? "未尝试：该节点上没有可用的插件" : "not tried: no plugin offers cards on this node now";
-  if (step.is != outcome::good && step.is != outcome::unknown) return text_of(step, locale);
-  const auto ran = zh ? "测试 Pod（" + step.other + "）已运行" : "a test pod for " + step.other + " ran";
-  if (step.is == outcome::unknown)
-    return ran + (zh ? "；无法读取其日志，因此不知道它看到了什么"
-                     : "; its log could not be read, so what it sees is not known");
-  return ran + (zh ? "，并看到：" : " and saw: ") + step.value;
+    return step.other.empty() ? table_words("no_plugin", locale)
+                              : table_words("nothing_free", locale, {{"key", step.value}});
+  if (step.is == outcome::good) return table_words("pod_sees", locale, {{"key", step.other}, {"text", step.value}});
+  if (step.is == outcome::unknown) return table_words("pod_sees_unknown", locale, {{"key", step.other}});
+  return text_of(step, locale);
 }
 
 /// Texts come from objects that anyone may have written: our lines stay whole, and the terminal does nothing.
@@ -114,15 +69,14 @@ bool is_shown(const verify::step& step) {
 
 void print_steps(const std::vector<verify::step>& steps, std::string_view node, language locale, bool all,
                  std::ostream& out) {
-  const auto& say = words_in(locale);
   for (const auto& step : steps) {
     if (!all && !is_shown(step)) continue;
-    out << "  " << padded(mark(step.is, say), 8) << padded(name_of(step.position, locale), 15)
+    out << "  " << padded(mark(step.is, locale), 8) << padded(name_of(step.position, locale), 15)
         << plain(text_in(step, locale)) << "\n";
     const auto remedy = remedy_of(step, node, locale);
     if (!remedy.empty())
-      out << "  " << padded("", 8) << padded("", 15) << say.remedy << (locale == language::zh ? "：" : ": ")
-          << plain(remedy) << "\n";
+      out << "  " << padded("", 8) << padded("", 15) << table_words("remedy", locale, {{"text", plain(remedy)}})
+          << "\n";
   }
 }
 
@@ -136,27 +90,20 @@ std::string count_in(const std::vector<verify::step>& steps, language locale) {
     return static_cast<std::size_t>(std::ranges::count(steps, is, &verify::step::is));
   };
   const auto problems = count(outcome::wrong), unknown = count(outcome::unknown);
-  const bool zh = locale == language::zh;
-  if (problems == 0) {
-    auto out = std::string(count(outcome::changing) > 0 ? words_in(locale).changing : words_in(locale).nothing);
-    if (unknown > 0)
-      out += zh ? "，" + std::to_string(unknown) + " 项无法判断（-o wide）"
-                : ", " + std::to_string(unknown) + " not known (-o wide)";
-    return out;
-  }
-  const auto number = std::to_string(problems);
-  if (locale == language::zh) return number + " 个问题";
-  return number + (problems == 1 ? " problem" : " problems");
+  if (problems > 0) return text::counted(problems, "count.problem", locale);
+  auto out = count(outcome::changing) > 0 ? mark(outcome::changing, locale) : table_words("nothing", locale);
+  if (unknown > 0) out += table_words("not_known", locale, {{"number", std::to_string(unknown)}});
+  return out;
 }
 
 void print_part(std::string_view title, const std::vector<verify::step>& steps, std::string_view node, language locale,
                 bool all, std::ostream& out, bool follows = false) {
   const auto skipped = [](const verify::step& step) { return step.is == outcome::skipped; };
   const auto problems = wrong_in(steps);
-  out << plain(title) << (locale == language::zh ? "：" : ": ");
+  out << table_words("title", locale, {{"title", plain(title)}});
   // A node of which steps follow from what is wrong with the cluster is not well because nothing is wrong with itself.
   if (follows && problems == 0 && std::ranges::any_of(steps, skipped))
-    out << words_in(locale).follows << "\n";
+    out << table_words("follows", locale) << "\n";
   else
     out << count_in(steps, locale) << "\n";
   print_steps(steps, node, locale, all, out);
@@ -333,12 +280,12 @@ void print(const verify::report& report, const verify_options& options, std::ost
     return;
   }
   const bool all = options.output == "wide";
-  print_part(words_in(locale).cluster, report.cluster, {}, locale, all, out);
+  print_part(table_words("cluster", locale), report.cluster, {}, locale, all, out);
   const bool cluster_wrong = wrong_in(report.cluster) > 0;
   for (const auto& node : report.nodes)
     print_part(node.node + (node.mode.empty() ? "" : " (" + node.mode + ")"), node.steps, node.node, locale, all, out,
                cluster_wrong);
-  if (report.nodes.empty() && !options.scheduler) out << words_in(locale).no_node << "\n";
+  if (report.nodes.empty() && !options.scheduler) out << table_words("no_node", locale) << "\n";
 }
 
 int run_verify(const verify_options& options, std::ostream& out, std::ostream& err) {

@@ -6,6 +6,7 @@
 
 #include "api/xid.hpp"
 #include "reconcilers/cuda/error_signs.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::cuda {
@@ -124,31 +125,22 @@ std::string_view fault_of_xid(std::uint64_t xid) {
 }
 
 std::string text_of_xid(std::uint64_t xid, text::language locale) {
-  struct words {
-    std::string_view key, en, zh;
+  const auto key = [xid] {
+    switch (api::class_of(xid)) {
+      case api::xid_class::fatal:
+        return "cuda.xid.fatal";
+      case api::xid_class::application:
+        return "cuda.xid.application";
+      case api::xid_class::notice:
+        break;
+    }
+    return "cuda.xid.notice";
   };
-  constexpr words faults[] = {{"program", "the program (the application)", "程序"},
-                              {"driver", "the driver or the card's firmware", "驱动或卡的固件"},
-                              {"card", "the card", "卡"},
-                              {"link", "the link between cards", "卡间互连"},
-                              {"unknown", "not known", "未知"}};
-  const bool zh = locale == text::language::zh;
-  const auto& fault = *std::ranges::find(faults, fault_of_xid(xid), &words::key);
   const auto* entry = api::find_xid(xid);
-  std::string out = "Xid " + std::to_string(xid) + (zh ? "：" : ": ");
-  out += entry ? entry->name : zh ? "不在 NVIDIA 目录的表中" : "not in our table of NVIDIA's catalog";
-  out += (zh ? "。责任方：" : ". At fault: ");
-  out += zh ? fault.zh : fault.en;
-  switch (api::class_of(xid)) {
-    case api::xid_class::fatal:
-      return out + (zh ? "。代理会停用该卡，直到重置或重启。"
-                       : ". The agent takes the card out of use until it is reset or restored.");
-    case api::xid_class::application:
-      return out + (zh ? "。卡继续使用，需要重启程序。" : ". The card stays in use; the program must be restarted.");
-    case api::xid_class::notice:
-      break;
-  }
-  return out + (zh ? "。卡继续使用。" : ". The card stays in use.");
+  return text::message(key(), locale,
+                       {{"xid", std::to_string(xid)},
+                        {"name", entry ? std::string(entry->name) : text::message("cuda.xid.not_in_table", locale)},
+                        {"fault", text::message("cuda.fault." + std::string(fault_of_xid(xid)), locale)}});
 }
 
 }  // namespace reconcilers::cuda

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "api/names.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::cuda {
@@ -51,14 +52,14 @@ node_facts facts_of(const kube::node& node) {
 }
 
 std::string describe(const node_facts& node_facts, text::language locale) {
-  const bool zh = locale == text::language::zh;
-  const std::string unknown = zh ? "未知" : "unknown", comma = zh ? "，" : ", ";
+  const auto unknown = text::message("cuda.unknown", locale), comma = text::message("cuda.facts.comma", locale);
   std::string out = "CUDA " + (node_facts.cuda ? to_string(*node_facts.cuda) : unknown);
-  if (node_facts.driver) out += comma + (zh ? "驱动 " : "driver ") + to_string(*node_facts.driver);
-  out += comma + (zh ? "计算能力 " : "compute capability ") +
-         (node_facts.capability ? to_string(*node_facts.capability) : unknown);
+  if (node_facts.driver)
+    out += comma + text::message("cuda.facts.driver", locale, {{"driver", to_string(*node_facts.driver)}});
+  out += comma + text::message("cuda.facts.capability", locale,
+                               {{"capability", node_facts.capability ? to_string(*node_facts.capability) : unknown}});
   if (!node_facts.product.empty()) out += comma + text::shown(node_facts.product, 63);
-  if (node_facts.mig) out += comma + (zh ? "已用 MIG 切分" : "cut by MIG");
+  if (node_facts.mig) out += comma + text::message("cuda.facts.mig", locale);
   return out;
 }
 

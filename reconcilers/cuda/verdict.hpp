@@ -75,6 +75,6 @@ verdict judge_shared(const version& runtime, const machine& machine, const shim_
 /// One or two sentences.
 std::string text_of(const verdict& verdict, text::language language);
 std::string_view source_of(const verdict& verdict) noexcept;
-std::string_view title_of(outcome outcome, text::language language) noexcept;
+std::string_view title_of(outcome outcome, text::language language);
 
 }  // namespace reconcilers::cuda

@@ -5,6 +5,7 @@
 
 #include "reconcilers/declarations/pod_spec.hpp"
 #include "reconcilers/declarations/vocabulary.hpp"
+#include "text/messages.hpp"
 
 namespace reconcilers::declarations {
 namespace {
@@ -287,93 +288,39 @@ class judge {
   ruling out_;
 };
 
-/// "annotation tencent.com/vcuda-core-limit".
-std::string place_of(const objection& objection, std::string_view annotation, std::string_view label) {
-  return std::string(vocabulary_of(objection.key)->on_pod.label ? label : annotation) + " " + objection.other;
-}
-
-std::string english(const objection& objection) {
-  const auto value = objection.container + ": " + objection.key + " is " + std::to_string(objection.amount);
-  const auto source = objection.source.empty() ? std::string() : " (ConfigMap " + objection.source + ")";
+/// Below "objection" in the catalogue.
+std::string_view words_of(const objection& objection) {
   switch (objection.kind) {
     case objection_kind::forbidden:
-      return value + ", but must not be set" + source;
-    case objection_kind::not_legal: {
-      const auto* words = vocabulary_of(objection.key);
-      return value + "; allowed are " + std::string(words->legal.words) + ", nearest " +
-             std::to_string(objection.nearest);
-    }
+      return "forbidden";
+    case objection_kind::not_legal:
+      return "not_legal";
     case objection_kind::needs_partner:
-      if (objection.nearest == 0) return value + " and needs " + objection.other + " beside it";
-      return value + ", a share of a card, and needs " + objection.other + " beside it; " +
-             std::to_string(objection.nearest) + " is a whole card and needs none";
+      return objection.nearest == 0 ? "needs_partner" : "share_needs_partner";
     case objection_kind::pod_amount:
-      return objection.container + ": " + place_of(objection, "annotation", "label") + " is " +
-             (objection.nearest > 0 ? std::to_string(objection.nearest) : "no whole number from 1") + ", with " +
-             objection.key + " " + std::to_string(objection.amount) + "; allowed are " +
-             std::string(vocabulary_of(objection.key)->on_pod.words);
-    case objection_kind::too_large:
-      return "the pod has more than 256 containers or 2048 limits, or uses too many keys that exclude others or belong "
-             "to large groups: more than is judged";
+      return objection.nearest > 0 ? "pod_amount" : "pod_amount_no_number";
     case objection_kind::missing:
-      return objection.container + ": " + objection.key + " must be set to 1 or more beside " + objection.other +
-             source;
+      return "missing";
     case objection_kind::excluded:
-      return value + ", which must not be in one pod with " + objection.other + source;
+      return "excluded";
     case objection_kind::unequal:
-      return objection.container + ": the request of " + objection.key + " is " + std::to_string(objection.amount) +
-             ", its limit " + std::to_string(objection.nearest) +
-             "; Kubernetes wants both equal for such a resource: set the limit and leave the request out";
+      return "unequal";
+    case objection_kind::too_large:
+      return "too_large";
     case objection_kind::related_missing:
-      return objection.container + ": " + objection.key + " usually goes with " + objection.other +
-             ", which is not set" + source;
+      return "related_missing";
     case objection_kind::not_offered:
-      return objection.container + ": no node offers " + objection.key + " now, so the pod waits until one does" +
-             source;
+      return "not_offered";
   }
   return {};
 }
 
-std::string chinese(const objection& objection) {
-  if (objection.kind == objection_kind::too_large)
-    return "Pod 的容器超过 256 个或 limits 超过 2048 个，或使用了过多互斥的资源或过大的组：超出可检查的范围";
+/// "container main" in words.
+std::string title_of(const objection& objection, text::language locale) {
+  const auto blank = objection.container.rfind(' ');
   const bool init = objection.container.starts_with("init ");
-  const auto name = objection.container.substr(init ? 15 : 10);
-  const auto title = (init ? "初始化容器 " : "容器 ") + name + "：";
-  const auto value = title + objection.key + " 的值为 " + std::to_string(objection.amount);
-  const auto source = objection.source.empty() ? std::string() : "（ConfigMap " + objection.source + "）";
-  switch (objection.kind) {
-    case objection_kind::forbidden:
-      return value + "，但不允许设置" + source;
-    case objection_kind::not_legal: {
-      const auto* words = vocabulary_of(objection.key);
-      return value + "；允许 " + std::string(words->legal.words_zh) + "，最接近的是 " +
-             std::to_string(objection.nearest);
-    }
-    case objection_kind::needs_partner:
-      if (objection.nearest == 0) return value + "，必须同时设置 " + objection.other;
-      return value + "，是一张卡的一部分，必须同时设置 " + objection.other + "；" + std::to_string(objection.nearest) +
-             " 表示整卡，不需要它";
-    case objection_kind::pod_amount:
-      return title + place_of(objection, "注解", "标签") +
-             (objection.nearest > 0 ? " 的值为 " + std::to_string(objection.nearest) : " 不是从 1 开始的整数") +
-             "，而 " + objection.key + " 的值为 " + std::to_string(objection.amount) + "；允许 " +
-             std::string(vocabulary_of(objection.key)->on_pod.words_zh);
-    case objection_kind::too_large:
-      break;
-    case objection_kind::missing:
-      return title + "使用 " + objection.other + " 时必须同时设置 " + objection.key + "（至少为 1）" + source;
-    case objection_kind::excluded:
-      return value + "，不能与 " + objection.other + " 出现在同一个 Pod 中" + source;
-    case objection_kind::unequal:
-      return title + objection.key + " 的 requests 为 " + std::to_string(objection.amount) + "，limits 为 " +
-             std::to_string(objection.nearest) + "；Kubernetes 要求两者相等：请只设置 limits";
-    case objection_kind::related_missing:
-      return title + objection.key + " 通常与 " + objection.other + " 一起使用，但后者没有设置" + source;
-    case objection_kind::not_offered:
-      return title + "目前没有节点提供 " + objection.key + "，Pod 将等待到有节点提供为止" + source;
-  }
-  return {};
+  return text::message(init ? "objection.init_container" : "objection.container", locale,
+                       {{"name", blank == std::string::npos ? std::string() : objection.container.substr(blank + 1)}});
 }
 
 }  // namespace
@@ -395,13 +342,29 @@ ruling evaluate(const rule_set& rules, const pod_spec& pod, evaluation evaluatio
 }
 
 std::string text_of(const objection& objection, text::language locale) {
-  return locale == text::language::zh ? chinese(objection) : english(objection);
+  const bool zh = locale == text::language::zh;
+  const auto* words = vocabulary_of(objection.key);
+  const auto text = [&](const auto& amounts) { return std::string(zh ? amounts.words_zh : amounts.words); };
+  const auto source = objection.source.empty()
+                          ? std::string()
+                          : text::message("objection.source", locale, {{"config_map", objection.source}});
+  const bool is_label = words && words->on_pod.label;
+  return text::message("objection." + std::string(words_of(objection)), locale,
+                       {{"container", title_of(objection, locale)},
+                        {"key", objection.key},
+                        {"amount", std::to_string(objection.amount)},
+                        {"other", objection.other},
+                        {"nearest", std::to_string(objection.nearest)},
+                        {"legal", words ? text(words->legal) : std::string()},
+                        {"on_pod", words ? text(words->on_pod) : std::string()},
+                        {"kind", text::message(is_label ? "objection.label" : "objection.annotation", locale)},
+                        {"source", source}});
 }
 
 std::string texts_of(std::span<const objection> all, text::language locale) {
   std::string out;
   for (const auto& entry : all)
-    (out += out.empty() ? "" : locale == text::language::zh ? "；" : "; ") += text_of(entry, locale);
+    (out += out.empty() ? std::string() : text::message("finding.remedy", locale)) += text_of(entry, locale);
   if (out.size() <= max_text) return out;
   auto end = max_text;
   while ((static_cast<unsigned char>(out[end]) & 0xC0U) == 0x80U) --end;  // not within a character

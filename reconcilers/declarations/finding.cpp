@@ -1,38 +1,79 @@
 #include "reconcilers/declarations/finding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
-
-#include "reconcilers/declarations/texts.hpp"
 
 namespace reconcilers::declarations {
 namespace {
 
-/// {field} {value} {allowed} {hint} {other} {count}, in one pass: what people wrote is never taken for a placeholder.
-std::string filled(std::string_view pattern, const finding& f, std::string_view allowed) {
-  std::string out;
-  while (!pattern.empty()) {
-    const auto open = pattern.find('{');
-    out += pattern.substr(0, open);
-    if (open == std::string_view::npos) break;
-    const auto close = pattern.find('}', open);
-    const auto name = pattern.substr(open + 1, close - open - 1);
-    if (name == "field")
-      out += f.field;
-    else if (name == "value")
-      out += f.value;
-    else if (name == "allowed")
-      out += allowed;
-    else if (name == "hint")
-      out += f.hint;
-    else if (name == "other")
-      out += f.other;
-    else if (name == "count")
-      out += std::to_string(f.count);
-    pattern.remove_prefix(close + 1);
-  }
-  return out;
-}
+using enum text::severity;
+
+struct error_row {
+  error_code code;
+  std::string_view name;
+  text::severity level;
+};
+
+constexpr std::array<error_row, code_count> table{{
+    {error_code::missing, "missing", error},
+    {error_code::not_in_vocabulary, "not_in_vocabulary", error},
+    {error_code::key_without_domain, "key_without_domain", error},
+    {error_code::key_native, "key_native", error},
+    {error_code::key_malformed, "key_malformed", error},
+    {error_code::default_not_a_number, "default_not_a_number", error},
+    {error_code::default_not_legal, "default_not_legal", error},
+    {error_code::group_differs, "group_differs", error},
+    {error_code::impossible_requests, "impossible_requests", error},
+    {error_code::related_and_excluded, "related_and_excluded", error},
+    {error_code::enabled_missing, "enabled_missing", warning},
+    {error_code::flag_not_boolean, "flag_not_boolean", warning},
+    {error_code::data_type, "data_type", warning},
+    {error_code::default_unused, "default_unused", warning},
+    {error_code::unusable, "unusable", warning},
+    {error_code::unknown_field, "unknown_field", warning},
+    {error_code::more_unknown_fields, "more_unknown_fields", warning},
+    {error_code::binary_data, "binary_data", warning},
+    {error_code::group_missing, "group_missing", warning},
+    {error_code::group_absent, "group_absent", warning},
+    {error_code::group_malformed, "group_malformed", warning},
+    {error_code::group_names_malformed, "group_names_malformed", warning},
+    {error_code::unit_not_plain, "unit_not_plain", warning},
+    {error_code::runtime_class_malformed, "runtime_class_malformed", warning},
+    {error_code::list_item_malformed, "list_item_malformed", warning},
+    {error_code::list_names_itself, "list_names_itself", warning},
+    {error_code::list_too_long, "list_too_long", warning},
+    {error_code::too_long, "too_long", warning},
+    {error_code::not_text, "not_text", warning},
+    {error_code::label_domains_differ, "label_domains_differ", warning},
+    {error_code::name_without_prefix, "name_without_prefix", warning},
+    {error_code::wrong_namespace, "wrong_namespace", warning},
+    {error_code::too_large, "too_large", error},
+    {error_code::duplicate_key, "duplicate_key", error},
+    {error_code::group_excludes_member, "group_excludes_member", error},
+    {error_code::related_unknown, "related_unknown", warning},
+    {error_code::related_not_in_force, "related_not_in_force", warning},
+    {error_code::exclusion_not_mutual, "exclusion_not_mutual", warning},
+    {error_code::exclusion_not_answered, "exclusion_not_answered", warning},
+    {error_code::group_names_differ, "group_names_differ", warning},
+    {error_code::group_runtime_differs, "group_runtime_differs", warning},
+    {error_code::group_member_off, "group_member_off", warning},
+    {error_code::runtime_class_unknown, "runtime_class_unknown", warning},
+    {error_code::device_label_key_malformed, "device_label_key_malformed", error},
+    {error_code::device_label_value_malformed, "device_label_value_malformed", error},
+    {error_code::device_label_shared, "device_label_shared", warning},
+}};
+
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < table.size(); ++i) {
+        if (table[i].code != static_cast<error_code>(i)) return false;
+      }
+      return true;
+    }(),
+    "one row a code, in the order of the enumeration");
+
+const error_row& row_of(error_code c) { return table[static_cast<std::size_t>(c)]; }
 
 }  // namespace
 
@@ -45,30 +86,29 @@ void sort(std::vector<finding>& findings) {
 }
 
 std::string_view to_string(text::severity s) noexcept { return s == text::severity::error ? "error" : "warning"; }
-std::string_view to_string(error_code c) noexcept { return texts_of(c).name; }
-text::severity severity_of(error_code c) noexcept { return texts_of(c).level; }
+std::string_view to_string(error_code c) noexcept { return row_of(c).name; }
+text::severity severity_of(error_code c) noexcept { return row_of(c).level; }
 
 bool has_error(std::span<const finding> findings) {
   return std::ranges::any_of(findings, [](const finding& f) { return severity_of(f) == text::severity::error; });
 }
 
-std::string allowed_of(const finding& f, text::language language) {
-  return f.allowed.empty() ? std::string(texts_of(f.kind).in(language).allowed) : f.allowed;
+text::fact fact_of(const finding& f, text::language locale) {
+  text::fact out{.table = "declaration",
+                 .code = to_string(f.kind),
+                 .level = severity_of(f),
+                 .parameters = {{"field", f.field},
+                                {"value", f.value},
+                                {"hint", f.hint},
+                                {"other", f.other},
+                                {"count", std::to_string(f.count)}},
+                 .allowed = f.allowed};
+  out.parameters.push_back({"allowed", text::allowed_of(out, locale)});
+  return out;
 }
 
-std::string remedy_of(const finding& f, text::language language) {
-  const auto& words = texts_of(f.kind).in(language);
-  return filled(f.hint.empty() || words.remedy_with_hint.empty() ? words.remedy : words.remedy_with_hint, f,
-                allowed_of(f, language));
-}
-
-std::string message_of(const finding& f, text::language locale) {
-  const auto& words = texts_of(f.kind).in(locale);
-  const auto allowed = allowed_of(f, locale);
-  const bool chinese = locale == text::language::zh;
-  std::string out = filled(words.wrong, f, allowed);
-  if (!allowed.empty()) out += (chinese ? "；允许：" : "; allowed: ") + allowed;
-  return out + (chinese ? "；" : "; ") + remedy_of(f, locale);
-}
+std::string allowed_of(const finding& f, text::language locale) { return text::allowed_of(fact_of(f, locale), locale); }
+std::string remedy_of(const finding& f, text::language locale) { return text::remedy_of(fact_of(f, locale), locale); }
+std::string message_of(const finding& f, text::language locale) { return text::message_of(fact_of(f, locale), locale); }
 
 }  // namespace reconcilers::declarations

@@ -1,6 +1,6 @@
 #pragma once
 // What we have to say of one declaration: which field, its value, what is allowed, what to do. A finding is data; its
-// words come from one table (texts.cpp) in English and Chinese, so that every program that shows one says the same.
+// words are those of the catalogue (text/messages.hpp), so that every program that shows one says the same.
 // Errors are what keeps a declaration from being enforced; warnings are what we did about something unclear.
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kube/resource.hpp"
-#include "text/message.hpp"
+#include "text/fact.hpp"
 
 namespace reconcilers::declarations {
 
@@ -93,6 +93,8 @@ text::severity severity_of(error_code c) noexcept;
 inline text::severity severity_of(const finding& f) noexcept { return severity_of(f.kind); }
 bool has_error(std::span<const finding> findings);
 
+/// It with the words of its code, whose {allowed} is in this language.
+text::fact fact_of(const finding& f, text::language language);
 /// What may stand there, e.g. "disabled, required, optional".
 std::string allowed_of(const finding& f, text::language language);
 /// What to do, e.g. `write "required"`.

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::declarations {
@@ -12,8 +13,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t max_note_bytes = 1000;
-constexpr std::string_view meanwhile_en = "the content that was accepted last stays in force";
-constexpr std::string_view meanwhile_zh = "上次被接受的内容继续生效";
 
 ordered_json as_json(const finding& f) {
   return {{"severity", to_string(severity_of(f))},
@@ -59,7 +58,7 @@ verdict verdict_of(const judgement& judgement) {
 std::string annotation_of(const judgement& judgement) {
   constexpr auto replace = ordered_json::error_handler_t::replace;
   ordered_json out{{"v", 1}, {"verdict", to_string(verdict_of(judgement))}, {"key", text::shown(judgement.key, 330)}};
-  if (judgement.kept) out["meanwhile"] = meanwhile_en;
+  if (judgement.kept) out["meanwhile"] = text::message("declaration_note.kept", text::language::en);
   auto findings = ordered_json::array();
   std::size_t room = max_verdict_bytes - 640;  // the frame: names, key (its quotes may be escaped), count, hash
   for (const auto& f : judgement.findings) {
@@ -82,17 +81,16 @@ bool same_words(std::string_view annotation, std::string_view other) {
 }
 
 std::string note_of(const judgement& judgement, text::language locale) {
-  const bool chinese = locale == text::language::zh;
-  if (judgement.findings.empty()) return judgement.key + (chinese ? "：声明有效" : ": the declaration is in order");
+  if (judgement.findings.empty()) return text::message("declaration_note.good", locale, {{"key", judgement.key}});
   std::string out;
-  if (judgement.kept) out = chinese ? std::string(meanwhile_zh) + "；" : std::string(meanwhile_en) + "; ";
+  if (judgement.kept) out = text::message("declaration_note.kept", locale) + text::message("finding.remedy", locale);
   std::size_t index = 0;
   for (const auto& f : judgement.findings) {
     const auto message = message_of(f, locale);
     const auto rest = judgement.findings.size() - index;
     const auto tail = rest > 1 ? 24U : 0U;
     if (index > 0 && out.size() + message.size() + tail + 3 > max_note_bytes) {
-      out += chinese ? "（另有 " + std::to_string(rest) + " 条）" : " (" + std::to_string(rest) + " more)";
+      out += text::message("declaration_note.more", locale, {{"number", std::to_string(rest)}});
       break;
     }
     out += (index > 0 ? " | " : "") + message;

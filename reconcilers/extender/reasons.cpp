@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -88,24 +87,23 @@ bool carries_ours(std::string_view message) {
   return false;
 }
 
-std::string by_name(std::string_view text, const pod_request& request) {
-  static constexpr std::string_view word = "container ";
-  std::string out;
-  for (auto match = text.find(word); match != std::string_view::npos; match = text.find(word)) {
-    out += text.substr(0, match + word.size());
-    text.remove_prefix(match + word.size());
-    std::size_t number = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (failed != std::errc() || number >= request.names().size()) continue;
-    out += request.names()[number]->name;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  }
-  return out += text;
+namespace {
+
+std::vector<std::string_view> names_of_containers(const pod_request& request) {
+  std::vector<std::string_view> out;
+  for (const auto* container : request.names()) out.push_back(container->name);
+  return out;
+}
+
+}  // namespace
+
+std::string text_of(const quota::change& change, std::span<const quota::node_view> nodes, const pod_request& request) {
+  return quota::text_of(change, nodes, names_of_containers(request));
 }
 
 std::string text_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
                     const pod_request& request) {
-  return by_name(quota::text_of(explanation, nodes), request);
+  return quota::text_of(explanation, nodes, names_of_containers(request));
 }
 
 namespace {

@@ -29,9 +29,8 @@ std::string_view short_text_of(const quota::exceeded_limit& limit);
 /// Does what a kube-scheduler says of a pod have one of our reasons in it: was our extender asked?
 bool carries_ours(std::string_view message);
 
-/// The engine's words, with the container's name where they have its number.
-std::string by_name(std::string_view text, const pod_request& request);
-/// One line.
+/// One line, with the names of the pod's containers.
+std::string text_of(const quota::change& change, std::span<const quota::node_view> nodes, const pod_request& request);
 std::string text_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
                     const pod_request& request);
 

@@ -517,16 +517,21 @@ kube::task<void> enrolment::restart(controller::object_reference about, plugin_p
   co_return kube::result<void>();
 }
 
+namespace {
+
+/// An entry of the status is a pod, and in brackets why it stays.
+bool names_pod(const std::vector<std::string>& blockers, std::string_view pod) {
+  return std::ranges::any_of(blockers, [&](std::string_view entry) { return entry.substr(0, entry.find(' ')) == pod; });
+}
+
+}  // namespace
+
 void enrolment::tell(const controller::object_reference& about, const mode_step& step, const node_state& is) {
   if (step.tell) events_.record(about, step.tell->type, step.tell->reason, step.tell->action, step.tell->note);
   for (const auto& blocker : step.blockers) {
     const auto name = blocker.name();
-    const bool reported = is.before && std::ranges::any_of(is.before->blockers, [&](const std::string& text) {
-                            return text == name || text.starts_with(name + " ");
-                          });
-    if (reported || !step.status ||
-        std::ranges::none_of(step.status->blockers, [&](const std::string& text) { return text.starts_with(name); }))
-      continue;
+    const bool reported = is.before && names_pod(is.before->blockers, name);
+    if (reported || !step.status || !names_pod(step.status->blockers, name)) continue;
     controller::object_reference pod;
     pod.api_version = "v1";
     pod.kind = "Pod";

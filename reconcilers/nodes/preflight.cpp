@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "reconcilers/cuda/rules.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers {
@@ -155,71 +156,42 @@ preflight_row fabric_manager(const node_facts& is, const modules::module_type&) 
   return row(check::fabric_manager, same ? preflight_verdict::passed : preflight_verdict::failed, found, is.driver);
 }
 
-struct message_pair {
-  std::string_view title, remedy;
-};
 struct entry {
   check id;
   std::string_view name;
   preflight_row (*judge)(const node_facts&, const modules::module_type&);
-  message_pair en, zh;
 };
-// {found} {needed}
-// clang-format off
 constexpr std::array<entry, preflight_check_count> table{{
-  {check::kubernetes, "kubernetes", kubernetes,
-   {"kubelet", "upgrade Kubernetes on this node to 1.25 or newer"},
-   {"kubelet", "请将该节点的 Kubernetes 升级到 1.25 或更高版本"}},
-  {check::platform, "platform", platform,
-   {"platform", "the module has no plugin for {found}; take the label off, or choose another mode"},
-   {"平台", "该模块没有适用于 {found} 的插件；请去掉标签，或选择其他模式"}},
-  {check::driver, "driver", driver,
-   {"NVIDIA driver", "install driver {needed} on the node; nvidia-smi must work there"},
-   {"NVIDIA 驱动", "请在节点上安装 {needed}的驱动，并确认 nvidia-smi 可用"}},
-  {check::cuda, "cuda", cuda,
-   {"CUDA of the driver", "upgrade the driver so that it runs CUDA {needed} (11.5 needs driver 495.29.05 or newer)"},
-   {"驱动支持的 CUDA", "请升级驱动，使其支持 CUDA {needed}（11.5 需要驱动 495.29.05 或更高版本）"}},
-  {check::compute_capability, "compute_capability", compute_capability,
-   {"compute capability", "these cards are too old for this mode; choose pgpu or vgpu, or a node with cards of {needed}"},
-   {"计算能力", "这些卡不支持该模式；请改用 pgpu 或 vgpu，或使用计算能力为 {needed}的节点"}},
-  {check::mig, "mig", mig,
-   {"MIG", "turn MIG off on the node's cards (nvidia-smi -mig 0), or use mode pgpu"},
-   {"MIG", "请关闭该节点各卡的 MIG（nvidia-smi -mig 0），或使用 pgpu 模式"}},
-  {check::container_toolkit, "container_toolkit", container_toolkit,
-   {"NVIDIA container toolkit", "install nvidia-container-toolkit {needed} on the node"},
-   {"NVIDIA 容器工具包", "请在节点上安装 {needed}的 nvidia-container-toolkit"}},
-  {check::default_runtime, "default_runtime", default_runtime,
-   {"default container runtime", "on the node, as root: quartermaster agent fix-runtime --set-default, or nvidia-ctk runtime configure --set-as-default; then restart containerd or Docker"},
-   {"默认容器运行时", "请在节点上以 root 执行 quartermaster agent fix-runtime --set-default，或 nvidia-ctk runtime configure --set-as-default，然后重启 containerd 或 Docker"}},
-  {check::cgroup, "cgroup", cgroup,
-   {"cgroup", "GPU-Manager v1.1.5 reads cgroup v1 only: boot with systemd.unified_cgroup_hierarchy=0, or name an image that knows v2 in spec.modules.vgpu.image"},
-   {"cgroup", "GPU-Manager v1.1.5 只支持 cgroup v1：请以 systemd.unified_cgroup_hierarchy=0 启动，或在 spec.modules.vgpu.image 中指定支持 v2 的镜像"}},
-  {check::rdma, "rdma", rdma,
-   {"RDMA", "needed is {needed}: load the adapter's kernel modules, use a driver later than 470, and run an RDMA device plugin; cards work without"},
-   {"RDMA", "缺少 {needed}：请加载网卡的内核模块、使用高于 470 的驱动，并运行 RDMA 设备插件；不影响单独使用卡"}},
-  {check::fabric_manager, "fabric_manager", fabric_manager,
-   {"fabric manager", "start nvidia-fabricmanager in exactly the driver's version; without it CUDA does not start on NVSwitch machines"},
-   {"fabric manager", "请启动与驱动版本完全一致的 nvidia-fabricmanager；在 NVSwitch 机型上缺少它时 CUDA 无法启动"}},
+    {check::kubernetes, "kubernetes", kubernetes},
+    {check::platform, "platform", platform},
+    {check::driver, "driver", driver},
+    {check::cuda, "cuda", cuda},
+    {check::compute_capability, "compute_capability", compute_capability},
+    {check::mig, "mig", mig},
+    {check::container_toolkit, "container_toolkit", container_toolkit},
+    {check::default_runtime, "default_runtime", default_runtime},
+    {check::cgroup, "cgroup", cgroup},
+    {check::rdma, "rdma", rdma},
+    {check::fabric_manager, "fabric_manager", fabric_manager},
 }};
-// clang-format on
 
 const entry& entry_of(check check) { return table[static_cast<std::size_t>(check)]; }
 
-std::string filled(std::string_view text, const preflight_row& row, language locale) {
+/// "1.7.0+" and "v1, v2" in words.
+std::string needed_in_words(const preflight_row& row, language locale) {
   std::string needed = row.needed;
   if (needed.ends_with("+")) {
     needed.pop_back();
-    needed += locale == language::zh ? " 或更高版本" : " or newer";
+    needed = text::message("preflight.or_newer", locale, {{"version", needed}});
   }
   if (const auto last = needed.rfind(", "); last != std::string::npos)  // one of them
-    needed.replace(last, 2, locale == language::zh ? " 或 " : " or ");
-  std::string out(text);
-  for (const auto& [mark, value] : {std::pair<std::string_view, const std::string&>{"{found}", row.found},
-                                    std::pair<std::string_view, const std::string&>{"{needed}", needed}}) {
-    for (auto match = out.find(mark); match != std::string::npos; match = out.find(mark, match + value.size()))
-      out.replace(match, mark.size(), value);
-  }
-  return out;
+    needed.replace(last, 2, text::message("preflight.or", locale));
+  return needed;
+}
+
+std::string words_of(const preflight_row& row, std::string_view part, language locale) {
+  return text::message("preflight." + std::string(to_string(row.check)) + "." + std::string(part), locale,
+                       {{"found", row.found}, {"needed", needed_in_words(row, locale)}});
 }
 
 /// The modern label, or the one GPU Feature Discovery has given up.
@@ -363,23 +335,20 @@ std::string_view to_string(preflight_verdict is) noexcept {
 }
 
 std::string text_of(const preflight_row& of_row, language locale) {
-  const bool zh = locale == language::zh;
-  const auto& entry = entry_of(of_row.check);
-  std::string out(zh ? entry.zh.title : entry.en.title);
-  if (of_row.found.empty()) out += zh ? "：尚无报告" : " is not reported";
+  auto out = words_of(of_row, "title", locale);
+  if (of_row.found.empty()) out += text::message("preflight.not_reported", locale);
   if (const auto& detail = of_row.found.empty() ? of_row.reason : of_row.found; !detail.empty())
-    out += (zh ? "：" : ": ") + detail;
+    out += text::message("preflight.detail", locale, {{"text", detail}});
   if ((of_row.is == preflight_verdict::failed || of_row.is == preflight_verdict::warning ||
        of_row.is == preflight_verdict::unknown) &&
       !of_row.needed.empty())
-    out += filled(zh ? "；需要 {needed}" : "; needed is {needed}", of_row, locale);
+    out += text::message("preflight.needs", locale, {{"needed", needed_in_words(of_row, locale)}});
   return out;
 }
 
 std::string remedy_of(const preflight_row& of_row, language locale) {
   if (of_row.is != preflight_verdict::failed && of_row.is != preflight_verdict::warning) return {};
-  const auto& entry = entry_of(of_row.check);
-  return filled(locale == language::zh ? entry.zh.remedy : entry.en.remedy, of_row, locale);
+  return words_of(of_row, "remedy", locale);
 }
 
 }  // namespace reconcilers

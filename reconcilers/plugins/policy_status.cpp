@@ -128,6 +128,7 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
     }
     if (auto image = image_before(row_before(before, row), row); !image.empty())
       object["previousImage"] = std::move(image);
+    if (!row.problem.empty()) object["problem"] = row.problem;
     if (const auto& word = row.message.empty() ? row.rolling : row.message; !word.empty()) object["message"] = word;
     modules.push_back(std::move(object));
   }

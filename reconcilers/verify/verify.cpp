@@ -92,15 +92,23 @@ nlohmann::json condition_of(const nlohmann::json& status, std::string_view type)
   return nlohmann::json::object();
 }
 
-/// The node on which the roll-out of a module halted, which the policy tells with the cause; empty: none did.
+/// What is wrong with a module, in a word, as the policy says of it; empty: nothing.
+std::string problem_of(const cluster_view& view, std::string_view module) {
+  const auto status = status_of(view);
+  if (!status.is_object()) return {};
+  for (const auto& entry : status.value("modules", nlohmann::json::array()))
+    if (entry.is_object() && entry.value("name", "") == module) return entry.value("problem", "");
+  return {};
+}
+
+/// The node on which the roll-out of a module halted; empty: none did.
 std::string halted_on(const cluster_view& view, std::string_view module) {
-  const auto ready = condition_of(status_of(view), "Ready");
-  if (ready.value("status", "") != "False") return {};
+  if (problem_of(view, module) != "RolloutHalted") return {};
   for (const auto& set : view.daemon_sets) {
     const auto note = api::remembered(set.annotations, api::names::rollout_annotation);
     if (!note || set.labels.value_or(api::names::module_label, "") != module) continue;
     const auto record = rollout_record::parse(*note, set.key.name);
-    if (record && ready.value("message", "").contains("halted on node " + record->node + ":")) return record->node;
+    if (record) return record->node;
   }
   return {};
 }
@@ -258,11 +266,7 @@ class node_walker {
     if (reason == "UnsuitableCards")
       return has_failed(preflight_check::compute_capability) || has_failed(preflight_check::cuda) ||
              has_failed(preflight_check::mig);
-    if (reason == "NotOffered") {  // the policy names the modules that it cannot offer
-      const auto ready = condition_of(status_of(cluster_), "Ready");
-      return wanted_.mode && ready.value("status", "") == "False" &&
-             ready.value("message", "").contains(std::string(wanted_.mode->name) + ":");
-    }
+    if (reason == "NotOffered") return wanted_.mode && !problem_of(cluster_, wanted_.mode->name).empty();
     // The rows label, module and policy.
     return reason == "UnknownMode" || reason == "ConflictingLabels" || reason == "ForeignPlugin" ||
            reason == "NoPolicy" || reason == module_disabled;

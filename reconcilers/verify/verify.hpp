@@ -205,7 +205,7 @@ bool all_good(const report& report);
 bool unsettled(const report& report);
 
 std::string_view to_string(stage stage) noexcept;
-std::string_view name_of(stage stage, text::language language) noexcept;
+std::string_view name_of(stage stage, text::language language);
 std::string_view to_string(outcome is) noexcept;
 std::string_view to_string(stage_code code) noexcept;
 std::string text_of(const step& step, text::language language);

@@ -1,6 +1,6 @@
 #pragma once
 // What there is to say of a scheduler's configuration: where, what is wrong, what to write instead. A finding is data;
-// its words come from one table (finding.cpp) in English and Chinese.
+// its words are those of the catalogue (text/messages.hpp).
 
 #include <cstdint>
 #include <span>
@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/message.hpp"
-#include "text/yaml/source.hpp"
+#include "text/fact.hpp"
 
 namespace scheduler_config {
 
@@ -133,6 +132,8 @@ effect effect_of(code c) noexcept;
 text::severity severity_of(code c) noexcept;
 bool any_ends(std::span<const finding> findings) noexcept;
 
+/// It with the words of its code; what it puts into them is in this language.
+text::fact fact_of(const finding& finding, text::language language);
 std::string wrong_of(const finding& finding, text::language language);
 std::string allowed_of(const finding& finding, text::language language);
 std::string remedy_of(const finding& finding, text::language language);

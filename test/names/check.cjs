@@ -3,6 +3,7 @@
 //   - a function of more than 80 lines
 //   - a type at namespace scope whose name stands for more than two types; tests do not count, nor types within a class
 //   - a word of test/prose/words.yml in a comment or a string literal; code spans and words like a/b, a.b, a-b do not count
+// Of the catalogue of messages (text/messages.en.yaml) the words are read alone.
 // usage: node check.cjs [--pending FILE] [--lower] FILE...
 // Output: one line per finding, "file:line: text". FILE of --pending has lines "COUNT PATH": that many words in that file
 // (of both kinds) are known and not reported; a file that has fewer must lower its line, so that the list only shrinks. --lower does that.
@@ -69,7 +70,18 @@ function isTypeOfNamespace(node) {
   return true;
 }
 
+// The catalogue of messages: a line is `name: "words"`.
+function readMessages(file) {
+  const found = [];
+  fs.readFileSync(file, 'utf8').split('\n').forEach((line, row) => {
+    const [, words] = line.match(/^ *\w+: "(.*)"$/) ?? [];
+    if (words && /\s/.test(words)) readEnglish(words, row, found);
+  });
+  return found;
+}
+
 function read(parser, file, types) {
+  if (file.endsWith('.yaml')) return readMessages(file);
   const found = [], tree = parser.parse(fs.readFileSync(file, 'utf8'));
   const comment = { text: '', row: 0, end: -2 };  // lines of // that follow each other are one text
   const flush = () => { readEnglish(comment.text, comment.row, found); comment.text = ''; };

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "reconcilers/declarations/texts.hpp"
 #include "reconcilers/declarations/verdict.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
 
@@ -72,13 +71,15 @@ TEST(crl_golden, the_page_on_declarations_has_every_field_and_every_finding_in_i
   for (const auto field : known_fields()) EXPECT_NE(page.find("`" + std::string(field) + "`"), page.npos) << field;
   for (const auto field : known_device_fields())
     EXPECT_NE(page.find("`" + std::string(field) + "`"), page.npos) << field;
-  for (const auto& row : all_texts()) {
-    const auto& en = row.en;
-    auto line = "| `" + std::string(row.name) + "` | " + std::string(to_string(row.level)) + " | " +
-                std::string(en.wrong) + " | ";
-    line += std::string(en.allowed.empty() ? "{allowed}" : en.allowed) + " | " + std::string(en.remedy);
-    if (!en.remedy_with_hint.empty() && en.remedy_with_hint != en.remedy)
-      line += " / " + std::string(en.remedy_with_hint);
+  for (std::size_t i = 0; i < code_count; ++i) {
+    finding finding;
+    finding.kind = static_cast<error_code>(i);
+    const auto fact = fact_of(finding, text::language::en);
+    const auto words = [&](std::string_view part) { return std::string(pattern_of(fact, part, text::language::en)); };
+    auto line =
+        "| `" + std::string(fact.code) + "` | " + std::string(to_string(fact.level)) + " | " + words("wrong") + " | ";
+    line += (words("allowed").empty() ? "{allowed}" : words("allowed")) + " | " + words("remedy");
+    if (const auto guess = words("remedy_with_hint"); !guess.empty() && guess != words("remedy")) line += " / " + guess;
     for (auto position = line.find('<'); position != line.npos; position = line.find('<', position))
       line.replace(position, 1, "&lt;");
     EXPECT_NE(page.find(line + " |\n"), page.npos) << line;

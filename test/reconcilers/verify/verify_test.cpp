@@ -72,6 +72,12 @@ struct cluster {
             {"conditions", {{{"type", "Ready"}, {"status", status}, {"reason", reason}, {"message", message}}}}}
             .dump();
   }
+  void module_has(const std::string& name, const std::string& problem, const std::string& message) {
+    policy_ready("False", problem, name + ": " + message);
+    auto status = nlohmann::json::parse(is.policy->status);
+    status["modules"] = {{{"name", name}, {"problem", problem}, {"message", message}}};
+    is.policy->status = status.dump();
+  }
   void phase(std::string_view name, std::string reason = "", std::string message = "") {
     first().status->phase = name;
     first().status->reason = std::move(reason);
@@ -425,8 +431,7 @@ const std::vector<defect> defects{
        c.plugin_breaks("ImagePullBackOff");
        c.vgpu_set().annotations =
            packed({{"state.quartermaster.io/rollout", rollout_record{"", "gpu-1", "a.b", 1, {}}.to_string()}});
-       c.policy_ready("False", "RolloutHalted",
-                      "vgpu: the new version halted on node gpu-1: its plugin pod: ImagePullBackOff. Put it back");
+       c.module_has("vgpu", "RolloutHalted", "its plugin pod on node gpu-1: ImagePullBackOff. Put it back");
        c.phase(phases::verifying, "PluginNotReady", "plugin pod is not ready");
      },
      {"policy_not_ready"}},
@@ -659,8 +664,7 @@ TEST(verify, S4_every_refusal_is_shown_once) {
        "preflight:mig"},
       {"UnsuitableRuntime", "vgpu", [](cluster& c) { c.node().container_runtime = "containerd://2.1.4"; }, "refused"},
       {"NotOffered", "mps", [](cluster&) {}, "refused"},
-      {"NotOffered", "mps",
-       [](cluster& c) { c.policy_ready("False", "NotOffered", "mps: not offered, because it has no image"); },
+      {"NotOffered", "mps", [](cluster& c) { c.module_has("mps", "NotOffered", "it has no image"); },
        "policy_not_ready"},
       {"NotOffered", "cgpu",
        [](cluster& c) {

@@ -53,93 +53,79 @@ std::string extender_problem(const controller_options& options) {
   return {};
 }
 
-extender::extender(dependencies dependencies, const controller_options& options)
-    : loop_(dependencies.loop),
-      nodes_(dependencies.stores.nodes),
-      old_quotas_(dependencies.stores.old_quotas),
-      control_plane_rows_(dependencies.control_plane_rows),
-      policies_(dependencies.stores.policies),
-      events_(dependencies.events),
-      book_(dependencies.account),
-      sick_cards_(
-          {dependencies.stores.cards, dependencies.stores.nodes, dependencies.stores.pods, book_, dependencies.events}),
-      earlier_({dependencies.loop,
-                dependencies.client,
-                dependencies.stores.pods,
+extender::extender(const ground& ground, reconcilers::extender::account& account, settings settings)
+    : ground_(ground),
+      book_(account),
+      sick_cards_({ground.stores.accelerator_nodes, ground.stores.nodes, ground.stores.pods, book_, ground.events}),
+      earlier_({ground.loop,
+                ground.client,
+                ground.stores.pods,
                 [this](const kube::pod& pod) { return reconcilers::extender::asks(pod, book_.keys()); },
-                dependencies.identity,
-                {options.ns, options.pod_name}}),
-      binds_({dependencies.loop, dependencies.client, dependencies.stores.pods, dependencies.stores.nodes, book_,
-              earlier_, dependencies.lease_left},
-             dependencies.metrics),
-      waiting_({dependencies.client, dependencies.stores.pods, dependencies.stores.nodes, book_, dependencies.events},
-               dependencies.metrics),
-      front_({book_, dependencies.client, dependencies.stores.pods, binds_, [this] { return leading_; },
+                settings.identity,
+                {ground.options.ns, ground.options.pod_name}}),
+      binds_(
+          {ground.loop, ground.client, ground.stores.pods, ground.stores.nodes, book_, earlier_, settings.lease_left},
+          ground.metrics),
+      waiting_({ground.client, ground.stores.pods, ground.stores.nodes, book_, ground.events}, ground.metrics),
+      front_({book_, ground.client, ground.stores.pods, binds_, [this] { return leading_; },
               [this](const kube::pod& pod) { waiting_.note(pod); }},
-             dependencies.metrics),
-      predicates_({dependencies.client, dependencies.stores.pods, book_, earlier_,
-                   [this, left = dependencies.lease_left] { return leading_ && left() > controller::milliseconds(0); },
+             ground.metrics),
+      predicates_({ground.client, ground.stores.pods, book_, earlier_,
+                   [this, left = settings.lease_left] { return leading_ && left() > controller::milliseconds(0); },
                    [this](const kube::pod& pod) { waiting_.note(pod); }},
-                  dependencies.metrics),
-      callers_(dependencies.stores.policies, dependencies.events, dependencies.metrics,
-               {.on_state = dependencies.on_state}),
-      server_(dependencies.loop, dependencies.serving,
-              listening(options, [this](const controller::x509::info& leaf) { callers_.note(leaf); })) {
+                  ground.metrics),
+      callers_(ground.stores.policies, ground.events, ground.metrics, {.on_state = settings.on_state}),
+      server_(ground.loop, ground.serving,
+              listening(ground.options, [this](const controller::x509::info& leaf) { callers_.note(leaf); })) {
   book_.on_room([this] { waiting_.room(); });
-  book_.on_brake(dependencies.on_withdrawals);
-  dependencies.stores.old_quotas.observe(
-      [this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
-  if (options.extender_cert.empty()) issue(dependencies, options.ns);
+  book_.on_brake(settings.on_withdrawals);
+  if (ground.options.extender_cert.empty()) issue();
   front_.add_routes(server_);
-  if (options.predicates_address.empty()) return;
-  plain_ = std::make_unique<controller::http_server>(dependencies.loop, dependencies.serving, plainly(options));
+  if (ground.options.predicates_address.empty()) return;
+  plain_ = std::make_unique<controller::http_server>(ground.loop, ground.serving, plainly(ground.options));
   predicates_.add_routes(*plain_);
 }
 
 /// The leader issues and renews the certificates. Every replica serves the stored certificate.
-void extender::issue(const dependencies& dependencies, const std::string& ns) {
+void extender::issue() {
   certificates_ = std::make_unique<reconcilers::extender_certificates>(
-      reconcilers::extender_certificates::stores{{authority_secret, server_secret, dependencies.client_secret},
-                                                 dependencies.stores.policies,
-                                                 dependencies.deployments},
-      dependencies.client, dependencies.events, dependencies.metrics,
+      reconcilers::extender_certificates::stores{{authority_secret_, server_secret_, ground_.stores.client_secret},
+                                                 ground_.stores.policies,
+                                                 ground_.stores.deployments},
+      ground_.client, ground_.events, ground_.metrics,
       reconcilers::extender_certificates::settings{
-          .ns = ns, .control_plane_nodes = [this] { return known_control_plane_nodes(); }});
-  certificate_ = std::make_unique<reconcilers::extender_certificate>(server_secret, server_);
-  rotating_ = std::make_unique<controller::runner>(dependencies.loop, *certificates_, dependencies.running);
-  const auto rotate = [this](const auto* before, const auto* after) {
-    for (const auto& key : certificates_->affected_by(before, after)) rotating_->add(key);
-  };
-  authority_secret.observe(rotate);
-  server_secret.observe(rotate);
-  dependencies.client_secret.observe(rotate);
-  dependencies.stores.policies.observe(rotate);
-  dependencies.control_plane_rows.observe(rotate);
-  dependencies.deployments.observe(rotate);
+          .ns = ground_.options.ns, .control_plane_nodes = [this] { return known_control_plane_nodes(); }});
+  certificate_ = std::make_unique<reconcilers::extender_certificate>(server_secret_, server_);
 }
 
-void extender::join(controller::manager& manager, caches& caches, const std::string& ns) {
-  caches.add(only(reconcilers::names::extender_authority_secret, ns), authority_secret);
-  caches.add(only(reconcilers::names::extender_server_secret, ns), server_secret);
+void extender::join(controller::parts& parts) {
+  auto& stores = ground_.stores;
+  auto& manager = parts.phases();
+  ground_.caches.add(only(reconcilers::names::extender_authority_secret, ground_.options.ns), authority_secret_);
+  ground_.caches.add(only(reconcilers::names::extender_server_secret, ground_.options.ns), server_secret_);
+  stores.old_quotas.observe([this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
   manager.add_server(server_);
-  if (rotating_) manager.add_runner(*rotating_);
+  if (certificates_)
+    parts.run(*certificates_)
+        .wake(authority_secret_, server_secret_, stores.client_secret, stores.policies, stores.control_plane_rows,
+              stores.deployments);
   if (plain_) manager.add_server(*plain_);
   manager.on_leading([this] {
     leading_ = true;
     tell_of_quotas();
     sick_cards_.tell_again();
-    loop_.spawn_essential("extender", lead());
-    loop_.spawn_essential("waiting_pods", care());
   });
+  parts.lead("extender", [this] { return lead(); });
+  parts.lead("waiting_pods", [this] { return care(); });
 }
 
 /// Schedulers whose node exists; a deleted control-plane node leaves its row behind. Empty: stores not synced yet.
 std::optional<std::vector<reconcilers::extender_scheduler>> extender::known_control_plane_nodes() const {
-  if (!control_plane_rows_.synced() || !nodes_.synced()) return std::nullopt;
+  if (!ground_.stores.control_plane_rows.synced() || !ground_.stores.nodes.synced()) return std::nullopt;
   std::vector<reconcilers::extender_scheduler> out;
-  for (const auto& rows : control_plane_rows_.all()) {
+  for (const auto& rows : ground_.stores.control_plane_rows.all()) {
     for (const auto& [node, text] : rows.data) {
-      if (!nodes_.find({{}, std::string(node)})) continue;
+      if (!ground_.stores.nodes.find({{}, std::string(node)})) continue;
       const auto row = agent::static_pod::read_row(text);
       out.push_back({std::string(node), row.is, row.certificates});
     }
@@ -149,13 +135,13 @@ std::optional<std::vector<reconcilers::extender_scheduler>> extender::known_cont
 
 void extender::tell_of_quotas() {
   if (!leading_ || book_.trouble().empty()) return;
-  for (const auto& entry : old_quotas_.all())
-    events_.record({kube::config_map::of(), entry}, controller::event_type::warning, "QuotaUnreadable", "Read",
-                   book_.trouble() + ". The limits read before stay in force until this is fixed.");
+  for (const auto& entry : ground_.stores.old_quotas.all())
+    ground_.events.record({kube::config_map::of(), entry}, controller::event_type::warning, "QuotaUnreadable", "Read",
+                          book_.trouble() + ". The limits read before stay in force until this is fixed.");
 }
 
 controller::condition extender::withdrawals() const {
-  const auto* rules = policies_.find(reconcilers::policy_key);
+  const auto* rules = ground_.stores.policies.find(reconcilers::policy_key);
   return reconcilers::extender::held_back_condition(book_.brake(), rules ? rules->generation : 0);
 }
 

@@ -8,12 +8,9 @@
 #include <set>
 #include <string>
 
-#include "cli/controller/controller_options.hpp"
-#include "cli/controller/stores.hpp"
+#include "cli/controller/ground.hpp"
 #include "controller/http_server.hpp"
-#include "controller/manager.hpp"
-#include "controller/recorder.hpp"
-#include "controller/runner.hpp"
+#include "controller/parts.hpp"
 #include "controller/store.hpp"
 #include "kube/client.hpp"
 #include "reconcilers/certificates/caller_certificates.hpp"
@@ -32,24 +29,14 @@ std::string extender_problem(const controller_options& options);
 
 class extender {
  public:
-  struct dependencies {
-    controller::loop& loop;
-    controller::registry& metrics;
-    controller::http_server_metrics& serving;
-    controller::runner_metrics& running;
-    kube::client& client;  ///< the fenced one
-    reconcilers::extender::account::stores stores;
-    reconcilers::extender::account& account;               ///< of these stores
+  struct settings {
     std::function<controller::milliseconds()> lease_left;  ///< zero while the server may have been restored
     std::string identity;                                  ///< of this leader
-    controller::recorder& events;
-    controller::store<kube::deployment>& deployments;         ///< our own
-    controller::store<kube::config_map>& control_plane_rows;  ///< of the static-pod agents alone
-    controller::store<reconcilers::extender_secret>& client_secret;
-    std::function<void()> on_state;        ///< `state` has changed
-    std::function<void()> on_withdrawals;  ///< `withdrawals` may have changed; often
+    std::function<void()> on_state;                        ///< `state` has changed
+    std::function<void()> on_withdrawals;                  ///< `withdrawals` may have changed; often
   };
-  extender(dependencies dependencies, const controller_options& options);
+  /// @param account of the stores of `ground`
+  extender(const ground& ground, reconcilers::extender::account& account, settings settings);
 
   /// For the status of quotas.
   const quota::allowances& limits() const { return book_.limits(); }
@@ -61,25 +48,19 @@ class extender {
   std::optional<controller::condition> state() const { return callers_.state(); }
   /// The condition of the policy that says whether sick cards still get pods, because there are too many.
   controller::condition withdrawals() const;
-  /// Into the phases of the manager. `ns` is the operator's.
-  void join(controller::manager& manager, caches& caches, const std::string& ns);
 
-  controller::store<reconcilers::extender_secret> authority_secret, server_secret;
+  void join(controller::parts& parts);
 
  private:
   /// An event on gpu-quota-admission's ConfigMap when it cannot be read.
   void tell_of_quotas();
   kube::task<void> lead();
   kube::task<void> care();
-  void issue(const dependencies& dependencies, const std::string& ns);
+  void issue();
   std::optional<std::vector<reconcilers::extender_scheduler>> known_control_plane_nodes() const;
 
-  controller::loop& loop_;
-  const controller::store<kube::node>& nodes_;
-  const controller::store<kube::config_map>& old_quotas_;
-  const controller::store<kube::config_map>& control_plane_rows_;
-  const controller::store<reconcilers::accelerator_policy>& policies_;
-  controller::recorder& events_;
+  ground ground_;
+  controller::store<reconcilers::extender_secret> authority_secret_, server_secret_;
   reconcilers::extender::account& book_;
   reconcilers::extender::sick_cards sick_cards_;
   reconcilers::extender::fence earlier_;
@@ -92,7 +73,6 @@ class extender {
   /// Null where the server reads files of its own.
   std::unique_ptr<reconcilers::extender_certificates> certificates_;
   std::unique_ptr<reconcilers::extender_certificate> certificate_;
-  std::unique_ptr<controller::runner> rotating_;
   std::unique_ptr<controller::http_server> plain_;  ///< null without --predicates-address
   bool leading_ = false;
 };

@@ -51,12 +51,9 @@ void write_modules(const controller::store<kube::daemon_set>& daemon_sets, bool 
 
 }  // namespace
 
-void add_fleet_metrics(controller::registry& registry, fleet_stores stores, std::function<bool()> leads) {
-  registry.collect([stores, leads = std::move(leads)](controller::metric_text& text) {
-    const bool is_leader = leads();
-    write_phases(stores.nodes, is_leader, text);
-    write_modules(stores.daemon_sets, is_leader, text);
-  });
+void write_fleet_metrics(const fleet_stores& stores, bool is_leader, controller::metric_text& text) {
+  write_phases(stores.nodes, is_leader, text);
+  write_modules(stores.daemon_sets, is_leader, text);
 }
 
 }  // namespace cli

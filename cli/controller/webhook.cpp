@@ -39,32 +39,26 @@ std::string webhook_problem(const controller_options& options) {
   return {};
 }
 
-webhook::webhook(dependencies dependencies, const controller_options& options)
-    : server_(dependencies.loop, dependencies.serving, listening(options)),
-      answers_(dependencies.policies, dependencies.rules, options.ns, dependencies.metrics, &dependencies.nodes),
-      config_({secrets, mutating}, dependencies.client, told(options)),
-      certificate_({secrets, mutating}, told(options), server_),
-      keeping_(dependencies.loop, config_, dependencies.running) {
+webhook::webhook(const ground& ground)
+    : ground_(ground),
+      server_(ground.loop, ground.serving, listening(ground.options)),
+      answers_(ground.stores.policies, ground.stores.compiled_rules, ground.options.ns, ground.metrics,
+               &ground.stores.nodes),
+      config_({secrets_, mutating_}, ground.client, told(ground.options)),
+      certificate_({secrets_, mutating_}, told(ground.options), server_) {
   answers_.add_routes(server_);
-  watch(secrets);
-  watch(mutating);
 }
 
-template <class T>
-void webhook::watch(controller::store<T>& store) {
-  store.observe([this](const T* before, const T* after) {
-    certificate_.poke();
-    for (const auto& key : config_.affected_by(before, after)) keeping_.add(key);
-  });
-}
-
-void webhook::join(controller::manager& manager, controller::health& health, caches& caches, const std::string& ns) {
-  caches.add(only(reconcilers::names::webhook, ns), secrets);
-  caches.add(only(reconcilers::names::webhook_configuration), mutating);
+void webhook::join(controller::parts& parts) {
+  auto& manager = parts.phases();
+  ground_.caches.add(only(reconcilers::names::webhook, ground_.options.ns), secrets_);
+  ground_.caches.add(only(reconcilers::names::webhook_configuration), mutating_);
+  secrets_.observe([this](const auto*, const auto*) { certificate_.poke(); });
+  mutating_.observe([this](const auto*, const auto*) { certificate_.poke(); });
   manager.add_server(server_);
-  manager.add_runner(keeping_);
+  parts.run(config_).wake(secrets_, mutating_);
   manager.add_always("webhook-certificate", [this] { return certificate_.run(); });
-  health.check("webhook", [this] { return certificate_.problem(); });
+  ground_.health.check("webhook", [this] { return certificate_.problem(); });
   // Callers find us through a Service, which hears of our going a moment later.
   manager.set_drain_delay(3s);
 }

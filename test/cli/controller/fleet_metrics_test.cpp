@@ -16,7 +16,8 @@ struct fleet_metrics_test : testing::Test {
   bool is_leader = true;
 
   fleet_metrics_test() {
-    add_fleet_metrics(registry, {nodes, daemon_sets}, [this] { return is_leader; });
+    registry.collect(
+        [this](controller::metric_text& text) { write_fleet_metrics({nodes, daemon_sets}, is_leader, text); });
   }
   void node(const std::string& name, const std::string& phase, const std::string& since) {
     api::accelerator_node out;

@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "api/gpu_quota.hpp"
+#include "cli/cluster/operator_lease.hpp"
 #include "cli/console/access.hpp"
+#include "cli/console/leadership.hpp"
 #include "cli/console/service.hpp"
 #include "cli/console/shares.hpp"
 #include "cli/flags/flags.hpp"
@@ -26,6 +28,7 @@
 #include "kube/client.hpp"
 #include "kube/config.hpp"
 #include "kube/curl_transport.hpp"
+#include "text/resource_name.hpp"
 
 namespace cli::console {
 namespace {
@@ -119,7 +122,8 @@ class console_program {
             .reading = seen_,
             .prometheus = prometheus_.get(),
             .not_ready = [this] { return is_read() ? "" : "the console has not read the cluster yet"; },
-            .silence = [this] { return health_.silence(); }},
+            .silence = [this] { return health_.silence(); },
+            .leaderless = [this] { return leadership_.leaderless(controller::boot_now()); }},
         std::move(service_settings));
     service_->join(server_);
     manager_.add_server(server_);
@@ -187,10 +191,26 @@ class console_program {
     return known_.policies.synced() && known_.cards.synced() && known_.nodes.synced() && known_.pods.synced() &&
            known_.rules.synced() && known_.quotas.synced() && known_.old_quotas.synced();
   }
+  /// Who may not list leases does not know whether an operator leads, and the page says nothing of it.
+  kube::task<void> look_at_lease() {
+    auto lease = co_await find_lease(seen_, options_.ns);
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    if (lease)
+      leadership_.see(std::move(*lease), controller::boot_now(),
+                      std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+    else
+      leadership_.lose(controller::boot_now());
+    auto problem = lease || lease.error().code != kube::errc::forbidden ? std::string() : lease.error().message;
+    if (!problem.empty() && problem != lease_problem_)
+      log::warn("the lease cannot be read: the page does not say whether an operator leads", {{"error", problem}});
+    lease_problem_ = std::move(problem);
+    co_return kube::result<void>();
+  }
   /// Watches alone do not show that the API server still answers.
   kube::task<void> keep_contact() {
     for (;;) {
       co_await client_.raw("/version");
+      co_await look_at_lease();
       const bool slept = co_await controller::sleep_for(contact_period);
       if (!slept) co_return kube::result<void>();
     }
@@ -214,6 +234,8 @@ class console_program {
   kube::client client_{seen_};
   std::unique_ptr<kube::transport> prometheus_;
   placements known_;
+  leadership leadership_{contact_period};
+  std::string lease_problem_;
   std::unique_ptr<access> access_;
   std::unique_ptr<service> service_;
   controller::http_server_metrics serving_{metrics_};
@@ -247,6 +269,8 @@ std::string problem_of(const console_options& options) {
   if (options.audience_only && signs_in_by_link(options))
     return "--audience-only: on a loopback address the printed link signs in, and no token does";
   if (auto problem = problem_of(options.prometheus); !problem.empty()) return problem;
+  if (!options.ns.empty() && (!text::is_dns_subdomain(options.ns, 63) || options.ns.contains('.')))
+    return "--namespace: not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";
   for (const auto& name : options.hosts)
     if (!is_name(name)) return "--host " + name + ": a name without port, such as console.example.com";
   return {};
@@ -282,6 +306,7 @@ void add_console(CLI::App& app, int& rc) {
       *verb, "--audience-only", options->audience_only,
       "Take only tokens for the audience " + std::string(console::audience) + ", and none for the API server itself");
   add_prometheus_options(*verb, options->prometheus, "Where history comes from; without it there is none");
+  add_option(*verb, "-n,--namespace", options->ns, "The operator's; without it where the lease quartermaster is");
   add_option(*verb, "--metrics-address", options->metrics_address,
              "Address of /metrics, /healthz and /readyz; none by default")
       ->type_name("HOST:PORT");

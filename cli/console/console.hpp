@@ -12,6 +12,7 @@ namespace cli::console {
 
 struct console_options {
   std::string listen = "127.0.0.1:8888";
+  std::string ns;               ///< where the operator's lease is; empty: found by its name
   std::string metrics_address;  ///< for /metrics and probes; empty: none
   bool metrics_authentication = false;
   std::vector<std::string> hosts;  ///< names by which people reach it, besides localhost

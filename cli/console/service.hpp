@@ -46,6 +46,10 @@ class service {
     std::function<std::optional<controller::milliseconds>()> silence = [] {
       return std::optional<controller::milliseconds>();
     };
+    /// For how long no operator has led; empty: one leads, or that is not known.
+    std::function<std::optional<controller::milliseconds>()> leaderless = [] {
+      return std::optional<controller::milliseconds>();
+    };
   };
   service(dependencies dependencies, service_settings settings);
   service(const service&) = delete;

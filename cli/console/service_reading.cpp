@@ -35,6 +35,15 @@ kube::task<std::optional<agent_report>> read_report(kube::transport& transport, 
   co_return agent_report::decode(sent->body);
 }
 
+/// Of something that has lasted for a time, once when it begins and once when it ends; empty: nothing new.
+std::string event_of(std::optional<milliseconds> age, bool& was_said, std::string_view begins, std::string_view ends) {
+  if (age.has_value() == was_said) return {};
+  was_said = age.has_value();
+  if (!age) return "event: " + std::string(ends) + "\ndata: {}\n\n";
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(*age).count();
+  return "event: " + std::string(begins) + "\ndata: {\"seconds\":" + std::to_string(seconds) + "}\n\n";
+}
+
 }  // namespace
 
 boost::asio::awaitable<service::outcome> service::node(const http_request& request, const viewer& viewer,
@@ -135,6 +144,7 @@ struct service::stream_state {
   std::shared_ptr<stream_counts> counts;
   std::string user, views, authorization, address;
   bool sees_fleet = false, is_silent = false;  ///< silent: it has said that the API server does not answer
+  bool is_leaderless = false;                  ///< it has said that no operator leads
   std::uint64_t seen = 0;
   milliseconds began, last_event{-1}, last_word, last_check;
 
@@ -201,14 +211,18 @@ boost::asio::awaitable<std::optional<std::string>> service::next_piece(std::shar
   if (is_first || is_due) {
     state->seen = revision_;
     state->last_event = state->last_word = now;
-    co_return "event: changed\ndata: " + state->views + "\n\n";
+    auto event = "event: changed\ndata: " + state->views + "\n\n";
+    // A page that connects again hears it at once, so that nothing on it comes and goes.
+    if (is_first) event += event_of(dependencies_.leaderless(), state->is_leaderless, "leaderless", "led");
+    co_return event;
   }
-  if (const auto silence = dependencies_.silence(); silence.has_value() != state->is_silent) {
-    state->is_silent = silence.has_value();
+  if (auto event = event_of(dependencies_.silence(), state->is_silent, "silent", "heard"); !event.empty()) {
     state->last_word = now;
-    if (!silence) co_return "event: heard\ndata: {}\n\n";
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(*silence).count();
-    co_return "event: silent\ndata: {\"seconds\":" + std::to_string(seconds) + "}\n\n";
+    co_return event;
+  }
+  if (auto event = event_of(dependencies_.leaderless(), state->is_leaderless, "leaderless", "led"); !event.empty()) {
+    state->last_word = now;
+    co_return event;
   }
   if (now - state->last_word < settings_.stream_comment) co_return std::string();
   state->last_word = now;

@@ -71,8 +71,10 @@ void print_steps(const std::vector<verify::step>& steps, std::string_view node, 
                  std::ostream& out) {
   for (const auto& step : steps) {
     if (!all && !is_shown(step)) continue;
-    out << "  " << padded(mark(step.is, locale), 8) << padded(name_of(step.position, locale), 15)
-        << plain(text_in(step, locale)) << "\n";
+    auto head = padded(mark(step.is, locale), 8);
+    if (!head.ends_with(' ')) head += ' ';
+    head += name_of(step.position, locale);
+    out << "  " << padded(head, 23) << plain(text_in(step, locale)) << "\n";
     const auto remedy = remedy_of(step, node, locale);
     if (!remedy.empty())
       out << "  " << padded("", 8) << padded("", 15) << table_words("remedy", locale, {{"text", plain(remedy)}})

@@ -24,7 +24,9 @@ class volcano_plugin final : public dialect {
 
  private:
   static constexpr std::string_view slot_key = "volcano.sh/vgpu-number";
-  static constexpr std::int64_t slots_of_card = 10;  // its plugin's --device-split-count, as delivered
+  /// The plugin's --device-split-count, where no label counts the cards: its manifests say 10. The program without the
+  /// flag makes 2 slots; there the label has to be set.
+  static constexpr std::int64_t slots_of_card = 10;
 };
 
 }  // namespace

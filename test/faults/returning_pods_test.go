@@ -105,7 +105,8 @@ func TestS58_pods_that_tolerate_everything_do_not_come_back_to_a_node_that_chang
 // evicted at most once, and each change ends.
 func TestS58_ten_minutes_of_changes_with_pods_that_tolerate_everything_long(t *testing.T) {
 	h := emptyHallIn(t, "extender", form(15*time.Minute, time.Hour), map[string]int{"vgpu": 1, "pgpu": 1}) // its book is of nodes that keep their modes
-	h.open(h.proxy("first"))
+	first := h.proxy("first")
+	h.open(first)
 	h.enrol(map[string]any{"drain": map[string]any{"mode": "Evict"}})
 	const node = "vgpu-0"
 	offers := map[string]map[string]any{"vgpu": {"tencent.com/vcuda-core": "400", "tencent.com/vcuda-memory": "200", "nvidia.com/gpu": nil},
@@ -137,19 +138,35 @@ func TestS58_ten_minutes_of_changes_with_pods_that_tolerate_everything_long(t *t
 		}
 		h.runs(mode, 3)
 	}
-	evicted := map[string]int{}
-	for _, event := range h.evictions(began) {
-		evicted[event.ObjectRef.Name]++
+	evicted, wrong := kit.EvictionsByUID(first.Since(began, nil))
+	for _, text := range wrong {
+		t.Error(text)
 	}
-	for name, count := range evicted {
+	twice, all := 0, 0
+	for uid, count := range evicted {
+		all += count
 		if count > 1 {
-			t.Errorf("pod %s was evicted %d times", name, count)
+			twice++
+			t.Errorf("the pod with UID %s was evicted %d times:%s", uid, count, evictionsOf(first, uid))
 		}
 	}
 	if len(evicted) < 3*(changes-1) {
 		t.Errorf("%d pods were evicted in %d changes", len(evicted), changes)
 	}
-	t.Logf("%d changes in %s, %d pods evicted, none twice", changes, time.Since(began).Round(time.Second), len(evicted))
+	if granted := len(h.evictions(began)); granted != all {
+		t.Errorf("the API server has granted %d evictions, and the operator sent %d of them", granted, all)
+	}
+	t.Logf("%d changes in %s, %d pods evicted by %d evictions, %d of them more than once", changes, time.Since(began).Round(time.Second), len(evicted), all, twice)
+}
+
+// evictionsOf a pod, a line each, with what was answered.
+func evictionsOf(p *kit.Proxy, uid types.UID) (out string) {
+	for _, entry := range p.Since(time.Time{}, func(r *kit.Request) bool {
+		return r.Subresource == "eviction" && strings.Contains(string(r.Body), string(uid))
+	}) {
+		out += "\n\t" + entry.String()
+	}
+	return out
 }
 
 // The same where no kube-scheduler asks the extender: the pods come back, are evicted less and less often, and their owner is named.

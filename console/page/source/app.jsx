@@ -3,7 +3,7 @@ import { Component } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { announce } from './answers.js';
-import { clock, language, languages, set_language, text } from './language.js';
+import { clock, language, languages, moment, set_language, text } from './language.js';
 import { SignIn } from './parts/sign_in.jsx';
 import { read_route, route_of } from './router.js';
 import { ask, forget, session } from './session.js';
@@ -94,6 +94,7 @@ export function App() {
   const [problem, set_problem] = useState(null);
   const [live, set_live] = useState('waiting');
   const [seen, set_seen] = useState(() => Date.now() / 1000); // when the stream was last open
+  const [unled, set_unled] = useState(null); // when the operator last renewed its lease; null: one leads
   const [, set_drawn] = useState(0);
   const is_first_route = useRef(true);
   const route = use_route();
@@ -130,7 +131,7 @@ export function App() {
         if (last === 'live' || state === 'live') set_seen(Date.now() / 1000 - seconds);
         return state;
       });
-    });
+    }, (seconds) => set_unled(seconds === null ? null : Date.now() / 1000 - seconds));
   }, [me]);
   useEffect(() => {
     document.title = `${document.querySelector('h1')?.textContent ?? ''} · Quartermaster`;
@@ -147,6 +148,7 @@ export function App() {
       <Header me={me} route={route} live={live} seen={seen} redraw={redraw} sign_out={() => leave(null)} />
       <main id="main">
         {!me && <SignIn problem={problem} on_token={(token) => { session.token = token; sign_in(); }} />}
+        {me && unled !== null && <p class="notice bad leaderless" role="status">{text('leaderless', { time: moment(unled) })}</p>}
         {me?.lacksNamespaces && <p class="quiet" role="status">{text('lacks_namespaces')}</p>}
         {me && View && (
           <Boundary key={`${route.view}/${route.argument}`}>

@@ -36,8 +36,9 @@ const longest_silence_ms = 45000;
 
 /// Follows the stream until the returned function is called. `on_views` gets the names of views that changed; `on_state`
 /// gets 'live', 'silent' with the seconds for which the API server has not answered, 'waiting' (for the next try) or
-/// 'refused' (the token is no longer taken).
-export function follow(on_views, on_state) {
+/// 'refused' (the token is no longer taken). `on_leader` gets null when an operator leads, or the seconds for which none
+/// has.
+export function follow(on_views, on_state, on_leader = () => {}) {
   let controller = null;
   let timer = null;
   let tries = 0;
@@ -57,6 +58,7 @@ export function follow(on_views, on_state) {
     if (response.status === 401) return 'refused';
     if (!response.ok) return Number(response.headers.get('Retry-After')) * 1000;
     on_state('live');
+    let is_first = true; // the first event of a stream comes with `leaderless`, or an operator leads
     const events = event_reader();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
@@ -68,6 +70,9 @@ export function follow(on_views, on_state) {
       tries = 0;
       for (const event of found) {
         if (event.name === 'changed') on_views(JSON.parse(event.data).views);
+        if (event.name === 'leaderless') on_leader(JSON.parse(event.data).seconds);
+        else if (event.name === 'led' || (is_first && !found.some(({ name }) => name === 'leaderless'))) on_leader(null);
+        is_first = false;
         if (event.name === 'silent') on_state('silent', JSON.parse(event.data).seconds);
         if (event.name === 'heard') on_state('live');
       }

@@ -40,7 +40,7 @@ struct console_service : two_teams {
   service_settings serving;
   controller::milliseconds now{1'000'000};
   std::string not_ready;
-  std::optional<controller::milliseconds> silence;
+  std::optional<controller::milliseconds> silence, leaderless;
   kube::transport* prometheus = nullptr;
   std::unique_ptr<access> doorkeeper;
   std::unique_ptr<service> console;
@@ -67,7 +67,8 @@ struct console_service : two_teams {
                                                               .not_ready = [this] { return not_ready; },
                                                               .now = [this] { return now; },
                                                               .wall = [] { return 1'800'000'000; },
-                                                              .silence = [this] { return silence; }},
+                                                              .silence = [this] { return silence; },
+                                                              .leaderless = [this] { return leaderless; }},
                                         serving);
   }
   static http_request request_of(const std::string& target, const std::string& token = "") {
@@ -541,6 +542,27 @@ TEST_F(console_service, a_stream_says_since_when_the_api_server_does_not_answer)
   EXPECT_EQ(next(), "") << "it has been said";
   silence.reset();
   EXPECT_EQ(next(), "event: heard\ndata: {}\n\n");
+  EXPECT_EQ(next(), "");
+}
+
+TEST_F(console_service, a_stream_says_since_when_no_operator_leads) {
+  auto answer = get("stream", "token-of-a");
+  const auto next = [&] { return kube_test::run(loop, answer.pieces()).value_or("the end"); };
+  EXPECT_THAT(next(), Not(HasSubstr("leaderless"))) << "one leads, or no one knows";
+  leaderless = 20'500ms;
+  EXPECT_EQ(next(), "event: leaderless\ndata: {\"seconds\":20}\n\n");
+  leaderless = 21'500ms;
+  EXPECT_EQ(next(), "") << "it has been said";
+  leaderless.reset();
+  EXPECT_EQ(next(), "event: led\ndata: {}\n\n");
+  EXPECT_EQ(next(), "");
+}
+
+TEST_F(console_service, a_stream_that_opens_while_no_operator_leads_begins_with_it) {
+  leaderless = 3'600'000ms;
+  auto answer = get("stream", "token-of-admin");
+  const auto next = [&] { return kube_test::run(loop, answer.pieces()).value_or("the end"); };
+  EXPECT_THAT(next(), testing::EndsWith("}\n\nevent: leaderless\ndata: {\"seconds\":3600}\n\n"));
   EXPECT_EQ(next(), "");
 }
 

@@ -9,9 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <sstream>
+#include <thread>
 
 #include "cli/cluster/fleet.hpp"
 #include "cli/verbs.hpp"
+#include "test/kube/scratch_folder.hpp"
+#include "test/kube/test_server.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 
 namespace cli {
@@ -108,7 +111,7 @@ kube::response listed(const std::vector<std::string>& items) {
 struct cluster {
   recording_transport transport;
   bool types = true, sees_config_maps = true;
-  std::string lease_holder = "quartermaster-1";
+  std::string lease_holder = "quartermaster-1", phase = "Ready";
   std::vector<std::string> pods{
       pod("quartermaster", "gpu-manager-daemonset-x", "gpu-1", {{"quartermaster.io/module", "vgpu"}}, {}, true),
       pod("team", "infer", "gpu-1", {}, {{"tencent.com/vcuda-core", 20}, {"tencent.com/vcuda-memory", 8}}, true)};
@@ -145,7 +148,7 @@ struct cluster {
                      {"status",
                       {{"requestedMode", "vgpu"},
                        {"actualMode", "vgpu"},
-                       {"phase", "Ready"},
+                       {"phase", phase},
                        {"reason", "Enrolled"},
                        {"driver", {{"version", "550.144.03"}, {"cuda", "12.4"}}},
                        {"preflight", preflight},
@@ -355,6 +358,125 @@ TEST(verify_verb, without_our_types_that_is_what_is_wrong) {
   const auto text = printed(cluster.walked(), "en");
   EXPECT_THAT(text, HasSubstr("does not know acceleratorpolicies, acceleratornodes, resourcerules"));
   EXPECT_THAT(text, Not(HasSubstr("leader")));
+}
+
+// --- exit codes
+
+/// The cluster behind a port, as the verb meets it. The server has a thread of its own, because the verb blocks.
+class served_cluster {
+ public:
+  explicit served_cluster(cluster& cluster)
+      : server_(loop_, ca_.issue(),
+                [this, &cluster](const kube_test::seen_request& request) { return answer(cluster, request); }) {
+    write("ca.crt", ca_.pem());
+    write("kubeconfig",
+          "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, "
+          "user: u}}], users: [{name: u, user: {token: t}}], clusters: [{name: c, cluster: {server: '" +
+              server_.url() + "', certificate-authority: '" + folder_.path("ca.crt") + "'}}]}");
+    thread_ = std::jthread([this] { loop_.run(); });
+  }
+  served_cluster(const served_cluster&) = delete;
+  served_cluster& operator=(const served_cluster&) = delete;
+  ~served_cluster() { loop_.stop(); }
+
+  /// Paths that have it in them get 403.
+  std::string forbidden;
+
+  /// The exit codes without and with --strict.
+  std::pair<int, int> codes() {
+    const auto plain = code({"verify"}), strict = code({"verify", "--strict"});
+    return {plain, strict};
+  }
+  std::string output;  ///< of the last of them
+
+ private:
+  void write(const std::string& name, const std::string& text) { folder_.write(name, text); }
+  kube_test::reply answer(cluster& cluster, const kube_test::seen_request& request) const {
+    const bool is_forbidden = !forbidden.empty() && request.target.contains(forbidden);
+    const auto response =
+        is_forbidden ? recording_transport::refused(403, "Forbidden") : cluster.answer(request.target);
+    auto out = kube_test::reply::of(response.status, response.body);
+    out.headers = {"Content-Type: " + response.content_type};
+    return out;
+  }
+  int code(std::vector<std::string> words) {
+    CLI::App app;
+    int rc = -1;
+    add_verify(app, rc);
+    words.insert(words.end(), {"-o", "wide", "--kubeconfig", folder_.path("kubeconfig")});
+    std::ranges::reverse(words);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    app.parse(std::move(words));
+    output = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+    return rc;
+  }
+
+  kube_test::scratch_folder folder_;
+  boost::asio::io_context loop_{1};
+  kube_test::test_ca ca_;
+  kube_test::test_server server_;
+  std::jthread thread_;
+};
+
+/// What the agent reports of a node where everything was looked at and is good.
+json every_check() {
+  return {{{"check", "container_toolkit"}, {"state", "ok"}, {"found", "1.17.8"}},
+          {{"check", "cgroup"}, {"state", "ok"}, {"found", "v1"}}};
+}
+
+TEST(verify_strict, S4_is_0_only_where_all_was_looked_at_and_all_is_good) {
+  cluster cluster;
+  cluster.preflight = every_check();
+  served_cluster served(cluster);
+  EXPECT_EQ(served.codes(), std::pair(0, 0)) << served.output;
+  EXPECT_THAT(served.output, Not(HasSubstr("  unknown ")));
+}
+
+TEST(verify_strict, S4_what_is_not_known_is_0_and_with_strict_3) {
+  cluster cluster;
+  served_cluster served(cluster);
+  EXPECT_EQ(served.codes(), std::pair(0, 3)) << "no agent has reported two checks: " << served.output;
+  EXPECT_THAT(served.output, HasSubstr("  unknown "));
+}
+
+TEST(verify_strict, S4_what_may_not_be_read_is_0_and_with_strict_3) {
+  for (const auto* path : {"/leases", "/acceleratorquotas"}) {
+    cluster cluster;
+    cluster.preflight = every_check();
+    served_cluster served(cluster);
+    served.forbidden = path;
+    EXPECT_EQ(served.codes(), std::pair(0, 3)) << path << "\n" << served.output;
+    EXPECT_THAT(served.output, HasSubstr("  unknown ")) << path;
+  }
+}
+
+TEST(verify_strict, S4_a_warning_is_0_and_with_strict_3) {
+  cluster cluster;
+  cluster.preflight = every_check();
+  cluster.preflight.push_back({{"check", "dev_char"}, {"state", "warning"}, {"found", "no link"}});
+  served_cluster served(cluster);
+  EXPECT_EQ(served.codes(), std::pair(0, 3)) << served.output;
+  EXPECT_THAT(served.output, HasSubstr("  warning "));
+}
+
+TEST(verify_strict, S4_a_change_of_mode_is_0_and_with_strict_3) {
+  cluster cluster;
+  cluster.preflight = every_check();
+  cluster.phase = "Draining";
+  served_cluster served(cluster);
+  EXPECT_EQ(served.codes(), std::pair(0, 3)) << served.output;
+  EXPECT_THAT(served.output, HasSubstr("  changing enrolment     the change of mode waits"));
+}
+
+TEST(verify_strict, S4_a_problem_is_3_either_way_and_a_cluster_that_cannot_be_read_1) {
+  cluster cluster;
+  cluster.preflight = every_check();
+  cluster.preflight.front()["found"] = "1.6.0";
+  served_cluster served(cluster);
+  EXPECT_EQ(served.codes(), std::pair(3, 3)) << served.output;
+  served.forbidden = "/nodes";
+  EXPECT_EQ(served.codes(), std::pair(1, 1)) << served.output;
 }
 
 // --- --allocate

@@ -165,6 +165,34 @@ page_test('an API server that does not answer is named with the time from which 
   await wait_for_text(page, '● Live');
 });
 
+page_test('an operator that is gone is named in both languages with the time since which none leads', async () => {
+  session.console.answer = cluster_of(10);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  await wait_for_text(page, '● Live');
+  const notice = () => page.$eval('.leaderless', (element) => element.textContent);
+  assert.equal(await page.$('.leaderless'), null);
+  const hour_ago = await page.evaluate(() => new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(Date.now() - 3600e3).slice(0, 2));
+  session.console.say('leaderless', { seconds: 3600 });
+  await wait_for_text(page, 'nothing is enrolled or repaired');
+  assert.match(await notice(), new RegExp(`No operator has led since .* ${hour_ago}:`));
+  await page.select('#language', 'zh');
+  await wait_for_text(page, '不会纳管或修复任何节点');
+  await page.select('#language', 'en');
+  session.console.change(['fleet']);
+  await wait_for_text(page, 'nothing is enrolled or repaired');
+  session.console.say('led', {});
+  await page.waitForFunction(() => !document.querySelector('.leaderless'));
+  session.console.say('leaderless', { seconds: 3600 });
+  await wait_for_text(page, 'nothing is enrolled or repaired');
+  session.console.end_streams();
+  await wait_for_text(page, '○ Not live');
+  await wait_for_text(page, '● Live');
+  await wait_for_text(page, 'nothing is enrolled or repaired');
+  session.console.change(['fleet']); // what the next stream begins with
+  await page.waitForFunction(() => !document.querySelector('.leaderless'));
+});
+
 page_test('a stream that says nothing any more is opened again', async () => {
   session.console.answer = cluster_of(10);
   const page = await open_page(session.browser, session.console);

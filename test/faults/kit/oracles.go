@@ -1,12 +1,16 @@
 package kit
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"sort"
 	"strings"
 	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Each oracle answers with what is wrong, one line a violation; nothing is wrong when the answer is empty. They are tested against
@@ -134,4 +138,23 @@ func NoSecrets(log string, secrets ...string) (wrong []string) {
 		}
 	}
 	return
+}
+
+// EvictionsByUID is how often each pod was evicted, by the UID that the evictor demanded: a name may come back. `wrong` has the granted evictions
+// that demanded none, so that they may have met a successor.
+func EvictionsByUID(log []Entry) (counts map[types.UID]int, wrong []string) {
+	counts = map[types.UID]int{}
+	for _, e := range log {
+		if e.Verb != "create" || e.Resource != "pods" || e.Subresource != "eviction" || e.Status != 201 {
+			continue
+		}
+		var eviction policyv1.Eviction
+		err := json.Unmarshal(e.Body, &eviction)
+		if options := eviction.DeleteOptions; err != nil || options == nil || options.Preconditions == nil || options.Preconditions.UID == nil {
+			wrong = append(wrong, fmt.Sprintf("%s demands no UID: %v", e, err))
+			continue
+		}
+		counts[*eviction.DeleteOptions.Preconditions.UID]++
+	}
+	return counts, wrong
 }

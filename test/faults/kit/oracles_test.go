@@ -1,9 +1,12 @@
 package kit
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func at(second float64) time.Time {
@@ -117,5 +120,26 @@ func TestRequests_are_understood_as_the_server_understands_them(t *testing.T) {
 		if r.Verb != c.verb || r.Namespace != c.ns || r.Resource != c.resource || r.Name != c.name || r.Subresource != c.sub {
 			t.Errorf("%s %s is read as %+v", c.method, c.target, r)
 		}
+	}
+}
+
+func TestOracles_S58_counts_evictions_by_the_UID_and_not_by_the_name(t *testing.T) {
+	eviction := func(name, uid string, status int) Entry {
+		e := entry("POST", "/api/v1/namespaces/ns/pods/"+name+"/eviction", "", 0)
+		e.Body, e.Status = []byte(`{"apiVersion":"policy/v1","kind":"Eviction","deleteOptions":{"preconditions":{"uid":"`+uid+`"}}}`), status
+		return e
+	}
+	log := []Entry{eviction("a", "1", 201), eviction("a", "2", 201), eviction("b", "3", 429), eviction("b", "3", 201), entry("POST", "/api/v1/namespaces/ns/pods", "", 0)}
+	counts, wrong := EvictionsByUID(log)
+	expect(t, wrong)
+	if !maps.Equal(counts, map[types.UID]int{"1": 1, "2": 1, "3": 1}) {
+		t.Errorf("one name came back, and one eviction was refused once: %v", counts)
+	}
+	blind := eviction("c", "", 201)
+	blind.Body = []byte(`{"deleteOptions":{}}`)
+	counts, wrong = EvictionsByUID(append(log, eviction("c", "2", 201), blind))
+	expect(t, wrong, "pods/c/eviction")
+	if counts["2"] != 2 {
+		t.Errorf("one UID was evicted twice: %v", counts)
 	}
 }

@@ -12,6 +12,7 @@
 #include "cli/cluster/cluster.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/obstacles.hpp"
+#include "cli/explain/uncounted.hpp"
 #include "cli/explain/unserved.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
@@ -300,7 +301,8 @@ int explain_bound(const kube::pod& pod, const placements& placements, const std:
   if (held && view) source = ext::to_string(ext::held_by(pod, *view, request).origin);
   const auto reasons =
       held && view && source != "guessed" ? ext::why_these(held->held, *view, request) : std::vector<std::string>();
-  const auto unread = held || !view ? std::string() : refusal_of(*view, request, placements);
+  auto unread = held || !view ? std::string() : miscounted(*view, request);
+  if (!held && view && unread.empty()) unread = refusal_of(*view, request, placements);
   const auto too_full = held && view ? overfull(held->held, *view) : std::vector<std::string>();
   const auto old = held ? old_reports({pod.node_name}, placements) : std::vector<std::string>();
   if (style.as_data()) {

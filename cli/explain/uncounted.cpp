@@ -7,6 +7,12 @@
 
 namespace cli {
 
+std::string miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request) {
+  quota::demand needs;
+  const auto no = quota::read(request.containers(), node.inventory->serves, needs);
+  return no && no->kind != quota::wrong::not_served ? quota::text_of(*no) : std::string();
+}
+
 std::vector<uncounted_pod> uncounted_pods(const placements& placements, std::string_view node) {
   std::vector<uncounted_pod> out;
   const auto& book = placements.book->book();
@@ -16,10 +22,8 @@ std::vector<uncounted_pod> uncounted_pods(const placements& placements, std::str
     const auto view = book.view(pod.node_name);
     if (!view) continue;
     const reconcilers::extender::pod_request request(pod, placements.book->keys());
-    quota::demand needs;
-    const auto no = quota::read(request.containers(), view->inventory->serves, needs);
-    if (no && no->kind != quota::wrong::not_served)
-      out.push_back({pod.key, pod.node_name, refusal_of(*view, request, placements)});
+    if (auto reason = miscounted(*view, request); !reason.empty())
+      out.push_back({pod.key, pod.node_name, std::move(reason)});
   }
   std::ranges::sort(out, {}, &uncounted_pod::pod);
   return out;

@@ -10,6 +10,10 @@
 
 namespace cli {
 
+/// Why the ledger cannot count the limits of a bound pod, also while its node changes its mode. Empty: it can, or the
+/// node does not serve what it asks for.
+std::string miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request);
+
 struct uncounted_pod {
   kube::object_key pod;
   std::string node, reason;

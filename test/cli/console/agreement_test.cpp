@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cli/console/views.hpp"
+#include "cli/explain/explain_pod.hpp"
 #include "cli/explain/uncounted.hpp"
 #include "cli/top/top.hpp"
 #include "cli/verify/given_twice.hpp"
@@ -205,6 +206,163 @@ void compare_sums(const random_cluster& drawn) {
     }
   for (const auto& [name, expected] : drawn.by_node)
     EXPECT_EQ(fleet[name], std::pair(expected.cores, expected.memory_mib)) << view;
+}
+
+/// Of a pod, as its object alone says it; `card` is the index that its plugin recorded, or -1.
+struct pod_facts {
+  std::int64_t cores = 0, memory_mib = 0, wholes = 0;
+  int card = -1;
+};
+pod_facts facts_in(const kube::pod& pod) {
+  pod_facts out;
+  for (const auto& container : pod.containers)
+    for (const auto& [key, amount] : container.limits) {
+      if (key == "tencent.com/vcuda-core") out.cores += amount;
+      if (key == "tencent.com/vcuda-memory") out.memory_mib += amount * 256;
+      if (key == "nvidia.com/gpu") out.wholes += amount;
+    }
+  const auto index = pod.annotations.value_or("tencent.com/predicate-gpu-idx-0", "");
+  if (!index.empty()) out.card = std::stoi(std::string(index));
+  return out;
+}
+
+/// What `explain pod` says that a bound pod holds: the whole of its limits, on the card that is on record, or on cards
+/// of its node.
+void compare_pods(const placements& cluster) {
+  for (const auto& pod : cluster.pods.all()) {
+    SCOPED_TRACE(pod.key.to_string());
+    if (pod.phase == kube::pod_phase::succeeded) continue;
+    const auto facts = facts_in(pod);
+    std::ostringstream out, err;
+    EXPECT_EQ(explain_pod(cluster, pod.key, {"json", "en"}, out, err), 0) << err.str();
+    const auto answer = json::parse(out.str());
+    EXPECT_EQ(answer["node"], pod.node_name);
+    EXPECT_EQ(answer["waits"], false);
+    if (facts.wholes == 0 && facts.memory_mib == 0) {
+      EXPECT_TRUE(answer["holds"].empty() && answer.contains("unread")) << answer << " cores without memory";
+      const auto named = pod.key.to_string() + " (" + answer.value("unread", "") + ")";
+      std::vector<std::string> texts;
+      for (const auto& entry : uncounted_pods(cluster, pod.node_name)) texts.push_back(entry.text());
+      EXPECT_THAT(texts, testing::Contains(named)) << "in the words of `verify`";
+      continue;
+    }
+    std::set<std::string> cards;
+    std::int64_t wholes = 0, cores = 0, memory_mib = 0;
+    for (const auto& row : answer["holds"]) {
+      EXPECT_EQ(row["container"], "main");
+      const auto card = row["card"].get<std::string>();
+      EXPECT_TRUE(cards.insert(card).second) << "a part of a card for each row: " << answer;
+      EXPECT_TRUE(card.starts_with(pod.node_name)) << answer;
+      if (facts.card >= 0) EXPECT_TRUE(card.ends_with("/" + std::to_string(facts.card))) << answer;
+      if (row["whole"] == true)
+        ++wholes;
+      else
+        cores += row["cores"].get<std::int64_t>(), memory_mib += row["memoryMiB"].get<std::int64_t>();
+    }
+    EXPECT_EQ(wholes, facts.wholes) << answer;
+    EXPECT_EQ(cores, facts.cores) << answer;
+    EXPECT_EQ(memory_mib, facts.memory_mib) << answer;
+    EXPECT_EQ(answer["source"] == "guessed", facts.card < 0) << answer;
+  }
+}
+
+/// Nodes whose plugin recorded the card of most pods: someone placed some of them past the extender.
+class recorded_cluster {
+ public:
+  explicit recorded_cluster(unsigned seed) : random_(seed) {
+    const auto all = [&](auto&& step) {
+      step(cluster.pods), step(cluster.nodes), step(cluster.policies), step(cluster.rules), step(cluster.quotas),
+          step(cluster.old_quotas), step(cluster.cards);
+    };
+    all([](auto& store) { store.begin(); });
+    for (int i = 0, count = 1 + below(4); i < count; ++i) add_node("n" + std::to_string(i));
+    all([](auto& store) { store.commit(); });
+    cluster.finish();
+  }
+  placements cluster;
+
+ private:
+  int below(int most) { return std::uniform_int_distribution<int>(0, most - 1)(random_); }
+  void add_node(const std::string& name) {
+    const int cards = 1 + below(3);
+    const bool has_guesses = below(3) == 0;
+    cluster.nodes.put(extender_test::vgpu_node(name, cards));
+    for (int i = below(4 * cards + 1); i > 0; --i) {
+      const std::int64_t cores = 5 * (1 + below(12)), units = below(12) == 0 ? 80 : 1 + below(24);
+      auto pod = pod_of(below(2) == 0 ? "team-a" : "team-b", "p" + std::to_string(++made_), cores, units, name);
+      if (!has_guesses || below(3) > 0)
+        pod = extender_test::annotated(pod, {{"tencent.com/gpu-assigned", "true"},
+                                             {"tencent.com/predicate-gpu-idx-0", std::to_string(below(cards))}});
+      if (below(8) == 0) pod.phase = kube::pod_phase::succeeded;
+      cluster.pods.put(pod);
+    }
+  }
+  std::mt19937 random_;
+  int made_ = 0;
+};
+
+struct card_load {
+  std::int64_t cores = 0, memory_mib = 0, count = 0;
+  std::set<std::string> pods;
+  bool is_beyond() const { return cores > 100 || memory_mib > 16384 || count > 16; }
+};
+
+/// What `verify` calls overbooked. Where every card is on record it is exactly what the objects add up to; where some
+/// are guesses, a card that is on record with too much is named all the same, and no other without a share that is
+/// larger than a card. Returns how many were named.
+std::size_t compare_overbooked(const placements& cluster) {
+  std::size_t all = 0;
+  for (const auto& node : cluster.nodes.all()) {
+    const auto& name = node.key.name;
+    SCOPED_TRACE(name);
+    std::map<std::string, card_load> recorded;  // by card
+    std::set<std::string> larger;               // pods without a record that no card can have
+    bool has_guesses = false;
+    for (const auto& pod : cluster.pods.all()) {
+      if (pod.node_name != name || pod.phase == kube::pod_phase::succeeded) continue;
+      const auto facts = facts_in(pod);
+      if (facts.card < 0) {
+        has_guesses = true;
+        if (facts.memory_mib > 16384) larger.insert(pod.key.to_string());
+        continue;
+      }
+      auto& load = recorded[name + "/" + std::to_string(facts.card)];
+      load.cores += facts.cores, load.memory_mib += facts.memory_mib, ++load.count;
+      load.pods.insert(pod.key.to_string());
+    }
+    std::map<std::string, std::string> named;  // pods by card
+    for (const auto& text : given_twice(cluster, name)) {
+      const auto gap = text.find(" (");
+      named[text.substr(0, gap)] = text.substr(gap + 2, text.size() - gap - 3);
+    }
+    all += named.size();
+    for (const auto& [card, load] : recorded) {
+      EXPECT_TRUE(named.contains(card) || !load.is_beyond()) << card << " is on record with " << load.cores << " cores";
+      std::string pods;
+      for (const auto& pod : load.pods) pods += (pods.empty() ? "" : ", ") + pod;
+      if (!has_guesses && named.contains(card)) EXPECT_EQ(named[card], pods) << card;
+    }
+    for (const auto& [card, pods] : named) {
+      const bool has_larger = std::ranges::any_of(larger, [&](const auto& pod) { return pods.contains(pod); });
+      EXPECT_TRUE(recorded[card].is_beyond() || has_larger) << card << " (" << pods << ")";
+    }
+  }
+  return all;
+}
+
+TEST(agreement, explain_pod_and_what_is_overbooked_are_what_the_objects_add_up_to) {
+  const char* seed_text = std::getenv("QM_SEED");
+  const unsigned first = seed_text ? static_cast<unsigned>(std::stoul(seed_text)) : 1;
+  std::size_t overbooked = 0;
+  for (unsigned seed = first; seed < first + 100; ++seed) {
+    SCOPED_TRACE("QM_SEED=" + std::to_string(seed));
+    compare_pods(random_cluster(seed).cluster);
+    const recorded_cluster drawn(seed);
+    compare_pods(drawn.cluster);
+    overbooked += compare_overbooked(drawn.cluster);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(overbooked, 30U) << "the test drew nothing to find";
 }
 
 TEST(agreement, every_answer_about_a_cluster_has_the_numbers_of_an_oracle) {

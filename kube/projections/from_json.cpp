@@ -188,6 +188,8 @@ void write_value(pbf_writer& out, const field_shape& field, on_demand::value val
       if (type == json_type::string) write_time(out, field.number, on_demand::text_or(value));
       return;
     case field_type::message:
+      if (type != json_type::object && type != json_type::null)
+        throw simdjson::simdjson_error(simdjson::INCORRECT_TYPE);
       if (type == json_type::object && field.holder != 0) {
         pbf_writer holder(out, field.holder);
         pbf_writer inner(holder, field.number);
@@ -199,6 +201,8 @@ void write_value(pbf_writer& out, const field_shape& field, on_demand::value val
       return;
     case field_type::texts:
     case field_type::quantities:
+      if (type != json_type::object && type != json_type::null)
+        throw simdjson::simdjson_error(simdjson::INCORRECT_TYPE);
       if (type == json_type::object) write_entries(out, field.number, value, field.type == field_type::quantities);
       return;
   }

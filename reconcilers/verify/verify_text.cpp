@@ -166,6 +166,7 @@ std::string text_of(const step& step, language locale) {
   if (step.is == outcome::skipped) return text::message("verify.step.skipped", locale);
   if (step.is == outcome::good) return good_text(step, locale);
   if (step.cause == stage_code::none) return step.value;
+  if (step.cause == stage_code::preflight_failed) return {};  // its row or the agent's says it
   auto out = words_of(key_of(step.cause, "wrong"), step, locale);
   if (step.cause == stage_code::policy_missing && !step.value.empty())
     out += words_of("verify.step.other_policy", step, locale);

@@ -93,7 +93,7 @@ TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   EXPECT_EQ(read_error(broken), "pods[2]: Pod without a name");
   broken = taken;
   broken["nodes"][0]["metadata"] = "odd";
-  EXPECT_EQ(read_error(broken), "nodes[0]: Node without a name");
+  EXPECT_THAT(read_error(broken), HasSubstr("nodes[0]: Node: "));
 }
 
 TEST_F(snapshot_test, a_part_that_is_not_in_the_file_is_named_and_not_taken_for_empty) {

@@ -143,6 +143,7 @@ struct cluster {
                        {"conditions", {{{"type", "Ready"}, {"status", "True"}, {"reason", "RolledOut"}}}}}}},
                     {{"metadata", {{"name", "other"}}}}});
     }
+    if (target.contains("/resourcerules")) return items(json::array());
     if (target.contains("/acceleratornodes")) {
       return items({{{"metadata", {{"name", "gpu-1"}}},
                      {"status",

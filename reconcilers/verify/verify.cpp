@@ -511,6 +511,8 @@ step policy_step(const cluster_view& view, bool leaderless) {
   // How far each DaemonSet is, the next step tells.
   if (condition.value("status", "") == "False" && reason != "RollingOut")
     return wrong(position, stage_code::policy_not_ready, reason, condition.value("message", ""));
+  if (condition.value("status", "") != "True" && condition.value("status", "") != "False")
+    return {position, outcome::unknown, stage_code::policy_unknown, {}, {}, {}};
   return good(position, status.is_object() ? status.value("summary", "") : "");
 }
 
@@ -597,13 +599,15 @@ std::vector<step> condition_steps(const cluster_view& view, bool reported) {
   return out;
 }
 
-/// Limits that people believe in and no one asks about. What the operator has said nothing of yet is not judged.
+/// Limits that people believe in and no one asks about. What the operator has said nothing of yet is unknown.
 std::vector<step> quota_steps(const cluster_view& view, bool reported) {
-  if (view.quotas.empty()) return {};
-  if (reported) return {skipped(stage::quotas)};
-  std::string names, message;
-  std::size_t enforced = 0;
   std::vector<step> out;
+  if (!view.limits_unseen.empty() && view.whole)
+    out.push_back({stage::quotas, outcome::unknown, stage_code::limits_unseen, view.limits_unseen, {}, {}});
+  if (view.quotas.empty()) return out;
+  if (reported) return {skipped(stage::quotas)};
+  std::string names, unknown, message;
+  std::size_t enforced = 0;
   for (const auto& entry : view.quotas) {
     const auto status = nlohmann::json::parse(entry.status, nullptr, false);
     for (const auto type : {models_condition, cohort_condition})
@@ -616,12 +620,17 @@ std::vector<step> quota_steps(const cluster_view& view, bool reported) {
                        {}});
     const auto is = condition_of(status, enforced_condition);
     if (is.value("status", "") == "True") ++enforced;
+    if (is.value("status", "") != "True" && is.value("status", "") != "False") append(unknown, entry.key.to_string());
     if (is.value("status", "") != "False") continue;
     append(names, entry.key.to_string());
     message = is.value("message", "");
   }
-  out.push_back(names.empty() ? good(stage::quotas, std::to_string(enforced))
-                              : wrong(stage::quotas, stage_code::quota_not_enforced, names, message));
+  if (!unknown.empty())
+    out.push_back({stage::quotas, outcome::unknown, stage_code::quota_not_looked_at, unknown, {}, {}});
+  if (!names.empty())
+    out.push_back(wrong(stage::quotas, stage_code::quota_not_enforced, names, message));
+  else if (enforced > 0)
+    out.push_back(good(stage::quotas, std::to_string(enforced)));
   return out;
 }
 

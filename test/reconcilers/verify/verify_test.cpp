@@ -268,6 +268,18 @@ TEST(verify, passes_no_condition_of_the_policy_that_is_not_in_order) {
   EXPECT_THAT(not_good(in_order), IsEmpty());
 }
 
+TEST(verify, does_not_pass_what_the_operator_has_not_said) {
+  cluster cluster;
+  cluster.is.quotas.emplace_back().key = {"team-a", "cards"};
+  EXPECT_THAT(not_good(cluster), ElementsAre("unknown quota_not_looked_at"));
+  cluster.is.quotas.clear();
+  cluster.is.limits_unseen = "403 Forbidden";
+  EXPECT_THAT(not_good(cluster), ElementsAre("unknown limits_unseen"));
+  cluster.is.limits_unseen.clear();
+  cluster.policy_ready("Unknown", "Starting");
+  EXPECT_THAT(not_good(cluster), ElementsAre("unknown policy_unknown"));
+}
+
 TEST(verify, warns_of_a_quota_that_counts_in_part) {
   for (const auto* type : {"ModelsKnown", "CohortCounts"}) {
     cluster cluster;

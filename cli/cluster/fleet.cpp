@@ -43,7 +43,7 @@ bool concerns(const fleet& fleet, const kube::node& node) {
          reconcilers::node_intent::kind::none;
 }
 
-void take_in_operator(const placements& picture, reconcilers::verify::cluster_view& out) {
+void take_in_operator(const picture& picture, reconcilers::verify::cluster_view& out) {
   if (const auto match = picture.unseen.find(part::lease); match != picture.unseen.end())
     out.leader_unseen = match->second;
   if (const auto match = picture.unseen.find(part::old_quotas); match != picture.unseen.end())
@@ -71,7 +71,7 @@ void take_in_pods(const fleet& fleet, reconcilers::verify::node_view& view) {
 
 }  // namespace
 
-fleet::fleet(const placements& picture, std::string_view only_node)
+fleet::fleet(const picture& picture, std::string_view only_node)
     : picture(picture), reports(&picture.reports), policy(picture.policies.find(reconcilers::policy_key)) {
   for (const auto& node : picture.nodes.all())
     if (only_node.empty() || node.key.name == only_node) nodes.emplace_back(node);

@@ -9,16 +9,16 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/cluster/placements.hpp"
+#include "cli/cluster/picture.hpp"
 #include "reconcilers/verify/verify.hpp"
 
 namespace cli {
 
 struct fleet {
   /// `only_node`: that one and its pods; empty: all.
-  explicit fleet(const placements& picture, std::string_view only_node = {});
+  explicit fleet(const picture& picture, std::string_view only_node = {});
 
-  const placements& picture;
+  const picture& picture;
   const agent_reports* reports;                                 ///< the picture's, unless others are set
   const reconcilers::accelerator_policy* policy;                ///< null: there is none named default
   std::vector<std::reference_wrapper<const kube::node>> nodes;  ///< in the order of their names

@@ -201,7 +201,7 @@ result_of_read fill_reports(const ordered_json& snapshot, agent_reports& reports
 }
 
 /// What only some snapshots have: older ones, and those of a person who may not read all, lack a part.
-result_of_read fill_optional(const ordered_json& snapshot, placements& picture) {
+result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
   for (const auto& saved : saved_lists()) {
     if (!saved.optional || member(snapshot, saved.name).is_array()) continue;
     const auto& reason = member(member(snapshot, "unseen"), saved.name);
@@ -237,7 +237,7 @@ result_of_read fill_optional(const ordered_json& snapshot, placements& picture) 
 kube::task<void> take_snapshot(kube::transport& transport, ordered_json& object) {
   object = {
       {"apiVersion", version}, {"kind", kind}, {"taken", controller::rfc3339_millis(std::chrono::system_clock::now())}};
-  placements known;
+  picture known;
   if (auto done = co_await read_picture(transport, {{part::types}, {}}, known); !done)
     co_return std::unexpected(std::move(done.error()));
   object["missingTypes"] = known.missing_types;
@@ -248,7 +248,7 @@ kube::task<void> take_snapshot(kube::transport& transport, ordered_json& object)
   co_return kube::result<void>();
 }
 
-std::expected<void, std::string> read_snapshot(std::string_view text, placements& picture) {
+std::expected<void, std::string> read_snapshot(std::string_view text, picture& picture) {
   const auto snapshot = ordered_json::parse(text, nullptr, false);
   if (!snapshot.is_object() || member(snapshot, "kind") != kind || member(snapshot, "apiVersion") != version)
     return std::unexpected("no Snapshot of " + std::string(version) + "; quartermaster inspect --save FILE makes one");

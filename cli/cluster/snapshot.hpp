@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/cluster/placements.hpp"
+#include "cli/cluster/picture.hpp"
 
 namespace cli {
 
@@ -22,6 +22,6 @@ namespace cli {
 kube::task<void> take_snapshot(kube::transport& transport, nlohmann::ordered_json& object);
 
 /// @return what is wrong with the text, in one line
-std::expected<void, std::string> read_snapshot(std::string_view text, placements& picture);
+std::expected<void, std::string> read_snapshot(std::string_view text, picture& picture);
 
 }  // namespace cli

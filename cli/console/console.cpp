@@ -233,7 +233,7 @@ class console_program {
   controller::observed_transport seen_{wire_, health_, metrics_};
   kube::client client_{seen_};
   std::unique_ptr<kube::transport> prometheus_;
-  placements known_;
+  picture known_;
   leadership leadership_{contact_period};
   std::string lease_problem_;
   std::unique_ptr<access> access_;

@@ -80,7 +80,7 @@ ordered_json node_list(const node_shares& row, const viewer& viewer, dictionarie
       {row.node->key.name, names.modes.index_of(row.mode()), names.phases.index_of(phase), flags, std::move(cards)});
 }
 
-ordered_json shares_json(const placements& placements, const viewer& viewer, const card_shares& card) {
+ordered_json shares_json(const picture& picture, const viewer& viewer, const card_shares& card) {
   auto out = ordered_json::array();
   for (const auto& share : card.shares) {
     const bool is_shown = share.pod && viewer.sees(share.pod->key.ns);
@@ -88,7 +88,7 @@ ordered_json shares_json(const placements& placements, const viewer& viewer, con
     if (is_shown)
       entry = {{"namespace", share.pod->key.ns},
                {"pod", share.pod->key.name},
-               {"container", container_name(placements, *share.pod, share.container)}};
+               {"container", container_name(picture, *share.pod, share.container)}};
     entry["whole"] = share.whole;
     entry["guessed"] = share.guessed;
     entry["cores"] = share.cores;
@@ -98,7 +98,7 @@ ordered_json shares_json(const placements& placements, const viewer& viewer, con
   return out;
 }
 
-ordered_json cards_json(const placements& placements, const viewer& viewer, const node_shares& row) {
+ordered_json cards_json(const picture& picture, const viewer& viewer, const node_shares& row) {
   auto out = ordered_json::array();
   for (std::size_t i = 0; i < row.cards.size(); ++i) {
     const auto& entry = row.cards[i];
@@ -124,7 +124,7 @@ ordered_json cards_json(const placements& placements, const viewer& viewer, cons
                    {"sharers", entry.used.sharers},
                    {"maxSharers", card.max_sharers},
                    {"warnings", reported ? ordered_json(reported->warnings) : ordered_json::array()},
-                   {"shares", shares_json(placements, viewer, entry)}});
+                   {"shares", shares_json(picture, viewer, entry)}});
   }
   return out;
 }
@@ -189,10 +189,10 @@ ordered_json change_json(const node_shares& row, const viewer& viewer) {
 }
 
 /// The row of `inspect nodes`.
-node_row inspected(const placements& placements, const kube::node& node, const std::optional<agent_report>& report) {
+node_row inspected(const picture& picture, const kube::node& node, const std::optional<agent_report>& report) {
   agent_reports reports;
   if (report) reports.emplace(node.key.name, *report);
-  fleet alone(placements, node.key.name);
+  fleet alone(picture, node.key.name);
   alone.reports = &reports;
   return node_rows(alone).front();
 }
@@ -233,8 +233,8 @@ std::string body_of(const ordered_json& view) {
   return view.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-ordered_json fleet_view(const placements& placements, const viewer& viewer, page_range page) {
-  const auto rows = shares_of(placements);
+ordered_json fleet_view(const picture& picture, const viewer& viewer, page_range page) {
+  const auto rows = shares_of(picture);
   dictionaries names;
   auto nodes = ordered_json::array();
   const auto begin = std::min(page.offset, rows.size()), end = begin + std::min(page.limit, rows.size() - begin);
@@ -245,11 +245,11 @@ ordered_json fleet_view(const placements& placements, const viewer& viewer, page
           {"nodes", std::move(nodes)}};
 }
 
-ordered_json node_view(const placements& placements, const viewer& viewer, const kube::node& node,
+ordered_json node_view(const picture& picture, const viewer& viewer, const kube::node& node,
                        const std::optional<agent_report>& report) {
-  const auto inspected_row = inspected(placements, node, report);
-  auto rows = shares_of(placements, node.key.name);
-  mark_guesses(placements, rows);
+  const auto inspected_row = inspected(picture, node, report);
+  auto rows = shares_of(picture, node.key.name);
+  mark_guesses(picture, rows);
   ordered_json out{{"name", inspected_row.name},
                    {"address", inspected_row.address},
                    {"ready", inspected_row.ready},
@@ -262,7 +262,7 @@ ordered_json node_view(const placements& placements, const viewer& viewer, const
                    {"driver", inspected_row.driver},
                    {"cuda", inspected_row.cuda},
                    {"reportIsOld", inspected_row.is_report_old}};
-  out["cards"] = rows.empty() ? ordered_json::array() : cards_json(placements, viewer, rows.front());
+  out["cards"] = rows.empty() ? ordered_json::array() : cards_json(picture, viewer, rows.front());
   out["topology"] = rows.empty() ? ordered_json::array() : topology_json(rows.front());
   out["change"] = rows.empty() ? ordered_json() : change_json(rows.front(), viewer);
   out["resources"] = ordered_json::array();
@@ -301,10 +301,9 @@ std::optional<double> days_until(double cores, const trend& trend) {
   return std::max(0.0, (cores - now) / per_day);
 }
 
-ordered_json capacity_view(const placements& placements, const viewer&, const trends& trends,
-                           std::string_view message) {
+ordered_json capacity_view(const picture& picture, const viewer&, const trends& trends, std::string_view message) {
   std::map<std::pair<std::string, std::string>, capacity_row> rows;
-  for (const auto& node : shares_of(placements)) {
+  for (const auto& node : shares_of(picture)) {
     std::set<std::string> models;
     for (const auto& card : node.cards) {
       auto& row = rows[{card.card->model, std::string(node.mode())}];

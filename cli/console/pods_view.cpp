@@ -39,9 +39,9 @@ struct namespace_row {
   std::int64_t pods = 0, waiting = 0, cards = 0, cores = 0, memory_mib = 0;
 };
 
-ordered_json quota_json(const placements& placements, const std::string& ns) {
+ordered_json quota_json(const picture& picture, const std::string& ns) {
   auto out = ordered_json::array();
-  for (const auto& row : placements.book->limits().standings(ns))
+  for (const auto& row : picture.book->limits().standings(ns))
     out.push_back({{"model", row.model},
                    {"resource", quota::text_of(row.unit)},
                    {"nominal", row.nominal},
@@ -52,20 +52,20 @@ ordered_json quota_json(const placements& placements, const std::string& ns) {
   return out;
 }
 
-std::string cohort_of(const placements& placements, const std::string& ns) {
+std::string cohort_of(const picture& picture, const std::string& ns) {
   std::string out;
-  for (const auto& quota : placements.quotas.all())
+  for (const auto& quota : picture.quotas.all())
     if (quota.key.ns == ns && !quota.cohort.empty()) out = quota.cohort;
   return out;
 }
 
-ordered_json violations_json(const placements& placements, const viewer& viewer, ordered_json& view) {
-  const auto* compiled = placements.rules.find(api::compiled_rules::only());
+ordered_json violations_json(const picture& picture, const viewer& viewer, ordered_json& view) {
+  const auto* compiled = picture.rules.find(api::compiled_rules::only());
   const auto spec = compiled ? nlohmann::json::parse(compiled->spec, nullptr, false) : nlohmann::json();
   const auto rules = spec.is_object() ? declarations::rules_of(spec) : declarations::rule_set();
   std::size_t count = 0;
   std::map<kube::object_key, ordered_json> found;
-  for (const auto& pod : placements.pods.all()) {
+  for (const auto& pod : picture.pods.all()) {
     if (!viewer.sees(pod.key.ns)) continue;
     const auto held = judge(rules, pod);
     if (held.concerned) ++count;
@@ -83,16 +83,16 @@ ordered_json violations_json(const placements& placements, const viewer& viewer,
   return out;
 }
 
-std::size_t nodes_with(const placements& placements, const std::string& key) {
+std::size_t nodes_with(const picture& picture, const std::string& key) {
   return static_cast<std::size_t>(std::ranges::count_if(
-      placements.nodes.all(), [&](const kube::node& node) { return kube::amount(node.allocatable, key) > 0; }));
+      picture.nodes.all(), [&](const kube::node& node) { return kube::amount(node.allocatable, key) > 0; }));
 }
 
 }  // namespace
 
-ordered_json me_view(const placements& placements, const viewer& viewer, bool prometheus) {
+ordered_json me_view(const picture& picture, const viewer& viewer, bool prometheus) {
   auto namespaces = ordered_json::array();
-  for (const auto& name : namespaces_of(placements))
+  for (const auto& name : namespaces_of(picture))
     if (viewer.sees(name)) namespaces.push_back(name);
   const bool some_pods = viewer.all_pods || !viewer.namespaces.empty();
   return {{"user", viewer.user},
@@ -112,19 +112,19 @@ ordered_json me_view(const placements& placements, const viewer& viewer, bool pr
           {"version", QUARTERMASTER_VERSION}};
 }
 
-ordered_json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs) {
+ordered_json namespaces_view(const picture& picture, const viewer& viewer, const costs& costs) {
   std::map<std::string, namespace_row> rows;
-  for (const auto& name : namespaces_of(placements))
+  for (const auto& name : namespaces_of(picture))
     if (viewer.sees(name)) rows[name];
-  const auto known = resources_of(placements);
-  for (const auto& pod : placements.pods.all()) {
+  const auto known = resources_of(picture);
+  for (const auto& pod : picture.pods.all()) {
     const auto row = rows.find(pod.key.ns);
     if (row == rows.end()) continue;
-    if (waits(placements, known, pod)) ++row->second.waiting;
-    const auto* entry = pod.node_name.empty() ? nullptr : placements.book->book().find(pod.id.to_string());
+    if (waits(picture, known, pod)) ++row->second.waiting;
+    const auto* entry = pod.node_name.empty() ? nullptr : picture.book->book().find(pod.id.to_string());
     if (entry && !entry->held.grants.empty()) ++row->second.pods;
   }
-  for (const auto& node : shares_of(placements))
+  for (const auto& node : shares_of(picture))
     for (const auto& card : node.cards)
       for (const auto& share : card.shares) {
         const auto row = share.pod ? rows.find(share.pod->key.ns) : rows.end();
@@ -140,8 +140,8 @@ ordered_json namespaces_view(const placements& placements, const viewer& viewer,
                           {"pods", row.pods},
                           {"waiting", row.waiting},
                           {"used", {{"cards", row.cards}, {"cores", row.cores}, {"memoryMiB", row.memory_mib}}},
-                          {"cohort", shows_quota ? ordered_json(cohort_of(placements, name)) : ordered_json()},
-                          {"quota", shows_quota ? quota_json(placements, name) : ordered_json()},
+                          {"cohort", shows_quota ? ordered_json(cohort_of(picture, name)) : ordered_json()},
+                          {"quota", shows_quota ? quota_json(picture, name) : ordered_json()},
                           {"cost", costs.are_known ? ordered_json(costs.text_of(name)) : ordered_json()}});
   }
   std::set<std::string> without_price;
@@ -152,7 +152,7 @@ ordered_json namespaces_view(const placements& placements, const viewer& viewer,
   return {{"namespaces", std::move(namespaces)}, {"costMessage", message}};
 }
 
-ordered_json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared) {
+ordered_json declarations_view(const picture& picture, const viewer& viewer, const declared_resources& declared) {
   const auto ns = declarations::parse_settings().ns;
   ordered_json out{{"namespace", ns}, {"resources", ordered_json::array()}};
   for (const auto& [declaration, judged] : rows_of(registry_of(declared, ns))) {
@@ -167,11 +167,11 @@ ordered_json declarations_view(const placements& placements, const viewer& viewe
          {"label", both(declaration.label_en, declaration.label_zh)},
          {"verdict", declarations::to_string(declarations::verdict_of(judged))},
          {"findings", std::move(findings)},
-         {"nodes", viewer.nodes ? ordered_json(nodes_with(placements, declaration.key)) : ordered_json()}});
+         {"nodes", viewer.nodes ? ordered_json(nodes_with(picture, declaration.key)) : ordered_json()}});
   }
-  const auto* policy = placements.policies.find(reconcilers::policy_key);
+  const auto* policy = picture.policies.find(reconcilers::policy_key);
   out["enforcement"] = policy ? policy->resources.enforcement : "Off";
-  out["violations"] = violations_json(placements, viewer, out);
+  out["violations"] = violations_json(picture, viewer, out);
   return out;
 }
 

@@ -35,7 +35,7 @@ struct service_settings {
 class service {
  public:
   struct dependencies {
-    placements& known;
+    picture& known;
     access& doorkeeper;
     kube::transport& reading;                ///< of the cluster, for one node and for declarations
     kube::transport* prometheus = nullptr;   ///< null: there is none

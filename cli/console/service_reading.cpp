@@ -166,7 +166,7 @@ struct service::stream_state {
     if (--counts->by_user[user] == 0) counts->by_user.erase(user);
   }
   /// From now on it says what this viewer may see.
-  void show(const placements& known, const viewer& viewer) {
+  void show(const picture& known, const viewer& viewer) {
     sees_fleet = viewer.nodes;
     ordered_json names = ordered_json::array();
     const auto all = me_view(known, viewer, false)["views"];

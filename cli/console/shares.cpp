@@ -15,14 +15,14 @@ namespace {
 using entries_by_node =
     std::unordered_map<std::string_view, std::vector<std::pair<const kube::pod*, const quota::holding*>>>;
 
-entries_by_node holders_of(const placements& placements, std::string_view only) {
+entries_by_node holders_of(const picture& picture, std::string_view only) {
   std::unordered_map<std::string, const kube::pod*> pods;
-  for (const auto& pod : placements.pods.all()) {
+  for (const auto& pod : picture.pods.all()) {
     const bool counts = !pod.node_name.empty() && !pod.containers.empty() && (only.empty() || pod.node_name == only);
     if (counts) pods.emplace(pod.id.to_string(), &pod);
   }
   entries_by_node out;
-  placements.book->book().for_each([&](const std::string& uid, const quota::ledger::entry& entry) {
+  picture.book->book().for_each([&](const std::string& uid, const quota::ledger::entry& entry) {
     if (!only.empty() && entry.held.node != only) return;
     const auto match = pods.find(uid);
     out[entry.held.node].emplace_back(match == pods.end() ? nullptr : match->second, &entry.held);
@@ -68,13 +68,13 @@ bool node_shares::is_changing() const {
   return false;
 }
 
-std::vector<node_shares> shares_of(const placements& placements, std::string_view only) {
-  const auto holders = holders_of(placements, only);
+std::vector<node_shares> shares_of(const picture& picture, std::string_view only) {
+  const auto holders = holders_of(picture, only);
   std::vector<node_shares> out;
-  for (const auto& node : placements.nodes.all()) {
+  for (const auto& node : picture.nodes.all()) {
     if (!only.empty() && node.key.name != only) continue;
-    const auto view = placements.book->book().view(node.key.name);
-    node_shares row{&node, placements.cards.find(node.key), view ? view->inventory : nullptr, {}};
+    const auto view = picture.book->book().view(node.key.name);
+    node_shares row{&node, picture.cards.find(node.key), view ? view->inventory : nullptr, {}};
     const bool has_cards = row.inventory && !row.inventory->cards.empty();
     if (only.empty() && !has_cards && !row.report && row.mode().empty()) continue;
     for (std::size_t i = 0; has_cards && i < std::min(row.inventory->cards.size(), view->used.size()); ++i)
@@ -91,30 +91,30 @@ std::vector<node_shares> shares_of(const placements& placements, std::string_vie
   return out;
 }
 
-void mark_guesses(const placements& placements, std::vector<node_shares>& nodes) {
+void mark_guesses(const picture& picture, std::vector<node_shares>& nodes) {
   namespace ext = reconcilers::extender;
   for (auto& node : nodes) {
-    const auto view = placements.book->book().view(node.node->key.name);
+    const auto view = picture.book->book().view(node.node->key.name);
     if (!view) continue;
     for (auto& card : node.cards)
       for (auto& share : card.shares) {
         if (!share.pod) continue;
-        const ext::pod_request request(*share.pod, placements.book->keys());
+        const ext::pod_request request(*share.pod, picture.book->keys());
         share.guessed = ext::held_by(*share.pod, *view, request).origin == ext::source::guessed;
       }
   }
 }
 
-std::string container_name(const placements& placements, const kube::pod& pod, std::uint16_t number) {
-  const reconcilers::extender::pod_request request(pod, placements.book->keys());
+std::string container_name(const picture& picture, const kube::pod& pod, std::uint16_t number) {
+  const reconcilers::extender::pod_request request(pod, picture.book->keys());
   return number < request.names().size() ? request.names()[number]->name : std::string();
 }
 
-std::vector<std::string> namespaces_of(const placements& placements) {
+std::vector<std::string> namespaces_of(const picture& picture) {
   std::set<std::string> names;
-  for (const auto& pod : placements.pods.all())
+  for (const auto& pod : picture.pods.all())
     if (!pod.containers.empty()) names.insert(pod.key.ns);
-  for (const auto& quota : placements.quotas.all()) names.insert(quota.key.ns);
+  for (const auto& quota : picture.quotas.all()) names.insert(quota.key.ns);
   return {names.begin(), names.end()};
 }
 

@@ -39,15 +39,15 @@ struct node_shares {
 };
 
 /// Nodes with cards, a mode, or an AcceleratorNode; in the order of their names. `only`: that one; empty: all.
-std::vector<node_shares> shares_of(const placements& placements, std::string_view only = {});
+std::vector<node_shares> shares_of(const picture& picture, std::string_view only = {});
 
 /// Sets held_share::guessed. It reads each pod again, so call it only where guesses are shown.
-void mark_guesses(const placements& placements, std::vector<node_shares>& nodes);
+void mark_guesses(const picture& picture, std::vector<node_shares>& nodes);
 
 /// The name of a container by its number in the ledger; empty: not known.
-std::string container_name(const placements& placements, const kube::pod& pod, std::uint16_t number);
+std::string container_name(const picture& picture, const kube::pod& pod, std::uint16_t number);
 
 /// Where cards or quotas are in use: namespaces of pods that ask for cards, and those with an AcceleratorQuota.
-std::vector<std::string> namespaces_of(const placements& placements);
+std::vector<std::string> namespaces_of(const picture& picture);
 
 }  // namespace cli::console

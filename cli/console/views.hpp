@@ -28,13 +28,13 @@ struct page_range {
   std::size_t offset = 0, limit = 0;
 };
 
-ordered_json me_view(const placements& placements, const viewer& viewer, bool prometheus);
-ordered_json fleet_view(const placements& placements, const viewer& viewer, page_range page);
+ordered_json me_view(const picture& picture, const viewer& viewer, bool prometheus);
+ordered_json fleet_view(const picture& picture, const viewer& viewer, page_range page);
 /// A node of the picture. `report` is read when the node is asked for; null: there is none.
-ordered_json node_view(const placements& placements, const viewer& viewer, const kube::node& node,
+ordered_json node_view(const picture& picture, const viewer& viewer, const kube::node& node,
                        const std::optional<agent_report>& report);
-ordered_json namespaces_view(const placements& placements, const viewer& viewer, const costs& costs);
-ordered_json declarations_view(const placements& placements, const viewer& viewer, const declared_resources& declared);
+ordered_json namespaces_view(const picture& picture, const viewer& viewer, const costs& costs);
+ordered_json declarations_view(const picture& picture, const viewer& viewer, const declared_resources& declared);
 
 /// Cores that are given out as time goes on, per model and mode: seconds since 1970 and hundredths of a card.
 using trend = std::vector<std::pair<std::int64_t, double>>;
@@ -42,7 +42,7 @@ using trends = std::map<std::pair<std::string, std::string>, trend>;
 /// Days until `cores` are given out, by a straight line through the trend. Empty: too few points, or no growth.
 std::optional<double> days_until(double cores, const trend& trend);
 /// `message`: why there are no trends; empty: there are.
-ordered_json capacity_view(const placements& placements, const viewer& viewer, const trends& trends,
+ordered_json capacity_view(const picture& picture, const viewer& viewer, const trends& trends,
                            std::string_view message);
 
 }  // namespace cli::console

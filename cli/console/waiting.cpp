@@ -53,17 +53,17 @@ std::string reason_of(const waiting_answer& answer) {
 
 }  // namespace
 
-bool waits(const placements& placements, const known_resources& known, const kube::pod& pod) {
+bool waits(const picture& picture, const known_resources& known, const kube::pod& pod) {
   if (!pod.node_name.empty() || pod.finished() || pod.deleting || pod.containers.empty()) return false;
-  return ext::asks(pod, placements.book->keys()) || !unknown_keys(pod, known).empty();
+  return ext::asks(pod, picture.book->keys()) || !unknown_keys(pod, known).empty();
 }
 
-waiting_page waiting_pods(const placements& placements, const known_resources& known, const viewer& viewer,
+waiting_page waiting_pods(const picture& picture, const known_resources& known, const viewer& viewer,
                           std::string_view ns, page_range range) {
   std::vector<kube::object_key> all;
-  for (const auto& pod : placements.pods.all()) {
+  for (const auto& pod : picture.pods.all()) {
     const bool is_asked_for = viewer.sees(pod.key.ns) && (ns.empty() || pod.key.ns == ns);
-    if (is_asked_for && waits(placements, known, pod)) all.push_back(pod.key);
+    if (is_asked_for && waits(picture, known, pod)) all.push_back(pod.key);
   }
   std::ranges::sort(all);
   const auto begin = std::min(range.offset, all.size()), end = begin + std::min(range.limit, all.size() - begin);
@@ -71,9 +71,9 @@ waiting_page waiting_pods(const placements& placements, const known_resources& k
   return {all.size(), begin, {page.begin(), page.end()}};
 }
 
-ordered_json waiting_reason(const placements& placements, const known_resources& known, const viewer& viewer,
+ordered_json waiting_reason(const picture& picture, const known_resources& known, const viewer& viewer,
                             const kube::pod& pod) {
-  const auto answer = why_waiting(placements, known, pod);
+  const auto answer = why_waiting(picture, known, pod);
   const auto change = [&](const std::optional<quota::change>& entry) -> ordered_json {
     if (!entry || answer.fits()) return nullptr;
     const auto text = ext::text_of(*entry, answer.nodes, answer.request);

@@ -19,7 +19,7 @@
 namespace cli::console {
 
 /// It has no node yet and asks for something that we place, or that no one knows.
-bool waits(const placements& placements, const known_resources& known, const kube::pod& pod);
+bool waits(const picture& picture, const known_resources& known, const kube::pod& pod);
 
 /// Some of the pods that wait and that a viewer may see, in the order of their names.
 struct waiting_page {
@@ -27,11 +27,11 @@ struct waiting_page {
   std::vector<kube::object_key> pods;
 };
 /// `ns` empty: all that the viewer may see.
-waiting_page waiting_pods(const placements& placements, const known_resources& known, const viewer& viewer,
+waiting_page waiting_pods(const picture& picture, const known_resources& known, const viewer& viewer,
                           std::string_view ns, page_range range);
 
 /// A row without the pod's name: the same for all pods of the same `question_of`.
-ordered_json waiting_reason(const placements& placements, const known_resources& known, const viewer& viewer,
+ordered_json waiting_reason(const picture& picture, const known_resources& known, const viewer& viewer,
                             const kube::pod& pod);
 /// What a reason follows from, and how much of it this viewer may read.
 std::string question_of(const viewer& viewer, const kube::pod& pod);

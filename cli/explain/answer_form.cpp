@@ -8,10 +8,10 @@ namespace cli {
 namespace ext = reconcilers::extender;
 using nlohmann::ordered_json;
 
-known_resources resources_of(const placements& placements) {
+known_resources resources_of(const picture& picture) {
   known_resources out;
-  for (const auto& node : placements.nodes.all()) add_offered(node, out.offered);
-  if (const auto* rules = placements.rules.find(api::compiled_rules::only()))
+  for (const auto& node : picture.nodes.all()) add_offered(node, out.offered);
+  if (const auto* rules = picture.rules.find(api::compiled_rules::only()))
     for (auto& key : rules->keys()) out.declared.insert(std::move(key));
   return out;
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/cluster/placements.hpp"
+#include "cli/cluster/picture.hpp"
 #include "cli/lint/unoffered.hpp"
 #include "cli/output/answer.hpp"
 #include "reconcilers/extender/request.hpp"
@@ -14,7 +14,7 @@
 namespace cli {
 
 /// How an answer looks. The engine's reasons and remedies are English in both languages.
-known_resources resources_of(const placements& cluster);
+known_resources resources_of(const picture& cluster);
 /// The sentence about keys of a pod that no one knows; empty: it has none.
 std::string unknown_keys(const kube::pod& pod, const known_resources& known);
 

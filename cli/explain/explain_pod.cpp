@@ -73,13 +73,13 @@ void print_changing(std::span<const quota::node_view> nodes, const bilingual& sa
 }
 
 void print(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
-           const ext::pod_request& request, const placements& placements, const std::vector<std::string>& unserved,
+           const ext::pod_request& request, const picture& picture, const std::vector<std::string>& unserved,
            const bilingual& say, std::ostream& out) {
   table rows(say.zh ? std::vector<std::string>{"节点数", "原因", "对象"}
                     : std::vector<std::string>{"NODES", "REASON", "OF"});
   std::map<std::string, std::size_t> refusals;
   for (const auto& node : nodes)
-    if (auto text = refusal_of(node, request, placements); !text.empty()) ++refusals[std::move(text)];
+    if (auto text = refusal_of(node, request, picture); !text.empty()) ++refusals[std::move(text)];
   quota::demand needs;
   const bool has_advice = std::ranges::any_of(nodes, [&](const auto& node) {  // "add ... to the same container"
     const auto no = quota::read(request.containers(), node.inventory->serves, needs);
@@ -111,7 +111,7 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
 }
 
 /// Of the nodes that fit, those where a nominated pod goes before this one: "node a is kept for lab/urgent".
-void add_kept_nodes(const kube::pod& pod, const placements& placements, waiting_answer& answer) {
+void add_kept_nodes(const kube::pod& pod, const picture& picture, waiting_answer& answer) {
   const auto& nodes = answer.nodes;
   std::vector<quota::shortfall> found(nodes.size());
   quota::filter(answer.request.containers(), nodes, found, answer.request.only());
@@ -119,20 +119,20 @@ void add_kept_nodes(const kube::pod& pod, const placements& placements, waiting_
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!found[i].fits()) continue;
     ++fitting;
-    if (const auto* other = placements.book->goes_before(pod, answer.request, nodes[i].inventory->name))
+    if (const auto* other = picture.book->goes_before(pod, answer.request, nodes[i].inventory->name))
       answer.kept.push_back("node " + nodes[i].inventory->name + " is kept for pod " + other->key.to_string());
   }
   answer.is_kept_everywhere = fitting > 0 && answer.kept.size() == fitting;
 }
 
 /// Every node and what it says, for -o wide.
-void print_nodes(std::span<const quota::node_view> nodes, const ext::pod_request& request, const placements& placements,
+void print_nodes(std::span<const quota::node_view> nodes, const ext::pod_request& request, const picture& picture,
                  const bilingual& say, std::ostream& out) {
   std::vector<quota::shortfall> found(nodes.size());
   quota::filter(request.containers(), nodes, found, request.only());
   table rows(say.zh ? std::vector<std::string>{"节点", "原因"} : std::vector<std::string>{"NODE", "REASON"});
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    auto text = refusal_of(nodes[i], request, placements);
+    auto text = refusal_of(nodes[i], request, picture);
     if (text.empty()) text = found[i].fits() ? "fits" : quota::text_of(found[i]);
     rows.add({nodes[i].inventory->name, text});
   }
@@ -140,10 +140,10 @@ void print_nodes(std::span<const quota::node_view> nodes, const ext::pod_request
 }
 
 /// "2 other nodes are left out: cordoned, or without cards that someone serves (a, b)."
-void print_left_out(std::span<const quota::node_view> nodes, const placements& placements, const bilingual& say,
+void print_left_out(std::span<const quota::node_view> nodes, const picture& picture, const bilingual& say,
                     std::ostream& out) {
   std::set<std::string> names;
-  for (const auto& node : placements.nodes.all()) names.insert(node.key.name);
+  for (const auto& node : picture.nodes.all()) names.insert(node.key.name);
   for (const auto& node : nodes) names.erase(node.inventory->name);
   if (names.empty()) return;
   std::string list;
@@ -159,10 +159,10 @@ void print_left_out(std::span<const quota::node_view> nodes, const placements& p
 }
 
 /// Those of the nodes of which the cards are what an agent that is gone reported last.
-std::vector<std::string> old_reports(const std::vector<std::string>& nodes, const placements& placements) {
+std::vector<std::string> old_reports(const std::vector<std::string>& nodes, const picture& picture) {
   std::vector<std::string> out;
   for (const auto& node : nodes)
-    if (const auto* report = placements.cards.find({{}, node}); report && report->is_report_old()) out.push_back(node);
+    if (const auto* report = picture.cards.find({{}, node}); report && report->is_report_old()) out.push_back(node);
   return out;
 }
 
@@ -202,8 +202,8 @@ ordered_json as_json(const std::vector<obstacle>& obstacles, const bilingual& sa
 }
 
 /// The scheduler that asks the extender in this cluster; empty: none does.
-std::string_view asking_scheduler(const placements& placements) {
-  const auto* policy = placements.policies.find(reconcilers::policy_key);
+std::string_view asking_scheduler(const picture& picture) {
+  const auto* policy = picture.policies.find(reconcilers::policy_key);
   const auto mode = policy ? std::string_view(policy->scheduler.mode) : std::string_view();
   return mode == "Dedicated" ? api::names::scheduler_name : mode == "StaticPod" ? "default-scheduler" : "";
 }
@@ -274,14 +274,14 @@ struct closed_nodes {
   std::size_t open = 0;
 };
 closed_nodes closed_to(const nlohmann::json& whole, const ext::pod_request& request,
-                       std::span<const quota::node_view> nodes, const placements& placements) {
+                       std::span<const quota::node_view> nodes, const picture& picture) {
   closed_nodes out;
   const node_rules rules(whole.is_object() ? whole.value("spec", nlohmann::json()) : nlohmann::json());
   std::vector<quota::shortfall> found(nodes.size());
   quota::filter(request.containers(), nodes, found, request.only());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!found[i].fits()) continue;
-    const auto* node = placements.nodes.find({{}, nodes[i].inventory->name});
+    const auto* node = picture.nodes.find({{}, nodes[i].inventory->name});
     auto reason = node && whole.is_object() ? rules.refuses(*node) : std::string();
     if (reason.empty())
       ++out.open;
@@ -291,20 +291,20 @@ closed_nodes closed_to(const nlohmann::json& whole, const ext::pod_request& requ
   return out;
 }
 
-int explain_bound(const kube::pod& pod, const placements& placements, const std::vector<obstacle>& obstacles,
+int explain_bound(const kube::pod& pod, const picture& picture, const std::vector<obstacle>& obstacles,
                   const report_style& style, std::ostream& out) {
   const bilingual say(style.language);
-  const ext::pod_request request(pod, placements.book->keys());
-  const auto* held = placements.book->book().find(pod.id.to_string());
-  const auto view = placements.book->book().view(pod.node_name);
+  const ext::pod_request request(pod, picture.book->keys());
+  const auto* held = picture.book->book().find(pod.id.to_string());
+  const auto view = picture.book->book().view(pod.node_name);
   std::string_view source = no_source;
   if (held && view) source = ext::to_string(ext::held_by(pod, *view, request).origin);
   const auto reasons =
       held && view && source != "guessed" ? ext::why_these(held->held, *view, request) : std::vector<std::string>();
   auto unread = held || !view ? std::string() : miscounted(*view, request);
-  if (!held && view && unread.empty()) unread = refusal_of(*view, request, placements);
+  if (!held && view && unread.empty()) unread = refusal_of(*view, request, picture);
   const auto too_full = held && view ? overfull(held->held, *view) : std::vector<std::string>();
-  const auto old = held ? old_reports({pod.node_name}, placements) : std::vector<std::string>();
+  const auto old = held ? old_reports({pod.node_name}, picture) : std::vector<std::string>();
   if (style.as_data()) {
     ordered_json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", source}};
     if (!unread.empty()) doc["unread"] = unread;
@@ -358,11 +358,11 @@ Exit codes: 0 it is bound, or would fit; 1 there is no such pod, or the cluster 
 3 it fits nowhere, is held back, or has failed)";
 
 /// The commands that show what limits a namespace.
-std::string where_limits_are(const placements& placements, const std::string& ns) {
+std::string where_limits_are(const picture& picture, const std::string& ns) {
   std::string out;
-  if (std::ranges::any_of(placements.quotas.all(), [&](const auto& entry) { return entry.key.ns == ns; }))
+  if (std::ranges::any_of(picture.quotas.all(), [&](const auto& entry) { return entry.key.ns == ns; }))
     out += "  kubectl get acceleratorquota -n " + ns + "\n";
-  for (const auto& entry : placements.old_quotas.all())
+  for (const auto& entry : picture.old_quotas.all())
     if (entry.data.value_or(api::gpu_quota_key, "").contains("\"" + ns + "\""))
       out += "  kubectl get configmap -n " + entry.key.ns + " " + entry.key.name + " -o yaml\n";
   return out;
@@ -370,25 +370,25 @@ std::string where_limits_are(const placements& placements, const std::string& ns
 
 }  // namespace
 
-waiting_answer why_waiting(const placements& placements, const known_resources& known, const kube::pod& pod) {
-  waiting_answer out{unknown_keys(pod, known), {pod, placements.book->keys()}, {}, {}, {}, {}, {}, false};
+waiting_answer why_waiting(const picture& picture, const known_resources& known, const kube::pod& pod) {
+  waiting_answer out{unknown_keys(pod, known), {pod, picture.book->keys()}, {}, {}, {}, {}, {}, false};
   if (!out.unknown.empty() || out.request.nothing()) return out;
-  out.nodes = ext::candidates(placements.book->book(), placements.nodes);
+  out.nodes = ext::candidates(picture.book->book(), picture.nodes);
   out.reason = quota::explain(out.request.containers(), out.nodes, out.request.only());
-  out.limit = ext::limit_of(*placements.book, pod, out.request, out.nodes);
-  add_kept_nodes(pod, placements, out);
-  if (out.reason.fitting == 0) out.unserved = unserved_resources(placements, known, pod);
+  out.limit = ext::limit_of(*picture.book, pod, out.request, out.nodes);
+  add_kept_nodes(pod, picture, out);
+  if (out.reason.fitting == 0) out.unserved = unserved_resources(picture, known, pod);
   return out;
 }
 
 std::optional<node_refusal> refusal_by(const quota::node_view& node, const ext::pod_request& request,
-                                       const placements& placements) {
+                                       const picture& picture) {
   if (node.inventory->changes_mode) return {};  // what it does not serve now it may serve in a moment
   quota::demand needs;
   const auto no = quota::read(request.containers(), node.inventory->serves, needs);
   if (!no) return {};
   if (no->kind != quota::wrong::not_served) return node_refusal{.text = quota::text_of(*no), .mode = {}, .key = {}};
-  const auto* known = placements.nodes.find({{}, node.inventory->name});
+  const auto* known = picture.nodes.find({{}, node.inventory->name});
   const auto module = known ? known->labels.value_or(api::names::module_label, "") : std::string_view();
   const auto mode = module.empty() ? std::string("none of our modes") : "mode " + std::string(module);
   return node_refusal{.text = mode + ", which does not offer " + std::string(no->key),
@@ -396,13 +396,13 @@ std::optional<node_refusal> refusal_by(const quota::node_view& node, const ext::
                       .key = std::string(no->key)};
 }
 
-std::string refusal_of(const quota::node_view& node, const ext::pod_request& request, const placements& placements) {
-  const auto refusal = refusal_by(node, request, placements);
+std::string refusal_of(const quota::node_view& node, const ext::pod_request& request, const picture& picture) {
+  const auto refusal = refusal_by(node, request, picture);
   return refusal ? refusal->text : std::string();
 }
 
-void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err) {
-  for (const auto& entry : placements.quotas.all()) {
+void say_doubts(const picture& picture, const std::set<std::string>& namespaces, std::ostream& err) {
+  for (const auto& entry : picture.quotas.all()) {
     if (!namespaces.contains(entry.key.ns)) continue;
     const auto status = nlohmann::json::parse(entry.status, nullptr, false);
     if (!status.is_object() || !status.contains("conditions")) continue;
@@ -411,8 +411,8 @@ void say_doubts(const placements& placements, const std::set<std::string>& names
       err << "quartermaster: AcceleratorQuota " << entry.key.to_string()
           << " counts in this answer and is not enforced: " << enforced->value("message", "") << "\n";
   }
-  if (!placements.book->trouble().empty())
-    err << "quartermaster: kube-system/gpuquota does not count: " << placements.book->trouble() << "\n";
+  if (!picture.book->trouble().empty())
+    err << "quartermaster: kube-system/gpuquota does not count: " << picture.book->trouble() << "\n";
 }
 
 std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns,
@@ -430,31 +430,31 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
   return kube::object_key{first, name};
 }
 
-int explain_pod(const placements& placements, const kube::object_key& key, const report_style& style, std::ostream& out,
+int explain_pod(const picture& picture, const kube::object_key& key, const report_style& style, std::ostream& out,
                 std::ostream& err, const nlohmann::json& whole) {
   const bilingual say(style.language);
-  say_doubts(placements, {key.ns}, err);
-  const auto* pod = placements.pods.find(key);
+  say_doubts(picture, {key.ns}, err);
+  const auto* pod = picture.pods.find(key);
   if (!pod) {
     err << "quartermaster: there is no pod " << key.name << " in namespace " << key.ns
         << "; another namespace is named with -n NAMESPACE\n";
     return 1;
   }
-  const auto obstacles = obstacles_of(whole.is_object() ? whole : kept_of(*pod), asking_scheduler(placements));
+  const auto obstacles = obstacles_of(whole.is_object() ? whole : kept_of(*pod), asking_scheduler(picture));
   if (pod->finished()) return explain_ended(*pod, obstacles, style, out);
-  if (!pod->node_name.empty()) return explain_bound(*pod, placements, obstacles, style, out);
+  if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
   const bool held_back = !obstacles.empty() && obstacles.front().decisive;
-  const auto answer = why_waiting(placements, resources_of(placements), *pod);
+  const auto answer = why_waiting(picture, resources_of(picture), *pod);
   if (!answer.unknown.empty() || answer.request.nothing())
     return explain_without_cards(*pod, answer.unknown, obstacles, style, out);
   const auto& request = answer.request;
   const auto& [unknown, pod_limits, nodes, reason, limit, kept, unserved, is_kept_everywhere] = answer;
-  const auto closed = closed_to(whole, request, nodes, placements);
+  const auto closed = closed_to(whole, request, nodes, picture);
   const int rc = answer.fits() && !held_back && (closed.open > 0 || closed.reasons.empty()) ? 0 : 3;
   std::vector<std::string> names;
   for (const auto& node : nodes) names.push_back(node.inventory->name);
-  const auto old = old_reports(names, placements);
+  const auto old = old_reports(names, picture);
   if (style.as_data()) {
     ordered_json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
@@ -463,7 +463,7 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
     doc["unserved"] = unserved;
     std::set<std::string> refusals;
     for (const auto& node : nodes)
-      if (auto text = refusal_of(node, request, placements); !text.empty()) refusals.insert(std::move(text));
+      if (auto text = refusal_of(node, request, picture); !text.empty()) refusals.insert(std::move(text));
     doc["refusals"] = refusals;
     doc["closed"] = closed.reasons;
     doc["obstacles"] = as_json(obstacles, say);
@@ -477,13 +477,13 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
   else
     out << "Pod " << key.to_string() << " waits: its cards fit on " << reason.fitting << " of "
         << plural(reason.nodes, "node", "nodes") << " with cards.\n";
-  print_left_out(nodes, placements, say, out);
+  print_left_out(nodes, picture, say, out);
   say_old(old, say, out);
-  if (style.output == "wide") print_nodes(nodes, request, placements, say, out);
+  if (style.output == "wide") print_nodes(nodes, request, picture, say, out);
   if (held_back) print_obstacles({obstacles.front()}, say, out);
   if (limit) {
     out << say("Its namespace's quota refuses it: ", "命名空间的配额不允许：") << quota::text_of(*limit) << "\n"
-        << say("See:\n", "查看：\n") << where_limits_are(placements, key.ns);
+        << say("See:\n", "查看：\n") << where_limits_are(picture, key.ns);
     return rc;
   }
   for (const auto& text : kept)
@@ -499,17 +499,17 @@ int explain_pod(const placements& placements, const kube::object_key& key, const
     if (!held_back) out << say("Cards are not what it waits for: ", "它等待的不是卡：") << describe << "\n";
     return rc;
   }
-  print(reason, nodes, request, placements, unserved, say, out);
+  print(reason, nodes, request, picture, unserved, say, out);
   return rc;
 }
 
 namespace {
 
 /// The cluster, and the whole object of the pod: null without the right to get it, or where it is gone by then.
-kube::task<void> read_with_pod(kube::transport& transport, const kube::object_key& key, placements& placements,
+kube::task<void> read_with_pod(kube::transport& transport, const kube::object_key& key, picture& picture,
                                nlohmann::json& whole) {
-  auto done = co_await read_placements(transport, placements);
-  if (!done || !placements.pods.find(key)) co_return done;
+  auto done = co_await read_ledger(transport, picture);
+  if (!done || !picture.pods.find(key)) co_return done;
   const auto answer =
       co_await send_patiently(transport, "get pod " + key.to_string(), kube::get_request(kube::pod::of(), key));
   if (!answer) {
@@ -545,7 +545,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
     const bool of_context = flags->ns.empty() && flags->snapshot.empty();
     const auto pod = pod_named(flags->pod, flags->ns, of_context ? namespace_of(flags->cluster) : "default");
     if (!pod) return fail(pod.error(), 2);
-    placements all;
+    picture all;
     nlohmann::json whole;
     const auto read =
         flags->snapshot.empty()

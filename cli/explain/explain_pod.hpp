@@ -25,11 +25,11 @@ struct node_refusal {
   std::string key;   ///< what that mode does not offer; empty: the pod can be cured
 };
 std::optional<node_refusal> refusal_by(const quota::node_view& node, const reconcilers::extender::pod_request& request,
-                                       const placements& placements);
+                                       const picture& picture);
 
 /// Why a node takes no such pod at all, for a person. Where its mode is the reason, its own message. Empty: it might.
 std::string refusal_of(const quota::node_view& node, const reconcilers::extender::pod_request& request,
-                       const placements& placements);
+                       const picture& picture);
 
 /// Why a pod that is not bound waits. Views are into the pod and the ledger: valid until either changes.
 struct waiting_answer {
@@ -46,14 +46,14 @@ struct waiting_answer {
   bool fits() const { return unknown.empty() && reason.fitting > 0 && !limit && !is_kept_everywhere; }
 };
 /// `known` is what `resources_of` says of the same placements.
-waiting_answer why_waiting(const placements& placements, const known_resources& known, const kube::pod& pod);
+waiting_answer why_waiting(const picture& picture, const known_resources& known, const kube::pod& pod);
 
 /// Names limits of these namespaces on which the answer and the operator may differ.
-void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err);
+void say_doubts(const picture& picture, const std::set<std::string>& namespaces, std::ostream& err);
 
 /// @param whole the pod as the API has it, JSON; null: not read, so gates, selectors and messages are left out
 /// @return exit code: 0 bound or would fit, 1 not there, 3 waits, is held back or has failed
-int explain_pod(const placements& cluster, const kube::object_key& pod, const report_style& style, std::ostream& out,
+int explain_pod(const picture& cluster, const kube::object_key& pod, const report_style& style, std::ostream& out,
                 std::ostream& err, const nlohmann::json& whole = {});
 
 }  // namespace cli

@@ -93,12 +93,12 @@ class refusals {
   std::map<std::string, std::map<std::string, std::size_t>> modes_;  ///< nodes by mode, by the key they lack
 };
 
-seat take_seat(placements& placements, const kube::pod& pod, const node_rules& rules, const ext::pod_request& request) {
-  auto& book = *placements.book;
+seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, const ext::pod_request& request) {
+  auto& book = *picture.book;
   std::vector<quota::node_view> nodes;
   std::map<std::string, std::size_t> closed;  // nodes by what keeps the pod away, whatever their cards
-  for (const auto& node : ext::candidates(book.book(), placements.nodes)) {
-    const auto* known = placements.nodes.find({{}, node.inventory->name});
+  for (const auto& node : ext::candidates(book.book(), picture.nodes)) {
+    const auto* known = picture.nodes.find({{}, node.inventory->name});
     auto refused = known ? rules.refuses(*known) : std::string();
     if (refused.empty())
       nodes.push_back(node);
@@ -129,7 +129,7 @@ seat take_seat(placements& placements, const kube::pod& pod, const node_rules& r
     refusals refused;
     std::vector<quota::node_view> serving;
     for (const auto& node : nodes)
-      if (auto refusal = refusal_by(node, request, placements))
+      if (auto refusal = refusal_by(node, request, picture))
         refused.add(std::move(*refusal));
       else
         serving.push_back(node);
@@ -264,10 +264,10 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
   return {};
 }
 
-int simulate(placements& placements, namespace_limits& limits, std::span<const tried_pod> pods,
-             const report_style& style, std::ostream& out) {
+int simulate(picture& picture, namespace_limits& limits, std::span<const tried_pod> pods, const report_style& style,
+             std::ostream& out) {
   const bilingual say(style.language);
-  const auto known = resources_of(placements);
+  const auto known = resources_of(picture);
   const bool wide = style.output == "wide";
   ordered_json doc{{"pods", ordered_json::array()}};
   std::vector<std::string> header = say.zh ? std::vector<std::string>{"POD", "节点", "卡", "原因"}
@@ -281,7 +281,7 @@ int simulate(placements& placements, namespace_limits& limits, std::span<const t
   std::size_t fitting = 0;
   for (const auto& tried : pods) {
     const auto name = tried.pod.key.to_string();
-    if (const auto* bound = tried.is_new ? nullptr : placements.pods.find(tried.pod.key);
+    if (const auto* bound = tried.is_new ? nullptr : picture.pods.find(tried.pod.key);
         bound && !bound->node_name.empty() && !bound->finished()) {
       ++fitting;
       doc["pods"].push_back({{"pod", name}, {"node", bound->node_name}, {"bound", true}});
@@ -305,7 +305,7 @@ int simulate(placements& placements, namespace_limits& limits, std::span<const t
       add({name, "-", "", unknown}, "");
       continue;
     }
-    const ext::pod_request request(pod, placements.book->keys());
+    const ext::pod_request request(pod, picture.book->keys());
     if (request.nothing()) {
       ++fitting;
       doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", false}});
@@ -314,7 +314,7 @@ int simulate(placements& placements, namespace_limits& limits, std::span<const t
           "");
       continue;
     }
-    const auto seat = take_seat(placements, pod, tried.nodes, request);
+    const auto seat = take_seat(picture, pod, tried.nodes, request);
     const bool fits = seat.reason.empty();
     fitting += fits ? 1 : 0;
     std::string cards, amounts;
@@ -346,9 +346,9 @@ int simulate(placements& placements, namespace_limits& limits, std::span<const t
 
 namespace {
 
-kube::task<void> read_with_limits(kube::transport& transport, std::set<std::string> namespaces, placements& placements,
+kube::task<void> read_with_limits(kube::transport& transport, std::set<std::string> namespaces, picture& picture,
                                   namespace_limits& limits) {
-  auto done = co_await read_placements(transport, placements);
+  auto done = co_await read_ledger(transport, picture);
   if (!done) co_return done;
   co_return co_await read_namespace_limits(transport, std::move(namespaces), limits);
 }
@@ -381,7 +381,7 @@ void add_simulate(CLI::App& app, int& rc) {
     for (const auto& entry : manifests_in(*file))
       if (const auto problem = add_pods(entry, flags->ns, pods); !problem.empty()) return fail(problem, 2);
     if (pods.empty()) return fail(flags->file + ": no Pod, and nothing that makes pods", 2);
-    placements all;
+    picture all;
     std::set<std::string> namespaces;
     for (const auto& pod : pods) namespaces.insert(pod.pod.key.ns);
     namespace_limits limits;

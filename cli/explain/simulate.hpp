@@ -32,7 +32,7 @@ std::string add_pods(const manifest& source, const std::string& ns, std::vector<
 /// Pods, in the order they are tried, each on what the earlier ones left and within the limits of its namespace;
 /// `cluster` and `limits` hold them afterwards. One that the cluster has bound already is not tried again. Exit code: 0
 /// all fit, 3 some do not.
-int simulate(placements& cluster, namespace_limits& limits, std::span<const tried_pod> pods, const report_style& style,
+int simulate(picture& cluster, namespace_limits& limits, std::span<const tried_pod> pods, const report_style& style,
              std::ostream& out);
 
 }  // namespace cli

@@ -13,15 +13,15 @@ std::string miscounted(const quota::node_view& node, const reconcilers::extender
   return no && no->kind != quota::wrong::not_served ? quota::text_of(*no) : std::string();
 }
 
-std::vector<uncounted_pod> uncounted_pods(const placements& placements, std::string_view node) {
+std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node) {
   std::vector<uncounted_pod> out;
-  const auto& book = placements.book->book();
-  for (const auto& pod : placements.pods.all()) {
+  const auto& book = picture.book->book();
+  for (const auto& pod : picture.pods.all()) {
     if (pod.node_name.empty() || (!node.empty() && pod.node_name != node)) continue;
     if (pod.finished() || pod.containers.empty() || book.find(pod.id.to_string())) continue;
     const auto view = book.view(pod.node_name);
     if (!view) continue;
-    const reconcilers::extender::pod_request request(pod, placements.book->keys());
+    const reconcilers::extender::pod_request request(pod, picture.book->keys());
     if (auto reason = miscounted(*view, request); !reason.empty())
       out.push_back({pod.key, pod.node_name, std::move(reason)});
   }

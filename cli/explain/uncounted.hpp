@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/cluster/placements.hpp"
+#include "cli/cluster/picture.hpp"
 
 namespace cli {
 
@@ -22,6 +22,6 @@ struct uncounted_pod {
 };
 
 /// In the order of their names. `node`: those on it; empty: all.
-std::vector<uncounted_pod> uncounted_pods(const placements& placements, std::string_view node = {});
+std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node = {});
 
 }  // namespace cli

@@ -25,7 +25,7 @@ const modules::module_type* offering(const reconcilers::accelerator_policy* poli
 }
 
 std::string remedy_of(const modules::module_type& module, const reconcilers::accelerator_policy* policy,
-                      const placements& placements) {
+                      const picture& picture) {
   const std::string name(module.name);
   const auto label = module.label_values.empty()
                          ? "label a node for it"
@@ -38,7 +38,7 @@ std::string remedy_of(const modules::module_type& module, const reconcilers::acc
   const auto spec = policy->modules.find(module.name);
   if (const auto reason = module.not_offered ? module.not_offered(spec->second) : std::string(); !reason.empty())
     return ", and cannot be had: " + reason;
-  const auto nodes = static_cast<std::size_t>(std::ranges::count_if(placements.nodes.all(), [&](const auto& node) {
+  const auto nodes = static_cast<std::size_t>(std::ranges::count_if(picture.nodes.all(), [&](const auto& node) {
     return node.labels.value_or(api::names::module_label, "") == module.name;
   }));
   if (nodes == 0) return " and no node is in its mode: " + label + ".";
@@ -48,9 +48,9 @@ std::string remedy_of(const modules::module_type& module, const reconcilers::acc
 
 }  // namespace
 
-std::vector<std::string> unserved_resources(const placements& placements, const known_resources& known,
+std::vector<std::string> unserved_resources(const picture& picture, const known_resources& known,
                                             const kube::pod& pod) {
-  const auto* policy = placements.policies.find(reconcilers::policy_key);
+  const auto* policy = picture.policies.find(reconcilers::policy_key);
   std::map<const modules::module_type*, std::vector<std::string>> lacking;
   for (const auto& [key, amount] : reconcilers::verify::asked_by(pod)) {
     if (amount <= 0 || known.offered.contains(key)) continue;
@@ -59,7 +59,7 @@ std::vector<std::string> unserved_resources(const placements& placements, const 
   std::vector<std::string> out;
   for (const auto& [module, keys] : lacking)
     out.push_back("No node has " + text::joined(keys, " or ") + ". Module " + std::string(module->name) + " offers " +
-                  (keys.size() == 1 ? "it" : "them") + remedy_of(*module, policy, placements));
+                  (keys.size() == 1 ? "it" : "them") + remedy_of(*module, policy, picture));
   return out;
 }
 

@@ -46,7 +46,7 @@ Pods that ask for an extended resource and are not finished. CARDS as the schedu
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 /// errc::not_found where a node that was asked for is not there.
-kube::result<void> fetch(const look_options& options, placements& picture) {
+kube::result<void> fetch(const look_options& options, picture& picture) {
   auto read = gather(options.cluster, options.snapshot, picture, fleet_parts(options));
   if (!read) return read;
   for (const auto& name : options.only)
@@ -57,7 +57,7 @@ kube::result<void> fetch(const look_options& options, placements& picture) {
 }
 
 /// Tables of a cluster without the chart are empty and look like those of one where nothing is switched on.
-void note_if_not_installed(const placements& picture, std::ostream& err) {
+void note_if_not_installed(const picture& picture, std::ostream& err) {
   if (picture.knows(kube::resources::accelerator_policies)) return;
   err << "quartermaster: note: Quartermaster is not installed in this cluster (docs/install.md says how)\n";
 }
@@ -89,7 +89,7 @@ picture_request fleet_parts(const look_options& options) {
 }
 
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err) {
-  placements picture;
+  picture picture;
   const auto read = fetch(options, picture);
   if (!read) return failed(read.error().message, err);
   note_if_not_installed(picture, err);
@@ -102,7 +102,7 @@ int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostre
 }
 
 int run_inspect_modules(const look_options& options, std::ostream& out, std::ostream& err) {
-  placements picture;
+  picture picture;
   const auto read = fetch(options, picture);
   if (!read) return failed(read.error().message, err);
   note_if_not_installed(picture, err);
@@ -112,7 +112,7 @@ int run_inspect_modules(const look_options& options, std::ostream& out, std::ost
 }
 
 int run_inspect_pods(const look_options& options, std::ostream& out, std::ostream& err) {
-  placements picture;
+  picture picture;
   const auto read = fetch(options, picture);
   if (!read) return failed(read.error().message, err);
   note_if_not_installed(picture, err);

@@ -30,7 +30,7 @@ kube::task<void> keep_looking(kube::transport& transport, const look_options& op
   std::string last_problem;
   while (out) {
     const auto begin = clock::now();
-    placements picture;
+    picture picture;
     const auto found = co_await read_picture(transport, fleet_parts(options), picture);
     if (!found && !has_read) co_return std::unexpected(found.error());
     if (found) {

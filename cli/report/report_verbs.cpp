@@ -136,7 +136,7 @@ int run_right_size(const report_options& options, std::ostream& out, std::ostrea
 
 int run_capacity(const report_options& options, std::ostream& out, std::ostream& err) {
   if (const auto problem = problem_of(options.prometheus); !problem.empty()) return failed(problem, err, 2);
-  placements all;
+  picture all;
   const auto read = gather(options.cluster, options.snapshot, all);
   if (!read) return failed(read.error().message, err);
   console::trends trends;

@@ -216,8 +216,8 @@ const listing<pod_row>& pods_listing() {
 
 }  // namespace
 
-void top_nodes(const placements& placements, const listing_style& style, std::ostream& out, std::string_view only) {
-  const auto nodes = console::shares_of(placements, only);
+void top_nodes(const picture& picture, const listing_style& style, std::ostream& out, std::string_view only) {
+  const auto nodes = console::shares_of(picture, only);
   std::vector<node_sums> rows;
   const auto selector = node_selector(style);
   for (const auto& node : nodes) {
@@ -229,18 +229,18 @@ void top_nodes(const placements& placements, const listing_style& style, std::os
     const auto& sums = row.sums;
     return std::pair(-fullness(sums.used_cores, sums.cores, sums.used_mib, sums.memory_mib), row.node);
   });
-  auto uncounted = uncounted_pods(placements, only);
+  auto uncounted = uncounted_pods(picture, only);
   std::erase_if(uncounted, [&](const uncounted_pod& entry) {
-    const auto* node = placements.nodes.find({{}, entry.node});
+    const auto* node = picture.nodes.find({{}, entry.node});
     return node && !selector.selects(node->labels);
   });
   if (print(nodes_listing(), std::move(rows), style, out, {{"uncounted", texts_of(uncounted)}}))
     print_uncounted(uncounted, bilingual(style.language), out);
 }
 
-void top_cards(const placements& placements, const listing_style& style, std::ostream& out, std::string_view only) {
-  auto nodes = console::shares_of(placements, only);
-  console::mark_guesses(placements, nodes);
+void top_cards(const picture& picture, const listing_style& style, std::ostream& out, std::string_view only) {
+  auto nodes = console::shares_of(picture, only);
+  console::mark_guesses(picture, nodes);
   std::vector<card_row> rows;
   const auto selector = node_selector(style);
   for (const auto& node : nodes)
@@ -256,13 +256,13 @@ void top_cards(const placements& placements, const listing_style& style, std::os
   if (print(cards_listing(), std::move(rows), style, out) && has_guess) out << say.message("top.guess") << "\n";
 }
 
-void top_pods(const placements& placements, const std::string& ns, const listing_style& style, std::ostream& out,
+void top_pods(const picture& picture, const std::string& ns, const listing_style& style, std::ostream& out,
               std::string_view name) {
   const auto wanted = [&](const kube::object_key& pod) {
     return (ns.empty() || pod.ns == ns) && (name.empty() || pod.name == name);
   };
   std::map<kube::object_key, pod_row> pods;
-  for (const auto& node : console::shares_of(placements))
+  for (const auto& node : console::shares_of(picture))
     for (const auto& card : node.cards)
       for (const auto& share : card.shares) {
         if (!share.pod || !wanted(share.pod->key)) continue;
@@ -277,7 +277,7 @@ void top_pods(const placements& placements, const std::string& ns, const listing
   std::vector<pod_row> rows;
   for (auto& [key, row] : pods) rows.push_back(std::move(row));
   std::ranges::sort(rows, {}, [](const pod_row& row) { return std::pair(-row.cores, row.key); });
-  auto uncounted = uncounted_pods(placements);
+  auto uncounted = uncounted_pods(picture);
   std::erase_if(uncounted, [&](const uncounted_pod& entry) { return !wanted(entry.pod); });
   if (print(pods_listing(), std::move(rows), style, out, {{"uncounted", texts_of(uncounted)}}))
     print_uncounted(uncounted, bilingual(style.language), out);
@@ -287,7 +287,7 @@ namespace {
 
 CLI::App* add_subject(CLI::App& verb, const char* name, const char* description, std::string_view example,
                       std::vector<std::string> headers,
-                      const std::function<void(const placements&, const top_options&)>& print, int& rc) {
+                      const std::function<void(const picture&, const top_options&)>& print, int& rc) {
   auto options = std::make_shared<top_options>();
   const bool is_of_pods = std::string_view(name) == "pods";
   auto* subject = add_verb(verb, name, description);
@@ -306,7 +306,7 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
   add_cluster_options(*subject, options->cluster);
   subject->footer(std::string(example));
   subject->callback([options, print, is_of_pods, &rc] {
-    placements all;
+    picture all;
     const auto read = gather(options->cluster, options->snapshot, all);
     if (!read) {
       rc = failed(read.error().message, std::cerr);
@@ -336,13 +336,13 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
 void add_top(CLI::App& app, int& rc) {
   auto* verb = add_verb(app, "top", "Show what is given out of the cards: of nodes, pods or cards");
   verb->require_subcommand(1);
-  const auto nodes = [](const placements& all, const top_options& options) {
+  const auto nodes = [](const picture& all, const top_options& options) {
     top_nodes(all, options.style, std::cout, options.name);
   };
-  const auto pods = [](const placements& all, const top_options& options) {
+  const auto pods = [](const picture& all, const top_options& options) {
     top_pods(all, options.ns, options.style, std::cout, options.name);
   };
-  const auto cards = [](const placements& all, const top_options& options) {
+  const auto cards = [](const picture& all, const top_options& options) {
     top_cards(all, options.style, std::cout, options.name);
   };
   add_subject(*verb, "nodes", "Nodes: cards, cores and memory that are given out", nodes_example,

@@ -6,10 +6,10 @@
 
 namespace cli {
 
-std::vector<std::string> given_twice(const placements& placements, std::string_view node) {
+std::vector<std::string> given_twice(const picture& picture, std::string_view node) {
   std::vector<std::string> out;
-  auto nodes = console::shares_of(placements, node);
-  console::mark_guesses(placements, nodes);
+  auto nodes = console::shares_of(picture, node);
+  console::mark_guesses(picture, nodes);
   for (const auto& entry : nodes)
     for (const auto& card : entry.cards) {
       if (!quota::beyond(*card.card, card.used)) continue;

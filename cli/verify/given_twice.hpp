@@ -12,6 +12,6 @@
 namespace cli {
 
 /// Each as "GPU-1 (team/a, team/b)": its UUID, or node and number where no agent reports it, and its pods.
-std::vector<std::string> given_twice(const placements& placements, std::string_view node);
+std::vector<std::string> given_twice(const picture& picture, std::string_view node);
 
 }  // namespace cli

@@ -178,7 +178,7 @@ picture_request walked_parts(const std::string& ns) {
 }
 
 /// errc::not_found where the node is not there.
-kube::result<verify::cluster_view> view_of(placements& picture, const std::string& only_node) {
+kube::result<verify::cluster_view> view_of(picture& picture, const std::string& only_node) {
   if (!only_node.empty() && !picture.nodes.find({{}, only_node}))
     return std::unexpected(kube::error{kube::errc::not_found, 404, "there is no node " + plain(only_node), {}});
   auto out = view_of(fleet(picture), only_node);
@@ -196,7 +196,7 @@ kube::result<verify::cluster_view> view_of(placements& picture, const std::strin
 kube::task<void> look(kube::transport& transport, const verify_options& options, verify::report& report) {
   verify::cluster_view view;
   for (const auto until = std::chrono::steady_clock::now() + settling;;) {
-    placements picture;
+    picture picture;
     const auto found = co_await read_picture(transport, walked_parts(options.ns), picture);
     if (!found) co_return std::unexpected(found.error());
     auto seen = view_of(picture, options.node);
@@ -226,7 +226,7 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
 }
 
 kube::result<void> look_at_file(const verify_options& options, verify::report& report) {
-  placements picture;
+  picture picture;
   if (auto read = gather({}, options.snapshot, picture); !read) return read;
   const auto view = view_of(picture, options.node);
   if (!view) return std::unexpected(view.error());

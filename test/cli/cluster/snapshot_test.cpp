@@ -62,13 +62,13 @@ struct snapshot_test : testing::Test {
 
 TEST_F(snapshot_test, what_is_saved_is_judged_as_the_cluster_was) {
   take();
-  placements placements;
-  const auto read = read_snapshot(taken.dump(), placements);
+  picture picture;
+  const auto read = read_snapshot(taken.dump(), picture);
   ASSERT_TRUE(read) << read.error();
   std::ostringstream out, err;
-  EXPECT_EQ(explain_pod(placements, {"lab", "p"}, {}, out, err), 3) << out.str() << err.str();
+  EXPECT_EQ(explain_pod(picture, {"lab", "p"}, {}, out, err), 3) << out.str() << err.str();
   EXPECT_THAT(out.str(), HasSubstr("no card with enough cores left"));
-  EXPECT_EQ(explain_pod(placements, {"lab", "there"}, {}, out, err), 0);
+  EXPECT_EQ(explain_pod(picture, {"lab", "there"}, {}, out, err), 0);
   EXPECT_THAT(out.str(), HasSubstr("60 cores, 2048 MiB"));
 }
 
@@ -80,8 +80,8 @@ TEST_F(snapshot_test, nothing_is_saved_that_placements_do_not_need) {
 TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   take();
   const auto read_error = [](const nlohmann::ordered_json& object) {
-    placements placements;
-    const auto read = read_snapshot(object.dump(), placements);
+    picture picture;
+    const auto read = read_snapshot(object.dump(), picture);
     return read ? std::string() : read.error();
   };
   EXPECT_THAT(read_error("text"), HasSubstr("no Snapshot of quartermaster.io/v1alpha1"));
@@ -99,12 +99,12 @@ TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
 TEST_F(snapshot_test, a_part_that_is_not_in_the_file_is_named_and_not_taken_for_empty) {
   take();
   EXPECT_THAT(taken["unseen"]["configmaps"].get<std::string>(), HasSubstr("403"));
-  placements forbidden;
+  picture forbidden;
   ASSERT_TRUE(read_snapshot(taken.dump(), forbidden));
   EXPECT_EQ(forbidden.unseen.size(), 1u);
   EXPECT_THAT(forbidden.unseen[part::old_quotas], HasSubstr("403"));
   taken.erase("leases");  // an older file
-  placements old;
+  picture old;
   ASSERT_TRUE(read_snapshot(taken.dump(), old));
   EXPECT_EQ(old.unseen[part::lease], "the snapshot has no leases");
   EXPECT_EQ(view_of(fleet(old), {}).leader_unseen, "the snapshot has no leases");

@@ -41,7 +41,7 @@ class random_cluster {
     cluster.finish();
   }
 
-  placements cluster;
+  picture cluster;
   std::map<std::string, held_sum> by_node, by_namespace;
   std::map<std::string, std::set<std::string>> uncounted;               ///< pods by node
   std::map<std::string, std::map<std::string, std::int64_t>> requests;  ///< by node and key, as Kubernetes adds up
@@ -228,7 +228,7 @@ pod_facts facts_in(const kube::pod& pod) {
 
 /// What `explain pod` says that a bound pod holds: the whole of its limits, on the card that is on record, or on cards
 /// of its node.
-void compare_pods(const placements& cluster) {
+void compare_pods(const picture& cluster) {
   for (const auto& pod : cluster.pods.all()) {
     SCOPED_TRACE(pod.key.to_string());
     if (pod.phase == kube::pod_phase::succeeded) continue;
@@ -279,7 +279,7 @@ class recorded_cluster {
     all([](auto& store) { store.commit(); });
     cluster.finish();
   }
-  placements cluster;
+  picture cluster;
 
  private:
   int below(int most) { return std::uniform_int_distribution<int>(0, most - 1)(random_); }
@@ -310,7 +310,7 @@ struct card_load {
 /// What `verify` calls overbooked. Where every card is on record it is exactly what the objects add up to; where some
 /// are guesses, a card that is on record with too much is named all the same, and no other without a share that is
 /// larger than a card. Returns how many were named.
-std::size_t compare_overbooked(const placements& cluster) {
+std::size_t compare_overbooked(const picture& cluster) {
   std::size_t all = 0;
   for (const auto& node : cluster.nodes.all()) {
     const auto& name = node.key.name;

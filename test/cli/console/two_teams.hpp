@@ -29,7 +29,7 @@ inline kube::pod pod_of(const std::string& ns, const std::string& name, std::int
 inline const std::string hostile_name = "<img-src=x-onerror=alert(1)>";
 
 struct two_teams : testing::Test {
-  cli::placements cluster;
+  cli::picture cluster;
 
   two_teams() {
     begin(cluster.pods, cluster.nodes, cluster.policies, cluster.rules, cluster.quotas, cluster.old_quotas,
@@ -64,7 +64,7 @@ struct two_teams : testing::Test {
   }
   static void begin(auto&... stores) { (stores.begin(), ...); }
   static void commit(auto&... stores) { (stores.commit(), ...); }
-  const cli::placements& read() {
+  const cli::picture& read() {
     if (!cluster.book) {
       commit(cluster.pods, cluster.nodes, cluster.policies, cluster.rules, cluster.quotas, cluster.old_quotas,
              cluster.cards);

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 struct placements_test : testing::Test {
-  placements cluster;
+  picture cluster;
   std::ostringstream out, err;
   namespace_limits limits;
 

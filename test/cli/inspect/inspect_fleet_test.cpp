@@ -78,7 +78,7 @@ api::accelerator_node anode(const std::string& name, const std::string& requeste
 }
 
 /// Four nodes: shares, whole cards with a card that is ill, a refused label, and one without cards.
-struct small_cluster : placements {
+struct small_cluster : picture {
   small_cluster();
 };
 small_cluster::small_cluster() {
@@ -139,18 +139,16 @@ small_cluster::small_cluster() {
     pods.put(entry);
 }
 
-void change(placements& cluster, const std::string& name, auto change) {
+void change(picture& cluster, const std::string& name, auto change) {
   auto edited = *cluster.cards.find({{}, name});
   change(edited);
   cluster.cards.put(edited);
 }
-std::vector<node_row> node_rows(const placements& cluster, const std::vector<std::string>& only = {}) {
+std::vector<node_row> node_rows(const picture& cluster, const std::vector<std::string>& only = {}) {
   return node_rows(fleet(cluster), only);
 }
-std::vector<pod_row> pod_rows(const placements& cluster, std::string_view ns = {}) {
-  return pod_rows(fleet(cluster), ns);
-}
-std::vector<module_row> module_rows(const placements& cluster) { return module_rows(fleet(cluster)); }
+std::vector<pod_row> pod_rows(const picture& cluster, std::string_view ns = {}) { return pod_rows(fleet(cluster), ns); }
+std::vector<module_row> module_rows(const picture& cluster) { return module_rows(fleet(cluster)); }
 
 template <class Rows>
 std::string printed(const Rows& rows, const std::string& language, const std::string& output = "table") {
@@ -237,7 +235,7 @@ TEST(inspect_fleet, S27_cards_of_other_vendors_stand_next_to_what_their_plugin_o
 
 /// Cards known from a label alone: no one has looked at one.
 TEST(inspect_fleet, health_is_not_said_before_a_plugin_or_an_agent_has_looked) {
-  placements all;
+  picture all;
   all.nodes.put(node("gpu-9", {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/gpu.count", "4"}}));
   EXPECT_EQ(node_rows(all).at(0).cards, 4);
   EXPECT_FALSE(node_rows(all).at(0).unhealthy);
@@ -293,7 +291,7 @@ TEST(inspect_fleet, cards_of_a_pod_by_whoever_wrote_them) {
 // --- the table of kubectl inspect cgpu
 
 /// A node of gpushare: cards of one size, and pods that have GiB of them by the card's number.
-void add_gpushare(placements& cluster, const std::string& name, const std::string& address, std::int64_t cards,
+void add_gpushare(picture& cluster, const std::string& name, const std::string& address, std::int64_t cards,
                   std::int64_t gib_a_card, const std::vector<std::int64_t>& used) {
   auto shared = node(name, {}, {{"aliyun.com/gpu-count", cards}, {"aliyun.com/gpu-mem", cards * gib_a_card}});
   shared.address = address;
@@ -305,14 +303,14 @@ void add_gpushare(placements& cluster, const std::string& name, const std::strin
   }
 }
 
-std::string cgpu(const placements& cluster, bool details = false) {
+std::string cgpu(const picture& cluster, bool details = false) {
   std::ostringstream out;
   print_cgpu(fleet(cluster), {}, details, out);
   return out.str();
 }
 
 TEST(inspect_cgpu, S63_equal_byte_for_byte_to_the_published_outputs) {
-  placements empty, four, fourteen, two, eight;
+  picture empty, four, fourteen, two, eight;
   add_gpushare(empty, "cn-shanghai.192.168.6.104", "192.168.6.104", 1, 15, {});
   EXPECT_EQ(cgpu(empty), file("cgpu-1-card-empty.txt"));
   add_gpushare(four, "cn-hangzhou.10.207.173.253", "10.207.173.253", 1, 15, {3});
@@ -341,7 +339,7 @@ std::vector<std::vector<std::string>> words(const std::string& text) {
 /// In the published four-card samples the name, the address and two cells were replaced after printing (a documentation
 /// address of other length, "15/15" in a column laid out for "0/15", an indented rule), so blanks say nothing there.
 TEST(inspect_cgpu, S63_equal_word_for_word_to_the_published_four_card_samples) {
-  placements binpack, spread;
+  picture binpack, spread;
   add_gpushare(binpack, "cn-shanghai.192.0.2.109", "192.0.2.109", 4, 15, {15, 9});
   EXPECT_EQ(words(cgpu(binpack)), words(file("cgpu-4-cards-binpack.txt")));
   EXPECT_THAT(cgpu(binpack), HasSubstr("\n24/60 (40%)\n"));
@@ -351,7 +349,7 @@ TEST(inspect_cgpu, S63_equal_word_for_word_to_the_published_four_card_samples) {
 }
 
 TEST(inspect_cgpu, S63_who_has_the_memory_and_what_no_card_is_known_of) {
-  placements cluster;
+  picture cluster;
   add_gpushare(cluster, "node5", "10.202.115.1", 1, 7, {3});
   cluster.pods.put(pod("default", "new", "node5", {{"aliyun.com/gpu-mem", 2}}));
   EXPECT_EQ(cgpu(cluster),
@@ -384,8 +382,7 @@ TEST(inspect_cgpu, S63_our_shared_modes_are_in_it_in_gib) {
   });
   EXPECT_THAT(cgpu(cluster), HasSubstr("gpu-1  192.0.2.1  0/15                   2/15                   2/15"));
   EXPECT_THAT(cgpu(cluster), HasSubstr("\n4/60 (6%)\n"));
-  EXPECT_EQ(cgpu(placements()),
-            "NAME  IPADDRESS  GPU Memory(GiB)\n\nAllocated/Total GPU Memory In Cluster:\n0/0 (0%)\n");
+  EXPECT_EQ(cgpu(picture()), "NAME  IPADDRESS  GPU Memory(GiB)\n\nAllocated/Total GPU Memory In Cluster:\n0/0 (0%)\n");
 }
 
 TEST(inspect_cgpu, S63_called_by_its_name_the_program_is_it) {

@@ -197,8 +197,8 @@ struct cluster {
     }
     return recording_transport::refused(404, "NotFound");
   }
-  std::unique_ptr<placements> read(const std::string& node_name = "") {
-    auto out = std::make_unique<placements>();
+  std::unique_ptr<picture> read(const std::string& node_name = "") {
+    auto out = std::make_unique<picture>();
     const auto done = reconcilers::run(read_picture(transport, parts(node_name), *out));
     EXPECT_TRUE(done) << done.error().message;
     return out;
@@ -260,7 +260,7 @@ TEST(fleet, one_node_and_its_pods_only) {
   EXPECT_TRUE(std::ranges::any_of(cluster.transport.sent, [](const auto& request) {
     return request.target.contains("/pods?") && request.target.contains("spec.nodeName%3Dgpu-1");
   }));
-  placements empty;
+  picture empty;
   const auto none = reconcilers::run(read_picture(cluster.transport, cluster.parts("gone"), empty));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().message, "there is no node gone");

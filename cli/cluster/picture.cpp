@@ -1,4 +1,4 @@
-#include "cli/cluster/placements.hpp"
+#include "cli/cluster/picture.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ constexpr std::array our_types{&kube::resources::accelerator_policies, &kube::re
 constexpr auto second_look = std::chrono::seconds(4);
 
 /// The server names a type that was deleted for a moment longer than it serves it.
-kube::result<void> unless_gone(kube::result<void> listed, const kube::resource& type, placements& picture) {
+kube::result<void> unless_gone(kube::result<void> listed, const kube::resource& type, picture& picture) {
   if (listed || listed.error().http != 404) return listed;
   if (std::ranges::find(our_types, &type) != our_types.end() && picture.knows(type))
     picture.missing_types.emplace_back(type.plural);
@@ -42,7 +42,7 @@ kube::result<void> unless_gone(kube::result<void> listed, const kube::resource& 
 }
 
 template <class T>
-kube::task<void> read_into(kube::transport& transport, placements& picture, controller::store<T>& store,
+kube::task<void> read_into(kube::transport& transport, picture& picture, controller::store<T>& store,
                            kube::list_options options = {}) {
   store.begin();
   if (picture.knows(T::of())) {
@@ -54,7 +54,7 @@ kube::task<void> read_into(kube::transport& transport, placements& picture, cont
   co_return kube::result<void>();
 }
 
-kube::task<void> read_types(kube::transport& transport, placements& picture) {
+kube::task<void> read_types(kube::transport& transport, picture& picture) {
   kube::client api(transport);
   const auto answer = co_await api.raw(group_path);
   if (!answer) co_return std::unexpected(answer.error());
@@ -86,7 +86,7 @@ struct reported_node : api::accelerator_node {
   friend bool operator==(const reported_node&, const reported_node&) = default;
 };
 
-kube::task<void> read_accelerator_nodes(kube::transport& transport, placements& picture, kube::list_options options) {
+kube::task<void> read_accelerator_nodes(kube::transport& transport, picture& picture, kube::list_options options) {
   picture.cards.begin();
   if (picture.knows(kube::resources::accelerator_nodes)) {
     const std::function<void(reported_node)> keep = [&](reported_node node) {
@@ -115,7 +115,7 @@ kube::list_options field_selected(std::string_view field, const std::string& val
   return out;
 }
 
-kube::task<void> read_nodes(kube::transport& transport, placements& picture, const std::string& only) {
+kube::task<void> read_nodes(kube::transport& transport, picture& picture, const std::string& only) {
   auto done = co_await read_into(transport, picture, picture.nodes, field_selected("metadata.name", only));
   if (done && !only.empty() && picture.nodes.size() == 0)
     co_return std::unexpected(
@@ -124,7 +124,7 @@ kube::task<void> read_nodes(kube::transport& transport, placements& picture, con
 }
 
 /// Of the namespace the operator reads them in.
-kube::task<void> read_device_labels(kube::transport& transport, placements& picture) {
+kube::task<void> read_device_labels(kube::transport& transport, picture& picture) {
   kube::list_options options;
   options.ns = reconcilers::declarations::parse_settings().ns;
   options.label_selector = reconcilers::declarations::names::device_selector;
@@ -137,7 +137,7 @@ kube::task<void> read_device_labels(kube::transport& transport, placements& pict
   co_return co_await list_each<declared_config_map>(transport, options, keep);
 }
 
-kube::task<void> read_daemon_sets(kube::transport& transport, placements& picture) {
+kube::task<void> read_daemon_sets(kube::transport& transport, picture& picture) {
   kube::list_options options;
   options.ns = picture.leader.ns;
   options.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
@@ -148,7 +148,7 @@ kube::task<void> read_daemon_sets(kube::transport& transport, placements& pictur
   co_return co_await list_each<kube::daemon_set>(transport, options, keep);
 }
 
-kube::task<void> read_lease(kube::transport& transport, placements& picture) {
+kube::task<void> read_lease(kube::transport& transport, picture& picture) {
   auto& seen = picture.leader;
   auto lease = co_await find_lease(transport, seen.ns);
   if (!lease) co_return std::unexpected(std::move(lease.error()));
@@ -170,7 +170,7 @@ kube::task<void> look_again(kube::transport& transport, operator_seen& seen) {
 }
 
 /// With a given namespace that is not the operator's, its own DaemonSets would count as foreign.
-kube::task<void> sure_of_namespace(kube::transport& transport, const std::string& ns, const placements& picture) {
+kube::task<void> sure_of_namespace(kube::transport& transport, const std::string& ns, const picture& picture) {
   if (ns.empty() || picture.leader.lease || !picture.daemon_sets.empty()) co_return kube::result<void>();
   const auto elsewhere = co_await find_lease(transport, {});
   if (!elsewhere || !*elsewhere || (*elsewhere)->key.ns == ns) co_return kube::result<void>();
@@ -180,7 +180,7 @@ kube::task<void> sure_of_namespace(kube::transport& transport, const std::string
                                         std::nullopt});
 }
 
-kube::task<void> read_part(kube::transport& transport, part part, const picture_request& request, placements& picture) {
+kube::task<void> read_part(kube::transport& transport, part part, const picture_request& request, picture& picture) {
   switch (part) {
     case part::types:
       co_return co_await read_types(transport, picture);
@@ -238,12 +238,12 @@ kube::result<agent_report> agent_report::decode(std::string_view bytes) {
   return out;
 }
 
-void placements::finish() {
+void picture::finish() {
   book = std::make_unique<ext::account>(ext::account::stores{pods, nodes, policies, rules, quotas, old_quotas, cards},
                                         metrics);
 }
 
-bool placements::knows(const kube::resource& type) const {
+bool picture::knows(const kube::resource& type) const {
   return std::ranges::find(missing_types, type.plural) == missing_types.end();
 }
 
@@ -252,7 +252,7 @@ picture_request ledger_parts() {
           {part::old_quotas}};
 }
 
-kube::task<void> read_picture(kube::transport& transport, picture_request request, placements& picture) {
+kube::task<void> read_picture(kube::transport& transport, picture_request request, picture& picture) {
   picture.leader.ns = request.ns;
   for (const auto part : order) {
     const bool is_needed = request.needed.contains(part);
@@ -271,19 +271,19 @@ kube::task<void> read_picture(kube::transport& transport, picture_request reques
   co_return kube::result<void>();
 }
 
-kube::task<void> read_placements(kube::transport& transport, placements& placements) {
-  auto done = co_await read_picture(transport, ledger_parts(), placements);
-  if (done) placements.finish();
+kube::task<void> read_ledger(kube::transport& transport, picture& picture) {
+  auto done = co_await read_picture(transport, ledger_parts(), picture);
+  if (done) picture.finish();
   co_return done;
 }
 
-kube::result<void> gather(const cluster_options& options, const std::string& snapshot, placements& placements,
+kube::result<void> gather(const cluster_options& options, const std::string& snapshot, picture& picture,
                           picture_request request) {
   if (snapshot.empty()) {
     auto done =
-        ask_cluster(options, [&](kube::transport& transport) { return read_picture(transport, request, placements); });
+        ask_cluster(options, [&](kube::transport& transport) { return read_picture(transport, request, picture); });
     const bool has_ledger = std::ranges::includes(request.needed, ledger_parts().needed);
-    if (done && has_ledger) placements.finish();
+    if (done && has_ledger) picture.finish();
     return done;
   }
   const auto wrong = [&](const std::string& reason) {
@@ -294,7 +294,7 @@ kube::result<void> gather(const cluster_options& options, const std::string& sna
   std::error_code unknown;
   if (std::filesystem::is_directory(snapshot, unknown)) return wrong("it is a folder");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (const auto read = read_snapshot(text, placements); !read) return wrong(read.error());
+  if (const auto read = read_snapshot(text, picture); !read) return wrong(read.error());
   return {};
 }
 

@@ -59,7 +59,7 @@ enum class part : std::uint8_t {
   lease,          ///< the operator's
 };
 
-struct placements {
+struct picture {
   controller::store<kube::pod> pods;
   controller::store<kube::node> nodes;
   controller::store<reconcilers::accelerator_policy> policies;
@@ -91,12 +91,12 @@ struct picture_request {
 picture_request ledger_parts();
 
 /// errc::not_found where the node is not there. Types that the cluster does not know are empty.
-kube::task<void> read_picture(kube::transport& transport, picture_request request, placements& picture);
+kube::task<void> read_picture(kube::transport& transport, picture_request request, picture& picture);
 /// The parts of the ledger, and the ledger.
-kube::task<void> read_placements(kube::transport& transport, placements& placements);
+kube::task<void> read_ledger(kube::transport& transport, picture& picture);
 
 /// From the cluster, or from the file of `quartermaster inspect --save` that `snapshot` names, which has all parts.
-kube::result<void> gather(const cluster_options& options, const std::string& snapshot, placements& placements,
+kube::result<void> gather(const cluster_options& options, const std::string& snapshot, picture& picture,
                           picture_request request = ledger_parts());
 
 }  // namespace cli

@@ -204,6 +204,8 @@ kube::task<void> read_part(kube::transport& transport, part part, const picture_
       co_return co_await read_device_labels(transport, picture);
     case part::lease:
       co_return co_await read_lease(transport, picture);
+    case part::limits:  // of the namespaces that a verb is about (cli/explain/namespace_limits)
+      break;
   }
   co_return kube::result<void>();
 }

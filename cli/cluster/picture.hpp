@@ -57,7 +57,10 @@ enum class part : std::uint8_t {
   daemon_sets,    ///< ours
   device_labels,  ///< of device configurations
   lease,          ///< the operator's
+  limits,         ///< of namespaces: ResourceQuotas and LimitRanges
 };
+inline constexpr kube::resource resource_quotas{"", "v1", "resourcequotas", "ResourceQuota", true},
+    limit_ranges{"", "v1", "limitranges", "LimitRange", true};
 
 struct picture {
   controller::store<kube::pod> pods;
@@ -70,6 +73,7 @@ struct picture {
   agent_reports reports;
   std::vector<kube::daemon_set> daemon_sets;
   std::vector<reconcilers::label_alias> declared;  ///< labels of device configurations
+  std::vector<std::string> limits;                 ///< of namespaces, JSON; of a file alone, a cluster is asked later
   std::vector<std::string> missing_types;          ///< of our group, by plural
   operator_seen leader;
   std::map<part, std::string> unseen;  ///< why a part could not be seen

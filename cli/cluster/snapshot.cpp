@@ -107,6 +107,7 @@ ordered_json stripped(const kube::resource& type, const ordered_json& object) {
     out["spec"]["template"]["spec"]["containers"] = each_only(containers, {"image"});
     out["status"] = status;
   } else {
+    if (&type == &resource_quotas || &type == &limit_ranges) out["kind"] = type.kind;
     out.update(only(object, {"spec", "status", "data"}));
   }
   return out;
@@ -137,6 +138,8 @@ std::vector<saved_list> saved_lists() {
           {"acceleratornodes", &api::accelerator_node::of(), part::accelerator_nodes, {}},
           {"configmaps", &kube::config_map::of(), part::old_quotas, old_quota, true},
           {"deviceConfigs", &kube::config_map::of(), part::device_labels, devices, true},
+          {"resourcequotas", &resource_quotas, part::limits, {}, true},
+          {"limitranges", &limit_ranges, part::limits, {}, true},
           {"leases", &kube::lease::of(), part::lease, leases, true},
           {"daemonsets", &kube::daemon_set::of(), part::daemon_sets, own_sets, true}};
 }
@@ -217,6 +220,9 @@ result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
           const auto parsed = reconcilers::declarations::parse_device(reconcilers::view_of(config_map));
           if (parsed.value.sound) picture.declared.push_back(reconcilers::alias_of(parsed.value));
         });
+  for (const auto* list : {"resourcequotas", "limitranges"})
+    for (const auto& object : member(snapshot, list))
+      picture.limits.push_back(object.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
   auto& [ns, lease, renewed] = picture.leader;
   if (done && has(part::lease))
     done = each_in<kube::lease>(snapshot, "leases", kube::from_json<kube::lease>, [&](kube::lease found) {

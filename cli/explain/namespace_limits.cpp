@@ -13,8 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr kube::resource resource_quotas{"", "v1", "resourcequotas", "ResourceQuota", true};
-constexpr kube::resource limit_ranges{"", "v1", "limitranges", "LimitRange", true};
 constexpr std::string_view request_prefix = "requests.";
 
 bool is_extended(std::string_view key) { return key.contains('/'); }
@@ -174,6 +172,12 @@ kube::task<void> read_namespace_limits(kube::transport& transport, std::set<std:
       }
     }
   co_return kube::result<void>();
+}
+
+void take_in_limits(const picture& picture, namespace_limits& out) {
+  for (const auto& text : picture.limits) out.add(json::parse(text, nullptr, false));
+  if (const auto match = picture.unseen.find(part::limits); match != picture.unseen.end())
+    out.doubt("ResourceQuotas and LimitRanges are not judged: " + match->second);
 }
 
 }  // namespace cli

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/cluster/picture.hpp"
 #include "kube/task.hpp"
 #include "kube/transport.hpp"
 
@@ -45,6 +46,9 @@ class namespace_limits {
   std::map<std::string, std::vector<quota>> quotas_;
   std::set<std::string> doubts_;
 };
+
+/// Of the file that the picture was read from.
+void take_in_limits(const picture& picture, namespace_limits& out);
 
 /// Of these namespaces. Without the right to list them it is a doubt, and no error.
 kube::task<void> read_namespace_limits(kube::transport& transport, std::set<std::string> namespaces,

@@ -47,7 +47,7 @@ constexpr std::string_view simulate_example = R"(Examples:
 
 Pods are tried in the order of the file, each on what the earlier ones left. A workload (Deployment, Job, ...) counts as
 new pods, as many as its replicas; a DaemonSet as one. Judged are cards, declared keys, limits of the namespace,
-ResourceQuota and LimitRange of cards (not with --snapshot), nodeSelector, required node affinity and taints; not CPU,
+ResourceQuota and LimitRange of cards, nodeSelector, required node affinity and taints; not CPU,
 memory, ports, pod affinity and topology spread.
 Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
 
@@ -392,6 +392,7 @@ void add_simulate(CLI::App& app, int& rc) {
                                         })
                           : gather(flags->cluster, flags->snapshot, all);
     if (!read) return fail(read.error().message, 1);
+    if (!flags->snapshot.empty()) take_in_limits(all, limits);
     say_doubts(all, namespaces, std::cerr);
     for (const auto& text : limits.doubts()) std::cerr << "quartermaster: " << text << "\n";
     rc = simulate(all, limits, pods, flags->style, std::cout);

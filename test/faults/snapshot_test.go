@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -26,13 +29,24 @@ func TestASnapshotAnswersAsTheCluster(t *testing.T) {
 	half := pod("half", map[string]string{"tencent.com/vcuda-core": "30"}) // no sum has it: it was bound past the extender
 	half.Spec.NodeName = "vgpu-1"
 	h.create(half)
+	one := resource.MustParse("1")
+	_, err := h.Client.CoreV1().ResourceQuotas(podsIn).Create(h.ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "few"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"requests.nvidia.com/gpu": one}}}, metav1.CreateOptions{})
+	h.must(err)
+	t.Cleanup(func() {
+		_ = h.Client.CoreV1().ResourceQuotas(podsIn).Delete(context.Background(), "few", metav1.DeleteOptions{})
+	})
+	more := filepath.Join(t.TempDir(), "more.yaml")
+	h.must(os.WriteFile(more, []byte("{apiVersion: v1, kind: Pod, metadata: {name: more, namespace: "+podsIn+`}, spec: {containers: [{name: main, image: x,
+		resources: {limits: {nvidia.com/gpu: 2}}}]}}`), 0o600))
+	h.awaitQuiet()
 
 	file := filepath.Join(t.TempDir(), "now.json")
 	if code, out, errs := h.said("inspect", "--save", file); code != 0 {
 		t.Fatalf("inspect --save: %d %s%s", code, out, errs)
 	}
 	for _, verb := range []string{"inspect nodes -o json", "inspect nodes -o wide", "inspect nodes vgpu-0 hami-0", "inspect modules -o json", "inspect pods -o json",
-		"inspect nodes --compat cgpu -d", "top nodes", "top cards -o json", "top pods", "report capacity -o json", "verify -o wide", "verify vgpu-1 -o json", "verify --lang zh"} {
+		"inspect nodes --compat cgpu -d", "top nodes", "top cards -o json", "top pods", "report capacity -o json", "verify -o wide", "verify vgpu-1 -o json", "verify --lang zh", "simulate -f " + more} {
 		words := strings.Fields(verb)
 		code, out, errs := h.said(words...)
 		after, seen, problems := h.said(append(words, "--snapshot", file)...)
@@ -42,6 +56,9 @@ func TestASnapshotAnswersAsTheCluster(t *testing.T) {
 	}
 	if code, out, _ := h.said("verify", "-o", "wide", "--snapshot", file); code == 0 || !strings.Contains(out, "half") || !strings.Contains(out, "leads") {
 		t.Errorf("verify of the file: code %d; it names the pod that no sum has, and the leader:\n%s", code, out)
+	}
+	if code, out, _ := h.said("simulate", "-f", more, "--snapshot", file); code != 3 || !strings.Contains(out, "ResourceQuota "+podsIn+"/few") {
+		t.Errorf("simulate of the file: code %d; the quota of the namespace refuses the pod:\n%s", code, out)
 	}
 	for _, selector := range []string{"quartermaster.io/module=vgpu", "quartermaster.io/module in (vgpu,pgpu),kubernetes.io/hostname!=vgpu-0", "!quartermaster.io/module",
 		"quartermaster.io/module notin (vgpu)", "quartermaster.io/module=="} {
@@ -61,6 +78,46 @@ func TestASnapshotAnswersAsTheCluster(t *testing.T) {
 	for _, secret := range []string{`"env"`, `"command"`, `"image": "x`, "managedFields"} {
 		if strings.Contains(string(content), secret) {
 			t.Errorf("the file has %s", secret)
+		}
+	}
+}
+
+// awaitQuiet waits until nothing has written a pod, a quota, the state of a node or the policy for two seconds.
+func (h *hall) awaitQuiet() {
+	h.t.Helper()
+	state := func() string {
+		pods, err := h.Client.CoreV1().Pods("").List(h.ctx, metav1.ListOptions{})
+		h.must(err)
+		nodes, err := h.Client.CoreV1().Nodes().List(h.ctx, metav1.ListOptions{})
+		h.must(err)
+		policies, err := h.Dynamic.Resource(kit.Policies).List(h.ctx, metav1.ListOptions{})
+		h.must(err)
+		quotas, err := h.Client.CoreV1().ResourceQuotas("").List(h.ctx, metav1.ListOptions{})
+		h.must(err)
+		var out strings.Builder
+		for _, item := range quotas.Items {
+			out.WriteString(item.ResourceVersion + " ")
+		}
+		for _, item := range pods.Items {
+			out.WriteString(item.ResourceVersion + " ")
+		}
+		for _, item := range nodes.Items { // the kubelets' word on nodes goes on
+			for _, condition := range item.Status.Conditions {
+				out.WriteString(string(condition.Status))
+			}
+		}
+		for _, item := range policies.Items {
+			out.WriteString(" " + item.GetResourceVersion())
+		}
+		return out.String()
+	}
+	last, since := "", time.Now()
+	for deadline := time.Now().Add(kit.Patient(60 * time.Second)); time.Since(since) < 2*time.Second; time.Sleep(200 * time.Millisecond) {
+		if now := state(); now != last {
+			last, since = now, time.Now()
+		}
+		if time.Now().After(deadline) {
+			h.t.Fatal("pods and the policy are written all the time")
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"quartermaster.io/test/faults/kit"
 )
 
 // What a person sees of the cluster is what anyone sees of a file of it: the same answer, to the byte, of every verb that takes the file.

@@ -46,8 +46,6 @@ bool concerns(const fleet& fleet, const kube::node& node) {
 void take_in_operator(const picture& picture, reconcilers::verify::cluster_view& out) {
   if (const auto match = picture.unseen.find(part::lease); match != picture.unseen.end())
     out.leader_unseen = match->second;
-  if (const auto match = picture.unseen.find(part::old_quotas); match != picture.unseen.end())
-    out.limits_unseen = match->second;
   for (const auto part : ledger_parts().needed)
     if (const auto match = picture.unseen.find(part); match != picture.unseen.end() && out.ledger_unseen.empty())
       out.ledger_unseen = match->second;

@@ -384,7 +384,11 @@ void add_save(CLI::App& verb, int& rc) {
       rc = failed(flags->file + " cannot be written: " + std::strerror(errno), std::cerr, 2);
       return;
     }
-    std::cout << flags->file << ": " << all["nodes"].size() << " nodes, " << all["pods"].size() << " pods\n";
+    std::cout << flags->file << ": " << all["nodes"].size() << " nodes, " << all["pods"].size() << " pods";
+    std::string unseen;
+    for (const auto& [list, reason] : all.value("unseen", ordered_json::object()).items())
+      unseen += (unseen.empty() ? "; not seen: " : ", ") + list;
+    std::cout << unseen << "\n";
   });
 }
 

@@ -602,8 +602,6 @@ std::vector<step> condition_steps(const cluster_view& view, bool reported) {
 /// Limits that people believe in and no one asks about. What the operator has said nothing of yet is unknown.
 std::vector<step> quota_steps(const cluster_view& view, bool reported) {
   std::vector<step> out;
-  if (!view.limits_unseen.empty() && view.whole)
-    out.push_back({stage::quotas, outcome::unknown, stage_code::limits_unseen, view.limits_unseen, {}, {}});
   if (view.quotas.empty()) return out;
   if (reported) return {skipped(stage::quotas)};
   std::string names, unknown, message;

@@ -61,7 +61,6 @@ struct cluster_view {
   std::optional<leader_view> leader;
   std::string leader_unseen;  ///< why the lease could not be read; empty: reading it worked
   std::string ledger_unseen;  ///< why it is not known which cards are given out twice; empty: that is known
-  std::string limits_unseen;  ///< why kube-system/gpuquota could not be read; empty: reading it worked
   bool whole = true;          ///< `nodes` are all that have or ask for a mode
   std::vector<api::accelerator_quota> quotas;
   std::vector<node_view> nodes;
@@ -164,7 +163,6 @@ enum class stage_code : std::uint8_t {
   quota_not_enforced,
   quota_counts_in_part,
   quota_not_looked_at,
-  limits_unseen,
   scheduler_unseen,
   scheduler_looks_itself,
   scheduler_found_no_node,

@@ -92,7 +92,6 @@ constexpr std::array<cause_row, code_count> codes{{
     {stage_code::quota_not_enforced, "quota_not_enforced"},
     {stage_code::quota_counts_in_part, "quota_counts_in_part"},
     {stage_code::quota_not_looked_at, "quota_not_looked_at"},
-    {stage_code::limits_unseen, "limits_unseen"},
     {stage_code::scheduler_unseen, "scheduler_unseen"},
     {stage_code::scheduler_looks_itself, "scheduler_looks_itself"},
     {stage_code::scheduler_found_no_node, "scheduler_found_no_node"},

@@ -391,7 +391,7 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 	}
 	file := kubeconfigOf(t, "scientist")
 	verbs := [][]string{
-		{"inspect", "nodes"}, {"inspect", "modules"}, {"inspect", "pods"}, {"inspect", "resources"}, {"inspect", "--save", "-"}, {"verify"},
+		{"inspect", "nodes"}, {"inspect", "modules"}, {"inspect", "pods"}, {"inspect", "resources"}, {"inspect", "--save", filepath.Join(t.TempDir(), "now.json")}, {"verify"},
 		{"explain", "pod", "lab/one"}, {"explain", "compat", "--cuda", "12.4", "--node", "gpu-1"}, {"simulate", "-f", pod}, {"lint", "--cluster", pod}}
 	for _, verb := range verbs {
 		out, rc := run("", operator, append(verb, "--kubeconfig", file)...)

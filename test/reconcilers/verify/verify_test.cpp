@@ -276,9 +276,6 @@ TEST(verify, does_not_pass_what_the_operator_has_not_said) {
   cluster.is.quotas.emplace_back().key = {"team-a", "cards"};
   EXPECT_THAT(not_good(cluster), ElementsAre("unknown quota_not_looked_at"));
   cluster.is.quotas.clear();
-  cluster.is.limits_unseen = "403 Forbidden";
-  EXPECT_THAT(not_good(cluster), ElementsAre("unknown limits_unseen"));
-  cluster.is.limits_unseen.clear();
   cluster.policy_ready("Unknown", "Starting");
   EXPECT_THAT(not_good(cluster), ElementsAre("unknown policy_unknown"));
 }

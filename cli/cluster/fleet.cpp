@@ -39,7 +39,7 @@ bool concerns(const fleet& fleet, const kube::node& node) {
   if (node.labels.contains(api::names::module_label) || fleet.accelerator(node.key.name)) return true;
   const auto switching = [](const kube::taint& taint) { return taint.key == api::names::switching_taint; };
   if (std::ranges::any_of(node.taints, switching)) return true;
-  return reconcilers::intent_of(node, fleet.policy, fleet.picture.declared).type !=
+  return reconcilers::intent_of(node, fleet.policy, fleet.cluster.declared).type !=
          reconcilers::node_intent::kind::none;
 }
 
@@ -62,7 +62,7 @@ void take_in_pods(const fleet& fleet, reconcilers::verify::node_view& view) {
       continue;
     }
     if (!reconcilers::foreign_product(*pod).empty())
-      view.foreign.here.push_back(reconcilers::foreign_pod_of(*pod, fleet.picture.leader.ns));
+      view.foreign.here.push_back(reconcilers::foreign_pod_of(*pod, fleet.cluster.leader.ns));
     view.claims.push_back({pod->key.to_string(), reconcilers::verify::asked_by(*pod)});
   }
 }
@@ -70,7 +70,7 @@ void take_in_pods(const fleet& fleet, reconcilers::verify::node_view& view) {
 }  // namespace
 
 fleet::fleet(const picture& picture, std::string_view only_node)
-    : picture(picture), reports(&picture.reports), policy(picture.policies.find(reconcilers::policy_key)) {
+    : cluster(picture), reports(&picture.reports), policy(picture.policies.find(reconcilers::policy_key)) {
   for (const auto& node : picture.nodes.all())
     if (only_node.empty() || node.key.name == only_node) nodes.emplace_back(node);
   std::ranges::sort(nodes, {}, [](const kube::node& node) -> const std::string& { return node.key.name; });
@@ -81,7 +81,7 @@ fleet::fleet(const picture& picture, std::string_view only_node)
 }
 
 const api::accelerator_node* fleet::accelerator(std::string_view node) const {
-  return picture.cards.find({{}, std::string(node)});
+  return cluster.cards.find({{}, std::string(node)});
 }
 
 const agent_report* fleet::report(std::string_view node) const {
@@ -96,7 +96,7 @@ const std::vector<const kube::pod*>& fleet::pods_on(std::string_view node) const
 }
 
 bool fleet::is_plugin(const kube::pod& pod) const {
-  return pod.key.ns == picture.leader.ns && pod.labels.contains(api::names::module_label);
+  return pod.key.ns == cluster.leader.ns && pod.labels.contains(api::names::module_label);
 }
 
 reconcilers::node_facts facts_of(const fleet& fleet, const kube::node& node) {
@@ -114,7 +114,7 @@ reconcilers::node_facts facts_of(const fleet& fleet, const kube::node& node) {
 }
 
 reconcilers::verify::cluster_view view_of(const fleet& fleet, std::string_view only_node) {
-  const auto& picture = fleet.picture;
+  const auto& picture = fleet.cluster;
   reconcilers::verify::cluster_view out;
   out.missing_types = picture.missing_types;
   if (fleet.policy) out.policy = *fleet.policy;

@@ -18,7 +18,7 @@ struct fleet {
   /// `only_node`: that one and its pods; empty: all.
   explicit fleet(const picture& picture, std::string_view only_node = {});
 
-  const picture& picture;
+  const picture& cluster;
   const agent_reports* reports;                                 ///< the picture's, unless others are set
   const reconcilers::accelerator_policy* policy;                ///< null: there is none named default
   std::vector<std::reference_wrapper<const kube::node>> nodes;  ///< in the order of their names

@@ -7,7 +7,8 @@
 //   {"apiVersion":"quartermaster.io/v1alpha1","kind":"Snapshot","taken":"<RFC 3339>","missingTypes":["<plural>"],
 //    "nodes":[<Node>...],"pods":[...],"acceleratorpolicies":[...],"resourcerules":[...],"acceleratorquotas":[...],
 //    "acceleratornodes":[...],"configmaps":[<kube-system/gpuquota>],"deviceConfigs":[<ConfigMap>...],
-//    "resourcequotas":[...],"limitranges":[...],"leases":[<the operator's>],"daemonsets":[<ours>],"unseen":{"<list>":"<why it is not here>"}}
+//    "resourcequotas":[...],"limitranges":[...],"leases":[<the
+//    operator's>],"daemonsets":[<ours>],"unseen":{"<list>":"<why it is not here>"}}
 
 #include <expected>
 #include <nlohmann/json_fwd.hpp>

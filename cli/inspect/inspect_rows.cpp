@@ -100,7 +100,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
   out.address = node.address;
   out.ready = node.ready == kube::condition_status::yes;
   out.cordoned = node.unschedulable;
-  const auto wanted = reconcilers::intent_of(node, fleet.policy, fleet.picture.declared);
+  const auto wanted = reconcilers::intent_of(node, fleet.policy, fleet.cluster.declared);
   out.requested = wanted.requested.empty() ? std::string(none) : wanted.requested;
   out.mode = none;
   const auto* accelerator = fleet.accelerator(node.key.name);
@@ -136,7 +136,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
 
 /// That of its node where it offers what the pod asks for, else the one that would offer it.
 std::string mode_of(const fleet& fleet, const kube::pod& pod, const kube::quantities& quantities) {
-  const auto* node = fleet.picture.nodes.find({{}, pod.node_name});
+  const auto* node = fleet.cluster.nodes.find({{}, pod.node_name});
   const auto* here = node ? offered(fleet).find(node->labels.value_or(api::names::module_label, "")) : nullptr;
   for (const auto& [name, amount] : quantities) {
     if (here && std::ranges::find(here->resources, name) != here->resources.end()) return std::string(here->name);
@@ -188,7 +188,7 @@ std::vector<module_row> module_rows(const fleet& fleet) {
     row.enabled = fleet.policy && fleet.policy->enabled(mode.name);
     row.resources = {mode.resources.begin(), mode.resources.end()};
     row.label_values = {mode.label_values.begin(), mode.label_values.end()};
-    for (const auto& set : fleet.picture.daemon_sets) {
+    for (const auto& set : fleet.cluster.daemon_sets) {
       if (set.labels.value_or(api::names::module_label, "") != mode.name) continue;
       row.desired += set.desired;
       row.ready += set.ready;

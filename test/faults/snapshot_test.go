@@ -81,7 +81,7 @@ func TestASnapshotAnswersAsTheCluster(t *testing.T) {
 	}
 }
 
-// awaitQuiet waits until nothing has written a pod, a quota, the state of a node or the policy for two seconds.
+// awaitQuiet waits until the plugins are rolled out, and nothing has written a pod, a quota, the state of a node or the policy for two seconds.
 func (h *hall) awaitQuiet() {
 	h.t.Helper()
 	state := func() string {
@@ -93,7 +93,15 @@ func (h *hall) awaitQuiet() {
 		h.must(err)
 		quotas, err := h.Client.CoreV1().ResourceQuotas("").List(h.ctx, metav1.ListOptions{})
 		h.must(err)
+		sets, err := h.Client.AppsV1().DaemonSets("").List(h.ctx, metav1.ListOptions{})
+		h.must(err)
 		var out strings.Builder
+		for _, set := range sets.Items {
+			if set.Status.NumberAvailable < set.Status.DesiredNumberScheduled {
+				return time.Now().String() // minReadySeconds
+			}
+			out.WriteString(set.ResourceVersion + " ")
+		}
 		for _, item := range quotas.Items {
 			out.WriteString(item.ResourceVersion + " ")
 		}

@@ -324,14 +324,14 @@ TEST(verify, names_pods_that_the_ledger_cannot_count) {
 std::set<std::string> words_of_reconcilers() {
   static const std::regex word(R"re("([A-Z][a-z]+(?:[A-Z][a-z]*)+)")re");
   std::set<std::string> out{"AReasonOfALaterVersion"};
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(std::filesystem::path(TEST_DATA) / "../reconcilers")) {
-    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
-    std::ifstream file(entry.path());
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    for (std::sregex_iterator match(text.begin(), text.end(), word), end; match != end; ++match)
-      out.insert((*match)[1]);
-  }
+  for (const auto* folder : {"../reconcilers", "../cli/controller"})
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(TEST_DATA) / folder)) {
+      if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
+      std::ifstream file(entry.path());
+      const std::string text{std::istreambuf_iterator<char>(file), {}};
+      for (std::sregex_iterator match(text.begin(), text.end(), word), end; match != end; ++match)
+        out.insert((*match)[1]);
+    }
   return out;
 }
 

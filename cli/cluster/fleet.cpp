@@ -44,11 +44,11 @@ bool concerns(const fleet& fleet, const kube::node& node) {
 }
 
 void take_in_operator(const picture& picture, reconcilers::verify::cluster_view& out) {
-  if (const auto match = picture.unseen.find(part::lease); match != picture.unseen.end())
-    out.leader_unseen = match->second;
+  out.leader_unseen = picture.reason_unseen(part::lease);
+  out.sets_unseen = picture.reason_unseen(part::daemon_sets);
+  out.labels_unseen = picture.reason_unseen(part::device_labels);
   for (const auto part : ledger_parts().needed)
-    if (const auto match = picture.unseen.find(part); match != picture.unseen.end() && out.ledger_unseen.empty())
-      out.ledger_unseen = match->second;
+    if (out.ledger_unseen.empty()) out.ledger_unseen = picture.reason_unseen(part);
   const auto& [ns, lease, renewed] = picture.leader;
   if (lease)
     out.leader = {lease->holder, age_of(*lease, picture.taken), std::chrono::seconds(lease->duration_seconds), renewed};

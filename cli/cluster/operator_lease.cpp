@@ -10,7 +10,7 @@ namespace cli {
 kube::task<std::optional<kube::lease>> find_lease(kube::transport& transport, std::string ns) {
   kube::list_options options;
   options.ns = std::move(ns);
-  options.field_selector = "metadata.name=quartermaster";
+  options.field_selector = operator_lease_selector;
   std::optional<kube::lease> out;
   const std::function<void(kube::lease)> newest = [&](kube::lease lease) {
     if (!out || out->renewed_us < lease.renewed_us) out = std::move(lease);

@@ -4,12 +4,15 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "kube/projections/lease.hpp"
 #include "kube/task.hpp"
 #include "kube/transport.hpp"
 
 namespace cli {
+
+inline constexpr std::string_view operator_lease_selector = "metadata.name=quartermaster";  ///< of its fields
 
 /// The newest of that name in the namespace; `ns` empty: of all.
 kube::task<std::optional<kube::lease>> find_lease(kube::transport& transport, std::string ns);

@@ -101,14 +101,6 @@ kube::task<void> read_accelerator_nodes(kube::transport& transport, picture& pic
   co_return kube::result<void>();
 }
 
-/// Few people may read kube-system: the others learn such limits when their pod is refused.
-kube::list_options old_quota() {
-  kube::list_options out;
-  out.ns = api::gpu_quota_namespace;
-  out.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
-  return out;
-}
-
 kube::list_options field_selected(std::string_view field, const std::string& value) {
   kube::list_options out;
   if (!value.empty()) out.field_selector = std::string(field) + "=" + value;
@@ -123,11 +115,8 @@ kube::task<void> read_nodes(kube::transport& transport, picture& picture, const 
   co_return done;
 }
 
-/// Of the namespace the operator reads them in.
 kube::task<void> read_device_labels(kube::transport& transport, picture& picture) {
-  kube::list_options options;
-  options.ns = reconcilers::declarations::parse_settings().ns;
-  options.label_selector = reconcilers::declarations::names::device_selector;
+  auto options = selection_of(part::device_labels);
   using reconcilers::declarations::declared_config_map;
   options.limit = declared_config_map::page;
   const std::function<void(declared_config_map)> keep = [&](const declared_config_map& config_map) {
@@ -138,9 +127,8 @@ kube::task<void> read_device_labels(kube::transport& transport, picture& picture
 }
 
 kube::task<void> read_daemon_sets(kube::transport& transport, picture& picture) {
-  kube::list_options options;
+  auto options = selection_of(part::daemon_sets);
   options.ns = picture.leader.ns;
-  options.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
   const std::function<void(kube::daemon_set)> keep = [&](kube::daemon_set set) {
     if (picture.leader.ns.empty()) picture.leader.ns = set.key.ns;
     picture.daemon_sets.push_back(std::move(set));
@@ -191,7 +179,7 @@ kube::task<void> read_part(kube::transport& transport, part part, const picture_
     case part::quotas:
       co_return co_await read_into(transport, picture, picture.quotas);
     case part::old_quotas:
-      co_return co_await read_into(transport, picture, picture.old_quotas, old_quota());
+      co_return co_await read_into(transport, picture, picture.old_quotas, selection_of(part));
     case part::accelerator_nodes:
       co_return co_await read_accelerator_nodes(transport, picture, field_selected("metadata.name", request.node));
     case part::nodes:
@@ -247,6 +235,27 @@ void picture::finish() {
 
 bool picture::knows(const kube::resource& type) const {
   return std::ranges::find(missing_types, type.plural) == missing_types.end();
+}
+
+std::string picture::reason_unseen(part part) const {
+  const auto match = unseen.find(part);
+  return match == unseen.end() ? std::string() : match->second;
+}
+
+kube::list_options selection_of(part part) {
+  kube::list_options out;
+  if (part == cli::part::old_quotas) {
+    out.ns = api::gpu_quota_namespace;
+    out.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
+  } else if (part == cli::part::device_labels) {  // of the namespace the operator reads them in
+    out.ns = reconcilers::declarations::parse_settings().ns;
+    out.label_selector = reconcilers::declarations::names::device_selector;
+  } else if (part == cli::part::daemon_sets) {
+    out.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
+  } else if (part == cli::part::lease) {
+    out.field_selector = operator_lease_selector;
+  }
+  return out;
 }
 
 picture_request ledger_parts() {

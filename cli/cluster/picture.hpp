@@ -83,6 +83,7 @@ struct picture {
 
   void finish();
   bool knows(const kube::resource& type) const;
+  std::string reason_unseen(part part) const;  ///< empty: it was seen, or was not wanted
 };
 
 struct picture_request {
@@ -91,6 +92,9 @@ struct picture_request {
   std::string ns = {};    ///< the operator's namespace; empty: where its lease or its DaemonSets are
   std::string node = {};  ///< this one and its pods only; empty: all
 };
+/// Which objects of its type a part is made of.
+kube::list_options selection_of(part part);
+
 /// What the ledger is made from.
 picture_request ledger_parts();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -118,34 +119,27 @@ struct saved_list {
   const char* name;
   const kube::resource* type;
   part purpose;
-  kube::list_options options;
   bool optional = false;  ///< who may not see it does without
 };
 
 std::vector<saved_list> saved_lists() {
-  kube::list_options old_quota, devices, leases, own_sets;
-  old_quota.ns = api::gpu_quota_namespace;
-  old_quota.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
-  devices.ns = reconcilers::declarations::parse_settings().ns;
-  devices.label_selector = reconcilers::declarations::names::device_selector;
-  leases.field_selector = "metadata.name=quartermaster";
-  own_sets.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
-  return {{"nodes", &kube::node::of(), part::nodes, {}},
-          {"pods", &kube::pod::of(), part::pods, {}},
-          {"acceleratorpolicies", &reconcilers::accelerator_policy::of(), part::policies, {}},
-          {"resourcerules", &api::compiled_rules::of(), part::rules, {}},
-          {"acceleratorquotas", &api::accelerator_quota::of(), part::quotas, {}},
-          {"acceleratornodes", &api::accelerator_node::of(), part::accelerator_nodes, {}},
-          {"configmaps", &kube::config_map::of(), part::old_quotas, old_quota, true},
-          {"deviceConfigs", &kube::config_map::of(), part::device_labels, devices, true},
-          {"resourcequotas", &resource_quotas, part::limits, {}, true},
-          {"limitranges", &limit_ranges, part::limits, {}, true},
-          {"leases", &kube::lease::of(), part::lease, leases, true},
-          {"daemonsets", &kube::daemon_set::of(), part::daemon_sets, own_sets, true}};
+  return {{"nodes", &kube::node::of(), part::nodes},
+          {"pods", &kube::pod::of(), part::pods},
+          {"acceleratorpolicies", &reconcilers::accelerator_policy::of(), part::policies},
+          {"resourcerules", &api::compiled_rules::of(), part::rules},
+          {"acceleratorquotas", &api::accelerator_quota::of(), part::quotas},
+          {"acceleratornodes", &api::accelerator_node::of(), part::accelerator_nodes},
+          {"configmaps", &kube::config_map::of(), part::old_quotas, true},
+          {"deviceConfigs", &kube::config_map::of(), part::device_labels, true},
+          {"resourcequotas", &resource_quotas, part::limits, true},
+          {"limitranges", &limit_ranges, part::limits, true},
+          {"leases", &kube::lease::of(), part::lease, true},
+          {"daemonsets", &kube::daemon_set::of(), part::daemon_sets, true}};
 }
 
 kube::task<void> save(kube::transport& transport, saved_list saved, ordered_json& object) {
-  auto& [name, type, purpose, options, optional] = saved;
+  const auto& [name, type, purpose, optional] = saved;
+  auto options = selection_of(purpose);
   options.accept = kube::encoding::json;
   auto list = ordered_json::array();
   do {
@@ -203,6 +197,15 @@ result_of_read fill_reports(const ordered_json& snapshot, agent_reports& reports
   return {};
 }
 
+/// Of a file that has neither lease nor DaemonSets: where most pods of modules are. Empty: there are none.
+std::string namespace_of_plugins(const controller::store<kube::pod>& pods) {
+  std::map<std::string, int> count;
+  for (const auto& pod : pods.all())
+    if (pod.labels.contains(api::names::module_label)) ++count[pod.key.ns];
+  const auto most = std::ranges::max_element(count, {}, &std::pair<const std::string, int>::second);
+  return most == count.end() ? std::string() : most->first;
+}
+
 /// What only some snapshots have: older ones, and those of a person who may not read all, lack a part.
 result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
   for (const auto& saved : saved_lists()) {
@@ -235,6 +238,7 @@ result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
           if (ns.empty()) ns = set.key.ns;
           if (set.key.ns == ns) picture.daemon_sets.push_back(std::move(set));
         });
+  if (ns.empty() && !has(part::daemon_sets)) ns = namespace_of_plugins(picture.pods);
   return done;
 }
 

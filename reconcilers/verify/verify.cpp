@@ -47,6 +47,9 @@ bool counts_cards(std::string_view resource) {
          text::lower_case(resource.substr(slash)).contains("gpu");
 }
 
+step unseen(stage stage, std::string reason) {
+  return {stage, outcome::unknown, stage_code::none, std::move(reason), {}, {}};
+}
 step good(stage stage, std::string value = {}, std::string other = {}) {
   return {stage, outcome::good, stage_code::none, std::move(value), std::move(other), {}};
 }
@@ -339,7 +342,7 @@ class node_walker {
     const bool has_set = std::ranges::any_of(cluster_.daemon_sets, [&](const kube::daemon_set& set) {
       return set.labels.value_or(api::names::module_label, "") == serving_->name;
     });
-    if (!has_set) return skipped(position);  // told of the cluster
+    if (!has_set && cluster_.sets_unseen.empty()) return skipped(position);  // told of the cluster
     const std::string name(serving_->name);
     if (auto taints = policy_ ? untolerated_taints(is_.node, *policy_, name) : std::string(); !taints.empty())
       return wrong(position, stage_code::taint_not_tolerated, name, std::move(taints));
@@ -455,8 +458,7 @@ class node_walker {
       out.push_back(wrong(pod, stage_code::pods_not_counted, pods));
     }
     if (out.empty()) out.push_back(good(pod, std::to_string(count), count > most_named ? names + ", …" : names));
-    if (!cluster_.ledger_unseen.empty())
-      out.push_back({pod, outcome::unknown, stage_code::none, cluster_.ledger_unseen, {}, {}});
+    if (!cluster_.ledger_unseen.empty()) out.push_back(unseen(pod, cluster_.ledger_unseen));
     return out;
   }
 
@@ -485,7 +487,7 @@ step types_step(const cluster_view& view) {
 step leader_step(const cluster_view& view) {
   const auto position = stage::leader;
   if (!view.missing_types.empty()) return skipped(position);  // it does not start without them
-  if (!view.leader_unseen.empty()) return {position, outcome::unknown, stage_code::none, view.leader_unseen, {}, {}};
+  if (!view.leader_unseen.empty()) return unseen(position, view.leader_unseen);
   if (!view.leader || view.leader->holder.empty()) return wrong(position, stage_code::leader_missing);
   const auto& is = *view.leader;
   const auto age = std::to_string(is.age.count());
@@ -648,6 +650,7 @@ std::vector<step> daemon_set_steps(const cluster_view& view, const report& so_fa
   const auto position = stage::daemon_sets;
   std::vector<step> out;
   if (!view.policy) return out;
+  if (!view.sets_unseen.empty()) return {unseen(position, view.sets_unseen)};
   for (const auto& mode : modules::offered_by(&*view.policy).rows()) {
     if (!view.policy->enabled(mode.name)) continue;
     const auto serves = [&](const node_walk& node_walk) { return node_walk.mode == mode.name; };
@@ -697,6 +700,7 @@ report walk(const cluster_view& view) {
     out.cluster.push_back(std::move(condition_step));
   for (auto& quota_step : quota_steps(view, leaderless || is_wrong(types)))
     out.cluster.push_back(std::move(quota_step));
+  if (!view.labels_unseen.empty()) out.cluster.push_back(unseen(stage::label, view.labels_unseen));
   out.cluster.push_back(leader);
   return out;
 }

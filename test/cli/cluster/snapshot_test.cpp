@@ -108,6 +108,12 @@ TEST_F(snapshot_test, a_part_that_is_not_in_the_file_is_named_and_not_taken_for_
   ASSERT_TRUE(read_snapshot(taken.dump(), old));
   EXPECT_EQ(old.unseen[part::lease], "the snapshot has no leases");
   EXPECT_EQ(view_of(fleet(old), {}).leader_unseen, "the snapshot has no leases");
+  for (const auto* list : {"daemonsets", "deviceConfigs"}) taken.erase(list);
+  picture older;
+  ASSERT_TRUE(read_snapshot(taken.dump(), older));
+  const auto view = view_of(fleet(older), {});
+  EXPECT_EQ(view.sets_unseen, "the snapshot has no daemonsets");
+  EXPECT_EQ(view.labels_unseen, "the snapshot has no deviceConfigs");
 }
 
 }  // namespace

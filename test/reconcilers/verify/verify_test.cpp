@@ -20,6 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using text::language;
 using labels = std::map<std::string, std::string>;
 
@@ -126,6 +127,20 @@ struct cluster {
     return out;
   }
 };
+
+TEST(verify, S4_what_could_not_be_seen_is_unknown_and_nothing_is_called_missing) {
+  cluster cluster;
+  cluster.is.daemon_sets.clear();
+  EXPECT_THAT(cluster.wrong(), Not(IsEmpty()));
+  cluster.is.sets_unseen = "the file has none";
+  cluster.is.labels_unseen = "forbidden";
+  EXPECT_THAT(cluster.wrong(), IsEmpty());
+  std::vector<std::pair<stage, std::string>> unknown;
+  for (const auto& step : cluster.walked().cluster)
+    if (step.is == outcome::unknown) unknown.emplace_back(step.position, text_of(step, language::en));
+  EXPECT_THAT(unknown,
+              ElementsAre(std::pair(stage::daemon_sets, "the file has none"), std::pair(stage::label, "forbidden")));
+}
 
 TEST(verify, S4_finds_nothing_wrong_with_a_healthy_cluster) {
   cluster cluster;

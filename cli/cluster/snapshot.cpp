@@ -22,6 +22,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// Which fields of pods a file has: older ones lack what pods say of nodes and schedulers of them.
+constexpr auto pod_fields = "podFields", pod_fields_saved = "scheduling";
 constexpr std::string_view version = "quartermaster.io/v1alpha1", kind = "Snapshot";
 
 const ordered_json& member(const ordered_json& object, const char* name) {
@@ -41,7 +43,7 @@ ordered_json only(const ordered_json& object, std::initializer_list<const char*>
 ordered_json metadata_of(const ordered_json& object) {
   const auto& all = member(object, "metadata");
   auto out = only(all, {"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
-                        "deletionTimestamp", "labels"});
+                        "deletionTimestamp", "labels", "finalizers"});
   for (const auto& [key, value] : member(all, "annotations").items())
     for (const std::string_view prefix : kube::kept_pod_annotations)
       if (key.starts_with(prefix)) out["annotations"][key] = value;
@@ -95,12 +97,17 @@ ordered_json stripped(const kube::resource& type, const ordered_json& object) {
     out["status"]["nodeInfo"] = only(member(status, "nodeInfo"),
                                      {"containerRuntimeVersion", "kubeletVersion", "operatingSystem", "architecture"});
   } else if (type.plural == kube::resources::pods.plural) {
-    out["spec"] = only(spec, {"nodeName", "schedulerName", "priority", "hostNetwork"});
+    out["spec"] = only(spec, {"nodeName", "schedulerName", "priority", "hostNetwork", "nodeSelector", "tolerations",
+                              "schedulingGates"});
+    if (const auto& affinity = member(member(spec, "affinity"), "nodeAffinity"); !affinity.is_null())
+      out["spec"]["affinity"]["nodeAffinity"] = affinity;
     out["spec"]["volumes"] = host_paths_of(member(spec, "volumes"));
     for (const auto* list : {"initContainers", "containers"})
       if (const auto& all = member(spec, list); all.is_array()) out["spec"][list] = containers_of(all);
-    out["status"] = only(status, {"phase", "reason", "nominatedNodeName", "startTime"});
-    out["status"]["conditions"] = each_only(member(status, "conditions"), condition_fields);
+    // Messages of the kubelet and of the scheduler, not of containers.
+    out["status"] = only(status, {"phase", "reason", "message", "nominatedNodeName", "startTime"});
+    out["status"]["conditions"] =
+        each_only(member(status, "conditions"), {"type", "status", "reason", "message", "lastTransitionTime"});
     for (const auto* list : {"containerStatuses", "initContainerStatuses"})
       out["status"][list] = statuses_of(member(status, list));
   } else if (type.plural == kube::resources::daemon_sets.plural) {
@@ -206,6 +213,18 @@ std::string namespace_of_plugins(const controller::store<kube::pod>& pods) {
   return most == count.end() ? std::string() : most->first;
 }
 
+/// For `explain pod`: fields that a store of pods does not keep.
+void keep_whole_pods(const ordered_json& snapshot, picture& picture) {
+  const auto& version_of_pods = member(snapshot, pod_fields);
+  if (version_of_pods != pod_fields_saved) return;
+  for (const auto& pod : member(snapshot, "pods")) {
+    const nlohmann::json whole(pod);
+    picture.whole_pods.insert_or_assign(
+        {kube::text_at(whole, "/metadata/namespace"), kube::text_at(whole, "/metadata/name")},
+        pod.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  }
+}
+
 /// What only some snapshots have: older ones, and those of a person who may not read all, lack a part.
 result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
   for (const auto& saved : saved_lists()) {
@@ -250,6 +269,7 @@ kube::task<void> take_snapshot(kube::transport& transport, ordered_json& object)
   picture known;
   if (auto done = co_await read_picture(transport, {{part::types}, {}}, known); !done)
     co_return std::unexpected(std::move(done.error()));
+  object[pod_fields] = pod_fields_saved;
   object["missingTypes"] = known.missing_types;
   for (const auto& saved : saved_lists()) {
     auto done = co_await save(transport, saved, object);
@@ -275,6 +295,7 @@ std::expected<void, std::string> read_snapshot(std::string_view text, picture& p
         fill_reports(snapshot, picture.reports), fill(snapshot, "nodes", picture.nodes, kube::from_json<kube::node>),
         fill(snapshot, "pods", picture.pods, kube::from_json<kube::pod>), fill_optional(snapshot, picture)})
     if (!done) return done;
+  keep_whole_pods(snapshot, picture);
   picture.finish();
   return {};
 }

@@ -218,6 +218,11 @@ nlohmann::json kept_of(const kube::pod& pod) {
   return out;
 }
 
+obstacle not_read() {
+  return {"not_read", text::message("explain.pod_not_read", text::language::en),
+          text::message("explain.pod_not_read", text::language::zh), false};
+}
+
 constexpr std::string_view no_source = "nothing of ours";
 
 /// A waiting pod that asks for keys no one knows (`unknown` is the sentence), or for nothing that is managed here.
@@ -353,7 +358,7 @@ constexpr std::string_view pod_example = R"(Examples:
 
 Judged are cards, declared keys, limits of the namespace, scheduling gates, the scheduler's name, nodeSelector, required
 node affinity and taints; not CPU, memory, ports, pod affinity and topology spread (kubectl describe pod). A file of
---snapshot has no gates, selectors and messages.
+--snapshot that an older version saved has no gates and selectors, and the answer says so.
 Exit codes: 0 it is bound, or would fit; 1 there is no such pod, or the cluster cannot be read; 2 wrong usage;
 3 it fits nowhere, is held back, or has failed)";
 
@@ -440,7 +445,8 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
         << "; another namespace is named with -n NAMESPACE\n";
     return 1;
   }
-  const auto obstacles = obstacles_of(whole.is_object() ? whole : kept_of(*pod), asking_scheduler(picture));
+  auto obstacles = obstacles_of(whole.is_object() ? whole : kept_of(*pod), asking_scheduler(picture));
+  if (!whole.is_object() && pod->node_name.empty() && !pod->finished()) obstacles.push_back(not_read());
   if (pod->finished()) return explain_ended(*pod, obstacles, style, out);
   if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
@@ -553,6 +559,8 @@ void add_explain_pod(CLI::App& explain, int& rc) {
                           [&](kube::transport& transport) { return read_with_pod(transport, *pod, all, whole); })
             : gather(flags->cluster, flags->snapshot, all);
     if (!read) return fail(read.error().message, 1);
+    if (const auto saved = all.whole_pods.find(*pod); saved != all.whole_pods.end())
+      whole = nlohmann::json::parse(saved->second, nullptr, false);
     rc = explain_pod(all, *pod, flags->style, std::cout, std::cerr, whole);
   });
 }

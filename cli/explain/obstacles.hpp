@@ -10,7 +10,7 @@
 namespace cli {
 
 struct obstacle {
-  /// ended, deleted, native_resource, gated, not_looked_at, other_scheduler, scheduler_says or not_well
+  /// ended, deleted, native_resource, gated, not_looked_at, other_scheduler, scheduler_says, not_read or not_well
   std::string code;
   std::string en, zh;  ///< a sentence each, safe to print
   /// No card and no node would help while it is there.

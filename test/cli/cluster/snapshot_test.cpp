@@ -72,6 +72,32 @@ TEST_F(snapshot_test, what_is_saved_is_judged_as_the_cluster_was) {
   EXPECT_THAT(out.str(), HasSubstr("60 cores, 2048 MiB"));
 }
 
+TEST_F(snapshot_test, what_a_pod_says_of_nodes_and_gates_is_saved_and_of_an_older_file_it_is_not_judged) {
+  auto& waiting = lists["/api/v1/pods"][1];
+  waiting["spec"]["schedulingGates"] = {{{"name", "example.com/quota"}}};
+  waiting["spec"]["nodeSelector"] = {{"zone", "far"}};
+  waiting["spec"]["containers"][0]["command"] = {"hidden"};
+  lists["/api/v1/pods"].erase(0);
+  take();
+  EXPECT_THAT(taken.dump(), Not(HasSubstr("hidden")));
+  const auto codes = [](const nlohmann::ordered_json& file) {
+    picture picture;
+    EXPECT_TRUE(read_snapshot(file.dump(), picture));
+    const auto saved = picture.whole_pods.find({"lab", "p"});
+    const auto whole = saved == picture.whole_pods.end() ? json() : json::parse(saved->second);
+    std::ostringstream out, err;
+    explain_pod(picture, {"lab", "p"}, {"json", "en"}, out, err, whole);
+    std::string list;
+    const auto answer = json::parse(out.str());
+    for (const auto& entry : answer["obstacles"]) list += entry["code"].get<std::string>() + " ";
+    return list + answer["closed"].dump();
+  };
+  EXPECT_THAT(codes(taken), HasSubstr("gated "));
+  EXPECT_THAT(codes(taken), HasSubstr("zone"));
+  taken.erase("podFields");
+  EXPECT_EQ(codes(taken), "not_read {}");
+}
+
 TEST_F(snapshot_test, nothing_is_saved_that_placements_do_not_need) {
   take();
   EXPECT_THAT(taken.dump(), Not(HasSubstr("hidden")));

@@ -75,7 +75,7 @@ struct picture {
   std::vector<reconcilers::label_alias> declared;  ///< labels of device configurations
   std::vector<std::string> limits;                 ///< of namespaces, JSON; of a file alone, a cluster is asked later
   std::map<kube::object_key, std::string> whole_pods;  ///< JSON; of a file alone
-  std::vector<std::string> missing_types;          ///< of our group, by plural
+  std::vector<std::string> missing_types;              ///< of our group, by plural
   operator_seen leader;
   std::map<part, std::string> unseen;  ///< why a part could not be seen
   std::chrono::system_clock::time_point taken = std::chrono::system_clock::now();

@@ -14,7 +14,6 @@
 #include "cli/flags/subcommands.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
-#include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "kube/client.hpp"
 #include "kube/json_text.hpp"
@@ -134,30 +133,6 @@ kube::task<audit> audit_pods(kube::transport& transport, const declarations::reg
   co_return out;
 }
 
-struct inspect_text {
-  std::vector<std::string> header;
-  std::string description, nothing, not_selected, yes, no;
-};
-const inspect_text& words_in(language locale) {
-  static const inspect_text en{
-      {"RESOURCE", "LABEL", "GROUP", "UNIT", "DEFAULT", "LIMITS", "REQUESTS", "ENABLED", "VERDICT", "CONFIGMAP"},
-      "DESCRIPTION",
-      "No resource is declared in namespace ",
-      "Named cf-crl-*, but with neither label features.cpaas.io/type=CustomResourceLimitation nor "
-      "device-plugin.cpaas.io/config=true, so no one reads them:",
-      "true",
-      "false"};
-  static const inspect_text zh{
-      {"资源名", "名称", "组", "单位", "默认值", "LIMITS", "REQUESTS", "启用", "结论", "CONFIGMAP"},
-      "说明",
-      "该命名空间中没有声明任何资源：",
-      "名称为 cf-crl-*，但既没有标签 features.cpaas.io/type=CustomResourceLimitation，也没有 "
-      "device-plugin.cpaas.io/config=true，因此没有人读取：",
-      "是",
-      "否"};
-  return locale == language::zh ? zh : en;
-}
-
 std::string verdict_in(const declarations::judgement& judgement, language locale) {
   return text::message("inspect.verdict." + std::string(declarations::to_string(declarations::verdict_of(judgement))),
                        locale);
@@ -187,28 +162,45 @@ bool known_enabled(const declarations::declaration& declaration) {
   return declaration.enabled || declaration.switched_off;
 }
 
-void print_resources(const inspection& inspection, language language, bool wide, std::ostream& stream) {
-  const auto& say = words_in(language);
-  auto header = say.header;
-  if (wide) header.push_back(say.description);
-  table out(std::move(header));
-  for (const auto& [declaration, judged] : inspection.resources) {
-    std::vector<std::string> row{shown(declaration.key, 320),
-                                 shown(declaration.label(language), 256),
-                                 shown(group_of(declaration, language), 256),
-                                 declaration.unit,
-                                 default_of(declaration),
-                                 word_of(declaration.limits, judged, "data.limits"),
-                                 word_of(declaration.requests, judged, "data.requests"),
-                                 !known_enabled(declaration) ? "?"
-                                 : declaration.enabled       ? say.yes
-                                                             : say.no,
-                                 verdict_in(judged, language),
-                                 declaration.config_map.name};
-    if (wide) row.push_back(shown(declaration.description(language), declarations::max_text_bytes));
-    out.add(std::move(row));
-  }
-  out.print(stream);
+std::string enabled_in(const declarations::declaration& declaration, const bilingual& say) {
+  if (!known_enabled(declaration)) return "?";
+  return say.message(declaration.enabled ? "inspect.resources.enabled" : "inspect.resources.switched_off");
+}
+
+ordered_json as_json(const resource_row& resource_row);
+
+const listing<resource_row>& resources_listing() {
+  using row = resource_row;
+  static const auto locale = [](const bilingual& say) { return say.zh ? language::zh : language::en; };
+  static const listing<row> out{
+      "resources",
+      {{"RESOURCE", "资源名", [](const row& entry, const bilingual&) { return shown(entry.declaration.key, 320); }},
+       {"LABEL", "名称",
+        [](const row& entry, const bilingual& say) { return shown(entry.declaration.label(locale(say)), 256); }},
+       {"GROUP", "组",
+        [](const row& entry, const bilingual& say) { return shown(group_of(entry.declaration, locale(say)), 256); }},
+       {"UNIT", "单位", [](const row& entry, const bilingual&) { return entry.declaration.unit; }},
+       {"DEFAULT", "默认值", [](const row& entry, const bilingual&) { return default_of(entry.declaration); }},
+       {"LIMITS", "LIMITS",
+        [](const row& entry, const bilingual&) {
+          return word_of(entry.declaration.limits, entry.judged, "data.limits");
+        }},
+       {"REQUESTS", "REQUESTS",
+        [](const row& entry, const bilingual&) {
+          return word_of(entry.declaration.requests, entry.judged, "data.requests");
+        }},
+       {"ENABLED", "启用", [](const row& entry, const bilingual& say) { return enabled_in(entry.declaration, say); }},
+       {"VERDICT", "结论",
+        [](const row& entry, const bilingual& say) { return verdict_in(entry.judged, locale(say)); }},
+       {"CONFIGMAP", "CONFIGMAP", [](const row& entry, const bilingual&) { return entry.declaration.config_map.name; }},
+       {"DESCRIPTION", "说明",
+        [](const row& entry, const bilingual& say) {
+          return shown(entry.declaration.description(locale(say)), declarations::max_text_bytes);
+        },
+        true}},
+      [](const row& entry) { return as_json(entry); },
+      [](const row& entry) { return "configmap/" + entry.declaration.config_map.name; }};
+  return out;
 }
 
 std::string audit_line(const audit& audit, language locale) {
@@ -283,9 +275,9 @@ ordered_json as_json(const audit& audit) {
   return out;
 }
 
-ordered_json as_json(const inspection& inspection) {
-  ordered_json out = {{"resources", ordered_json::array()}, {"notSelected", ordered_json::array()}};
-  for (const auto& resource : inspection.resources) out["resources"].push_back(as_json(resource));
+/// What stands next to the list.
+ordered_json rest_of(const inspection& inspection) {
+  ordered_json out = {{"notSelected", ordered_json::array()}};
   for (const auto& entry : inspection.not_selected)
     out["notSelected"].push_back({{"namespace", entry.ns}, {"name", entry.name}});
   out["audit"] = inspection.audited ? as_json(*inspection.audited) : ordered_json();
@@ -327,13 +319,14 @@ kube::task<inspection> inspect_resources(kube::transport& transport, std::string
 }
 
 void print(const inspection& inspection, const inspect_options& options, std::ostream& out) {
-  const auto locale = options.language == "zh" ? language::zh : language::en;
-  if (printed_as_data(as_json(inspection), options.output, out)) return;
-  if (inspection.resources.empty())
-    out << words_in(locale).nothing << options.ns << "\n";
+  const auto locale = options.style.language == "zh" ? language::zh : language::en;
+  const bool is_read = !options.style.as_data() && options.style.output != "name";
+  if (is_read && inspection.resources.empty())
+    out << text::message("inspect.resources.nothing", locale, {{"namespace", options.ns}}) << "\n";
   else
-    print_resources(inspection, locale, options.output == "wide", out);
-  if (!inspection.not_selected.empty()) out << "\n" << words_in(locale).not_selected << "\n";
+    print(resources_listing(), inspection.resources, options.style, out, rest_of(inspection));
+  if (!is_read) return;
+  if (!inspection.not_selected.empty()) out << "\n" << text::message("inspect.resources.not_selected", locale) << "\n";
   for (const auto& entry : inspection.not_selected) out << "  " << entry.to_string() << "\n";
   if (inspection.audited) print_audit(*inspection.audited, locale, out);
 }
@@ -402,7 +395,7 @@ void add_inspect(CLI::App& app, int& rc) {
   auto* resources = add_verb(*verb, "resources", "Declared resources, and pods their rules would refuse");
   auto options = std::make_shared<inspect_options>();
   resources->alias("resource");
-  add_answer_options(*resources, options->language, options->output);
+  add_listing_options(*resources, options->style, sort_keys(resources_listing()));
   add_option(*resources, "-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
   add_cluster_options(*resources, options->cluster);
   resources->footer(std::string(resources_example));

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "cli/cluster/cluster.hpp"
+#include "cli/output/listing.hpp"
 #include "reconcilers/declarations/evaluate.hpp"
 #include "reconcilers/declarations/registry.hpp"
 
 namespace cli {
 
 struct inspect_options {
-  std::string ns = "kube-public", language = "en", output = "table";
+  std::string ns = "kube-public";
+  listing_style style;
   cluster_options cluster;
 };
 
@@ -54,7 +56,7 @@ struct inspection {
 /// errc::forbidden and everything else about ConfigMaps is an error, about pods a part that is left out.
 kube::task<inspection> inspect_resources(kube::transport& transport, std::string ns);
 
-/// table and wide for people, json and yaml with both languages.
+/// For people with the audit after the table; json and yaml have both languages.
 void print(const inspection& inspection, const inspect_options& options, std::ostream& out);
 
 /// The exit code of the verb: 0 done, 1 failed.

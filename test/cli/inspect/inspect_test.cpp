@@ -16,6 +16,7 @@ namespace {
 
 using reconcilers::recording_transport;
 using testing::HasSubstr;
+using testing::StartsWith;
 using texts = std::map<std::string, std::string>;
 
 // --- the API server's protobuf, by field number
@@ -151,8 +152,7 @@ struct cluster {
 
 std::string printed(const inspection& inspection, const std::string& language, const std::string& output = "table") {
   inspect_options options;
-  options.language = language;
-  options.output = output;
+  options.style = listing_style(output, language);
   std::ostringstream out;
   print(inspection, options, out);
   return out.str();
@@ -181,6 +181,20 @@ TEST(inspect, S26_shows_every_declared_key_in_both_languages) {
   EXPECT_THAT(en, HasSubstr("refused"));
   EXPECT_THAT(en, HasSubstr("cf-crl-gpu-manager-vcuda-core    虚拟核心\n")) << "the other language as fallback";
   for (const auto& request : cluster.transport.sent) EXPECT_EQ(request.verb, kube::method::get);
+}
+
+TEST(inspect, names_order_and_header_are_as_in_every_list) {
+  cluster cluster;
+  const auto found = cluster.look();
+  EXPECT_EQ(printed(found, "en", "name"),
+            "configmap/cf-crl-lab-fpga\nconfigmap/cf-crl-gpu-manager-vcuda-core\n"
+            "configmap/cf-crl-gpu-manager-vcuda-memory\n");
+  inspect_options options;
+  options.style.sort_by = "configmap";
+  options.style.no_headers = true;
+  std::ostringstream out;
+  print(found, options, out);
+  EXPECT_THAT(out.str(), StartsWith("tencent.com/vcuda-core "));
 }
 
 TEST(inspect, json_and_yaml_have_both_languages_and_all_findings) {

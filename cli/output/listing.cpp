@@ -57,8 +57,10 @@ void add_node_selector(CLI::App& verb, listing_style& style) {
       ->type_name("SELECTOR");
 }
 
-void add_listing_options(CLI::App& verb, listing_style& style, std::vector<std::string> headers) {
-  add_answer_options(verb, style.language, style.output, {"name"});
+void add_listing_options(CLI::App& verb, listing_style& style, std::vector<std::string> headers, object_names names) {
+  std::vector<std::string> more;
+  if (names == object_names::some) more.emplace_back("name");
+  add_answer_options(verb, style.language, style.output, more);
   add_flag(verb, "--no-headers", style.no_headers, "A table without its first line");
   add_option(verb, "--sort-by", style.sort_by, "By this column; numbers by their value")
       ->transform([](const std::string& value) { return CLI::detail::to_lower(value); })

@@ -3,6 +3,7 @@
 // names, with or without a header, sorted by any column, in both languages.
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -48,8 +49,11 @@ struct listing {
   std::string_view absence = {};                  ///< the key of the words in place of an empty table
 };
 
-/// --lang, -o (with name), --no-headers and --sort-by, which takes `headers`. `style` must outlive parsing.
-void add_listing_options(CLI::App& verb, listing_style& style, std::vector<std::string> headers);
+enum class object_names : std::uint8_t { some, none };
+/// --lang, -o (with name, unless the rows are no objects), --no-headers and --sort-by, which takes `headers`. `style`
+/// must outlive parsing.
+void add_listing_options(CLI::App& verb, listing_style& style, std::vector<std::string> headers,
+                         object_names names = object_names::some);
 
 /// -l, of verbs that list nodes.
 void add_node_selector(CLI::App& verb, listing_style& style);

@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/output/answer.hpp"
-#include "cli/output/table.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -16,42 +14,50 @@ std::string part_of(const nlohmann::ordered_json& row, const char* used, const c
   return row[used].dump() + "/" + row[all].dump();
 }
 
+using model_row = nlohmann::ordered_json;
+listed_column<model_row> number_column(std::string_view en, std::string_view zh, const char* name,
+                                       bool is_wide = false) {
+  const auto text = [name](const model_row& entry, const bilingual&) {
+    return entry[name].is_null() ? std::string() : entry[name].dump();
+  };
+  return {en, zh, text, is_wide};
+}
+listed_column<model_row> name_column(std::string_view en, std::string_view zh, const char* name) {
+  return {en, zh, [name](const model_row& entry, const bilingual&) { return shown(entry[name].get<std::string>()); }};
+}
+listed_column<model_row> part_column(std::string_view en, std::string_view zh, const char* used, const char* all) {
+  return {en, zh, [used, all](const model_row& entry, const bilingual&) { return part_of(entry, used, all); }};
+}
+
+const listing<model_row>& models_listing() {
+  static const listing<model_row> out{
+      "models",
+      {name_column("MODEL", "型号", "model"), name_column("MODE", "模式", "mode"),
+       number_column("CARDS", "卡", "cards"), number_column("USABLE", "可用", "usable"),
+       number_column("FREE", "空闲", "free"), part_column("CORES", "核心", "usedCores", "cores"),
+       part_column("MEMORY-MIB", "显存(MIB)", "usedMiB", "memoryMiB"),
+       number_column("STRANDED-CORES", "搁置核心", "strandedCores"),
+       number_column("STRANDED-MIB", "搁置(MIB)", "strandedMiB"),
+       number_column("DAYS-UNTIL-FULL", "用满天数", "daysUntilFull"), number_column("NODES", "节点数", "nodes", true),
+       number_column("STRANDED-CARDS", "搁置的卡", "strandedCards", true)},
+      [](const model_row& entry) { return entry; },
+      {},
+      "report.capacity.nothing"};
+  return out;
+}
+
 }  // namespace
 
-void print_capacity(const nlohmann::ordered_json& view, const report_style& style, std::ostream& out) {
-  if (printed_as_data(view, style.output, out)) return;
+std::vector<std::string> capacity_headers() { return sort_keys(models_listing()); }
+
+void print_capacity(const nlohmann::ordered_json& view, const listing_style& style, std::ostream& out) {
+  auto rest = view;
+  rest.erase("models");
+  if (!print(models_listing(), view["models"].get<std::vector<model_row>>(), style, out, std::move(rest))) return;
   const bilingual say(style.language);
-  const bool is_wide = style.output == "wide";
-  const auto& models = view["models"];
-  if (models.empty()) {
-    out << say("No node with cards is in a mode yet", "尚无节点以某种模式提供卡") << "\n";
-    return;
-  }
-  auto header =
-      say.zh ? std::vector<std::string>{"型号", "模式",      "卡",       "可用",      "空闲",
-                                        "核心", "显存(MIB)", "搁置核心", "搁置(MIB)", "用满天数"}
-             : std::vector<std::string>{"MODEL", "MODE",       "CARDS",          "USABLE",       "FREE",
-                                        "CORES", "MEMORY-MIB", "STRANDED-CORES", "STRANDED-MIB", "DAYS-UNTIL-FULL"};
-  if (is_wide)
-    for (const auto name : {say("NODES", "节点数"), say("STRANDED-CARDS", "搁置的卡")}) header.emplace_back(name);
-  table lines(std::move(header));
-  for (const auto& row : models) {
-    std::vector<std::string> line{shown(row["model"].get<std::string>()),
-                                  shown(row["mode"].get<std::string>()),
-                                  row["cards"].dump(),
-                                  row["usable"].dump(),
-                                  row["free"].dump(),
-                                  part_of(row, "usedCores", "cores"),
-                                  part_of(row, "usedMiB", "memoryMiB"),
-                                  row["strandedCores"].dump(),
-                                  row["strandedMiB"].dump(),
-                                  row["daysUntilFull"].is_null() ? "" : row["daysUntilFull"].dump()};
-    if (is_wide) line.insert(line.end(), {row["nodes"].dump(), row["strandedCards"].dump()});
-    lines.add(std::move(line));
-  }
-  lines.print(out);
-  if (const auto& reason = view["trendMessage"].get_ref<const std::string&>(); !reason.empty())
-    out << say("No days until full: ", "没有用满天数：") << shown(reason, 1000) << "\n";
+  const auto& reason = view["trendMessage"].get_ref<const std::string&>();
+  if (!view["models"].empty() && !reason.empty())
+    out << say.message("report.capacity.no_days", {{"reason", shown(reason, 1000)}}) << "\n";
 }
 
 }  // namespace cli

@@ -5,11 +5,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
 
-#include "cli/explain/answer_form.hpp"
+#include "cli/output/listing.hpp"
 
 namespace cli {
 
 /// `view` is the console's (console/api.md).
-void print_capacity(const nlohmann::ordered_json& view, const report_style& style, std::ostream& out);
+void print_capacity(const nlohmann::ordered_json& view, const listing_style& style, std::ostream& out);
+
+std::vector<std::string> capacity_headers();
 
 }  // namespace cli

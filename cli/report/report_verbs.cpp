@@ -59,7 +59,7 @@ from the last 7 days in Prometheus.
 Exit codes: 0 done, 1 the cluster or Prometheus cannot be read, 2 wrong usage.)";
 
 struct report_options {
-  report_style style{"table", "en"};
+  listing_style style;
   std::string month, ns, snapshot;
   cluster_options cluster;
   prometheus_options prometheus;
@@ -152,9 +152,9 @@ int run_capacity(const report_options& options, std::ostream& out, std::ostream&
 }
 
 CLI::App* add(CLI::App& report, const char* name, const char* description, std::string_view example,
-              const std::shared_ptr<report_options>& options, std::vector<std::string> more_forms = {}) {
+              const std::function<void(CLI::App&)>& add_options) {
   auto* verb = add_verb(report, name, description);
-  add_answer_options(*verb, options->style.language, options->style.output, std::move(more_forms));
+  add_options(*verb);
   verb->footer(std::string(example));
   return verb;
 }
@@ -182,8 +182,9 @@ void add_report(CLI::App& app, int& rc) {
   report->require_subcommand(1);
 
   const auto bill = std::make_shared<report_options>();
-  auto* chargeback = add(*report, "chargeback", "Who held how much of which card in a month, and what it costs",
-                         chargeback_example, bill, {"csv"});
+  auto* chargeback =
+      add(*report, "chargeback", "Who held how much of which card in a month, and what it costs", chargeback_example,
+          [&](CLI::App& verb) { add_answer_options(verb, bill->style.language, bill->style.output, {"csv"}); });
   add_option(*chargeback, "--month", bill->month, "Month of UTC; without it the current one")
       ->check(CLI::Validator(problem_of_month, ""))
       ->type_name("YYYY-MM");
@@ -192,8 +193,9 @@ void add_report(CLI::App& app, int& rc) {
   chargeback->callback([bill, &rc] { rc = run_chargeback(*bill, std::cout, std::cerr); });
 
   const auto left = std::make_shared<report_options>();
-  auto* capacity = add(*report, "capacity", "What cards of each model can still take, and for how many days",
-                       capacity_example, left);
+  auto* capacity =
+      add(*report, "capacity", "What cards of each model can still take, and for how many days", capacity_example,
+          [&](CLI::App& verb) { add_listing_options(verb, left->style, capacity_headers(), object_names::none); });
   add_unused_namespace(*capacity);
   add_option(*capacity, "--snapshot", left->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
@@ -202,8 +204,9 @@ void add_report(CLI::App& app, int& rc) {
   capacity->callback([left, &rc] { rc = run_capacity(*left, std::cout, std::cerr); });
 
   const auto sizes = std::make_shared<report_options>();
-  auto* right_size = add(*report, "right-size", "Containers that use little of their card memory, and what would do",
-                         right_size_example, sizes);
+  auto* right_size =
+      add(*report, "right-size", "Containers that use little of their card memory, and what would do",
+          right_size_example, [&](CLI::App& verb) { add_listing_options(verb, sizes->style, right_size_headers()); });
   add_namespace(*right_size, sizes->ns, "Only containers of this namespace");
   add_prometheus_options(*right_size, sizes->prometheus, "The Prometheus that scrapes the agents; required");
   right_size->callback([sizes, &rc] { rc = run_right_size(*sizes, std::cout, std::cerr); });

@@ -11,7 +11,6 @@
 
 #include "cli/cluster/prometheus.hpp"
 #include "cli/output/answer.hpp"
-#include "cli/output/table.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -96,47 +95,53 @@ std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_
   return out;
 }
 
-void print(const std::vector<right_size_row>& rows, const report_style& style, std::ostream& out) {
-  const bilingual say(style.language);
-  auto all = ordered_json::array();
-  const bool is_wide = style.output == "wide";
-  auto header = say.zh ? std::vector<std::string>{"命名空间",  "POD",       "容器",   "型号",
-                                                  "分配(MIB)", "峰值(MIB)", "使用率", "建议(MIB)"}
-                       : std::vector<std::string>{"NAMESPACE", "POD",      "CONTAINER", "MODEL",
-                                                  "GIVEN-MIB", "PEAK-MIB", "USED%",     "ADVISED-MIB"};
-  if (is_wide)
-    for (const auto name : {say("MODE", "模式"), say("NODE", "节点"), say("CARD", "卡")}) header.emplace_back(name);
-  table lines(std::move(header));
-  for (const auto& row : rows) {
-    all.push_back({{"namespace", row.name_space},
-                   {"pod", row.pod},
-                   {"container", row.container},
-                   {"model", row.model},
-                   {"mode", row.mode},
-                   {"node", row.node},
-                   {"card", row.card},
-                   {"givenMiB", row.given_mib},
-                   {"peakMiB", row.peak_mib},
-                   {"used", row.used},
-                   {"advisedMiB", row.advised_mib()}});
-    std::vector<std::string> line{shown(row.name_space),
-                                  shown(row.pod),
-                                  shown(row.container),
-                                  shown(row.model),
-                                  std::to_string(row.given_mib),
-                                  std::to_string(row.peak_mib),
-                                  percent(row.used),
-                                  std::to_string(row.advised_mib())};
-    if (is_wide) line.insert(line.end(), {shown(row.mode), shown(row.node), shown(row.card)});
-    lines.add(std::move(line));
-  }
-  if (printed_as_data({{"containers", std::move(all)}}, style.output, out)) return;
-  if (rows.empty())
-    out << say("No container used less than 30 % of its card memory over the last day",
-               "过去一天没有容器的显存使用低于分配量的 30 %")
-        << "\n";
-  else
-    lines.print(out);
+namespace {
+
+const listing<right_size_row>& containers_listing() {
+  using row = right_size_row;
+  static const auto name_column = [](std::string_view en, std::string_view zh, std::string row::* name,
+                                     bool is_wide = false) {
+    return listed_column<row>{en, zh, [name](const row& entry, const bilingual&) { return shown(entry.*name); },
+                              is_wide};
+  };
+  static const listing<row> out{
+      "containers",
+      {name_column("NAMESPACE", "命名空间", &row::name_space),
+       name_column("POD", "POD", &row::pod),
+       name_column("CONTAINER", "容器", &row::container),
+       name_column("MODEL", "型号", &row::model),
+       {"GIVEN-MIB", "分配(MIB)", [](const row& entry, const bilingual&) { return std::to_string(entry.given_mib); }},
+       {"PEAK-MIB", "峰值(MIB)", [](const row& entry, const bilingual&) { return std::to_string(entry.peak_mib); }},
+       {"USED%", "使用率", [](const row& entry, const bilingual&) { return percent(entry.used); }},
+       {"ADVISED-MIB", "建议(MIB)",
+        [](const row& entry, const bilingual&) { return std::to_string(entry.advised_mib()); }},
+       name_column("MODE", "模式", &row::mode, true),
+       name_column("NODE", "节点", &row::node, true),
+       name_column("CARD", "卡", &row::card, true)},
+      [](const row& entry) {
+        return ordered_json{{"namespace", entry.name_space},
+                            {"pod", entry.pod},
+                            {"container", entry.container},
+                            {"model", entry.model},
+                            {"mode", entry.mode},
+                            {"node", entry.node},
+                            {"card", entry.card},
+                            {"givenMiB", entry.given_mib},
+                            {"peakMiB", entry.peak_mib},
+                            {"used", entry.used},
+                            {"advisedMiB", entry.advised_mib()}};
+      },
+      [](const row& entry) { return "pod/" + entry.pod; },
+      "report.right_size.nothing"};
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> right_size_headers() { return sort_keys(containers_listing()); }
+
+void print(const std::vector<right_size_row>& rows, const listing_style& style, std::ostream& out) {
+  print(containers_listing(), rows, style, out);
 }
 
 }  // namespace cli

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/explain/answer_form.hpp"
+#include "cli/output/listing.hpp"
 
 namespace cli {
 
@@ -35,6 +35,7 @@ struct right_size_row {
 std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_view unused_body,
                                                                     std::string_view given_body, std::string_view ns);
 
-void print(const std::vector<right_size_row>& rows, const report_style& style, std::ostream& out);
+void print(const std::vector<right_size_row>& rows, const listing_style& style, std::ostream& out);
+std::vector<std::string> right_size_headers();
 
 }  // namespace cli

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # libraries.sh: the static libraries of the portable executable. `libraries.sh --help` says how it is used.
 #
-# Debian has static libraries of OpenSSL, yaml-cpp, C and C++, but none of fmt, spdlog and simdjson. Its libcurl.a needs Kerberos, which has no
+# Debian has static libraries of OpenSSL, nghttp2, yaml-cpp, C and C++, but none of fmt, spdlog and simdjson. Its libcurl.a needs Kerberos, which has no
 # static library. So these four are compiled here, from Debian's source packages, in the very versions whose headers our objects were compiled
 # with. apt checks their signatures. docs/decisions/011 says why.
 set -euo pipefail
@@ -37,10 +37,10 @@ esac
 
 sources=(curl fmtlib spdlog simdjson)
 headers=(libcurl4-openssl-dev libfmt-dev libspdlog-dev libsimdjson-dev)
-static=(libssl-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev)
+static=(libssl-dev libnghttp2-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev)
 # Of arm64, besides: what a compiler and CMake look for, and what the program needs when it runs, which apt completes.
 sysroot_headers=(linux-libc-dev libgcc-12-dev libboost1.81-dev libcrypt-dev nlohmann-json3-dev libprotozero-dev libcli11-dev)
-sysroot_runtime=(libstdc++6 libssl3 libyaml-cpp0.7 libcurl4 libfmt9 libspdlog1.10 libsimdjson14 ca-certificates base-files)
+sysroot_runtime=(libstdc++6 libssl3 libnghttp2-14 libyaml-cpp0.7 libcurl4 libfmt9 libspdlog1.10 libsimdjson14 ca-certificates base-files)
 
 # versions PACKAGE...: "package version source source-version" of what is installed here.
 versions() {

@@ -65,7 +65,7 @@ ours() {
 epoch=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct)}
 # What goes into the executable: compiled here from the sources of these packages (libraries.sh), and as the packages have it.
 compiled=(libcurl4-openssl-dev libfmt-dev libspdlog-dev libsimdjson-dev)
-linked=(libssl-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev libboost1.81-dev nlohmann-json3-dev libprotozero-dev libcli11-dev)
+linked=(libssl-dev libnghttp2-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev libboost1.81-dev nlohmann-json3-dev libprotozero-dev libcli11-dev)
 "$root/image/updates.sh" --release ca-certificates "${compiled[@]}" "${linked[@]}" || exit
 "$here/sign.sh" --check
 [[ -z $check ]] || { say "this machine can make the release"; exit 0; }
@@ -107,7 +107,7 @@ executable() {
   cp "$root/LICENSE" "$tree/"
   sed "s/VERSION/$version/g" "$here/README.txt" >"$tree/README"
   cat "$here/third-party.txt" - >"$tree/THIRD-PARTY" < <(
-    for package in openssl:libssl-dev yaml-cpp:libyaml-cpp-dev glibc:libc6-dev gcc-12:libstdc++-12-dev boost:libboost1.81-dev \
+    for package in openssl:libssl-dev nghttp2:libnghttp2-dev yaml-cpp:libyaml-cpp-dev glibc:libc6-dev gcc-12:libstdc++-12-dev boost:libboost1.81-dev \
       nlohmann-json:nlohmann-json3-dev protozero:libprotozero-dev cli11:libcli11-dev; do
       printf '\n==== %s ====\n\n' "${package%%:*}"
       cat "/usr/share/doc/${package#*:}/copyright"

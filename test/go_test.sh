@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# go_test.sh sim|faults|admission|chart|monitoring|mutants|cluster/node|release/scripts|plugins: the Go tests that need no server. They test the
-# simulator, the fault kit, the rules for pods, the chart, its rules for Prometheus, the list of mutants, the code that makes images, and which
-# packages a release takes and what it signs. Of the lane `plugins`, which is not run where there are no plugins, only that it compiles.
+# go_test.sh sim|faults|admission|chart|monitoring|mutants|grpc|cluster/node|release/scripts|plugins: the Go tests that need no server. They test
+# the simulator, the fault kit, the rules for pods, the chart, its rules for Prometheus, the list of mutants, the agent's gRPC, the code that makes
+# images, and which packages a release takes and what it signs. Of the lane `plugins`, which is not run where there are no plugins, only that it
+# compiles.
 set -euo pipefail
 cd "$(dirname "$0")"
 folder=$1

@@ -1,6 +1,5 @@
 #pragma once
-// The kubelet's pod-resources API (v1.PodResourcesLister/List): which device IDs it gave to which container. One gRPC
-// call on a Unix socket, which is a POST in HTTP/2 with five bytes before each message.
+// The kubelet's pod-resources API (v1.PodResourcesLister/List): which device IDs it gave to which container.
 // Numbers of fields: k8s.io/kubelet/pkg/apis/podresources/v1/api.proto.
 
 #include <boost/asio/any_io_executor.hpp>
@@ -22,9 +21,6 @@ struct given_devices {
 
 /// The containers with devices of a ListPodResourcesResponse. errc::decode.
 kube::result<std::vector<given_devices>> devices_in(std::string_view message);
-
-/// The message of a unary gRPC answer. errc::decode where it is not one whole message without compression.
-kube::result<std::string_view> message_in(std::string_view body);
 
 /// Asks the kubelet. Every call has a connection of its own, so a kubelet that was started again is no matter.
 /// errc::connect, timeout, server or decode; one line that names the socket.

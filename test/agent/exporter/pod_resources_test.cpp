@@ -35,15 +35,6 @@ TEST(pod_resources, that_are_cut_off_are_an_error) {
   EXPECT_EQ(failures, static_cast<int>(whole.size()) - 1);
 }
 
-TEST(grpc, has_one_whole_message) {
-  using namespace std::string_view_literals;
-  EXPECT_EQ(message_in("\0\0\0\0\3abc"sv), "abc");
-  EXPECT_EQ(message_in("\0\0\0\0\0"sv), "");
-  for (const auto body :
-       {""sv, "\0\0\0\0"sv, "\0\0\0\0\3ab"sv, "\0\0\0\0\3abcd"sv, "\1\0\0\0\3abc"sv, "\0\xff\xff\xff\xff"sv})
-    EXPECT_FALSE(message_in(body)) << body.size();
-}
-
 /// A server on a Unix socket that answers every call with the same bytes.
 class kubelet {
  public:

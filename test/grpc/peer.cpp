@@ -1,6 +1,9 @@
 // Our side of the calls of test/grpc, whose other side is grpc-go.
 //   grpc_peer serve SOCKET            the service below, until its standard input ends
 //   grpc_peer call SOCKET METHOD      one call with the message of standard input; prints the answer
+//   grpc_peer plugin FOLDER RESOURCE  a device plugin at the kubelet in that folder. Each line of standard input is
+//   what it
+//                                     offers from then on: "a b !c" are three devices, of which one is not healthy
 #include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -9,9 +12,12 @@
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "agent/device_plugin/plugin.hpp"
 #include "agent/grpc/client.hpp"
 #include "agent/grpc/server.hpp"
 
@@ -48,6 +54,55 @@ struct test_service final : call_handler {
     }
   }
 };
+
+/// Devices that begin with "bad" are refused, for good or before each start ("bad-start").
+struct test_allocator final : agent::device_plugin::allocator {
+  using device_ids = agent::device_plugin::device_ids;
+  static std::string joined(const device_ids& devices) {
+    std::string out;
+    for (const auto& id : devices) out += (out.empty() ? "" : "-") + id;
+    return out;
+  }
+  std::expected<std::vector<std::string>, std::string> names_of(const device_ids& devices) override {
+    const auto list = joined(devices);
+    if (list.starts_with("bad") && !list.starts_with("bad-start")) return std::unexpected("no card for " + list);
+    return std::vector{"test.example/share=" + list};
+  }
+  void prepare(device_ids devices, std::function<void(status)> done) override {
+    const auto list = joined(devices);
+    done(list.starts_with("bad") ? status(status_code::failed_precondition, "not placed: " + list) : status());
+  }
+};
+
+int offer(const std::string& folder, const std::string& resource) {
+  boost::asio::io_context loop;
+  test_allocator allocator;
+  agent::device_plugin::plugin plugin(loop.get_executor(), allocator,
+                                      {.folder = folder, .endpoint = "peer.sock", .resource = resource});
+  boost::asio::posix::stream_descriptor input(loop, dup(STDIN_FILENO));
+  std::string line;
+  char byte = 0;
+  std::function<void()> read_on = [&] {
+    input.async_read_some(boost::asio::buffer(&byte, 1), [&](boost::system::error_code problem, std::size_t) {
+      if (problem) return loop.stop();
+      if (byte != '\n') {
+        line += byte;
+        return read_on();
+      }
+      std::vector<agent::device_plugin::device> devices;
+      std::istringstream words(std::exchange(line, {}));
+      for (std::string word; words >> word;)
+        devices.push_back({word.starts_with('!') ? word.substr(1) : word, !word.starts_with('!')});
+      plugin.offer(std::move(devices));
+      read_on();
+    });
+  };
+  read_on();
+  boost::asio::co_spawn(loop, plugin.run(), [](auto&&...) {});
+  std::cout << "ready" << std::endl;
+  loop.run();
+  return 0;
+}
 
 int serve(const std::string& socket) {
   boost::asio::io_context loop;
@@ -89,6 +144,7 @@ int main(int count, char** words) {
   const std::vector<std::string> arguments(words + 1, words + count);
   if (arguments.size() == 2 && arguments[0] == "serve") return serve(arguments[1]);
   if (arguments.size() == 3 && arguments[0] == "call") return ask(arguments[1], arguments[2]);
-  std::cerr << "usage: grpc_peer serve SOCKET | call SOCKET METHOD\n";
+  if (arguments.size() == 3 && arguments[0] == "plugin") return offer(arguments[1], arguments[2]);
+  std::cerr << "usage: grpc_peer plugin FOLDER RESOURCE | serve SOCKET | call SOCKET METHOD\n";
   return 2;
 }

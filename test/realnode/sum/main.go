@@ -1,4 +1,4 @@
-// sum prints the sum of the squares of its arguments and ends with it as exit code.
+// sum prints the sum of the squares of its arguments and ends with it as exit code. A share that the container was given is named, too.
 package main
 
 import (
@@ -18,5 +18,8 @@ func main() {
 		sum += n * n
 	}
 	fmt.Println("sum of squares", sum)
+	if share := os.Getenv("QM_SHARE"); share != "" {
+		fmt.Println("on share", share)
+	}
 	os.Exit(sum)
 }

@@ -85,7 +85,7 @@ card_agent::card_agent(options options, kube::cluster_config cluster)
       boot_(boot_of_machine()),
       wire_(loop_.executor(), std::move(cluster)),
       events_(api_, events_as(options_.node), metrics_) {
-  nodes_.observe([this](const facts::reported_node* before, const facts::reported_node* after) {
+  nodes_.observe([this](const api::reported_node* before, const api::reported_node* after) {
     // Before our first report: what an earlier agent saw since the machine was started.
     if (after && !recalled_ && after->boot == boot_) history_.recall(cards_in(*after));
     recalled_ = recalled_ || after;
@@ -113,7 +113,7 @@ kube::result<void> card_agent::run() {
   kube::watch_settings settings;
   settings.field_selector = "metadata.name=" + options_.node;
   loop_.spawn_essential("acceleratornodes",
-                        controller::reflect<facts::reported_node>(wire_, settings, nodes_, reflector_metrics_));
+                        controller::reflect<api::reported_node>(wire_, settings, nodes_, reflector_metrics_));
   loop_.spawn_essential("events", events_.run());
   loop_.spawn_essential("cards", work());
   loop_.spawn("settle", settle());

@@ -54,7 +54,7 @@ class card_agent {
   void take(cards::sighting sighting);
   void restore(const api::accelerator_node& object);
   void tell(const cards::inventory& report);
-  const facts::reported_node* object() const { return nodes_.find({{}, options_.node}); }
+  const api::reported_node* object() const { return nodes_.find({{}, options_.node}); }
 
   options options_;
   std::string boot_;
@@ -64,7 +64,7 @@ class card_agent {
   kube::client api_{wire_};
   controller::event_recorder events_;
   controller::reflector_metrics reflector_metrics_{metrics_};
-  controller::store<facts::reported_node> nodes_;
+  controller::store<api::reported_node> nodes_;
   std::shared_ptr<kube::wait_list> changed_ = std::make_shared<kube::wait_list>();
   cards::history history_;
   cards::xid_log xid_log_;

@@ -28,7 +28,7 @@ rolled_back read_given_up(on_demand::value object) {
   return made;
 }
 
-void read_condition(on_demand::value object, accelerator_node& node) {
+void read_condition(on_demand::value object, accelerator_node& node, agent_report* report) {
   std::string type, status, since, reason, message;
   on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
     if (key == "type") type = on_demand::text_or(field);
@@ -47,6 +47,7 @@ void read_condition(on_demand::value object, accelerator_node& node) {
     node.cards_healthy_message = std::move(message);
   } else if (type == "PreflightPassed") {
     node.preflight_passed = std::move(status);
+    if (report) report->passed_since = std::move(since);
   } else if (type == agent_reporting_condition) {
     node.agent_reporting = std::move(status);
     node.agent_reporting_message = std::move(message);
@@ -83,17 +84,42 @@ reported_card read_card(on_demand::value object) {
   return made;
 }
 
-/// A row of preflight. A row of another shape says nothing.
-void read_check(on_demand::value row, accelerator_node& node) {
-  if (row.type() != simdjson::ondemand::json_type::object) return;
-  std::string check, state;
-  on_demand::each_member(row, [&](std::string_view key, on_demand::value field) {
-    if (key == "check") check = on_demand::text_or(field);
-    if (key == "state") state = on_demand::text_or(field);
+/// Of a list in which an item of another shape says nothing.
+template <class Item>
+void each_object(on_demand::value list, Item item) {
+  using type = simdjson::ondemand::json_type;
+  if (list.type() != type::array) return;
+  on_demand::each_item(list, [&](on_demand::value value) {
+    if (value.type() == type::object) item(value);
   });
-  if (check == "default_runtime") node.default_runtime = state;
-  if (check == "container_toolkit") node.container_toolkit = state;
-  if (state == "failed") node.failed_checks.push_back(std::move(check));
+}
+
+/// A row of preflight.
+void read_check(on_demand::value object, accelerator_node& node, agent_report* report) {
+  check_row row;
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "check") row.name = on_demand::text_or(field);
+    if (key == "state") row.state = check_state_in(on_demand::text_or(field));
+    if (key == "found" && report) row.found = on_demand::text_or(field);
+    if (key == "remedy" && report) row.remedy = on_demand::text_or(field);
+  });
+  if (row.name == to_string(check::default_runtime)) node.default_runtime = row.state;
+  if (row.name == to_string(check::container_toolkit)) node.container_toolkit = row.state;
+  if (row.state == check_state::failed) node.failed_checks.push_back(row.name);
+  if (report) report->checks.push_back(std::move(row));
+}
+
+other_card read_other_card(on_demand::value object) {
+  other_card made;
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "busID") made.bus_id = on_demand::text_or(field);
+    if (key == "vendor") made.vendor = on_demand::text_or(field);
+    if (key == "pciID") made.pci_id = on_demand::text_or(field);
+    if (key == "model") made.model = on_demand::text_or(field);
+    if (key == "driver") made.driver = on_demand::text_or(field);
+    if (key == "numa") made.numa = static_cast<std::int32_t>(on_demand::number_or(field, -1));
+  });
+  return made;
 }
 
 runtime_fix read_fix(on_demand::value object) {
@@ -105,6 +131,34 @@ runtime_fix read_fix(on_demand::value object) {
     if (key == "at") made.timestamp = controller::parse_rfc3339_seconds(on_demand::text_or(field)).value_or(0);
   });
   return made;
+}
+
+/// @param report what the operator does not keep; null: it is skipped
+void read_status(on_demand::value status, accelerator_node& node, agent_report* report) {
+  auto& made = node.mode;
+  const auto add_to = [](std::vector<std::string>& list) {
+    return [&list](on_demand::value value) { list.emplace_back(on_demand::text_or(value)); };
+  };
+  on_demand::each_member(status, [&](std::string_view key, on_demand::value field) {
+    if (key == "requestedMode") made.requested_mode = on_demand::text_or(field);
+    if (key == "actualMode") made.actual_mode = on_demand::text_or(field);
+    if (key == "phase") made.phase = on_demand::text_or(field);
+    if (key == "reason") made.reason = on_demand::text_or(field);
+    if (key == "message") made.message = on_demand::text_or(field);
+    if (key == "since") made.since = on_demand::text_or(field);
+    if (key == "rolledBack") made.given_up = read_given_up(field);
+    if (key == "conditions")
+      on_demand::each_item(field, [&](on_demand::value value) { read_condition(value, node, report); });
+    if (key == "runtimeFix") node.fix = read_fix(field);
+    if (key == "driver") read_driver(field, node);
+    if (key == "preflight") each_object(field, [&](on_demand::value value) { read_check(value, node, report); });
+    if (key == "otherCards" && report)
+      each_object(field, [&](on_demand::value value) { report->other_cards.push_back(read_other_card(value)); });
+    if (key == "restore") on_demand::each_item(field, add_to(node.restore));
+    if (key == "cards")
+      on_demand::each_item(field, [&](on_demand::value value) { node.cards.push_back(read_card(value)); });
+    if (key == "blockers") on_demand::each_item(field, add_to(made.blockers));
+  });
 }
 
 struct path_word {
@@ -141,33 +195,15 @@ quota::link link_in(std::string_view text) {
 kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) {
   return on_demand::decode<accelerator_node>(
       bytes, kube::keep_none, [](accelerator_node& node, std::string_view part, on_demand::value status) {
-        if (part != "status") return;
-        auto& made = node.mode;
-        on_demand::each_member(status, [&](std::string_view key, on_demand::value field) {
-          if (key == "requestedMode") made.requested_mode = on_demand::text_or(field);
-          if (key == "actualMode") made.actual_mode = on_demand::text_or(field);
-          if (key == "phase") made.phase = on_demand::text_or(field);
-          if (key == "reason") made.reason = on_demand::text_or(field);
-          if (key == "message") made.message = on_demand::text_or(field);
-          if (key == "since") made.since = on_demand::text_or(field);
-          if (key == "rolledBack") made.given_up = read_given_up(field);
-          if (key == "conditions")
-            on_demand::each_item(field, [&](on_demand::value value) { read_condition(value, node); });
-          if (key == "runtimeFix") node.fix = read_fix(field);
-          if (key == "driver") read_driver(field, node);
-          if (key == "preflight" && field.type() == simdjson::ondemand::json_type::array)
-            on_demand::each_item(field, [&](on_demand::value value) { read_check(value, node); });
-          if (key == "restore")
-            on_demand::each_item(field,
-                                 [&](on_demand::value value) { node.restore.emplace_back(on_demand::text_or(value)); });
-          if (key == "cards")
-            on_demand::each_item(field, [&](on_demand::value value) { node.cards.push_back(read_card(value)); });
-          if (key == "blockers") {
-            on_demand::each_item(
-                field, [&](on_demand::value value) { made.blockers.emplace_back(on_demand::text_or(value)); });
-          }
-        });
+        if (part == "status") read_status(status, node, nullptr);
       });
+}
+
+kube::result<reported_node> reported_node::decode(std::string_view bytes) {
+  return on_demand::decode<reported_node>(bytes, kube::keep_none,
+                                          [](reported_node& node, std::string_view part, on_demand::value status) {
+                                            if (part == "status") read_status(status, node, &node.report);
+                                          });
 }
 
 }  // namespace api

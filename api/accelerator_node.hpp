@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "api/check.hpp"
+#include "api/other_card.hpp"
 #include "kube/object.hpp"
 #include "quota/inventory.hpp"
 
@@ -78,8 +80,8 @@ struct accelerator_node : kube::object {
   std::string driver, cuda;                        ///< versions that the agent found
   std::string cards_healthy, cards_healthy_since;  ///< the agent's condition; RFC 3339
   std::string cards_healthy_reason, cards_healthy_message;
-  /// The agent's checks default_runtime and container_toolkit: ok, warning, failed or unknown; empty: no agent reports.
-  std::string default_runtime, container_toolkit;
+  /// The agent's checks default_runtime and container_toolkit; nothing: no agent reports.
+  std::optional<check_state> default_runtime, container_toolkit;
   std::optional<runtime_fix> fix;
   std::string preflight_passed;            ///< the agent's condition PreflightPassed: "True", "False"; empty: none
   std::vector<std::string> failed_checks;  ///< of the agent's preflight
@@ -96,6 +98,22 @@ struct accelerator_node : kube::object {
   static constexpr kube::encoding wire = kube::encoding::json;
   static kube::result<accelerator_node> decode(std::string_view bytes);
   friend bool operator==(const accelerator_node&, const accelerator_node&) = default;
+};
+
+/// What an agent says of its node, besides its cards.
+struct agent_report {
+  std::vector<check_row> checks;        ///< status.preflight
+  std::vector<other_card> other_cards;  ///< of other vendors
+  std::string passed_since;             ///< condition PreflightPassed; RFC 3339
+  friend bool operator==(const agent_report&, const agent_report&) = default;
+};
+
+/// An AcceleratorNode with all of the agent's part, which the operator does not keep.
+struct reported_node : accelerator_node {
+  agent_report report;
+
+  static kube::result<reported_node> decode(std::string_view bytes);
+  friend bool operator==(const reported_node&, const reported_node&) = default;
 };
 
 }  // namespace api

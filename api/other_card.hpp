@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 namespace api {
 
@@ -23,7 +22,5 @@ struct other_card {
 inline constexpr std::size_t most_other_cards = 64;
 
 nlohmann::json json_of(const other_card& card);
-/// Those in a status; none where it is no object or has none.
-std::vector<other_card> other_cards_in(const nlohmann::json& status);
 
 }  // namespace api

@@ -78,7 +78,7 @@ class writer {
                  "1 while the check of the node fails, 0 while it passes or only warns.", "gauge");
     for (const auto& row : page_.preflight) {
       if (row.state == facts::check_state::unknown) continue;
-      text_.sample("quartermaster_preflight_check_failed", {{"node", page_.node}, {"check", row.check}},
+      text_.sample("quartermaster_preflight_check_failed", {{"node", page_.node}, {"check", row.name}},
                    row.state == facts::check_state::failed ? 1 : 0);
     }
   }

@@ -24,23 +24,16 @@ std::vector<row> judge_other_cards(const machine_facts& node, const cards::inven
   for (const auto& card : other_cards(node)) ++vendors[card.vendor];
   std::string found = "none of NVIDIA";
   for (const auto& [vendor, count] : vendors) found += ", " + std::to_string(count) + " of " + vendor;
-  return {{"cards", check_state::ok, found, {}}};
+  std::vector<row> out;
+  add(out, check::cards, {check_state::ok, found, {}});
+  return out;
 }
 
 }  // namespace
 
-std::string_view to_string(check_state state) noexcept {
-  switch (state) {
-    case check_state::ok:
-      return "ok";
-    case check_state::warning:
-      return "warning";
-    case check_state::failed:
-      return "failed";
-    case check_state::unknown:
-      return "unknown";
-  }
-  return "unknown";
+void add(std::vector<row>& rows, check check, judgement judgement) {
+  rows.push_back(
+      {std::string(to_string(check)), judgement.state, std::move(judgement.found), std::move(judgement.remedy)});
 }
 
 bool is_driven(const machine_facts& node, const cards::inventory* cards) {

@@ -3,30 +3,24 @@
 // row: what only follows from it is unknown and names it. What does not concern a node has no row.
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "agent/cards/inventory.hpp"
 #include "agent/facts/node.hpp"
+#include "api/check.hpp"
 
 namespace agent::facts {
 
-enum class check_state : unsigned char {
-  ok,
-  warning,  ///< cards work, and something does not
-  failed,   ///< cards do not work for all pods
-  unknown,  ///< could not be seen; `found` says why
-};
-std::string_view to_string(check_state state) noexcept;
+using api::check, api::check_state;
+using row = api::check_row;
 
-/// A row of AcceleratorNode.status.preflight.
-struct row {
-  std::string check;  ///< stable: "driver", "dev_char"
+/// What a row says of its check.
+struct judgement {
   check_state state = check_state::ok;
-  std::string found;   ///< of some checks a word that programs read: "1.17.8", "missing", "v2"
-  std::string remedy;  ///< empty unless warning or failed
-  friend bool operator==(const row&, const row&) = default;
+  std::string found, remedy;
+  friend bool operator==(const judgement&, const judgement&) = default;
 };
+void add(std::vector<row>& rows, check check, judgement judgement);
 
 /// @param cards nothing: NVML has not answered yet
 std::vector<row> judge(const machine_facts& node, const cards::inventory* cards);

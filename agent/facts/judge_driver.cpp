@@ -74,18 +74,18 @@ bool has_module(const machine_facts& node, std::string_view name) {
   return node.modules && std::ranges::find(*node.modules, name) != node.modules->end();
 }
 
-row cards_row(const machine_facts& node, const cards::inventory* inventory) {
+judgement cards_judgement(const machine_facts& node, const cards::inventory* inventory) {
   const auto cards = cards_on(node);
   const auto answering = inventory ? inventory->cards.size() : 0;
-  if (cards.empty() && answering > 0) return {"cards", check_state::ok, std::to_string(answering), {}};
-  if (!node.pci) return {"cards", check_state::unknown, node.pci.error(), {}};
+  if (cards.empty() && answering > 0) return {check_state::ok, std::to_string(answering), {}};
+  if (!node.pci) return {check_state::unknown, node.pci.error(), {}};
   if (cards.empty())
-    return {"cards", check_state::failed, "no NVIDIA card on the PCI bus",
+    return {check_state::failed, "no NVIDIA card on the PCI bus",
             "see lspci -d 10de: on the node; a virtual machine has to be given its card by the hypervisor. Take the "
             "label of the mode off a node without cards"};
   const auto passed = bound_to(cards, "vfio-pci");
   if (!passed.empty())
-    return {"cards", passed.size() == cards.size() ? check_state::failed : check_state::warning,
+    return {passed.size() == cards.size() ? check_state::failed : check_state::warning,
             "vfio-pci has " + addresses(passed) + " for virtual machines",
             "containers get no card that is passed through: keep this node for virtual machines, or bind the cards "
             "to nvidia again (driverctl unset-override ADDRESS)"};
@@ -95,133 +95,139 @@ row cards_row(const machine_facts& node, const cards::inventory* inventory) {
       return card.driver.empty() && !is_misfit(card, node.module_version);
     });
   if (!idle.empty())
-    return {"cards", check_state::failed, "no driver has taken " + addresses(idle),
+    return {check_state::failed, "no driver has taken " + addresses(idle),
             "journalctl -k | grep NVRM says why; often a reset helps (restart the machine), or the card's power or "
             "seat is bad"};
-  return {"cards", check_state::ok, std::to_string(cards.size()), {}};
+  return {check_state::ok, std::to_string(cards.size()), {}};
 }
 
-std::optional<row> nouveau_row(const machine_facts& node) {
+judgement nouveau_judgement(const machine_facts& node) {
   const auto held = bound_to(cards_on(node), "nouveau");
   const std::string remedy =
       "echo 'blacklist nouveau' > /etc/modprobe.d/nouveau.conf, renew the initramfs (update-initramfs -u or dracut -f) "
       "and restart the machine";
-  if (!held.empty()) return row{"nouveau", check_state::failed, "nouveau drives " + addresses(held), remedy};
-  if (!node.modules) return row{"nouveau", check_state::unknown, node.modules.error(), {}};
+  if (!held.empty()) return {check_state::failed, "nouveau drives " + addresses(held), remedy};
+  if (!node.modules) return {check_state::unknown, node.modules.error(), {}};
   if (has_module(node, "nouveau"))
-    return row{"nouveau", is_driven(node, nullptr) ? check_state::warning : check_state::failed, "nouveau is loaded",
-               remedy};
-  return row{"nouveau", check_state::ok, "not loaded", {}};
+    return {is_driven(node, nullptr) ? check_state::warning : check_state::failed, "nouveau is loaded", remedy};
+  return {check_state::ok, "not loaded", {}};
 }
 
 /// A kernel that was installed after the driver has no module of it.
-row kernel_row(const machine_facts& node) {
-  if (!node.kernel) return {"kernel", check_state::unknown, node.kernel.error(), {}};
-  if (is_driven(node, nullptr)) return {"kernel", check_state::ok, *node.kernel, {}};
-  if (!node.driver_kernels) return {"kernel", check_state::unknown, node.driver_kernels.error(), {}};
+judgement kernel_judgement(const machine_facts& node) {
+  if (!node.kernel) return {check_state::unknown, node.kernel.error(), {}};
+  if (is_driven(node, nullptr)) return {check_state::ok, *node.kernel, {}};
+  if (!node.driver_kernels) return {check_state::unknown, node.driver_kernels.error(), {}};
   const auto& built = *node.driver_kernels;
-  if (built.empty()) return {"kernel", check_state::unknown, *node.kernel + "; no driver is built for any kernel", {}};
-  if (std::ranges::find(built, *node.kernel) != built.end()) return {"kernel", check_state::ok, *node.kernel, {}};
-  return {"kernel", check_state::failed, *node.kernel + " runs; the driver is built for " + text::some_of(built),
+  if (built.empty()) return {check_state::unknown, *node.kernel + "; no driver is built for any kernel", {}};
+  if (std::ranges::find(built, *node.kernel) != built.end()) return {check_state::ok, *node.kernel, {}};
+  return {check_state::failed, *node.kernel + " runs; the driver is built for " + text::some_of(built),
           "build the driver for this kernel (install its headers, then dkms autoinstall), or start the older kernel; "
           "then modprobe nvidia"};
 }
 
-row driver_row(const machine_facts& node, const cards::inventory* inventory, const std::vector<row>& rows) {
-  if (inventory && !inventory->driver.empty()) return {"driver", check_state::ok, inventory->driver, {}};
-  if (is_driven(node, inventory)) return {"driver", check_state::ok, node.module_version, {}};
+/// For device plugins, whatever the card.
+bool is_too_old(const std::string& driver) {
+  const auto parts = version_parts(driver);
+  return !parts.empty() && parts < version_parts(entry_of(check::driver).version);
+}
+
+judgement driver_judgement(const machine_facts& node, const cards::inventory* inventory, const std::vector<row>& rows) {
+  const auto& version = inventory && !inventory->driver.empty() ? inventory->driver : node.module_version;
+  if (is_too_old(version))
+    return {check_state::failed, version,
+            "install driver " + std::string(entry_of(check::driver).version) +
+                " or newer on the node: device plugins need it"};
+  if (!version.empty() || is_driven(node, inventory)) return {check_state::ok, version, {}};
   const auto cause = std::ranges::find(rows, check_state::failed, &row::state);
-  if (cause != rows.end()) return {"driver", check_state::unknown, "not loaded, because of " + cause->check, {}};
-  if (!node.modules) return {"driver", check_state::unknown, node.modules.error(), {}};
+  if (cause != rows.end()) return {check_state::unknown, "not loaded, because of " + cause->name, {}};
+  if (!node.modules) return {check_state::unknown, node.modules.error(), {}};
   const bool is_built = node.kernel && node.driver_kernels &&
                         std::ranges::find(*node.driver_kernels, *node.kernel) != node.driver_kernels->end();
   if (is_built)
-    return {"driver", check_state::failed, "missing",
+    return {check_state::failed, "missing",
             "the driver is installed and not loaded: modprobe nvidia; journalctl -k | grep NVRM says why it fails "
             "(Secure Boot refuses a module without a signature)"};
-  return {"driver", check_state::failed, "missing",
+  return {check_state::failed, "missing",
           "install NVIDIA's driver on the node (nvidia-smi must work there), or let the GPU Operator do it"};
 }
 
-row library_row(const machine_facts& node) {
-  if (!node.libraries) return {"driver_library", check_state::unknown, node.libraries.error(), {}};
+judgement library_judgement(const machine_facts& node) {
+  if (!node.libraries) return {check_state::unknown, node.libraries.error(), {}};
   const auto& versions = *node.libraries;
   const auto& loaded = node.module_version;
-  if (versions.empty())
-    return {"driver_library", check_state::unknown, "no libnvidia-ml where libraries usually are", {}};
+  if (versions.empty()) return {check_state::unknown, "no libnvidia-ml where libraries usually are", {}};
   if (std::ranges::find(versions, loaded) == versions.end())
-    return {"driver_library", check_state::failed,
-            "the kernel runs " + loaded + ", the libraries are " + text::joined(versions),
+    return {check_state::failed, "the kernel runs " + loaded + ", the libraries are " + text::joined(versions),
             "the driver was upgraded while it was loaded: drain the node and restart it, or unload and load the "
             "driver (rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia; modprobe nvidia)"};
   if (versions.size() > 1)
-    return {"driver_library", check_state::warning, "libraries of several drivers: " + text::joined(versions),
+    return {check_state::warning, "libraries of several drivers: " + text::joined(versions),
             "remove what other drivers have left in the folders of libraries; containers may get the wrong one"};
-  return {"driver_library", check_state::ok, loaded, {}};
+  return {check_state::ok, loaded, {}};
 }
 
-row branch_row(const machine_facts& node, const std::vector<pci_device>& cards) {
+judgement branch_judgement(const machine_facts& node, const std::vector<pci_device>& cards) {
   const auto& driver = node.module_version;
+  if (is_too_old(driver)) return {check_state::unknown, driver + ", because of driver", {}};
   for (const auto& card : cards) {
     const auto* architecture = architecture_of(card);
     if (!architecture || !is_misfit(card, driver)) continue;
     const auto about = driver + " does not drive " + card.address + " (" + std::string(architecture->name) + ")";
     if (version_parts(driver) < version_parts(architecture->first_driver))
-      return {"driver_branch", check_state::failed, about,
+      return {check_state::failed, about,
               "the card needs driver " + std::string(architecture->first_driver) + " or newer"};
-    return {"driver_branch", check_state::failed, about,
+    return {check_state::failed, about,
             "branch " + std::to_string(architecture->last_branch) + " is the last that drives this card: install it"};
   }
   const auto unknown = std::ranges::find_if(cards, [](const pci_device& card) { return !architecture_of(card); });
   if (unknown != cards.end()) {
     char number[8];
     std::snprintf(&number[0], sizeof number, "%04x", unknown->device & 0xffffU);
-    return {"driver_branch",
-            check_state::unknown,
-            "which drivers card 10de:" + std::string(&number[0]) + " needs is not known here",
-            {}};
+    return {
+        check_state::unknown, "which drivers card 10de:" + std::string(&number[0]) + " needs is not known here", {}};
   }
-  return {"driver_branch", check_state::ok, driver, {}};
+  return {check_state::ok, driver, {}};
 }
 
-row flavor_row(const machine_facts& node, const std::vector<pci_device>& cards) {
+judgement flavor_judgement(const machine_facts& node, const std::vector<pci_device>& cards) {
   const std::string found = node.is_open_module ? "open" : "proprietary";
   for (const auto& card : cards) {
     const auto* architecture = architecture_of(card);
     if (!architecture || is_misfit(card, node.module_version)) continue;
     const bool is_wrong = architecture->module == (node.is_open_module ? flavor::only_proprietary : flavor::only_open);
     if (is_wrong)
-      return {"kernel_module", check_state::failed,
-              found + "; " + card.address + " is " + std::string(architecture->name),
+      return {check_state::failed, found + "; " + card.address + " is " + std::string(architecture->name),
               "install the " + std::string(node.is_open_module ? "proprietary" : "open") +
                   " kernel modules of the same driver: the other flavor does not drive this card"};
   }
-  return {"kernel_module", check_state::ok, found, {}};
+  return {check_state::ok, found, {}};
 }
 
-row cuda_row(const cards::inventory* inventory) {
-  if (!inventory) return {"cuda", check_state::unknown, "NVML has not answered yet", {}};
-  if (!inventory->cuda.empty()) return {"cuda", check_state::ok, inventory->cuda, {}};
-  return {"cuda", check_state::unknown, inventory->problem.empty() ? "NVML does not say" : inventory->problem, {}};
+judgement cuda_judgement(const cards::inventory* inventory) {
+  if (!inventory) return {check_state::unknown, "NVML has not answered yet", {}};
+  if (!inventory->cuda.empty()) return {check_state::ok, inventory->cuda, {}};
+  return {check_state::unknown, inventory->problem.empty() ? "NVML does not say" : inventory->problem, {}};
 }
 
 }  // namespace
 
 void judge_driver(const machine_facts& node, const cards::inventory* inventory, std::vector<row>& rows) {
-  rows.push_back(cards_row(node, inventory));
+  add(rows, check::cards, cards_judgement(node, inventory));
   const auto cards = cards_on(node);
   if (cards.empty() && rows.back().state == check_state::failed) return;  // nothing to drive
-  if (auto row = nouveau_row(node)) rows.push_back(std::move(*row));
-  if (!node.module_version.empty() || rows.back().state != check_state::failed) rows.push_back(kernel_row(node));
-  rows.push_back(driver_row(node, inventory, rows));
+  add(rows, check::nouveau, nouveau_judgement(node));
+  if (!node.module_version.empty() || rows.back().state != check_state::failed)
+    add(rows, check::kernel, kernel_judgement(node));
+  add(rows, check::driver, driver_judgement(node, inventory, rows));
   if (!node.module_version.empty()) {
-    rows.push_back(library_row(node));
+    add(rows, check::driver_library, library_judgement(node));
     if (!cards.empty()) {
-      rows.push_back(branch_row(node, cards));
-      rows.push_back(flavor_row(node, cards));
+      add(rows, check::driver_branch, branch_judgement(node, cards));
+      add(rows, check::kernel_module, flavor_judgement(node, cards));
     }
   }
-  rows.push_back(cuda_row(inventory));
+  add(rows, check::cuda, cuda_judgement(inventory));
 }
 
 }  // namespace agent::facts

@@ -16,42 +16,41 @@ bool is_adapter(const pci_device& device) {
          (device.vendor == amazon && (device.device & 0xfff0U) == efa);
 }
 
-row rdma_row(const machine_facts& node) {
-  if (!node.rdma) return {"rdma", check_state::unknown, node.rdma.error(), {}};
+judgement rdma_judgement(const machine_facts& node) {
+  if (!node.rdma) return {check_state::unknown, node.rdma.error(), {}};
   if (!node.rdma->empty()) {
-    // Together with cards: a driver later than 470 (reconcilers/nodes/preflight.cpp).
-    const auto driver = version_parts(node.module_version);
-    if (!driver.empty() && driver.front() <= 470)
-      return {"rdma", check_state::warning, "available", "RDMA to cards needs a driver later than 470: upgrade it"};
-    return {"rdma", check_state::ok, "available", {}};
+    const std::string oldest(entry_of(check::rdma).version);
+    if (!node.module_version.empty() && version_parts(node.module_version) < version_parts(oldest))
+      return {check_state::warning, "available", "RDMA to cards needs driver " + oldest + " or newer: upgrade it"};
+    return {check_state::ok, "available", {}};
   }
-  if (!node.pci) return {"rdma", check_state::unknown, node.pci.error(), {}};
+  if (!node.pci) return {check_state::unknown, node.pci.error(), {}};
   if (std::ranges::any_of(*node.pci, is_adapter))
-    return {"rdma", check_state::warning, "capable",
+    return {check_state::warning, "capable",
             "an adapter is there and its RDMA modules are not loaded: modprobe mlx5_ib (or erdma, efa), or install "
             "rdma-core; cards work without"};
-  return {"rdma", check_state::ok, "none", {}};
+  return {check_state::ok, "none", {}};
 }
 
-row ports_row(const std::vector<rdma_device>& devices) {
+judgement ports_judgement(const std::vector<rdma_device>& devices) {
   std::vector<std::string> idle;
   for (const auto& device : devices)
     for (const auto& port : device.idle_ports) idle.push_back(device.name + " port " + port);
-  if (idle.empty()) return {"rdma_ports", check_state::ok, "all active", {}};
+  if (idle.empty()) return {check_state::ok, "all active", {}};
   return {
-      "rdma_ports", check_state::warning, text::some_of(idle, 4),
+      check_state::warning, text::some_of(idle, 4),
       "see ibstat on the node: a cable, the switch, or a missing subnet manager (INIT); a port that is to be unused "
       "can be left so"};
 }
 
-/// A module, or DMA-BUF, which the open kernel modules have with a kernel of 5.12 or newer (NVIDIA, GPUDirect RDMA).
-row peer_memory_row(const machine_facts& node) {
-  if (!node.modules) return {"peermem", check_state::unknown, node.modules.error(), {}};
+/// A module, or DMA-BUF, which the open kernel modules have with a new kernel.
+judgement peer_memory_judgement(const machine_facts& node) {
+  if (!node.modules) return {check_state::unknown, node.modules.error(), {}};
   for (const std::string name : {"nvidia_peermem", "nv_peer_mem"})
-    if (std::ranges::find(*node.modules, name) != node.modules->end()) return {"peermem", check_state::ok, name, {}};
-  const auto kernel = version_parts(node.kernel.value_or(""));
-  if (node.is_open_module && kernel >= std::vector{5, 12}) return {"peermem", check_state::ok, "DMA-BUF", {}};
-  return {"peermem", check_state::warning, "nvidia_peermem is not loaded",
+    if (std::ranges::find(*node.modules, name) != node.modules->end()) return {check_state::ok, name, {}};
+  const bool is_new = version_parts(node.kernel.value_or("")) >= version_parts(entry_of(check::peermem).version);
+  if (node.is_open_module && is_new) return {check_state::ok, "DMA-BUF", {}};
+  return {check_state::warning, "nvidia_peermem is not loaded",
           "adapters cannot reach the memory of cards by themselves (GPUDirect RDMA): modprobe nvidia-peermem, and add "
           "it to /etc/modules-load.d"};
 }
@@ -82,7 +81,7 @@ distance distance_between(const pci_device& card, const rdma_device& adapter) {
   return is_one_switch ? distance::bridge : distance::bridges;
 }
 
-row affinity_row(const std::vector<pci_device>& devices, const std::vector<rdma_device>& adapters) {
+judgement affinity_judgement(const std::vector<pci_device>& devices, const std::vector<rdma_device>& adapters) {
   std::vector<std::string> found, far;
   for (const auto& card : devices) {
     if (!card.is_card() || card.path.empty()) continue;
@@ -100,9 +99,9 @@ row affinity_row(const std::vector<pci_device>& devices, const std::vector<rdma_
                     text::joined(names, "+"));
     if (nearest > distance::bridges) far.push_back(card.address);
   }
-  if (found.empty()) return {"rdma_affinity", check_state::unknown, "the adapters are no PCI devices", {}};
-  if (far.empty()) return {"rdma_affinity", check_state::ok, text::joined(found), {}};
-  return {"rdma_affinity", check_state::warning, text::joined(found),
+  if (found.empty()) return {check_state::unknown, "the adapters are no PCI devices", {}};
+  if (far.empty()) return {check_state::ok, text::joined(found), {}};
+  return {check_state::warning, text::joined(found),
           "no adapter is below a PCIe switch with " + text::some_of(far) +
               ": their traffic crosses the host bridge; put adapters next to cards, or let such jobs use other cards"};
 }
@@ -119,37 +118,38 @@ bool is_vgpu(std::string_view model) {
   return digits > 0 && digits < model.size() && model[model.size() - digits - 1] == '-';
 }
 
+judgement license_judgement(const machine_facts& node) {
+  if (!node.has_license) return {check_state::unknown, node.has_license.error(), {}};
+  if (*node.has_license) return {check_state::ok, "configured", {}};
+  return {check_state::failed, "neither a token nor a server is configured",
+          "put the token of the license server into /etc/nvidia/ClientConfigToken and restart nvidia-gridd; a vGPU "
+          "without a license becomes slow"};
+}
+
 }  // namespace
 
 void judge_network(const machine_facts& node, const cards::inventory* inventory, std::vector<row>& rows) {
-  rows.push_back(rdma_row(node));
+  add(rows, check::rdma, rdma_judgement(node));
   if (!node.rdma || node.rdma->empty()) return;
-  rows.push_back(ports_row(*node.rdma));
+  add(rows, check::rdma_ports, ports_judgement(*node.rdma));
   if (!is_driven(node, inventory)) return;
-  rows.push_back(peer_memory_row(node));
+  add(rows, check::peermem, peer_memory_judgement(node));
   const bool has_cards = node.pci && std::ranges::any_of(*node.pci, &pci_device::is_card);
-  if (has_cards) rows.push_back(affinity_row(*node.pci, *node.rdma));
+  if (has_cards) add(rows, check::rdma_affinity, affinity_judgement(*node.pci, *node.rdma));
 }
 
 void judge_machine(const machine_facts& node, const cards::inventory* inventory, std::vector<row>& rows) {
   const auto vgpu = inventory ? std::ranges::find_if(inventory->cards, is_vgpu, &cards::card::model)
                               : std::vector<cards::card>::const_iterator();
   if (!inventory || vgpu == inventory->cards.end()) {
-    rows.push_back({"machine", check_state::ok, machine_text(node), {}});
+    add(rows, check::machine, {check_state::ok, machine_text(node), {}});
     return;
   }
-  rows.push_back(
-      {"machine", check_state::warning, machine_text(node) + ", with NVIDIA vGPU " + vgpu->model,
+  add(rows, check::machine,
+      {check_state::warning, machine_text(node) + ", with NVIDIA vGPU " + vgpu->model,
        "the hypervisor has cut this card already: give it out whole (mode pgpu); MIG and more memory are set "
        "on the hypervisor"});
-  if (!node.has_license)
-    rows.push_back({"vgpu_license", check_state::unknown, node.has_license.error(), {}});
-  else if (*node.has_license)
-    rows.push_back({"vgpu_license", check_state::ok, "configured", {}});
-  else
-    rows.push_back({"vgpu_license", check_state::failed, "neither a token nor a server is configured",
-                    "put the token of the license server into /etc/nvidia/ClientConfigToken and restart nvidia-gridd; "
-                    "a vGPU without a license becomes slow"});
+  add(rows, check::vgpu_license, license_judgement(node));
 }
 
 }  // namespace agent::facts

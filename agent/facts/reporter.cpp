@@ -49,7 +49,7 @@ void facts_reader::work(const std::stop_token& stop) {
   }
 }
 
-kube::task<void> reporter::write(kube::client& api, const reported_node* object, const cards::inventory* cards) {
+kube::task<void> reporter::write(kube::client& api, const api::reported_node* object, const cards::inventory* cards) {
   due_.reset();
   if (!seen_ || !object) co_return kube::result<void>();
   auto rows = judge(*seen_, cards);
@@ -59,7 +59,7 @@ kube::task<void> reporter::write(kube::client& api, const reported_node* object,
     co_return kube::result<void>();
   const auto now = controller::boot_now();
   // An agent that starts again says nothing new before NVML has answered, unless that takes too long.
-  if (!cards && !object->rows.empty() && now - began_ < patience) {
+  if (!cards && !object->report.checks.empty() && now - began_ < patience) {
     due_ = began_ + patience;
     co_return kube::result<void>();
   }

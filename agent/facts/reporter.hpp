@@ -51,7 +51,7 @@ class reporter {
   void take(machine_facts seen) { seen_ = std::move(seen); }
   /// Applies the rows where the object does not say them. At most every few seconds: `due` says when the rest comes.
   /// @param cards nothing: NVML has not answered yet
-  kube::task<void> write(kube::client& api, const reported_node* object, const cards::inventory* cards);
+  kube::task<void> write(kube::client& api, const api::reported_node* object, const cards::inventory* cards);
   /// The rows as they are now; empty before the first look at the files.
   std::vector<row> rows(const cards::inventory* cards) const {
     return seen_ ? judge(*seen_, cards) : std::vector<row>();

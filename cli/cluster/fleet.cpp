@@ -84,7 +84,7 @@ const api::accelerator_node* fleet::accelerator(std::string_view node) const {
   return cluster.cards.find({{}, std::string(node)});
 }
 
-const agent_report* fleet::report(std::string_view node) const {
+const api::agent_report* fleet::report(std::string_view node) const {
   const auto match = reports->find(node);
   return match == reports->end() ? nullptr : &match->second;
 }

@@ -27,7 +27,7 @@ struct fleet {
   std::vector<const kube::pod*> pods;
 
   const api::accelerator_node* accelerator(std::string_view node) const;  ///< null: there is none
-  const agent_report* report(std::string_view node) const;                ///< null: there is none
+  const api::agent_report* report(std::string_view node) const;           ///< null: there is none
   const std::vector<const kube::pod*>& pods_on(std::string_view node) const;
   bool is_plugin(const kube::pod& pod) const;
 

@@ -69,31 +69,14 @@ kube::task<void> read_types(kube::transport& transport, picture& picture) {
   co_return kube::result<void>();
 }
 
-/// An AcceleratorNode with all of the agent's part.
-struct reported_node : api::accelerator_node {
-  agent_report report;
-
-  static kube::result<reported_node> decode(std::string_view bytes) {
-    auto known = api::accelerator_node::decode(bytes);
-    if (!known) return std::unexpected(std::move(known.error()));
-    auto report = agent_report::decode(bytes);
-    if (!report) return std::unexpected(std::move(report.error()));
-    reported_node out;
-    static_cast<api::accelerator_node&>(out) = std::move(*known);
-    out.report = std::move(*report);
-    return out;
-  }
-  friend bool operator==(const reported_node&, const reported_node&) = default;
-};
-
 kube::task<void> read_accelerator_nodes(kube::transport& transport, picture& picture, kube::list_options options) {
   picture.cards.begin();
   if (picture.knows(kube::resources::accelerator_nodes)) {
-    const std::function<void(reported_node)> keep = [&](reported_node node) {
+    const std::function<void(api::reported_node)> keep = [&](api::reported_node node) {
       picture.reports.insert_or_assign(node.key.name, std::move(node.report));
       picture.cards.put(std::move(node));
     };
-    auto done = co_await list_each<reported_node>(transport, std::move(options), keep);
+    auto done = co_await list_each<api::reported_node>(transport, std::move(options), keep);
     done = unless_gone(std::move(done), kube::resources::accelerator_nodes, picture);
     if (!done) co_return std::unexpected(std::move(done.error()));
   }
@@ -212,21 +195,6 @@ constexpr std::array order{part::types,
                            part::pods};
 
 }  // namespace
-
-kube::result<agent_report> agent_report::decode(std::string_view bytes) {
-  agent_report out;
-  const auto whole = json::parse(bytes, nullptr, false);
-  const auto status = whole.is_object() ? whole.value("status", json::object()) : json::object();
-  if (!status.is_object()) return out;
-  out.other_cards = api::other_cards_in(status);
-  if (const auto rows = status.find("preflight"); rows != status.end() && rows->is_array()) {
-    for (const auto& row : *rows)
-      if (row.is_object())
-        out.checks.push_back(
-            {text_in(row, "check"), text_in(row, "found"), text_in(row, "state"), text_in(row, "remedy")});
-  }
-  return out;
-}
 
 void picture::finish() {
   book = std::make_unique<ext::account>(ext::account::stores{pods, nodes, policies, rules, quotas, old_quotas, cards},

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "api/accelerator_node.hpp"
 #include "api/compiled_rules.hpp"
-#include "api/other_card.hpp"
 #include "cli/cluster/cluster.hpp"
 #include "controller/metrics.hpp"
 #include "controller/store.hpp"
@@ -23,19 +23,10 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/extender/account.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
-#include "reconcilers/nodes/preflight.hpp"
 
 namespace cli {
 
-/// What an agent says of its node, besides its cards.
-struct agent_report {
-  std::vector<reconcilers::agent_row> checks;  ///< status.preflight
-  std::vector<api::other_card> other_cards;    ///< of other vendors
-
-  static kube::result<agent_report> decode(std::string_view accelerator_node);
-  friend bool operator==(const agent_report&, const agent_report&) = default;
-};
-using agent_reports = std::map<std::string, agent_report, std::less<>>;  ///< by node
+using agent_reports = std::map<std::string, api::agent_report, std::less<>>;  ///< by node
 
 /// The operator, as it is seen from outside.
 struct operator_seen {

@@ -198,8 +198,8 @@ result_of_read fill(const ordered_json& snapshot, const char* list, controller::
 
 result_of_read fill_reports(const ordered_json& snapshot, agent_reports& reports) {
   for (const auto& node : member(snapshot, "acceleratornodes")) {
-    auto report = agent_report::decode(node.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
-    if (report) reports.insert_or_assign(kube::text_at(nlohmann::json(node), "/metadata/name"), std::move(*report));
+    auto known = api::reported_node::decode(node.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    if (known) reports.insert_or_assign(known->key.name, std::move(known->report));
   }
   return {};
 }

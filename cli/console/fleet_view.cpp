@@ -189,7 +189,7 @@ ordered_json change_json(const node_shares& row, const viewer& viewer) {
 }
 
 /// The row of `inspect nodes`.
-node_row inspected(const picture& picture, const kube::node& node, const std::optional<agent_report>& report) {
+node_row inspected(const picture& picture, const kube::node& node, const std::optional<api::agent_report>& report) {
   agent_reports reports;
   if (report) reports.emplace(node.key.name, *report);
   fleet alone(picture, node.key.name);
@@ -246,7 +246,7 @@ ordered_json fleet_view(const picture& picture, const viewer& viewer, page_range
 }
 
 ordered_json node_view(const picture& picture, const viewer& viewer, const kube::node& node,
-                       const std::optional<agent_report>& report) {
+                       const std::optional<api::agent_report>& report) {
   const auto inspected_row = inspected(picture, node, report);
   auto rows = shares_of(picture, node.key.name);
   mark_guesses(picture, rows);
@@ -274,7 +274,7 @@ ordered_json node_view(const picture& picture, const viewer& viewer, const kube:
   out["preflight"] = ordered_json::array();
   for (const auto& check : inspected_row.preflight)
     out["preflight"].push_back(
-        {{"check", check.check}, {"state", check.state}, {"found", check.found}, {"remedy", check.remedy}});
+        {{"check", check.name}, {"state", to_string(check.state)}, {"found", check.found}, {"remedy", check.remedy}});
   return out;
 }
 

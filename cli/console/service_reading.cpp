@@ -26,13 +26,15 @@ refusal unreachable(const kube::error& error) {
 }
 
 /// Empty where the node has no AcceleratorNode.
-kube::task<std::optional<agent_report>> read_report(kube::transport& transport, std::string name) {
+kube::task<std::optional<api::agent_report>> read_report(kube::transport& transport, std::string name) {
   const auto sent = co_await transport.send(
       kube::get_request(kube::resources::accelerator_nodes, {{}, std::move(name)}, kube::encoding::json));
   if (!sent) co_return std::unexpected(sent.error());
-  if (sent->status == 404) co_return std::optional<agent_report>();
+  if (sent->status == 404) co_return std::optional<api::agent_report>();
   if (!kube::succeeded(sent->status)) co_return std::unexpected(kube::error_of("get", *sent));
-  co_return agent_report::decode(sent->body);
+  auto known = api::reported_node::decode(sent->body);
+  if (!known) co_return std::unexpected(std::move(known.error()));
+  co_return std::move(known->report);
 }
 
 /// Of something that has lasted for a time, once when it begins and once when it ends; empty: nothing new.

@@ -32,7 +32,7 @@ ordered_json me_view(const picture& picture, const viewer& viewer, bool promethe
 ordered_json fleet_view(const picture& picture, const viewer& viewer, page_range page);
 /// A node of the picture. `report` is read when the node is asked for; null: there is none.
 ordered_json node_view(const picture& picture, const viewer& viewer, const kube::node& node,
-                       const std::optional<agent_report>& report);
+                       const std::optional<api::agent_report>& report);
 ordered_json namespaces_view(const picture& picture, const viewer& viewer, const costs& costs);
 ordered_json declarations_view(const picture& picture, const viewer& viewer, const declared_resources& declared);
 

@@ -25,14 +25,14 @@ struct node_row {
   std::string name, address, mode, requested, phase, reason, message, model, driver, cuda;
   std::int64_t cards = 0, memory_mib = 0;  ///< memory of one card; 0: not known
   bool cards_known = false;
-  std::optional<std::int64_t> unhealthy;          ///< cards; null: neither an agent nor a plugin has said
-  std::vector<api::other_card> other_cards;       ///< of other vendors than NVIDIA
-  std::vector<resource_use> resources;            ///< of its mode; next to cards of other vendors, all
-  std::vector<std::string> waits_for;             ///< pods a change of mode waits for
-  bool ready = false, cordoned = false;           ///< the Node
-  bool is_report_old = false;                     ///< what the agent reported is as it left it
-  std::vector<reconcilers::agent_row> preflight;  ///< as the agent judged it; empty: none reports
-  std::optional<api::runtime_fix> fix;            ///< the last run of fix-runtime that the policy asked for
+  std::optional<std::int64_t> unhealthy;     ///< cards; null: neither an agent nor a plugin has said
+  std::vector<api::other_card> other_cards;  ///< of other vendors than NVIDIA
+  std::vector<resource_use> resources;       ///< of its mode; next to cards of other vendors, all
+  std::vector<std::string> waits_for;        ///< pods a change of mode waits for
+  bool ready = false, cordoned = false;      ///< the Node
+  bool is_report_old = false;                ///< what the agent reported is as it left it
+  std::vector<api::check_row> preflight;     ///< as the agent judged it; empty: none reports
+  std::optional<api::runtime_fix> fix;       ///< the last run of fix-runtime that the policy asked for
 };
 
 struct module_row {

@@ -60,8 +60,8 @@ std::string preflight_of(const node_row& node_row, const bilingual& say) {
   if (node_row.preflight.empty()) return {};
   std::vector<std::string> failed, warned;
   for (const auto& row : node_row.preflight) {
-    if (row.state == "failed") failed.push_back(shown(row.check));
-    if (row.state == "warning") warned.push_back(shown(row.check));
+    if (row.state == api::check_state::failed) failed.push_back(shown(row.name));
+    if (row.state == api::check_state::warning) warned.push_back(shown(row.name));
   }
   if (failed.empty() && warned.empty()) return say.message("inspect.passed");
   std::string out;
@@ -111,7 +111,7 @@ ordered_json as_json(const node_row& node_row) {
   out["preflight"] = ordered_json::array();
   for (const auto& row : node_row.preflight)
     out["preflight"].push_back(
-        {{"check", row.check}, {"state", row.state}, {"found", row.found}, {"remedy", row.remedy}});
+        {{"check", row.name}, {"state", to_string(row.state)}, {"found", row.found}, {"remedy", row.remedy}});
   out["runtimeFix"] = ordered_json();
   if (node_row.fix)
     out["runtimeFix"] = {

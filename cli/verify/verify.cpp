@@ -62,7 +62,7 @@ bool proved(const verify::step& step) {
 
 /// In the short table. A check of the node that has no facts is counted in the heading.
 bool is_shown(const verify::step& step) {
-  const bool is_check = step.row || step.reported;
+  const bool is_check = step.row.has_value();
   return step.is == outcome::wrong || step.is == outcome::changing || step.is == outcome::warning ||
          (step.is == outcome::unknown && !is_check) || proved(step);
 }
@@ -114,8 +114,7 @@ void print_part(std::string_view title, const std::vector<verify::step>& steps, 
 ordered_json as_json(const verify::step& step, std::string_view node) {
   ordered_json out = {{"step", to_string(step.position)}, {"outcome", to_string(step.is)}};
   out["code"] = to_string(step.cause);
-  if (step.row) out["check"] = reconcilers::to_string(step.row->check);
-  if (step.reported) out["check"] = step.reported->check;
+  if (step.row) out["check"] = step.row->name;
   out["text"] = {{"en", text_in(step, language::en)}, {"zh", text_in(step, language::zh)}};
   if (const auto remedy = remedy_of(step, node, language::en); !remedy.empty())
     out["remedy"] = {{"en", remedy}, {"zh", remedy_of(step, node, language::zh)}};

@@ -12,12 +12,12 @@ using namespace std::chrono_literals;
 using kind = fix_step::kind;
 
 bool is_unfit(const fix_candidate& node) {
-  return node.default_runtime == "warning" || node.default_runtime == "failed";
+  return node.default_runtime == api::check_state::warning || node.default_runtime == api::check_state::failed;
 }
 
 /// Why a node that needs it is left alone; empty: it is not.
 std::string obstacle(const fix_candidate& node) {
-  if (node.toolkit == "failed") return "no container toolkit";
+  if (node.toolkit == api::check_state::failed) return "no container toolkit";
   if (runtime_to_fix(node.reported).empty()) return text::shown(node.reported) + " is not set up by fix-runtime";
   if (!node.is_ready) return "not Ready";
   return {};
@@ -28,7 +28,7 @@ std::string summary_of(const fix_state& state, std::size_t left) {
   std::vector<std::string> alone;
   std::size_t silent = 0;
   for (const auto& node : state.nodes) {
-    if (node.default_runtime.empty() || node.default_runtime == "unknown")
+    if (node.default_runtime.value_or(api::check_state::unknown) == api::check_state::unknown)
       ++silent;
     else if (const auto reason = is_unfit(node) ? obstacle(node) : std::string(); !reason.empty())
       alone.push_back(node.name + " (" + reason + ")");
@@ -108,7 +108,8 @@ fix_step step_of_pod(const fix_state& state, const fix_pod& pod, const std::stri
   const auto left = time_left(state, pod.recorded);
   if (left > 0s) return wait(under_way, left);
   return halted("node " + pod.node + ": fix-runtime ended well (" + pod.answer +
-                "), and the agent still reports default_runtime as " + node->default_runtime + retry_hint(pod));
+                "), and the agent still reports default_runtime as " + std::string(to_string(*node->default_runtime)) +
+                retry_hint(pod));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/check.hpp"
 #include "kube/object.hpp"
 
 namespace reconcilers::container_runtime {
@@ -27,8 +28,8 @@ struct fix_candidate {
   std::string name;
   std::string reported;   ///< the kubelet's word for its runtime: "containerd://2.1.4", "containerd://1.7.20 of k0s"
   bool is_ready = false;  ///< the Node
-  std::string default_runtime;  ///< state of the agent's check; empty: no agent reports
-  std::string toolkit;          ///< the same of container_toolkit
+  std::optional<api::check_state> default_runtime;  ///< of the agent; nothing: no agent reports
+  std::optional<api::check_state> toolkit;          ///< the same of container_toolkit
 };
 
 /// The pod that runs `agent fix-runtime`.

@@ -93,8 +93,8 @@ fix_state runtime_fixer::look() const {
     // k0s reports its containerd without its own name.
     const auto* distribution = node.kubelet_version.contains("+k0s") ? " of k0s" : "";
     out.nodes.push_back({node.key.name, node.container_runtime + distribution,
-                         node.ready == kube::condition_status::yes, report ? report->default_runtime : "",
-                         report ? report->container_toolkit : ""});
+                         node.ready == kube::condition_status::yes, report ? report->default_runtime : std::nullopt,
+                         report ? report->container_toolkit : std::nullopt});
   }
   return out;
 }

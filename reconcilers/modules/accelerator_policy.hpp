@@ -148,6 +148,11 @@ struct accelerator_policy : kube::object {
     const auto match = modules.find(module);
     return match != modules.end() && match->second.enabled;
   }
+  /// Of the module's pods; empty: none.
+  std::string_view runtime_class(std::string_view module) const {
+    const auto match = modules.find(module);
+    return match == modules.end() ? std::string_view() : match->second.runtime_class;
+  }
 
   static const kube::resource& of() { return kube::resources::accelerator_policies; }
   static constexpr kube::encoding wire = kube::encoding::json;

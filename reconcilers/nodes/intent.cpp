@@ -201,37 +201,6 @@ std::optional<node_intent> unclear(const std::vector<claim>& claims, const forei
   return std::nullopt;
 }
 
-std::optional<int> number(const kube::node& node, std::string_view label) {
-  const auto text = node.labels.find(label);
-  int out = 0;
-  if (!text || text->empty()) return std::nullopt;
-  const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), out);
-  if (failed != std::errc() || end != text->data() + text->size() || out < 0 || out > 10'000) return std::nullopt;
-  return out;
-}
-
-std::string dotted(int packed, int base) { return std::to_string(packed / base) + "." + std::to_string(packed % base); }
-
-/// What of the module's needs the node is known not to have; empty when nothing.
-std::string missing_in_cards(const kube::node& node, const modules::node_needs& needs) {
-  const auto major = number(node, "nvidia.com/gpu.compute.major"), minor = number(node, "nvidia.com/gpu.compute.minor");
-  if (needs.compute_capability > 0 && major && *major * 10 + minor.value_or(9) < needs.compute_capability)
-    return "needs compute capability " + dotted(needs.compute_capability, 10) + " or newer, and its cards have " +
-           std::to_string(*major) + "." + (minor ? std::to_string(*minor) : "x");
-  const auto cuda = number(node, "nvidia.com/cuda.runtime-version.major"),
-             cuda_minor = number(node, "nvidia.com/cuda.runtime-version.minor");
-  if (needs.cuda > 0 && cuda && *cuda * 100 + cuda_minor.value_or(99) < needs.cuda)
-    return "needs a driver for CUDA " + dotted(needs.cuda, 100) + " or newer, and this one supports " +
-           std::to_string(*cuda) + "." + (cuda_minor ? std::to_string(*cuda_minor) : "x") + "; upgrade the driver";
-  // GPU Feature Discovery writes its strategy on every node, next to whether the cards can be cut.
-  const auto mig = node.labels.value_or("nvidia.com/mig.capable", "") == "false"
-                       ? "none"
-                       : node.labels.value_or("nvidia.com/mig.strategy", "none");
-  if (!needs.mig && mig != "none" && !mig.empty())
-    return "does not work with cards cut by MIG (nvidia.com/mig.strategy=" + std::string(mig) + "); turn MIG off";
-  return {};
-}
-
 /// Has one of our modes already, and is not on its way to another.
 bool settled_with_us(const kube::node& node) {
   const auto switching = [](const kube::taint& taint) { return taint.key == api::names::switching_taint; };
@@ -257,18 +226,21 @@ node_intent not_alone(const kube::node& node, const module_type& mode, std::vect
   return out;
 }
 
+/// What of preflight a mode is refused for; the rest can be put right on the node.
+bool is_of_cards(std::string_view check) {
+  return check == to_string(api::check::compute_capability) || check == to_string(api::check::cuda) ||
+         check == to_string(api::check::mig);
+}
+
 std::optional<node_intent> unsuitable(const kube::node& node, const module_type& mode) {
-  const std::string name(mode.name);
-  const auto& arch = node.architecture;
-  if (!node.operating_system.empty() && node.operating_system != "linux")
-    return refused(&mode, name, "UnsuitableNode",
-                   "mode " + name + " needs Linux, and the node runs " + node.operating_system);
-  const auto& allowed = mode.needs.architectures;
-  if (!arch.empty() && std::ranges::find(allowed, arch) == allowed.end())
-    return refused(&mode, name, "UnsuitableNode",
-                   "mode " + name + " needs " + list({allowed.begin(), allowed.end()}) + ", and the node is " + arch);
-  if (auto missing = missing_in_cards(node, mode.needs); !missing.empty())
-    return refused(&mode, name, "UnsuitableCards", "mode " + name + " " + missing);
+  for (const auto& row : preflight(facts_of(node), mode)) {
+    const bool is_platform = row.name == to_string(api::check::platform);
+    if (row.state != api::check_state::failed || (!is_platform && !is_of_cards(row.name))) continue;
+    const std::string name(mode.name);
+    return refused(
+        &mode, name, is_platform ? "UnsuitableNode" : "UnsuitableCards",
+        "mode " + name + ": " + text_of(row, text::language::en) + "; " + remedy_of(row, text::language::en));
+  }
   return std::nullopt;
 }
 

@@ -11,13 +11,9 @@
 namespace reconcilers {
 namespace {
 
-using check = preflight_check;
+using api::check, api::check_state;
 using text::language;
 
-/// Kubernetes: the product's promise. Driver and toolkit: prerequisites of NVIDIA's k8s-device-plugin.
-constexpr dotted_version oldest_kubelet{{1, 25, 0}}, oldest_driver{{384, 81, 0}}, oldest_toolkit{{1, 7, 0}};
-/// RDMA together with cards: a driver later than 470.
-constexpr dotted_version rdma_driver{{470, 0, 0}};
 /// Machines whose cards are joined by NVSwitch have eight or more of them.
 constexpr int nvswitch_cards = 8;
 
@@ -33,149 +29,151 @@ std::string cuda_of_driver(const std::string& driver) {
   return cuda ? cuda::to_string(*cuda) : std::string();
 }
 
-bool older(const std::string& text, const dotted_version& dotted_version) {
-  const auto is = of(text);
-  return is && *is < dotted_version;
+/// The version of the table.
+std::string oldest(check check) { return std::string(entry_of(check).version); }
+
+bool is_older(const std::string& text, const std::string& floor) {
+  const auto version = of(text);
+  return version && *version < *of(floor);
 }
 
-preflight_row row(check check, preflight_verdict is, std::string found, std::string needed = {}) {
-  return {check, is, std::move(found), std::move(needed)};
+/// A judgement of the operator's; the table of checks names it.
+preflight_row row(check_state state, std::string found = {}, std::string needed = {}) {
+  return {{{}, state, std::move(found)}, false, std::move(needed)};
 }
+preflight_row not_needed() { return row(check_state::not_needed); }
+preflight_row unknown(std::string needed = {}) { return row(check_state::unknown, {}, std::move(needed)); }
+
+/// What the agent says, as it says it.
+preflight_row verdict(const api::check_row& reported) { return {reported, true}; }
 
 /// At least `floor`, where a version is known.
-preflight_row at_least(check check, const std::string& found, const dotted_version& floor, std::string needed) {
-  if (found.empty() || (found != "missing" && !of(found)))
-    return row(check, preflight_verdict::unknown, {}, std::move(needed));
-  const bool bad = found == "missing" || older(found, floor);
-  return row(check, bad ? preflight_verdict::failed : preflight_verdict::passed, found, std::move(needed));
+preflight_row at_least(const std::string& found, const std::string& floor) {
+  if (!of(found)) return unknown(floor + "+");
+  return row(is_older(found, floor) ? check_state::failed : check_state::ok, found, floor + "+");
 }
 
-preflight_row kubernetes(const node_facts& is, const modules::module_type&) {
-  return at_least(check::kubernetes, is.kubelet, oldest_kubelet, "1.25+");
+preflight_row kubernetes(const node_facts& known, const modules::module_type&) {
+  return at_least(known.kubelet, oldest(check::kubernetes));
 }
 
-preflight_row platform(const node_facts& is, const modules::module_type& mode) {
+preflight_row platform(const node_facts& known, const modules::module_type& mode) {
   std::string needed;
-  for (const auto architecture : mode.needs.architectures)
-    (needed += needed.empty() ? "linux/" : ", linux/") += architecture;
-  if (is.platform.empty()) return row(check::platform, preflight_verdict::unknown, {}, needed);
-  const auto matches = [&](std::string_view architecture) {
-    return is.platform == "linux/" + std::string(architecture);
-  };
-  const bool good = std::ranges::any_of(mode.needs.architectures, matches);
-  return row(check::platform, good ? preflight_verdict::passed : preflight_verdict::failed, is.platform, needed);
+  bool is_good = false;
+  for (const auto architecture : mode.needs.architectures) {
+    const auto platform = "linux/" + std::string(architecture);
+    (needed += needed.empty() ? "" : ", ") += platform;
+    is_good = is_good || known.platform == platform;
+  }
+  if (known.platform.empty()) return unknown(needed);
+  return row(is_good ? check_state::ok : check_state::failed, known.platform, needed);
 }
 
-preflight_row driver(const node_facts& is, const modules::module_type&) {
-  return at_least(check::driver, is.driver, oldest_driver, "384.81+");
+preflight_row driver(const node_facts& known, const modules::module_type&) {
+  if (const auto* reported = known.row(check::driver)) return verdict(*reported);
+  return at_least(known.driver, oldest(check::driver));
 }
 
-preflight_row cuda(const node_facts& is, const modules::module_type& mode) {
-  const auto found = is.cuda.empty() ? cuda_of_driver(is.driver) : is.cuda;
+/// The agent says which version it is, the mode which one it needs.
+preflight_row cuda(const node_facts& known, const modules::module_type& mode) {
+  const auto* reported = known.row(check::cuda);
   const int floor = mode.needs.cuda;
-  if (floor == 0)
-    return row(check::cuda, found.empty() ? preflight_verdict::not_needed : preflight_verdict::passed, found);
-  const auto needed = dotted(floor, 100) + "+";
+  if (floor == 0) return reported && reported->state == check_state::ok ? verdict(*reported) : not_needed();
+  const auto found = known.cuda.empty() ? cuda_of_driver(known.driver) : known.cuda;
+  const auto needed = dotted(floor, 100);
   // One cause, one failure: without a usable driver its CUDA says nothing new.
-  if (is.driver == "missing" || older(is.driver, oldest_driver))
-    return row(check::cuda, preflight_verdict::unknown, {}, needed);
-  if (found.empty() && of(is.driver)) return row(check::cuda, preflight_verdict::failed, "driver " + is.driver, needed);
-  const bool vague = !found.contains('.') && of(found) && of(found)->parts[0] == floor / 100;
-  if (vague) return row(check::cuda, preflight_verdict::unknown, {}, needed);
-  return at_least(check::cuda, found, {{floor / 100, floor % 100, 0}}, needed);
+  const bool has_driver_failed = driver(known, mode).state == check_state::failed;
+  const bool is_vague = !found.contains('.') && of(found) && of(found)->parts[0] == floor / 100;
+  if (has_driver_failed || is_vague) return unknown(needed + "+");
+  if (found.empty() && of(known.driver)) return row(check_state::failed, "driver " + known.driver, needed + "+");
+  if (found.empty() && reported) return verdict(*reported);  // it says why it is not known
+  return at_least(found, needed);
 }
 
-preflight_row compute_capability(const node_facts& is, const modules::module_type& mode) {
+preflight_row compute_capability(const node_facts& known, const modules::module_type& mode) {
   const int floor = mode.needs.compute_capability;
-  if (floor == 0) return row(check::compute_capability, preflight_verdict::not_needed, is.compute_capability);
-  return at_least(check::compute_capability, is.compute_capability, {{floor / 10, floor % 10, 0}},
-                  dotted(floor, 10) + "+");
+  return floor == 0 ? not_needed() : at_least(known.compute_capability, dotted(floor, 10));
 }
 
-preflight_row mig(const node_facts& is, const modules::module_type& mode) {
-  if (mode.needs.mig) return row(check::mig, preflight_verdict::not_needed, is.mig);
-  if (is.mig.empty()) return row(check::mig, preflight_verdict::unknown, {}, "none");
-  return row(check::mig, is.mig == "none" ? preflight_verdict::passed : preflight_verdict::failed, is.mig, "none");
+preflight_row mig(const node_facts& known, const modules::module_type& mode) {
+  if (mode.needs.mig) return not_needed();
+  if (known.mig.empty()) return unknown("none");
+  return row(known.mig == "none" ? check_state::ok : check_state::failed, known.mig, "none");
 }
 
-preflight_row container_toolkit(const node_facts& is, const modules::module_type&) {
-  return at_least(check::container_toolkit, is.toolkit, oldest_toolkit, "1.7.0+");
+preflight_row container_toolkit(const node_facts& known, const modules::module_type&) {
+  const auto* reported = known.row(check::container_toolkit);
+  return reported ? verdict(*reported) : unknown(oldest(check::container_toolkit) + "+");
 }
 
-preflight_row default_runtime(const node_facts& is, const modules::module_type& mode) {
-  // GPU-Manager injects devices and libraries itself.
-  if (mode.name == "vgpu") return row(check::default_runtime, preflight_verdict::not_needed, is.default_runtime);
-  if (is.default_runtime.empty()) return row(check::default_runtime, preflight_verdict::unknown, {}, "nvidia, cdi");
-  const bool is_usual = is.default_runtime == "nvidia" || is.default_runtime == "cdi";
-  const bool good = is.default_runtime_state.empty() ? is_usual : is.default_runtime_state == "ok";
-  return row(check::default_runtime, good ? preflight_verdict::passed : preflight_verdict::failed, is.default_runtime,
-             "nvidia, cdi");
+preflight_row default_runtime(const node_facts& known, const modules::module_type& mode) {
+  if (mode.name == "vgpu") return not_needed();  // GPU-Manager injects devices and libraries itself
+  const auto* reported = known.row(check::default_runtime);
+  return reported ? verdict(*reported) : unknown("nvidia, cdi");
 }
 
 /// GPU-Manager finds a pod's processes by paths of cgroup v1 (tkestack/gpu-manager issue 184); an image of another
 /// maker may know better, so that is a warning.
-preflight_row cgroup(const node_facts& is, const modules::module_type& mode) {
-  const bool picky = mode.name == "vgpu";
-  const std::string needed = picky ? "v1" : "v1, v2";
-  if (is.cgroup.empty()) return row(check::cgroup, preflight_verdict::unknown, {}, needed);
-  return row(check::cgroup, picky && is.cgroup != "v1" ? preflight_verdict::warning : preflight_verdict::passed,
-             is.cgroup, needed);
+preflight_row cgroup(const node_facts& known, const modules::module_type& mode) {
+  const bool is_picky = mode.name == "vgpu";
+  const std::string needed = is_picky ? "v1" : "v1, v2";
+  const auto* reported = known.row(check::cgroup);
+  if (!reported) return unknown(needed);
+  if (is_picky && reported->state == check_state::ok && reported->found != "v1")
+    return row(check_state::warning, reported->found, needed);
+  return verdict(*reported);
 }
 
-/// Cards work without RDMA, so what is missing for it is a warning.
-preflight_row rdma(const node_facts& is, const modules::module_type&) {
-  if (is.rdma.empty() || is.rdma == "none") return row(check::rdma, preflight_verdict::not_needed, is.rdma);
-  if (is.rdma != "available") return row(check::rdma, preflight_verdict::warning, is.rdma, "kernel modules");
-  if (const auto version = of(is.driver); version && *version <= rdma_driver)
-    return row(check::rdma, preflight_verdict::warning, "driver " + is.driver, "driver > 470");
-  if (is.rdma_resource.empty()) return row(check::rdma, preflight_verdict::warning, is.rdma, "device plugin");
-  return row(check::rdma, preflight_verdict::passed, is.rdma_resource);
+/// Cards work without RDMA, so what is missing for it is a warning. The plugin is seen in the node's resources.
+preflight_row rdma(const node_facts& known, const modules::module_type&) {
+  const auto* reported = known.row(check::rdma);
+  const auto found = reported ? reported->found : known.rdma;
+  if (reported && reported->state != check_state::ok) return verdict(*reported);
+  if (found.empty() || found == "none") return not_needed();
+  if (found != "available") return row(check_state::warning, found, "kernel modules");
+  if (!reported && is_older(known.driver, oldest(check::rdma)))
+    return row(check_state::warning, "driver " + known.driver, "driver " + oldest(check::rdma) + "+");
+  if (known.rdma_resource.empty()) return row(check_state::warning, found, "device plugin");
+  return row(check_state::ok, known.rdma_resource);
 }
 
 /// NVSwitch machines: eight or more SXM cards of Ampere or newer. A DGX-1 (V100) joins its cards without switches.
-bool has_nvswitch(const node_facts& is) {
-  if (is.has_switches) return true;
-  if (is.cards < nvswitch_cards || !of(is.compute_capability) || older(is.compute_capability, {{8, 0, 0}}))
+bool has_nvswitch(const node_facts& known) {
+  if (known.cards < nvswitch_cards || !of(known.compute_capability) || is_older(known.compute_capability, "8.0"))
     return false;
-  const auto product = text::lower_case(is.product);
+  const auto product = text::lower_case(known.product);
   if (product.contains("pcie") || product.contains("nvl")) return false;
   return product.contains("sxm") || product.contains("hbm3") || product.contains("h200") || product.contains("h20") ||
          product.contains("b200") || product.contains("b300");
 }
 
-preflight_row fabric_manager(const node_facts& is, const modules::module_type&) {
-  const auto& found = is.fabric_manager;
-  if (!has_nvswitch(is)) return row(check::fabric_manager, preflight_verdict::not_needed, found);
-  if (found.empty()) return row(check::fabric_manager, preflight_verdict::unknown, {}, "active");
-  const auto version = of(found);
-  if (!version)
-    return row(check::fabric_manager, found == "active" ? preflight_verdict::passed : preflight_verdict::failed, found,
-               "active");
-  // It refuses to start with a driver of another version.
-  const bool same = !of(is.driver) || of(is.driver) == version;
-  return row(check::fabric_manager, same ? preflight_verdict::passed : preflight_verdict::failed, found, is.driver);
+/// An agent has no row where it sees no NVSwitch.
+preflight_row fabric_manager(const node_facts& known, const modules::module_type&) {
+  if (const auto* reported = known.row(check::fabric_manager)) return verdict(*reported);
+  return known.reported.empty() && has_nvswitch(known) ? unknown("active") : not_needed();
 }
 
-struct entry {
+struct judge {
   check id;
-  std::string_view name;
-  preflight_row (*judge)(const node_facts&, const modules::module_type&);
+  preflight_row (*call)(const node_facts&, const modules::module_type&);
 };
-constexpr std::array<entry, preflight_check_count> table{{
-    {check::kubernetes, "kubernetes", kubernetes},
-    {check::platform, "platform", platform},
-    {check::driver, "driver", driver},
-    {check::cuda, "cuda", cuda},
-    {check::compute_capability, "compute_capability", compute_capability},
-    {check::mig, "mig", mig},
-    {check::container_toolkit, "container_toolkit", container_toolkit},
-    {check::default_runtime, "default_runtime", default_runtime},
-    {check::cgroup, "cgroup", cgroup},
-    {check::rdma, "rdma", rdma},
-    {check::fabric_manager, "fabric_manager", fabric_manager},
-}};
+constexpr judge judges[] = {
+    {check::kubernetes, kubernetes},
+    {check::platform, platform},
+    {check::driver, driver},
+    {check::cuda, cuda},
+    {check::compute_capability, compute_capability},
+    {check::mig, mig},
+    {check::container_toolkit, container_toolkit},
+    {check::default_runtime, default_runtime},
+    {check::cgroup, cgroup},
+    {check::rdma, rdma},
+    {check::fabric_manager, fabric_manager},
+};
 
-const entry& entry_of(check check) { return table[static_cast<std::size_t>(check)]; }
+bool is_judged(std::string_view name) {
+  return std::ranges::any_of(judges, [&](const judge& judge) { return to_string(judge.id) == name; });
+}
 
 /// "1.7.0+" and "v1, v2" in words.
 std::string needed_in_words(const preflight_row& row, language locale) {
@@ -190,7 +188,7 @@ std::string needed_in_words(const preflight_row& row, language locale) {
 }
 
 std::string words_of(const preflight_row& row, std::string_view part, language locale) {
-  return text::message("preflight." + std::string(to_string(row.check)) + "." + std::string(part), locale,
+  return text::message("preflight." + row.name + "." + std::string(part), locale,
                        {{"found", row.found}, {"needed", needed_in_words(row, locale)}});
 }
 
@@ -223,34 +221,6 @@ std::string rdma_label(const kube::node& node) {
     if (type.contains(family)) return "capable";
   }
   return {};
-}
-
-std::string* field_of(node_facts& node_facts, check id) {
-  switch (id) {
-    case check::kubernetes:
-      return &node_facts.kubelet;
-    case check::platform:
-      return &node_facts.platform;
-    case check::driver:
-      return &node_facts.driver;
-    case check::cuda:
-      return &node_facts.cuda;
-    case check::compute_capability:
-      return &node_facts.compute_capability;
-    case check::mig:
-      return &node_facts.mig;
-    case check::container_toolkit:
-      return &node_facts.toolkit;
-    case check::default_runtime:
-      return &node_facts.default_runtime;
-    case check::cgroup:
-      return &node_facts.cgroup;
-    case check::rdma:
-      return &node_facts.rdma;
-    case check::fabric_manager:
-      return &node_facts.fabric_manager;
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -296,59 +266,50 @@ node_facts facts_of(const kube::node& node) {
   return out;
 }
 
-void take_in(node_facts& node_facts, std::span<const agent_row> reported) {
-  for (const auto& row : reported) {
-    const auto match = std::ranges::find(table, row.check, &entry::name);
-    if (match != table.end() && match->id == check::fabric_manager) node_facts.has_switches = true;
-    if (match != table.end() && match->id == check::default_runtime && row.state != "unknown")
-      node_facts.default_runtime_state = row.state;
-    if (match == table.end() || row.state == "unknown")
-      node_facts.reported.push_back(row);
-    else if (!row.found.empty())
-      *field_of(node_facts, match->id) = row.found;
-  }
+const api::check_row* node_facts::row(check check) const {
+  const auto match = std::ranges::find(reported, to_string(check), &api::check_row::name);
+  return match == reported.end() ? nullptr : &*match;
 }
 
-std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& of_module) {
+void take_in(node_facts& known, std::vector<api::check_row> reported) {
+  known.reported = std::move(reported);
+  const auto has_found = [](const api::check_row* row) {
+    return row && row->state != check_state::unknown && !row->found.empty();
+  };
+  if (const auto* row = known.row(check::driver); has_found(row)) known.driver = row->found;
+  if (const auto* row = known.row(check::cuda); has_found(row)) known.cuda = row->found;
+}
+
+std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& type,
+                                     std::string_view runtime_class) {
   std::vector<preflight_row> out;
-  for (const auto& entry : table) {
-    out.push_back(entry.judge(known, of_module));
-    const auto match = std::ranges::find(known.reported, entry.name, &agent_row::check);
-    if (out.back().is == preflight_verdict::unknown && match != known.reported.end()) out.back().reason = match->found;
+  for (const auto& judge : judges) {
+    auto row = judge.call(known, type);
+    row.name = to_string(judge.id);
+    // With a RuntimeClass it does not matter what the others run with.
+    if (judge.id == check::default_runtime && !runtime_class.empty()) row.state = check_state::not_needed;
+    if (row.state != check_state::not_needed) out.push_back(std::move(row));
   }
+  for (const auto& row : known.reported)
+    if (!is_judged(row.name)) out.push_back(verdict(row));
   return out;
 }
 
-std::vector<agent_row> agent_checks(const node_facts& known) {
-  std::vector<agent_row> out;
-  std::ranges::copy_if(known.reported, std::back_inserter(out), [](const agent_row& row) {
-    return std::ranges::find(table, row.check, &entry::name) == table.end();
-  });
+std::string text_of(const preflight_row& row, language locale) {
+  if (!is_judged(row.name))
+    return text::message("verify.step.reported", locale, {{"check", row.name}, {"found", row.found}});
+  auto out = words_of(row, "title", locale);
+  if (row.state == check_state::unknown) out += text::message("preflight.not_reported", locale);
+  if (!row.found.empty()) out += text::message("preflight.detail", locale, {{"text", row.found}});
+  if (row.state != check_state::ok && !row.needed.empty())
+    out += text::message("preflight.needs", locale, {{"needed", needed_in_words(row, locale)}});
   return out;
 }
 
-std::string_view to_string(check check) noexcept { return entry_of(check).name; }
-
-std::string_view to_string(preflight_verdict is) noexcept {
-  constexpr std::array<std::string_view, 5> names{"passed", "failed", "warning", "unknown", "not_needed"};
-  return names[static_cast<std::size_t>(is)];
-}
-
-std::string text_of(const preflight_row& of_row, language locale) {
-  auto out = words_of(of_row, "title", locale);
-  if (of_row.found.empty()) out += text::message("preflight.not_reported", locale);
-  if (const auto& detail = of_row.found.empty() ? of_row.reason : of_row.found; !detail.empty())
-    out += text::message("preflight.detail", locale, {{"text", detail}});
-  if ((of_row.is == preflight_verdict::failed || of_row.is == preflight_verdict::warning ||
-       of_row.is == preflight_verdict::unknown) &&
-      !of_row.needed.empty())
-    out += text::message("preflight.needs", locale, {{"needed", needed_in_words(of_row, locale)}});
-  return out;
-}
-
-std::string remedy_of(const preflight_row& of_row, language locale) {
-  if (of_row.is != preflight_verdict::failed && of_row.is != preflight_verdict::warning) return {};
-  return words_of(of_row, "remedy", locale);
+std::string remedy_of(const preflight_row& row, language locale) {
+  if (row.is_by_agent) return row.remedy;
+  if (row.state != check_state::failed && row.state != check_state::warning) return {};
+  return words_of(row, "remedy", locale);
 }
 
 }  // namespace reconcilers

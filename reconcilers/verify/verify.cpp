@@ -57,6 +57,21 @@ step wrong(stage stage, stage_code code, std::string value = {}, std::string oth
   return {stage, outcome::wrong, code, std::move(value), std::move(other), {}};
 }
 step skipped(stage stage) { return {stage, outcome::skipped, stage_code::none, {}, {}, {}}; }
+outcome outcome_of(api::check_state state) {
+  switch (state) {
+    case api::check_state::ok:
+      return outcome::good;
+    case api::check_state::warning:
+      return outcome::warning;
+    case api::check_state::failed:
+      return outcome::wrong;
+    case api::check_state::unknown:
+      return outcome::unknown;
+    case api::check_state::not_needed:
+      return outcome::skipped;
+  }
+  return outcome::unknown;
+}
 bool is_wrong(const step& step) { return step.is == outcome::wrong; }
 
 std::string of_total(std::int64_t some, std::int64_t all) { return std::to_string(some) + "/" + std::to_string(all); }
@@ -231,44 +246,27 @@ class node_walker {
     return policy_->enabled(name) ? good(stage::module, name) : wrong(stage::module, stage_code::module_off, name);
   }
 
-  static std::vector<step> checks(const node_facts& known, const module_type& type) {
+  std::vector<step> checks(const module_type* type) const {
     std::vector<step> out;
-    for (auto& row : preflight(known, type)) {
-      if (row.is == preflight_verdict::not_needed) continue;
-      step step{stage::preflight, outcome::good, stage_code::none, {}, {}, {}};
-      if (row.is == preflight_verdict::failed) step = wrong(stage::preflight, stage_code::preflight_failed);
-      if (row.is == preflight_verdict::warning) step.is = outcome::warning;
-      if (row.is == preflight_verdict::unknown) step.is = outcome::unknown;
-      step.value = to_string(row.check);
-      step.row = std::move(row);
-      out.push_back(std::move(step));
-    }
-    for (auto& row : agent_checks(known)) {
-      step step{stage::preflight, outcome::good, stage_code::none, {}, {}, {}};
-      if (row.state == "failed") step = wrong(stage::preflight, stage_code::preflight_failed);
-      if (row.state == "warning") step.is = outcome::warning;
-      if (row.state == "unknown") step.is = outcome::unknown;
-      step.value = row.check;
-      step.reported = std::move(row);
-      out.push_back(std::move(step));
+    if (!type) return out;
+    for (auto& row : preflight(is_.known, *type, policy_ ? policy_->runtime_class(type->name) : std::string_view())) {
+      const auto state = outcome_of(row.state);
+      const auto cause = state == outcome::wrong ? stage_code::preflight_failed : stage_code::none;
+      out.push_back({stage::preflight, state, cause, row.name, {}, std::move(row)});
     }
     return out;
-  }
-  std::vector<step> checks(const module_type* type) const {
-    return type ? checks(is_.known, *type) : std::vector<step>();
   }
 
   /// Has another row the reason for which the node is refused?
   bool is_refusal_shown(const std::vector<step>& rows) const {
     const auto& reason = wanted_.reason;
-    const auto has_failed = [&rows](preflight_check check) {
+    const auto has_failed = [&rows](api::check check) {
       return std::ranges::any_of(
-          rows, [check](const step& step) { return is_wrong(step) && step.row && step.row->check == check; });
+          rows, [check](const step& step) { return is_wrong(step) && step.value == to_string(check); });
     };
-    if (reason == "UnsuitableNode") return has_failed(preflight_check::platform);
+    if (reason == "UnsuitableNode") return has_failed(api::check::platform);
     if (reason == "UnsuitableCards")
-      return has_failed(preflight_check::compute_capability) || has_failed(preflight_check::cuda) ||
-             has_failed(preflight_check::mig);
+      return has_failed(api::check::compute_capability) || has_failed(api::check::cuda) || has_failed(api::check::mig);
     if (reason == "NotOffered") return wanted_.mode && !problem_of(cluster_, wanted_.mode->name).empty();
     // The rows label, module and policy.
     return reason == "UnknownMode" || reason == "ConflictingLabels" || reason == "ForeignPlugin" ||

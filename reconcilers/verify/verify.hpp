@@ -182,9 +182,8 @@ struct step {
   stage_code cause = stage_code::none;  ///< of a wrong step or a warning
   std::string value, other;             ///< what the words are filled with
   std::optional<preflight_row> row;
-  std::string other_zh = {};               ///< `other` in Chinese where it is one of our sentences; empty: the same
-  std::optional<agent_row> reported = {};  ///< a check that the agent judged
-  kube::object_key pod = {};               ///< the test pod; its events say more
+  std::string other_zh = {};  ///< `other` in Chinese where it is one of our sentences; empty: the same
+  kube::object_key pod = {};  ///< the test pod; its events say more
 };
 
 struct node_walk {

@@ -162,13 +162,10 @@ std::string_view to_string(stage_code code) noexcept { return codes[static_cast<
 
 std::string text_of(const step& step, language locale) {
   if (step.row) return reconcilers::text_of(*step.row, locale);
-  if (step.reported)
-    return text::message("verify.step.reported", locale,
-                         {{"check", step.reported->check}, {"found", step.reported->found}});
   if (step.is == outcome::skipped) return text::message("verify.step.skipped", locale);
   if (step.is == outcome::good) return good_text(step, locale);
   if (step.cause == stage_code::none) return step.value;
-  if (step.cause == stage_code::preflight_failed) return {};  // its row or the agent's says it
+  if (step.cause == stage_code::preflight_failed) return {};  // its row says it
   auto out = words_of(key_of(step.cause, "wrong"), step, locale);
   if (step.cause == stage_code::policy_missing && !step.value.empty())
     out += words_of("verify.step.other_policy", step, locale);
@@ -177,7 +174,6 @@ std::string text_of(const step& step, language locale) {
 
 std::string remedy_of(const step& step, std::string_view node, language locale) {
   if (step.row) return reconcilers::remedy_of(*step.row, locale);
-  if (step.reported) return step.reported->remedy;
   if (step.is != outcome::wrong && step.is != outcome::changing) return {};
   if (step.cause == stage_code::none || step.cause == stage_code::preflight_failed) return {};
   return words_of(key_of(step.cause, "remedy"), step, locale, node);

@@ -12,12 +12,12 @@ namespace {
 TEST(add_row, says_what_is_in_order_what_is_not_and_what_is_not_known) {
   machine_facts node;
   node.kernel = "5.15.0-105-generic";
-  EXPECT_EQ(longterm_kernel_row(node), (row{"longterm_kernel", check_state::ok, "5.15.0-105-generic", ""}));
+  EXPECT_EQ(longterm_kernel_judgement(node), (judgement{check_state::ok, "5.15.0-105-generic", ""}));
   node.kernel = "3.10.0-1160";
-  EXPECT_EQ(longterm_kernel_row(node),
-            (row{"longterm_kernel", check_state::warning, "3.10.0-1160", "install a kernel that still gets fixes"}));
+  EXPECT_EQ(longterm_kernel_judgement(node),
+            (judgement{check_state::warning, "3.10.0-1160", "install a kernel that still gets fixes"}));
   node.kernel = std::unexpected("/proc is not there");
-  EXPECT_EQ(longterm_kernel_row(node), (row{"longterm_kernel", check_state::unknown, "/proc is not there", ""}));
+  EXPECT_EQ(longterm_kernel_judgement(node), (judgement{check_state::unknown, "/proc is not there", ""}));
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST_P(preflight_of_fixtures, agrees_with_a_second_reader) {
   const cards::machine machine(GetParam());
   const auto content = machine.content();
   std::map<std::string, row> rows;
-  for (auto& row : judge(node.seen(), &node.inventory)) rows[row.check] = row;
+  for (auto& row : judge(node.seen(), &node.inventory)) rows[row.name] = row;
   int answering = 0, idle = 0;
   for (const auto& card : content["cards"]) {
     if (card.value("lost", false)) continue;

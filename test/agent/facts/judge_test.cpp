@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 
 #include "agent/facts/status.hpp"
 #include "test/agent/facts/tree.hpp"
@@ -18,12 +19,12 @@ using testing::HasSubstr;
 std::string text_of(const std::vector<row>& rows) {
   std::string out;
   for (const auto& row : rows)
-    out += row.check + " " + std::string(to_string(row.state)) + ": " + row.found + " | " + row.remedy + "\n";
+    out += row.name + " " + std::string(to_string(row.state)) + ": " + row.found + " | " + row.remedy + "\n";
   return out;
 }
 
 const row* row_of(const std::vector<row>& rows, std::string_view check) {
-  const auto match = std::ranges::find(rows, check, &row::check);
+  const auto match = std::ranges::find(rows, check, &row::name);
   return match == rows.end() ? nullptr : &*match;
 }
 
@@ -32,10 +33,10 @@ TEST(preflight, S1_a_node_in_order_passes_every_check) {
   const auto rows = node.rows();
   std::vector<std::string> checks;
   for (const auto& row : rows) {
-    EXPECT_EQ(row.state, check_state::ok) << row.check << ": " << row.found;
-    EXPECT_FALSE(row.found.empty()) << row.check;
-    EXPECT_TRUE(row.remedy.empty()) << row.check;
-    checks.push_back(row.check);
+    EXPECT_EQ(row.state, check_state::ok) << row.name << ": " << row.found;
+    EXPECT_FALSE(row.found.empty()) << row.name;
+    EXPECT_TRUE(row.remedy.empty()) << row.name;
+    checks.push_back(row.name);
   }
   EXPECT_THAT(checks, testing::ElementsAre("cards", "nouveau", "kernel", "driver", "driver_library", "driver_branch",
                                            "kernel_module", "cuda", "device_nodes", "nvidia_uvm", "dev_char",
@@ -344,7 +345,15 @@ const std::vector<defect> defects{
        for (const auto* a : {"0000:3d:00.0", "0000:9d:00.0"})
          n.put("sys/bus/pci/devices/" + std::string(a) + "/device", "0x20b2\n");
      },
-     "rdma", check_state::warning, "available", "later than 470"},
+     "rdma", check_state::warning, "available", "driver 471 or newer"},
+    {"a driver too old for device plugins",
+     [](good_node& n) {
+       driver_is(n, "375.26", false);
+       n.remove("sys/class/infiniband");
+       n.remove("sys/bus/pci/devices/0000:3e:00.0");
+       n.remove("sys/bus/pci/devices/0000:9e:00.0");
+     },
+     "driver", check_state::failed, "375.26", "install driver 384.81 or newer"},
     {"a port is down", [](good_node& n) { n.adapter("mlx5_1", "0000:9e:00.0", "1: DOWN"); }, "rdma_ports",
      check_state::warning, "mlx5_1 port 1: DOWN", "ibstat"},
     {"a port has no subnet manager", [](good_node& n) { n.adapter("mlx5_1", "0000:9e:00.0", "2: INIT"); }, "rdma_ports",
@@ -374,7 +383,7 @@ TEST_P(defects_of_a_node, S1_S73_S92_are_found_each_as_one_row_with_what_to_do) 
   const auto rows = node.rows();
   std::vector<std::string> bad;
   for (const auto& row : rows)
-    if (row.state == check_state::failed || row.state == check_state::warning) bad.push_back(row.check);
+    if (row.state == check_state::failed || row.state == check_state::warning) bad.push_back(row.name);
   std::vector<std::string> expected{defect.check};
   if (!defect.other_check.empty()) expected.push_back(defect.other_check);
   EXPECT_EQ(bad, expected) << text_of(rows);
@@ -385,7 +394,7 @@ TEST_P(defects_of_a_node, S1_S73_S92_are_found_each_as_one_row_with_what_to_do) 
   EXPECT_THAT(found->remedy, HasSubstr(defect.remedy));
   for (const auto& row : rows)
     EXPECT_TRUE(row.state != check_state::unknown || !row.found.empty())
-        << row.check << " is unknown and does not say why";
+        << row.name << " is unknown and does not say why";
 }
 
 INSTANTIATE_TEST_SUITE_P(seeded, defects_of_a_node, testing::ValuesIn(defects), [](const auto& info) {
@@ -393,6 +402,36 @@ INSTANTIATE_TEST_SUITE_P(seeded, defects_of_a_node, testing::ValuesIn(defects), 
   for (const char c : info.param.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;
 });
+
+// The table of checks (api/check.hpp) says how a check can end, and each such end has a defect here.
+TEST(preflight, every_end_of_the_table_is_reached_and_no_other) {
+  std::map<std::string, api::check_ends> reached;
+  const auto take = [&](const good_node& node) {
+    for (const auto& row : node.rows()) {
+      auto& ends = reached[row.name];
+      ends.judges = true;
+      ends.warns = ends.warns || row.state == check_state::warning;
+      ends.fails = ends.fails || row.state == check_state::failed;
+    }
+  };
+  for (const auto& defect : defects) {
+    good_node node;
+    defect.seed(node);
+    take(node);
+  }
+  good_node rented;  // a vGPU without a license
+  for (auto& card : rented.inventory.cards) card.model = "NVIDIA A40-48Q";
+  take(rented);
+  std::map<std::string, api::check_ends> expected;
+  for (const auto& entry : api::checks())
+    if (entry.by_agent.judges) expected[std::string(entry.name)] = entry.by_agent;
+  for (const auto& [name, ends] : expected) {
+    EXPECT_EQ(reached[name].judges, ends.judges) << name;
+    EXPECT_EQ(reached[name].warns, ends.warns) << name;
+    EXPECT_EQ(reached[name].fails, ends.fails) << name;
+  }
+  EXPECT_EQ(reached.size(), expected.size());
+}
 
 TEST(preflight, S1_the_first_and_the_last_driver_of_a_card_drive_it) {
   const std::vector<std::pair<std::string, std::string>> pairs{
@@ -449,12 +488,12 @@ TEST(preflight, a_folder_that_is_not_mounted_is_unknown_and_named) {
     node.remove(folder);
     std::size_t unknown = 0;
     for (const auto& row : node.rows()) {
-      EXPECT_NE(row.state, check_state::failed) << folder << ": " << row.check << " " << row.found;
-      EXPECT_NE(row.state, check_state::warning) << folder << ": " << row.check << " " << row.found;
+      EXPECT_NE(row.state, check_state::failed) << folder << ": " << row.name << " " << row.found;
+      EXPECT_NE(row.state, check_state::warning) << folder << ": " << row.name << " " << row.found;
       if (row.state != check_state::unknown) continue;
       ++unknown;
-      EXPECT_THAT(row.found, HasSubstr("/" + folder)) << row.check;
-      EXPECT_THAT(row.found, HasSubstr(" of the node is not mounted at ")) << row.check;
+      EXPECT_THAT(row.found, HasSubstr("/" + folder)) << row.name;
+      EXPECT_THAT(row.found, HasSubstr(" of the node is not mounted at ")) << row.name;
     }
     EXPECT_GT(unknown, 0U) << folder;
   }
@@ -464,7 +503,7 @@ TEST(preflight, before_NVML_has_answered_files_alone_are_judged) {
   const good_node node;
   const auto rows = judge(node.seen(), nullptr);
   for (const auto& row : rows)
-    EXPECT_TRUE(row.state == check_state::ok || row.check == "cuda") << row.check << ": " << row.found;
+    EXPECT_TRUE(row.state == check_state::ok || row.name == "cuda") << row.name << ": " << row.found;
   EXPECT_EQ(row_of(rows, "cuda")->state, check_state::unknown);
   EXPECT_EQ(row_of(rows, "driver")->found, "550.90.07");
 }
@@ -473,7 +512,7 @@ TEST(preflight, an_empty_machine_has_rows_and_no_crash) {
   const tree nothing;
   const auto rows = judge(nothing.seen(), nullptr);
   EXPECT_GT(rows.size(), 5U);
-  for (const auto& row : rows) EXPECT_TRUE(row.state == check_state::unknown || row.check == "machine") << row.check;
+  for (const auto& row : rows) EXPECT_TRUE(row.state == check_state::unknown || row.name == "machine") << row.name;
 }
 
 TEST(preflight, facts_are_read_in_much_less_than_300_ms) {

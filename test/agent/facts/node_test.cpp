@@ -277,7 +277,7 @@ TEST(hostile_files, are_values) {
   node.put("sys/bus/pci/devices/0000:3d:00.0/vendor", "0xzz");
   node.link("etc/docker", "docker");
   node.put("var/lib/dpkg/status", "\nPackage: nvidia-fabricmanager-550");
-  for (const auto& row : node.rows()) EXPECT_FALSE(row.check.empty());
+  for (const auto& row : node.rows()) EXPECT_FALSE(row.name.empty());
 }
 
 TEST(hostile_files, are_reported_as_UTF_8_of_the_length_that_fits) {
@@ -287,8 +287,8 @@ TEST(hostile_files, are_reported_as_UTF_8_of_the_length_that_fits) {
   for (const auto& name : {std::string("\xff\xfe"), long_name}) {
     node.put("etc/containerd/config.toml", "default_runtime_name = \"" + name + "\"\n");
     for (const auto& row : node.rows()) {
-      EXPECT_EQ(text::utf8_clean(row.found), row.found) << row.check;
-      EXPECT_LE(row.found.size(), 1024U) << row.check;
+      EXPECT_EQ(text::utf8_clean(row.found), row.found) << row.name;
+      EXPECT_LE(row.found.size(), 1024U) << row.name;
     }
   }
 }

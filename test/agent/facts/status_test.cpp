@@ -16,12 +16,12 @@ const std::vector<row> rows{{"driver", check_state::ok, "550.90.07", ""},
                             {"persistence", check_state::warning, "off", "switch it on"},
                             {"cgroup", check_state::unknown, "not mounted", ""}};
 
-reported_node written(const nlohmann::json& status) {
+api::reported_node written(const nlohmann::json& status) {
   const nlohmann::json object = {{"apiVersion", "quartermaster.io/v1alpha1"},
                                  {"kind", "AcceleratorNode"},
                                  {"metadata", {{"name", "gpu-1"}, {"uid", "u"}, {"resourceVersion", "7"}}},
                                  {"status", status}};
-  auto out = reported_node::decode(object.dump());
+  auto out = api::reported_node::decode(object.dump());
   EXPECT_TRUE(out);
   return *out;
 }
@@ -35,7 +35,7 @@ TEST(preflight_status, sums_up_in_a_condition_and_is_read_back_as_it_was_written
   EXPECT_EQ(condition["message"],
             "failed: cdi (old); warnings: persistence (off); not known: cgroup; status.preflight says what to do");
   const auto node = written(status);
-  EXPECT_EQ(node.rows, rows);
+  EXPECT_EQ(node.report.checks, rows);
   EXPECT_TRUE(says(node, rows, {}));
   auto others = rows;
   others[3].found = "another reason";
@@ -58,7 +58,7 @@ TEST(preflight_status, has_the_cards_of_other_vendors_next_to_it) {
   const std::vector<api::other_card> cards{{"0000:c1:00.0", "AMD", "1002:740c", "AMD Instinct MI250X", "amdgpu", 1},
                                            {"0000:c5:00.0", "Huawei", "19e5:d802", "", "", -1}};
   const auto node = written(status_of(rows, cards, {}, "2026-07-01T00:00:00Z"));
-  EXPECT_EQ(node.other_cards, cards);
+  EXPECT_EQ(node.report.other_cards, cards);
   EXPECT_TRUE(says(node, rows, cards));
   EXPECT_FALSE(says(node, rows, {cards[0]}));
   EXPECT_FALSE(status_of(rows, {}, {}, "2026-07-01T00:00:00Z").contains("otherCards")) << "the list goes with them";

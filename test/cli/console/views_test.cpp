@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 struct views : two_teams {
-  ordered_json seen(const viewer& viewer, const std::string& node, const agent_report& report = {}) {
+  ordered_json seen(const viewer& viewer, const std::string& node, const api::agent_report& report = {}) {
     return node_view(cluster, viewer, *cluster.nodes.find({{}, node}), report);
   }
   ordered_json waiting(const viewer& viewer, std::string_view ns, page_range range) const {
@@ -293,7 +293,8 @@ TEST_F(views, the_examples_have_the_fields_of_the_views) {
   cluster.cards.put(report);
   read();
   const auto viewer = everyone();
-  const agent_report agent{.checks = {{"driver", "550", "ok", ""}}, .other_cards = {}};
+  const api::agent_report agent{
+      .checks = {{"driver", api::check_state::ok, "550"}}, .other_cards = {}, .passed_since = {}};
   EXPECT_EQ(fields_of(me_view(cluster, viewer, false)), fields_of(example("me")));
   EXPECT_EQ(fields_of(fleet_view(cluster, viewer, {0, 5000})), fields_of(example("fleet")));
   EXPECT_EQ(fields_of(waiting(viewer, "", {0, 50})), fields_of(example("waiting")));

@@ -109,9 +109,9 @@ small_cluster::small_cluster() {
   leaving.mode.blockers = {"team/train"};
   leaving.fix = api::runtime_fix{"Failed", "no config.toml", "uid", 1'790'000'000};
   cards.put(leaving);
-  reports["gpu-2"].checks = {{"cgroup", "v2", "ok"},
-                             {"cdi", "an old one", "failed", "renew it"},
-                             {"dev_char", "no link", "warning", "make links"}};
+  reports["gpu-2"].checks = {{"cgroup", api::check_state::ok, "v2"},
+                             {"cdi", api::check_state::failed, "an old one", "renew it"},
+                             {"dev_char", api::check_state::warning, "no link", "make links"}};
   cards.put(anode("gpu-3", "vgppu", "none", "Refused", "UnknownMode",
                   "label nvidia-device-enable=vgppu names no mode we know"));
   kube::daemon_set set;

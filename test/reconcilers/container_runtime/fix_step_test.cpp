@@ -14,7 +14,9 @@ using testing::StartsWith;
 
 constexpr std::int64_t noon = 1'790'000'000;
 
-fix_candidate unfit(const std::string& name) { return {name, "containerd://2.1.4", true, "warning", "ok"}; }
+fix_candidate unfit(const std::string& name) {
+  return {name, "containerd://2.1.4", true, api::check_state::warning, api::check_state::ok};
+}
 
 fix_state wanted(std::vector<fix_candidate> nodes) {
   fix_state out;
@@ -70,7 +72,7 @@ TEST(fix_step, knows_the_runtimes_that_the_verb_sets_up) {
 
 TEST(fix_step, leaves_a_node_that_is_in_order_alone) {
   auto node = unfit("gpu-1");
-  node.default_runtime = "ok";
+  node.default_runtime = api::check_state::ok;
   const auto step = next_fix_step(wanted({node}));
   EXPECT_EQ(step.type, kind::none);
   EXPECT_EQ(step.message, "1 node matches, 0 left to fix");
@@ -78,8 +80,8 @@ TEST(fix_step, leaves_a_node_that_is_in_order_alone) {
 
 TEST(fix_step, takes_no_node_without_an_agent_and_says_so) {
   auto silent = unfit("gpu-1"), blind = unfit("gpu-2");
-  silent.default_runtime = "";
-  blind.default_runtime = "unknown";
+  silent.default_runtime.reset();
+  blind.default_runtime = api::check_state::unknown;
   const auto step = next_fix_step(wanted({silent, blind}));
   EXPECT_EQ(step.type, kind::none);
   EXPECT_THAT(step.message, HasSubstr("2 nodes without an agent that reports default_runtime"));
@@ -87,7 +89,7 @@ TEST(fix_step, takes_no_node_without_an_agent_and_says_so) {
 
 TEST(fix_step, names_the_nodes_that_it_cannot_fix) {
   auto bare = unfit("gpu-1"), rancher = unfit("gpu-2"), away = unfit("gpu-3");
-  bare.toolkit = "failed";
+  bare.toolkit = api::check_state::failed;
   rancher.reported = "containerd://1.7.23-k3s2";
   away.is_ready = false;
   const auto step = next_fix_step(wanted({bare, rancher, away}));
@@ -148,7 +150,7 @@ TEST(fix_step, a_clock_that_was_set_back_does_not_wait_for_years) {
   EXPECT_EQ(next_fix_step(state).type, kind::halted);
   state.pod = ended("gpu-1", true, "wrote it");
   EXPECT_EQ(next_fix_step(state).type, kind::halted);
-  state.nodes[0].default_runtime = "ok";
+  state.nodes[0].default_runtime = api::check_state::ok;
   EXPECT_EQ(next_fix_step(state).type, kind::remove) << "the agent has seen it";
 }
 
@@ -180,7 +182,7 @@ TEST(fix_step, a_failure_is_over_when_its_cause_is) {
   changed.wish = "w2";
   EXPECT_EQ(next_fix_step(changed).type, kind::remove);
   changed = state;
-  changed.nodes[0].default_runtime = "ok";
+  changed.nodes[0].default_runtime = api::check_state::ok;
   EXPECT_EQ(next_fix_step(changed).type, kind::remove);
   changed = state;
   changed.nodes.erase(changed.nodes.begin());
@@ -195,9 +197,9 @@ TEST(fix_step, waits_until_the_agent_has_seen_it) {
   state.pod = ended("gpu-1", true, "wrote /etc/containerd/conf.d/99-quartermaster.toml");
   state.wall = noon + 590;
   EXPECT_EQ(next_fix_step(state).type, kind::wait);
-  state.nodes[0].default_runtime = "ok";
+  state.nodes[0].default_runtime = api::check_state::ok;
   EXPECT_EQ(next_fix_step(state).type, kind::remove);
-  state.nodes[0].default_runtime = "warning";
+  state.nodes[0].default_runtime = api::check_state::warning;
   state.wall = noon + 600;
   const auto step = next_fix_step(state);
   EXPECT_EQ(step.type, kind::halted);

@@ -229,7 +229,7 @@ TEST_F(fixing, looks_only_at_changes_that_matter) {
   auto changed = *report;
   changed.driver = "550";
   EXPECT_THAT(subject.affected_by(report, &changed), IsEmpty());
-  changed.default_runtime = "ok";
+  changed.default_runtime = api::check_state::ok;
   EXPECT_EQ(subject.affected_by(report, &changed).size(), 1U);
   select({});
   EXPECT_THAT(subject.affected_by(report, &changed), IsEmpty()) << "the policy asks for nothing";

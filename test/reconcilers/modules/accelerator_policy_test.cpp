@@ -79,8 +79,8 @@ TEST(accelerator_policy, reads_what_the_agent_and_fix_runtime_said_of_a_node) {
           {"check":"default_runtime","found":"runc","state":"warning"},{"check":"container_toolkit","state":"ok"}],
           "runtimeFix":{"result":"Failed","message":"no","at":"2026-07-01T10:20:30Z","pod":"u"}}})");
   ASSERT_TRUE(node) << node.error().message;
-  EXPECT_EQ(node->default_runtime, "warning");
-  EXPECT_EQ(node->container_toolkit, "ok");
+  EXPECT_EQ(node->default_runtime, api::check_state::warning);
+  EXPECT_EQ(node->container_toolkit, api::check_state::ok);
   EXPECT_EQ(node->fix, (api::runtime_fix{"Failed", "no", "u", 1782901230}));
 }
 

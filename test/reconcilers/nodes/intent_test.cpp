@@ -184,8 +184,10 @@ TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {
   EXPECT_EQ(mps_on("7", "0", "12", "4").type, kind::mode);           // V100
   EXPECT_EQ(mps_on("7", "5", "11", "5").type, kind::mode);           // T4
   EXPECT_EQ(mps_on("8", "0", "13", "0").type, kind::mode);           // A100
-  EXPECT_EQ(mps_on("7", "0", "11", "4").message,
-            "mode mps needs a driver for CUDA 11.5 or newer, and this one supports 11.4; upgrade the driver");
+  EXPECT_EQ(
+      mps_on("7", "0", "11", "4").message,
+      "mode mps: CUDA of the driver: 11.4; needed is 11.5 or newer; upgrade the driver so that it runs CUDA 11.5 or "
+      "newer (11.5 needs driver 495.29.05 or newer)");
   EXPECT_EQ(mps_on("", "x", "-1", "99999999999").type, kind::mode) << "labels that are no numbers say nothing";
 }
 

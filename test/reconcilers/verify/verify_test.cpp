@@ -118,8 +118,7 @@ struct cluster {
     const auto add = [&](const step& step) {
       problem_count += step.is == outcome::wrong ? 1 : 0;
       if (step.is == outcome::wrong || step.is == outcome::changing)
-        out.push_back(step.row ? "preflight:" + std::string(reconcilers::to_string(step.row->check))
-                               : std::string(to_string(step.cause)));
+        out.push_back(step.row ? "preflight:" + step.row->name : std::string(to_string(step.cause)));
     };
     std::ranges::for_each(found.cluster, add);
     for (const auto& node : found.nodes) std::ranges::for_each(node.steps, add);
@@ -248,7 +247,7 @@ std::set<std::string> not_good(cluster& cluster) {
   std::set<std::string> out;
   const auto found = cluster.walked();
   const auto add = [&](const step& step) {
-    const bool lacks_facts = step.is == outcome::unknown && (step.row || step.reported);
+    const bool lacks_facts = step.is == outcome::unknown && step.row;
     if (step.is != outcome::good && step.is != outcome::skipped && !lacks_facts)
       out.insert(std::string(to_string(step.is)) + " " + std::string(to_string(step.cause)));
   };

@@ -83,6 +83,7 @@ struct resource_key {
   bool offered = true;        ///< false: no node ever advertises it, so kube-scheduler must not look for room
   std::int64_t unit_mib = 0;  ///< of memory: one of it is so many MiB (of memory_shares, unless its plugin says MiB)
   pod_amount on_pod = {};
+  std::string_view instead_of = {};  ///< says the same as that key in another way: one of the two is enough
 };
 
 // GPU-Manager, pkg/services/allocator/nvidia/allocator.go: "must be multiple of 100", "cores or memory zero is not
@@ -124,7 +125,11 @@ inline constexpr resource_key resource_keys[] = {
     {.key = "nvidia.com/gpualloc", .managed = true},
     {.key = "nvidia.com/gpumem", .managed = true, .offered = false, .unit_mib = 1},
     {.key = "nvidia.com/gpucores", .legal = hundred_or_none, .managed = true, .offered = false},
-    {.key = "nvidia.com/gpumem-percentage", .legal = percent_of_card, .managed = true, .offered = false},
+    {.key = "nvidia.com/gpumem-percentage",
+     .legal = percent_of_card,
+     .managed = true,
+     .offered = false,
+     .instead_of = "nvidia.com/gpumem"},
     {.key = "aliyun.com/gpu-mem", .managed = true, .unit_mib = 1024, .on_pod = card_count},
     {.key = "aliyun.com/gpu-count", .managed = true, .offered = false},
     {.key = "aliyun.com/gpu-core.percentage",
@@ -136,7 +141,7 @@ inline constexpr resource_key resource_keys[] = {
     {.key = "aliyun.com/gpu"},
     {.key = "volcano.sh/vgpu-number"},
     {.key = "volcano.sh/vgpu-memory", .unit_mib = 1},
-    {.key = "volcano.sh/vgpu-memory-percentage", .legal = percent_of_card},
+    {.key = "volcano.sh/vgpu-memory-percentage", .legal = percent_of_card, .instead_of = "volcano.sh/vgpu-memory"},
     {.key = "volcano.sh/vgpu-cores", .legal = hundred_or_none},
     {.key = "tke.cloud.tencent.com/qgpu-core",
      .legal = {.min = 5,

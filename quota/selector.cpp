@@ -168,4 +168,10 @@ bool selector::allows(const node_inventory& node, const card& card) const {
   return allows(card);
 }
 
+std::vector<std::string_view> selecting_annotations() {
+  std::vector<std::string_view> out;
+  for (const auto& row : selector_keys) out.push_back(row.key);
+  return out;
+}
+
 }  // namespace quota

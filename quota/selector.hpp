@@ -59,4 +59,7 @@ class selector {
   std::string problem_;
 };
 
+/// The annotations of a pod that `selector::read` understands.
+std::vector<std::string_view> selecting_annotations();
+
 }  // namespace quota

@@ -325,14 +325,16 @@ bool add_init(std::span<const limits> containers, const service& service, demand
     return sum;
   };
   need beyond;
-  for (std::size_t i = 0; i < containers.size(); ++i) {
+  // The last first: where no other container lends a share, a later init container does, because each ends before the
+  // next one starts.
+  for (std::size_t i = containers.size(); i-- > 0;) {
     if (!containers[i].init) continue;
     need need{.container = static_cast<std::uint16_t>(i)};
     demand demand;
     (void)read_container(containers[i], service, need, demand);  // it was read before, and not refused
     if (need.whole) {
       const auto more = std::int64_t{need.cards} + whole_cards(i) - whole_cards(containers.size());
-      if (more > std::int64_t{beyond.cards}) {
+      if (more > 0 && more >= std::int64_t{beyond.cards}) {
         beyond = need;
         beyond.cards = static_cast<std::uint32_t>(more);
       }
@@ -379,6 +381,13 @@ bool demand::add(const counted_key& count) {
 
 bool known(std::string_view key) {
   return std::ranges::any_of(table, [&](const key_meaning& row) { return row.key == key; });
+}
+
+std::uint16_t modes_of(std::string_view key) {
+  std::uint16_t out = 0;
+  for (const key_meaning& row : table)
+    if (row.key == key) out |= static_cast<std::uint16_t>(row.node_mode);
+  return out;
 }
 
 std::optional<refusal> judge(const amount& amount, const service& service) {

@@ -106,14 +106,16 @@ struct limits : std::span<const amount> {
 ///
 /// Whole cards and counts are reckoned as Kubernetes does: the larger of what all others need together and what an init
 /// container needs next to the sidecars that started before it. What is beyond the others is a need of that container.
-/// The share of an init container is lent by a later container's, which is as large as the larger of both then. Where
-/// no later one has as many shares, and where the plugin chooses, so that a larger share would be foretold to another
-/// card, it is one more next to them: too much at times, never too little.
+/// The share of an init container is lent by a later container's (of another init container's too: one ends before the
+/// next starts), which is as large as the larger of both then. Where no later one has as many shares, and where the
+/// plugin chooses (it would foretell another card for more), it counts in addition: too much, never too little.
 /// @return nothing where `out` was filled, else why this pod can never run on such a node.
 std::optional<refusal> read(std::span<const limits> containers, const service& service, demand& out);
 
 /// True for a key of the table, whatever the node.
 bool known(std::string_view key);
+/// Bits of the modes in which a node can be asked for cards by this key; 0 where none is.
+std::uint16_t modes_of(std::string_view key);
 
 /// So many bytes of a key that counts memory, in its unit, rounded up.
 std::int64_t in_unit(const resource_key& resource_key, std::int64_t bytes);

@@ -24,6 +24,8 @@ std::expected<runtime_edit, std::string> edit_of(const facts::runtime_settings& 
     if (defect.type == kind::unnamed_program) out.program = nvidia_program;
     if (defect.type == kind::type) out.type = "io.containerd.runc.v2";
     if (defect.type == kind::cgroups) out.systemd = new_systemd;
+    if (defect.type == kind::cgroups && out.systemd.empty())
+      out.systemd = entry->systemd.contains("true") ? "true" : "false";
   }
   if (entry && !out.is_empty() && entry->systemd.empty()) out.systemd = new_systemd;
   const bool has_new_default = choice.set_default && !facts::is_nvidia_default(settings);

@@ -255,7 +255,8 @@ void take_in(const runtime_file& source, const toml_document& document, const pl
                    : is_option && key == "SystemdCgroup" ? &entry.systemd
                                                          : nullptr;
     if (!target) continue;
-    *target = unquoted(setting.value);
+    // A boolean as text stays in its quotes: containerd refuses it.
+    *target = target == &entry.systemd ? setting.value : unquoted(setting.value);
     out.setters[name + "." + key] = source.path;
   }
 }
@@ -332,7 +333,10 @@ std::expected<known_runtimes, std::string> containerd_known(const std::vector<ru
       return std::unexpected(source.path + ": it sets plugins.\"" + plugins[0] +
                              "\" too, and containerd 1 then ignores that section of other files; set up one of them by "
                              "hand, or move the section into config.toml");
-    for (const auto* plugin : plugins) take_in(source, *document, places_of(plugin), out);
+    // Each file has a version of its own. From 3 on containerd skips the section of the old name.
+    const auto own = version_of(*document).value_or(version.value_or(2));
+    for (const auto* plugin : plugins)
+      if (own == 2 || plugin != plugins[0]) take_in(source, *document, places_of(plugin), out);
     if (version && *version == 2) take_in_old_default(source, *document, out);
   }
   return out;

@@ -25,7 +25,14 @@ std::string_view program_key(runtime_settings::kind type) {
   return type == kind::containerd ? "BinaryName" : type == kind::crio ? "runtime_path" : "path";
 }
 
+/// A boolean that is written as text, which containerd refuses.
+bool is_quoted(std::string_view value) { return value.starts_with('"') || value.starts_with('\''); }
+
 std::optional<runtime_defect> cgroup_defect(const runtime_settings& settings, const runtime_entry& entry) {
+  if (is_quoted(entry.systemd))
+    return runtime_defect{runtime_defect::kind::cgroups, "SystemdCgroup of its runtime " + entry.name +
+                                                             " is the text " + entry.systemd +
+                                                             ", and containerd takes true or false"};
   const auto source = source_of_cgroups(settings);
   if (!source || (source->value == "true") == (entry.systemd == "true")) return std::nullopt;
   const auto* present = settings.find(settings.default_name);
@@ -76,7 +83,8 @@ const runtime_entry* nvidia_entry(const runtime_settings& settings) {
 std::optional<cgroup_source> source_of_cgroups(const runtime_settings& settings) {
   if (settings.type != runtime_settings::kind::containerd) return std::nullopt;
   for (const auto& name : {std::string("runc"), settings.default_name})
-    if (const auto* entry = settings.find(name); entry && !is_nvidia(*entry) && !entry->systemd.empty())
+    if (const auto* entry = settings.find(name);
+        entry && !is_nvidia(*entry) && !entry->systemd.empty() && !is_quoted(entry->systemd))
       return cgroup_source{name, entry->systemd};
   return std::nullopt;
 }

@@ -192,7 +192,7 @@ void take_in_entry(const setting& setting, runtime_settings& settings) {
   const bool is_option = name + 1 != parts.end() && name[1] == "options";
   const auto value = bare(setting.value);
   if (is_option && setting.key == "BinaryName") entry.program = value;
-  if (is_option && setting.key == "SystemdCgroup") entry.systemd = value;
+  if (is_option && setting.key == "SystemdCgroup") entry.systemd = setting.value;  // as text it stays in its quotes
   if (name + 1 != parts.end()) return;
   if (setting.key == "runtime_type") entry.type = value;
   if (setting.key == "runtime_path") entry.program = value;
@@ -210,7 +210,11 @@ void take_in_containerd(const std::vector<setting>& lines, container_runtime& ru
   auto& settings = runtime.settings;
   settings.default_name = "runc";
   bool is_old = true;
+  bool is_new_file = false;  // each has a version of its own
   for (const auto& setting : lines) {
+    if (setting.key == "version" && setting.table.empty()) is_new_file = setting.value == "3" || setting.value == "4";
+    // From version 3 on containerd skips the section of the old name.
+    if (is_new_file && setting.table.contains("io.containerd.grpc.v1.cri")) continue;
     if (setting.key == "default_runtime_name") settings.default_name = bare(setting.value);
     if (setting.key == "enable_cdi") runtime.uses_cdi = setting.value == "true";
     // Versions 3 and 4 are of containerd 2, where CDI is on by default.

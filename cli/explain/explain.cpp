@@ -14,6 +14,7 @@
 #include "cli/verbs.hpp"
 #include "kube/wire.hpp"
 #include "reconcilers/cuda/errors.hpp"
+#include "reconcilers/cuda/rules.hpp"
 #include "reconcilers/cuda/verdict.hpp"
 #include "text/list.hpp"
 #include "text/text.hpp"
@@ -295,6 +296,9 @@ int explain_compat(const explain_compat_options& options, const std::optional<ku
     if (!printed_as_data(json_of_needs(runtime), options.output, out)) print_needs(runtime, language, out);
     return 0;
   }
+  if (const auto newest = cuda::toolkits().front().cuda; runtime > newest)
+    err << "quartermaster: CUDA " << to_string(runtime) << " is not known here, the newest that is known is "
+        << to_string(newest) << ": the rules of today may not hold for it\n";
   const auto about = subject_of(options, node);
   const auto all = answers_for(runtime, about);
   if (!printed_as_data(as_json(runtime, about, all), options.output, out)) print(runtime, about, all, language, out);

@@ -430,6 +430,11 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
   // As kubectl has it: pod/NAME. A namespace of that name is meant with -n.
   if (first.empty() || first == "pod" || first == "pods" || first == "po")
     return kube::object_key{ns.empty() ? otherwise : ns, name};
+  // Kinds that kubectl takes in this place.
+  for (const std::string_view kind : {"deploy", "deployment", "sts", "statefulset", "ds", "daemonset", "rs",
+                                      "replicaset", "job", "cronjob", "node", "no"})
+    if (first == kind)
+      return std::unexpected("\"" + text + "\" names no pod but a " + first + "; its pods: kubectl get pods -o wide");
   if (!ns.empty() && ns != first)
     return std::unexpected("\"" + text + "\" is in namespace " + first + ", -n says " + ns + "; leave one of them out");
   return kube::object_key{first, name};
@@ -537,6 +542,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
   };
   auto* verb =
       add_verb(explain, "pod", "Why a pod waits for cards and what smallest change would help, or which cards it has");
+  verb->alias("pods");  // kubectl takes the plural too
   auto flags = std::make_shared<options>();
   add_option(*verb, "pod", flags->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
   add_option(*verb, "-n,--namespace", flags->ns,

@@ -93,6 +93,20 @@ void add_native(const json& pod, std::vector<obstacle>& out) {
     }
 }
 
+/// Devices of DRA: another program gives them out.
+void add_claims(const json& pod, std::vector<obstacle>& out) {
+  const auto list = text::some_of(claims_of(member(pod, "spec")), 8);
+  if (list.empty()) return;
+  out.push_back({"claims",
+                 "It asks for devices by ResourceClaims (" + list +
+                     "): a DRA driver gives them, and they are not judged here. kubectl describe resourceclaim -n " +
+                     shown(text_at(member(pod, "metadata"), "namespace")),
+                 "它通过 ResourceClaim（" + list +
+                     "）请求设备：由 DRA 驱动分配，此处不检查。kubectl describe resourceclaim -n " +
+                     shown(text_at(member(pod, "metadata"), "namespace")),
+                 true});
+}
+
 void add_scheduler(const json& pod, std::string_view asking, std::vector<obstacle>& out) {
   const auto named = text_at(member(pod, "spec"), "schedulerName");
   const auto name = named.empty() ? std::string("default-scheduler") : shown(named);
@@ -140,6 +154,13 @@ void add_not_well(const json& pod, std::vector<obstacle>& out) {
 
 }  // namespace
 
+std::vector<std::string> claims_of(const json& spec) {
+  std::vector<std::string> out;
+  for (const auto& claim : member(spec, "resourceClaims"))
+    if (auto name = text_at(claim, "name"); !name.empty()) out.push_back(shown(name));
+  return out;
+}
+
 std::vector<obstacle> obstacles_of(const json& pod, std::string_view asking) {
   std::vector<obstacle> out;
   add_ended(pod, out);
@@ -150,6 +171,7 @@ std::vector<obstacle> obstacles_of(const json& pod, std::string_view asking) {
   } else if (pod.is_object()) {
     add_native(pod, out);
     add_gated(pod, out);
+    add_claims(pod, out);
     if (std::ranges::find(out, "gated", &obstacle::code) == out.end()) add_scheduler(pod, asking, out);
   }
   return out;

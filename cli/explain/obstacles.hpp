@@ -22,4 +22,7 @@ struct obstacle {
 /// @return the decisive ones first
 std::vector<obstacle> obstacles_of(const nlohmann::json& pod, std::string_view asking);
 
+/// Names of the devices that a pod's spec asks for by ResourceClaims (DRA).
+std::vector<std::string> claims_of(const nlohmann::json& spec);
+
 }  // namespace cli

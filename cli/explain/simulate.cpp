@@ -9,6 +9,7 @@
 
 #include "api/names.hpp"
 #include "cli/explain/explain_pod.hpp"
+#include "cli/explain/obstacles.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
@@ -35,6 +36,7 @@ constexpr std::size_t most_pods = 10'000;
 /// error of `quartermaster lint`.
 std::string refusal_of(const manifest& manifest, const pod_forms& forms) {
   std::vector<lint_finding> findings;
+  lint_kind(manifest, text::language::en, findings);
   lint_workload(manifest, forms, {}, text::language::en, findings);
   const auto error = std::ranges::find(findings, text::severity::error, &lint_finding::level);
   return error == findings.end() ? std::string() : error->message;
@@ -264,6 +266,31 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
   return {};
 }
 
+namespace {
+
+std::string without_judgement(const std::vector<std::string>& claims, const bilingual& say) {
+  const auto list = text::some_of(claims, 8);
+  return std::string(
+      say("not judged: asks for devices by ResourceClaims (" + list +
+              "), which a DRA driver gives; kubectl describe resourceclaim",
+          "未检查：通过 ResourceClaim（" + list + "）请求设备，由 DRA 驱动分配；kubectl describe resourceclaim"));
+}
+
+/// Why a pod fits nowhere whatever cards are free; empty: `let_in` is the pod as admission leaves it.
+std::string cause_before_cards(const tried_pod& tried, namespace_limits& limits, const known_resources& known,
+                               const bilingual& say, std::optional<kube::pod>& let_in) {
+  if (!tried.refused.empty()) return tried.refused;
+  auto made = admitted(tried, limits);
+  if (!made) return made.error();
+  if (auto unknown = unknown_keys(*made, known); !unknown.empty()) return unknown;
+  const auto claims = tried.document ? claims_of(tried.document->at("spec")) : std::vector<std::string>();
+  if (!claims.empty()) return without_judgement(claims, say);
+  let_in = std::move(*made);
+  return {};
+}
+
+}  // namespace
+
 int simulate(picture& picture, namespace_limits& limits, std::span<const tried_pod> pods, const report_style& style,
              std::ostream& out) {
   const bilingual say(style.language);
@@ -278,6 +305,10 @@ int simulate(picture& picture, namespace_limits& limits, std::span<const tried_p
     if (wide) cells.insert(cells.begin() + 3, amounts);
     rows.add(std::move(cells));
   };
+  const auto refuse = [&](const std::string& name, const std::string& cause) {
+    doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", cause}});
+    add({name, "-", "", cause}, "");
+  };
   std::size_t fitting = 0;
   for (const auto& tried : pods) {
     const auto name = tried.pod.key.to_string();
@@ -288,23 +319,12 @@ int simulate(picture& picture, namespace_limits& limits, std::span<const tried_p
       add({name, bound->node_name, "", std::string(say("is there already", "已在该节点上"))}, "");
       continue;
     }
-    if (!tried.refused.empty()) {
-      doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", tried.refused}});
-      add({name, "-", "", tried.refused}, "");
-      continue;
-    }
-    const auto let_in = admitted(tried, limits);
-    if (!let_in) {
-      doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", let_in.error()}});
-      add({name, "-", "", let_in.error()}, "");
+    std::optional<kube::pod> let_in;
+    if (const auto cause = cause_before_cards(tried, limits, known, say, let_in); !cause.empty()) {
+      refuse(name, cause);
       continue;
     }
     const auto& pod = *let_in;
-    if (const auto unknown = unknown_keys(pod, known); !unknown.empty()) {
-      doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", unknown}});
-      add({name, "-", "", unknown}, "");
-      continue;
-    }
     const ext::pod_request request(pod, picture.book->keys());
     if (request.nothing()) {
       ++fitting;
@@ -378,8 +398,12 @@ void add_simulate(CLI::App& app, int& rc) {
     const auto file = text::yaml::read_file(flags->file, std::cin);
     if (!file) return fail(file.error(), 2);
     std::vector<tried_pod> pods;
-    for (const auto& entry : manifests_in(*file))
+    std::vector<std::string> unjudged;
+    for (const auto& entry : manifests_in(*file)) {
       if (const auto problem = add_pods(entry, flags->ns, pods); !problem.empty()) return fail(problem, 2);
+      if (pod_forms_of(entry).knowledge == kind_knowledge::unknown)
+        unjudged.push_back(entry.kind + " " + entry.key.to_string());
+    }
     if (pods.empty()) return fail(flags->file + ": no Pod, and nothing that makes pods", 2);
     picture all;
     std::set<std::string> namespaces;
@@ -395,6 +419,9 @@ void add_simulate(CLI::App& app, int& rc) {
     if (!flags->snapshot.empty()) take_in_limits(all, limits);
     say_doubts(all, namespaces, std::cerr);
     for (const auto& text : limits.doubts()) std::cerr << "quartermaster: " << text << "\n";
+    if (!unjudged.empty())
+      std::cerr << "quartermaster: not judged, because the kind is not known here: "
+                << text::shown(text::some_of(unjudged, 8), 600) << "\n";
     rc = simulate(all, limits, pods, flags->style, std::cout);
   });
 }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -16,6 +17,7 @@
 #include "cli/verbs.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/registry.hpp"
+#include "reconcilers/declarations/resource_rules.hpp"
 #include "text/messages.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
@@ -48,7 +50,10 @@ class linter {
     }
     for (const auto& object : objects_) look_at(object);
     judge();
-    const auto rules = registry_.compile();
+    const auto one_only = settings_.one_only.value_or(std::string(reconcilers::single_share({})));
+    declarations::compile_options options;
+    options.one_only = one_only;
+    const auto rules = registry_.compile(options);
     known_cluster known;
     if (settings_.nodes) {
       for (const auto& node : *settings_.nodes) {
@@ -57,12 +62,16 @@ class linter {
       }
     }
     for (const auto& rule : rules.rules) known.resources.declared.insert(rule.key);
-    const auto of_modules = with_modules(rules);
+    const auto of_modules = with_modules(rules, one_only);
+    const auto* cluster = settings_.nodes ? &known : nullptr;
     for (const auto& [object, forms] : workloads_) {
       ++out_.workloads;
-      lint_workload(*object, forms, of_modules, language_, out_.findings, settings_.nodes ? &known : nullptr);
+      lint_workload(*object, forms, of_modules, language_, out_.findings, cluster);
     }
-    for (const auto* quota : quotas_) look_at_quota(*quota, of_modules);
+    for (const auto* quota : quotas_) look_at_quota(*quota, of_modules, cluster);
+    for (const auto* range : ranges_) look_at_range(*range, of_modules, cluster);
+    look_at_other_config_maps();
+    out_.nothing = objects_.empty();
     const auto rank = [&](const lint_finding& f) {
       return std::tuple(order_.at(f.file), f.level, f.location, std::string_view(f.code), std::string_view(f.message));
     };
@@ -88,10 +97,17 @@ class linter {
   }
 
   void look_at(const manifest& manifest) {
-    if (manifest.kind.empty()) return say(lint_code::not_an_object, manifest, manifest.root->location, {});
-    const bool config_map = manifest.kind == "ConfigMap";
-    if (manifest.kind == "ResourceQuota") quotas_.push_back(&manifest);
     auto forms = pod_forms_of(manifest);
+    if (manifest.kind.empty()) {
+      const bool values = forms.knowledge == kind_knowledge::makes_pods;
+      say(values ? lint_code::values_file : lint_code::not_an_object, manifest, manifest.root->location, {});
+      if (values) workloads_.emplace_back(&manifest, std::move(forms));
+      return;
+    }
+    const bool config_map = manifest.kind == "ConfigMap";
+    lint_kind(manifest, language_, out_.findings);
+    if (manifest.group.empty() && manifest.kind == "ResourceQuota") quotas_.push_back(&manifest);
+    if (manifest.group.empty() && manifest.kind == "LimitRange") ranges_.push_back(&manifest);
     if (forms.knowledge == kind_knowledge::unknown) return not_judged(manifest);
     if (forms.knowledge == kind_knowledge::makes_pods)
       workloads_.emplace_back(&manifest, std::move(forms));
@@ -103,6 +119,7 @@ class linter {
   }
 
   void not_judged(const manifest& manifest) {
+    if (is_no_kind(manifest)) return;  // said
     const auto is = manifest.kind + (manifest.group.empty() ? "" : " of " + manifest.group);
     const auto* entry = text::yaml::find_entry(manifest.root, "kind");
     const auto hint = nearest_kind(manifest);
@@ -111,35 +128,98 @@ class linter {
   }
 
   /// Of extended resources Kubernetes counts requests alone.
-  void look_at_quota(const manifest& manifest, const declarations::rule_set& rules) {
+  void look_at_quota(const manifest& manifest, const declarations::rule_set& rules, const known_cluster* cluster) {
     const auto* hard = text::yaml::find(text::yaml::find(manifest.root, "spec"), "hard");
+    lint_amounts(manifest, std::array{amounts_at{hard, "spec.hard", "requests."}}, rules, language_, out_.findings,
+                 cluster);
     if (!hard || !hard->mapping()) return;
     std::vector<std::string_view> known;
     for (const auto& rule : rules.rules) known.emplace_back(rule.key);
     for (const auto& entry : hard->entries) {
-      std::string_view key = entry.key->text;
-      const bool request = key.starts_with("requests.");
-      if (request || key.starts_with("limits.")) key.remove_prefix(key.find('.') + 1);
+      const std::string_view name = entry.key->text;
       // Other things that are counted: objects, and storage of a class.
-      const bool other = key.starts_with("count/") || key.contains(".storageclass.storage.k8s.io/");
-      if (other || !text::is_extended_resource(key)) continue;
-      const auto hint = rules.find(key) ? std::string() : nearest_key(key, known);
-      const auto field = "spec.hard[" + text::shown(entry.key->text, 320) + "]";
+      if (name.starts_with("count/") || name.contains(".storageclass.storage.k8s.io/")) continue;
+      auto key = name;
+      for (const std::string_view prefix : {"requests.", "limits.", "request.", "limit."})
+        if (key.starts_with(prefix)) {
+          key.remove_prefix(prefix.size());
+          break;
+        }
+      const auto field = "spec.hard[" + text::shown(name, 320) + "]";
+      const bool extended = text::is_extended_resource(key);
+      const auto hint = extended && !rules.find(key) ? nearest_key(key, known) : extended ? "" : whole_name(key, known);
       const lint_details details{.field = field, .value = key, .key = key, .hint = hint};
-      if (!request)
+      if (!extended && !is_quota_name(name))
+        say(lint_code::quota_key, manifest, entry.key->location, details);
+      else if (extended && !name.starts_with("requests."))
         say(lint_code::quota_counts_nothing, manifest, entry.key->location, details);
-      else if (!hint.empty())
-        say(lint_code::unfamiliar_resource, manifest, entry.key->location, details);
+    }
+  }
+
+  /// What Kubernetes counts without a domain (k8s.io/kubernetes pkg/apis/core/helper, standardQuotaResources), and
+  /// names of its own domain.
+  static bool is_quota_name(std::string_view name) {
+    static constexpr std::array<std::string_view, 20> names{"cpu",
+                                                            "memory",
+                                                            "ephemeral-storage",
+                                                            "requests.cpu",
+                                                            "requests.memory",
+                                                            "requests.storage",
+                                                            "requests.ephemeral-storage",
+                                                            "limits.cpu",
+                                                            "limits.memory",
+                                                            "limits.ephemeral-storage",
+                                                            "pods",
+                                                            "resourcequotas",
+                                                            "services",
+                                                            "replicationcontrollers",
+                                                            "secrets",
+                                                            "persistentvolumeclaims",
+                                                            "configmaps",
+                                                            "services.nodeports",
+                                                            "services.loadbalancers",
+                                                            "storage"};
+    return std::ranges::find(names, name) != names.end() || name.starts_with("hugepages-") ||
+           name.starts_with("requests.hugepages-") || (name.contains("kubernetes.io/") && !name.contains(' '));
+  }
+
+  /// "nvidia.com/gpu" for "gpu" and "nvidia.com/gpu "; may be empty.
+  static std::string whole_name(std::string_view name, std::span<const std::string_view> known) {
+    name = text::trimmed(name);
+    for (const auto key : known)
+      if (key == name || key.substr(key.find('/') + 1) == name) return std::string(key);
+    return {};
+  }
+
+  void look_at_range(const manifest& manifest, const declarations::rule_set& rules, const known_cluster* cluster) {
+    std::vector<amounts_at> all;
+    const auto* list = text::yaml::find(text::yaml::find(manifest.root, "spec"), "limits");
+    for (std::size_t i = 0; list && list->sequence() && i < list->items.size(); ++i)
+      for (const auto* part : {"default", "defaultRequest", "max", "min"})
+        all.push_back({text::yaml::find(list->items[i], part), "spec.limits[" + std::to_string(i) + "]." + part});
+    lint_amounts(manifest, all, rules, language_, out_.findings, cluster);
+  }
+
+  /// Where nothing else was judged, a person who gave one thinks that it was.
+  void look_at_other_config_maps() {
+    out_.other_config_maps = others_.size();
+    if (out_.config_maps > 0 || out_.workloads > 0) return;
+    for (const auto* manifest : others_) {
+      const bool has_finding = std::ranges::any_of(out_.findings, [&](const lint_finding& finding) {
+        return finding.file == manifest->file->name && finding.object == manifest->key && finding.kind == "ConfigMap";
+      });
+      if (!has_finding) say(lint_code::config_not_judged, *manifest, manifest->root->location, {});
     }
   }
 
   /// The declared rules, and what the programs of the modules accept of resources that no one declares here.
-  static declarations::rule_set with_modules(declarations::rule_set rules) {
+  static declarations::rule_set with_modules(declarations::rule_set rules, std::string_view one_only) {
     for (const auto& known : quota::resource_keys) {
       if (!known.managed || rules.find(known.key)) continue;
       declarations::rule rule;
       rule.key = known.key;
       rule.managed = true;
+      rule.one_only = rule.key == one_only;
       rules.rules.insert(std::ranges::upper_bound(rules.rules, rule.key, {}, &declarations::rule::key),
                          std::move(rule));
     }
@@ -178,6 +258,7 @@ class linter {
         say(lint_code::written_twice, manifest, key->location, {.field = field});
       }
     }
+    lint_amounts(manifest, {}, {}, language_, out_.findings);
     bool readable = mapping_or_nothing(manifest, manifest.root, "metadata", "metadata");
     readable = mapping_or_nothing(manifest, metadata, "labels", "metadata.labels") && readable;
     readable = mapping_or_nothing(manifest, manifest.root, "data", "data") && readable;
@@ -208,6 +289,7 @@ class linter {
     }
     registry_.put(view);
     if (kind_of(view) == declarations::kind::none) {
+      others_.push_back(&manifest);
       if (manifest.key.name.starts_with("cf-crl-")) not_selected(manifest, view);
       return;
     }
@@ -247,7 +329,19 @@ class linter {
         if (!refused_.contains({entry, f.field}))
           out_.findings.push_back(finding_of(f, *entry, place_of(*entry, f.field), language_));
       }
+      unfamiliar_key(*entry);
     }
+  }
+
+  /// The key of a declaration looks like one of a module, and is none.
+  void unfamiliar_key(const manifest& manifest) {
+    const auto key = text::yaml::text_at(text::yaml::find(manifest.root, "data"), "key");
+    if (!text::is_extended_resource(key) || quota::resource_key_of(key) || is_vendor_key(key)) return;
+    std::vector<std::string_view> known;
+    for (const auto& row : quota::resource_keys) known.push_back(row.key);
+    if (const auto hint = nearest_key(key, known); !hint.empty())
+      say(lint_code::unfamiliar_resource, manifest, place_of(manifest, "data.key"),
+          {.field = "data.key", .value = key, .key = key, .hint = hint});
   }
 
   const lint_settings& settings_;
@@ -255,7 +349,8 @@ class linter {
   declarations::registry registry_;
   std::vector<manifest> objects_;
   std::vector<std::pair<const manifest*, pod_forms>> workloads_;
-  std::vector<const manifest*> quotas_;
+  std::vector<const manifest*> quotas_, ranges_;
+  std::vector<const manifest*> others_;                    ///< ConfigMaps that are no declarations
   std::map<std::string, std::size_t, std::less<>> order_;  ///< of the files
   std::map<kube::object_key, const manifest*> last_;       ///< of ConfigMaps with one name the last
   std::vector<const manifest*> judged_;
@@ -266,8 +361,9 @@ class linter {
 };
 
 /// @param nodes empty: they may not be listed
+/// @param policy left alone where the cluster has none, or it may not be read
 kube::task<void> fetch(kube::transport& transport, std::string ns, declared_resources& declared,
-                       std::optional<std::vector<kube::node>>& nodes) {
+                       std::optional<std::vector<kube::node>>& nodes, reconcilers::accelerator_policy& policy) {
   auto found = co_await read_declared(transport, std::move(ns));
   if (!found) co_return std::unexpected(std::move(found.error()));
   declared = std::move(*found);
@@ -276,6 +372,10 @@ kube::task<void> fetch(kube::transport& transport, std::string ns, declared_reso
   auto listed = co_await list_each<kube::node>(transport, {}, keep);
   if (listed) nodes = std::move(all);
   if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(listed.error()));
+  const std::function<void(reconcilers::accelerator_policy)> take = [&](reconcilers::accelerator_policy object) {
+    if (object.key == reconcilers::policy_key) policy = std::move(object);
+  };
+  (void)co_await list_each<reconcilers::accelerator_policy>(transport, {}, take);
   co_return kube::result<void>();
 }
 
@@ -307,11 +407,15 @@ std::string summary(const lint_report& lint_report, language locale) {
   const auto is_error = [](const lint_finding& f) { return f.level == text::severity::error; };
   const auto errors = static_cast<std::size_t>(std::ranges::count_if(lint_report.findings, is_error));
   const auto warnings = lint_report.findings.size() - errors;
-  return text::message("lint_summary.text", locale,
-                       {{"declarations", text::counted(lint_report.config_maps, "count.declaration", locale)},
-                        {"workloads", text::counted(lint_report.workloads, "count.workload", locale)},
-                        {"errors", text::counted(errors, "count.error", locale)},
-                        {"warnings", text::counted(warnings, "count.warning", locale)}});
+  if (lint_report.nothing) return text::message("lint_summary.nothing", locale);
+  auto out = text::message("lint_summary.text", locale,
+                           {{"declarations", text::counted(lint_report.config_maps, "count.declaration", locale)},
+                            {"workloads", text::counted(lint_report.workloads, "count.workload", locale)},
+                            {"errors", text::counted(errors, "count.error", locale)},
+                            {"warnings", text::counted(warnings, "count.warning", locale)}});
+  if (lint_report.other_config_maps == 0) return out;
+  const auto others = text::counted(lint_report.other_config_maps, "count.config_map", locale);
+  return text::message("lint_summary.others", locale, {{"text", out}, {"others", others}});
 }
 
 }  // namespace
@@ -339,10 +443,13 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
   settings.locale = options.language == "zh" ? language::zh : language::en;
   declared_resources cluster;
   std::optional<std::vector<kube::node>> nodes;
+  reconcilers::accelerator_policy policy;
   if (options.from_cluster) {
-    const auto result = ask_cluster(
-        options.cluster, [&](kube::transport& transport) { return fetch(transport, options.ns, cluster, nodes); });
+    const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) {
+      return fetch(transport, options.ns, cluster, nodes, policy);
+    });
     if (!result) return failed(result.error().message, err);
+    settings.one_only = reconcilers::single_share(policy);
     settings.cluster = &cluster;
     if (nodes)
       settings.nodes = &*nodes;
@@ -360,7 +467,7 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
   if (report.workloads > 0 && no_rules) err << "quartermaster: " << text::message(hint, settings.locale) << "\n";
   if (!as_data) err << "quartermaster: " << summary(report, settings.locale) << "\n";
   const auto counts = [&](const lint_finding& f) { return options.strict || f.level == text::severity::error; };
-  return std::ranges::any_of(report.findings, counts) ? 3 : 0;
+  return std::ranges::any_of(report.findings, counts) || (options.strict && report.nothing) ? 3 : 0;
 }
 
 void add_lint(CLI::App& app, int& rc) {

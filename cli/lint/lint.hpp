@@ -2,6 +2,7 @@
 // `quartermaster lint`: ConfigMaps in files judged together, and workloads next to them against the rules they make, by
 // the same code as in the cluster. One mistake is one finding: what only follows from another finding is not said.
 
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
@@ -20,12 +21,17 @@ struct lint_settings {
   const declared_resources* cluster = nullptr;
   /// Nodes of the cluster; null: not known, and unknown names and what nodes have are not reported.
   const std::vector<kube::node>* nodes = nullptr;
+  /// The key of which a container may ask for one (reconcilers::single_share); as the module is set by default where no
+  /// cluster says otherwise.
+  std::optional<std::string> one_only{};
 };
 
 struct lint_report {
   std::vector<lint_finding> findings;  ///< in the order of the files; of each first the errors, by lines
   std::size_t config_maps = 0;         ///< declarations and device configurations that were judged
   std::size_t workloads = 0;
+  std::size_t other_config_maps = 0;  ///< no declarations: what their data says was not judged
+  bool nothing = false;               ///< there was no object at all
 };
 lint_report lint(std::span<const text::yaml::source> files, const lint_settings& settings = {});
 

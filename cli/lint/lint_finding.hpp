@@ -29,6 +29,10 @@ enum class lint_code : std::uint8_t {
   spec_unreadable,
   unknown_field,
   not_judged,
+  kind_unknown,
+  api_version,
+  values_file,
+  config_not_judged,
   // Kubernetes' own rule for extended resources
   resource_name,
   resource_of_kubernetes,
@@ -39,7 +43,12 @@ enum class lint_code : std::uint8_t {
   amount_in_bytes,
   resources_of_pod,
   resources_of_ephemeral,
+  containers_missing,
+  claim_missing,
+  claims_not_judged,
+  template_text,
   quota_counts_nothing,
+  quota_key,
   request_without_limit,
   request_differs,
   // the declared rules, in the order of declarations::objection_kind
@@ -55,6 +64,10 @@ enum class lint_code : std::uint8_t {
   not_offered,
   // what the names of the declarations and of the modules are
   unfamiliar_resource,
+  count_missing,
+  modes_mixed,
+  annotation_unfamiliar,
+  annotation_value,
   // what a container does past its resources
   visible_devices,
   cuda_devices,

@@ -10,10 +10,13 @@
 #include "api/names.hpp"
 #include "cli/lint/field_names.hpp"
 #include "kube/quantity.hpp"
+#include "quota/selector.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/admission/compatibility.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
+#include "reconcilers/declarations/vocabulary.hpp"
 #include "text/messages.hpp"
+#include "text/nearest.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 
@@ -38,13 +41,37 @@ std::string_view kind_in_manifest(const node& node, language locale) {
                           locale);
 }
 
-/// Keys that may have been meant: the declared ones and those of the modules.
+/// Keys that may have been meant: the declared ones, those of the modules, and those of other products.
 std::vector<std::string_view> keys_of(const declarations::rule_set& rules) {
   std::vector<std::string_view> out;
   for (const auto& rule : rules.rules) out.emplace_back(rule.key);
   for (const auto& known : quota::resource_keys)
-    if (known.managed && !rules.find(known.key)) out.push_back(known.key);
+    if (!rules.find(known.key)) out.push_back(known.key);
+  out.insert(out.end(), vendor_keys().begin(), vendor_keys().end());
   return out;
+}
+
+/// The number that a person meant by "50%" or, of a memory, by "16g" and "16GB"; empty: none is seen.
+std::string number_meant(std::string_view key, std::string_view text) {
+  const auto digits = text.substr(0, std::min(text.find_first_not_of("0123456789"), text.size()));
+  if (digits.empty() || digits.size() > 9) return {};
+  const auto unit = text::lower_case(text::trimmed(text.substr(digits.size())));
+  if (unit == "%" && key.contains("percent")) return std::string(digits);
+  const auto* known = quota::resource_key_of(key);
+  if (!known || known->unit_mib == 0) return {};
+  const auto mib = unit == "g" || unit == "gb" || unit == "gib" ? 1024 : unit == "mb" || unit == "mib" ? 1 : 0;
+  if (mib == 0) return {};
+  std::int64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return std::to_string(quota::in_unit(*known, (number * mib) << 20));
+}
+
+/// The key that a node offers and `key` goes with in one container: "nvidia.com/gpualloc" for "nvidia.com/gpumem".
+std::string_view offered_partner(std::string_view key) {
+  const auto modes = quota::modes_of(key);
+  for (const auto& other : quota::resource_keys)
+    if (other.managed && other.offered && quota::modes_of(other.key) == modes) return other.key;
+  return {};
 }
 
 /// A quantity without its sign and suffix, and without leading zeros.
@@ -131,6 +158,18 @@ class workload {
       fields(text::yaml::find(root, "spec"), "spec.", names);
   }
 
+  /// Amounts that stand in no container: of a ResourceQuota or a LimitRange.
+  void check_amounts(const amounts_at& all, const declarations::rule_set& rules) {
+    if (!all.amounts || !all.amounts->mapping()) return;
+    const container nowhere{all.amounts, all.path, {}};
+    for (const auto& entry : all.amounts->entries) {
+      const std::string_view key = entry.key->text;
+      if (!key.starts_with(all.prefix) || is_native(key.substr(all.prefix.size()))) continue;
+      if (all.prefix.empty() || text::is_extended_resource(key.substr(all.prefix.size())))
+        amount(nowhere, all.path, entry, rules, all.prefix);
+    }
+  }
+
   void check(const declarations::rule_set& rules) {
     const auto* spec = form_.spec;
     if (!spec) return say(lint_code::spec_unreadable, manifest_.root->location, {.field = path_, .other = missing()});
@@ -140,6 +179,11 @@ class workload {
     if (known_kind_ && !form_.holder_path.empty()) fields(pod(), form_.holder_path, field_names::pod_template());
     not_text(text::yaml::find(spec, "nodeSelector"), path_ + ".nodeSelector[{}]");
     for (const auto* list : {"initContainers", "containers"}) containers(*spec, list, rules);
+    if (known_kind_) no_containers(*spec);
+    claims(*spec);
+    counts();
+    modes();
+    selecting();
     resources_of_pod(*spec);
     resources_of_ephemeral_containers(*spec);
     if (!readable_ || is_exempt(manifest_.key.ns)) return;
@@ -178,6 +222,113 @@ class workload {
       if (std::ranges::find(legal, name) != legal.end()) continue;
       const auto hint = field_names::meant(name, legal);
       say(lint_code::unknown_field, entry.key->location, {.field = path + text::shown(name, 320), .hint = hint});
+    }
+  }
+
+  void no_containers(const node& spec) {
+    const auto like_it = [](const auto& entry) { return text::lower_case(entry.key->text).starts_with("container"); };
+    const auto* entry = text::yaml::find_entry(&spec, "containers");
+    const bool empty = entry && entry->value->sequence() && entry->value->items.empty();
+    if (empty || std::ranges::none_of(spec.entries, like_it))
+      say(lint_code::containers_missing, entry ? entry->key->location : spec.location,
+          {.field = path_ + ".containers"});
+  }
+
+  /// Devices of DRA: a container names a claim of the pod.
+  void claims(const node& spec) {
+    const auto* entry = text::yaml::find_entry(&spec, "resourceClaims");
+    std::vector<std::string_view> names;
+    if (entry && entry->value->sequence())
+      for (const auto* item : entry->value->items) names.push_back(text::yaml::text_at(item, "name"));
+    if (!names.empty()) say(lint_code::claims_not_judged, entry->key->location, {.field = path_ + ".resourceClaims"});
+    for (const auto& container : containers_) {
+      const auto* list = text::yaml::find(text::yaml::find(container.item, "resources"), "claims");
+      if (!list || !list->sequence()) continue;
+      std::size_t index = 0;
+      for (const auto* item : list->items) {
+        const auto name = text::yaml::text_at(item, "name");
+        const auto place = below(container.path, "resources.claims[") + std::to_string(index++) + "].name";
+        if (std::ranges::find(names, name) == names.end())
+          say(lint_code::claim_missing, item->location,
+              {.field = place, .value = name, .hint = text::nearest(name, names)});
+      }
+    }
+  }
+
+  /// What a container asks for of resources that are known, above zero.
+  static std::vector<const node::entry*> asked_by(const container& container) {
+    std::vector<const node::entry*> out;
+    const auto* limits = text::yaml::find(text::yaml::find(container.item, "resources"), "limits");
+    if (!limits || !limits->mapping()) return out;
+    for (const auto& entry : limits->entries)
+      if (quota::modes_of(entry.key->text) != 0 && kube::parse_quantity(amount_at(*entry.value)).value_or(0) > 0)
+        out.push_back(&entry);
+    return out;
+  }
+
+  /// A part of a card without the key that the kubelet knows: no one asks the plugin for a card.
+  void counts() {
+    for (const auto& container : containers_) {
+      const auto all = asked_by(container);
+      for (const auto* entry : all) {
+        const auto& key = entry->key->text;
+        const auto* known = quota::resource_key_of(key);
+        if (!known || known->offered || !known->managed) continue;
+        const auto is_partner = [&](const node::entry* other) {
+          const auto* row = quota::resource_key_of(other->key->text);
+          return row && row->offered && (quota::modes_of(row->key) & quota::modes_of(key)) != 0;
+        };
+        if (std::ranges::any_of(all, is_partner)) continue;
+        say(lint_code::count_missing, entry->key->location,
+            {.field = field(below(container.path, "resources.limits"), key), .key = key, .hint = offered_partner(key)});
+        break;  // one is enough to be told
+      }
+    }
+  }
+
+  /// Keys of modes that no node has at the same time.
+  void modes() {
+    std::uint16_t common = 0xFFFF;
+    std::string_view first, count;
+    for (const auto& container : containers_) {
+      for (const auto* entry : asked_by(container)) {
+        const auto& key = entry->key->text;
+        const bool counts = std::ranges::find(quota::alternatives, key) != quota::alternatives.end();
+        const auto& other = counts && !count.empty() && count != key ? count : first;
+        common &= quota::modes_of(key);
+        if (common == 0 || (counts && !count.empty() && count != key))
+          return say(lint_code::modes_mixed, entry->key->location,
+                     {.field = field(below(container.path, "resources.limits"), key), .key = key, .other = other});
+        if (counts) count = key;
+        if (first.empty()) first = key;
+      }
+    }
+  }
+
+  /// Annotations by which a pod chooses its cards.
+  void selecting() {
+    const auto* about = text::yaml::find(text::yaml::find(pod(), "metadata"), "annotations");
+    if (!about || !about->mapping()) return;
+    const auto known = quota::selecting_annotations();
+    for (const auto& entry : about->entries) {
+      const auto& name = entry.key->text;
+      const auto path = field(pod_path() + "metadata.annotations", name);
+      quota::selector read;
+      read.read(name, entry.value->scalar() ? entry.value->text : std::string());
+      if (!read.problem().empty())
+        say(lint_code::annotation_value, entry.key->location, {.field = path, .other = read.problem()});
+      if (quota::selector::known(name) || quota::is_pod_amount(name, false)) continue;
+      const auto domain = name.substr(0, name.find('/') + 1);
+      std::vector<std::string_view> near;
+      for (const auto candidate : known)
+        if (candidate.starts_with(domain) && !domain.empty()) near.push_back(candidate);
+      for (const auto& row : quota::resource_keys)
+        if (!row.on_pod.label && row.on_pod.name.starts_with(domain) && !domain.empty())
+          near.push_back(row.on_pod.name);
+      std::vector<std::string_view> ends;
+      for (const auto candidate : near) ends.push_back(candidate.substr(domain.size()));
+      if (const auto hint = text::nearest(std::string_view(name).substr(domain.size()), ends); !hint.empty())
+        say(lint_code::annotation_unfamiliar, entry.key->location, {.field = path, .hint = domain + std::string(hint)});
     }
   }
 
@@ -314,7 +465,7 @@ class workload {
   void resources(const container& container, const declarations::rule_set& rules) {
     const auto* entry = text::yaml::find_entry(container.item, "resources");
     if (!entry || entry->value->is == node::shape::null) return;
-    const auto path = container.path + ".resources";
+    const auto path = below(container.path, "resources");
     if (!entry->value->mapping()) return unreadable(path, *entry->key, *entry->value);
     if (!form_.alone) fields(entry->value, path + ".", field_names::resources());
     for (const auto* part : {"limits", "requests"}) {
@@ -340,14 +491,18 @@ class workload {
     compare(container, *entry->value);
   }
 
+  static std::string below(const std::string& path, std::string_view name) {
+    return path + (path.empty() ? "" : ".") + std::string(name);
+  }
   static std::string field(const std::string& path, std::string_view key) {
     return path + "[" + text::shown(key, 320) + "]";
   }
 
+  /// @param prefix of a ResourceQuota's keys
   void amount(const container& container, const std::string& path, const node::entry& entry,
-              const declarations::rule_set& rules) {
-    const std::string& key = entry.key->text;
-    const auto field_path = field(path, key);
+              const declarations::rule_set& rules, std::string_view prefix = {}) {
+    const auto key = entry.key->text.substr(prefix.size());
+    const auto field_path = field(path, entry.key->text);
     if (!text::is_extended_resource(key)) {
       wrong_.emplace(container.item, key);
       return say(lint_code::resource_name, entry.key->location,
@@ -361,13 +516,20 @@ class workload {
     const auto value = entry.value->scalar() ? kube::parse_quantity(text) : std::nullopt;
     const auto whole = value ? std::to_string(*value) : std::string();
     const lint_details details{.field = field_path, .value = text, .key = key, .hint = whole};
-    if (entry.value->is == node::shape::null || (value && *value >= 0 && is_whole(text))) {
-      const bool limit = path.ends_with(".limits");  // said once
+    const bool whole_enough = !prefix.empty() || (value && is_whole(text));  // a quota may have a fraction
+    if (entry.value->is == node::shape::null || (value && *value >= 0 && whole_enough)) {
+      const bool limit = !path.ends_with(".requests");  // said once
       if (limit && value.value_or(0) != 0) unknown(key, field_path, *entry.key, rules);
       return;
     }
     wrong_.emplace(container.item, key);
-    if (!value) return say(lint_code::amount_malformed, entry.key->location, details);
+    if (!value && text.contains("{{")) return say(lint_code::template_text, entry.key->location, details);
+    if (!value) {
+      const auto meant = number_meant(key, text);
+      auto hinted = details;
+      hinted.hint = meant;
+      return say(lint_code::amount_malformed, entry.key->location, hinted);
+    }
     if (*value > int64_most / 1000) return say(lint_code::amount_too_large, entry.key->location, details);
     say(*value < 0 ? lint_code::amount_negative : lint_code::amount_fraction, entry.key->location, details);
   }
@@ -387,9 +549,8 @@ class workload {
       hinted.hint = hint;
       return say(lint_code::unknown_resource, place.location, hinted);
     }
-    if (known_ || rules.find(key) || quota::resource_key_of(key)) return;
+    if (known_ || rules.find(key) || quota::resource_key_of(key) || is_vendor_key(key)) return;
     const auto hint = nearest_key(key, keys_of(rules));
-    if (hint.empty()) return;
     auto hinted = details;
     hinted.hint = hint;
     say(lint_code::unfamiliar_resource, place.location, hinted);
@@ -423,7 +584,7 @@ class workload {
       const auto& key = entry.key->text;
       const bool judged = text::yaml::find_entry(requests, key) == &entry && text::is_extended_resource(key);
       if (!judged || wrong_.contains({container.item, key})) continue;
-      const auto field_path = field(container.path + ".resources.requests", key);
+      const auto field_path = field(below(container.path, "resources.requests"), key);
       const auto requested = amount_at(*entry.value);
       const auto* limit = text::yaml::find(limits, key);
       const auto most = limit ? amount_at(*limit) : std::string();
@@ -482,7 +643,11 @@ class workload {
     const auto* entry = text::yaml::find_entry(limits, objection.key);
     if (!entry) entry = text::yaml::find_entry(limits, objection.other);
     findings_.push_back(finding_of(objection, manifest_, entry ? entry->key->location : match->item->location,
-                                   field(match->path + ".resources.limits", objection.key), language_));
+                                   field(below(match->path, "resources.limits"), objection.key), language_));
+    // Without a cluster it is the module's default that says so.
+    const bool assumed = !known_ && objection.kind == declarations::objection_kind::not_legal &&
+                         declarations::vocabulary_of(objection.key) == nullptr;
+    if (assumed) findings_.back().level = text::severity::warning;
   }
 
   void object_to_amount_of_pod(const declarations::objection& objection, text::yaml::place otherwise) {
@@ -508,6 +673,29 @@ class workload {
 };
 
 }  // namespace
+
+void lint_kind(const manifest& manifest, language language, std::vector<lint_finding>& lint_findings) {
+  const auto version = text::yaml::text_at(manifest.root, "apiVersion");
+  const auto say = [&](lint_code code, const lint_details& details) {
+    const auto* entry = text::yaml::find_entry(manifest.root, details.field);
+    const auto place = entry ? entry->key->location : manifest.root->location;
+    lint_findings.push_back(finding_of(code, manifest, place, details, language));
+  };
+  if (is_no_kind(manifest)) {
+    const auto hint = nearest_kind(manifest);
+    say(lint_code::kind_unknown, {.field = "kind", .value = manifest.kind, .other = version, .hint = hint});
+  } else if (const auto meant = version_meant(manifest); !meant.empty()) {
+    say(lint_code::api_version, {.field = "apiVersion", .value = version, .key = manifest.kind, .hint = meant});
+  }
+}
+
+void lint_amounts(const manifest& manifest, std::span<const amounts_at> all, const declarations::rule_set& rules,
+                  language language, std::vector<lint_finding>& lint_findings, const known_cluster* known) {
+  const pod_form nowhere{};
+  workload object(manifest, nowhere, true, language, lint_findings, known);
+  object.check_object();
+  for (const auto& entry : all) object.check_amounts(entry, rules);
+}
 
 void lint_workload(const manifest& manifest, const pod_forms& forms, const declarations::rule_set& rules,
                    language language, std::vector<lint_finding>& lint_findings, const known_cluster* known) {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +30,21 @@ struct known_cluster {
 void lint_workload(const manifest& manifest, const pod_forms& forms, const reconcilers::declarations::rule_set& rules,
                    text::language language, std::vector<lint_finding>& lint_findings,
                    const known_cluster* known = nullptr);
+
+/// Whether API servers of today have the object's kind in its apiVersion, where it says one.
+void lint_kind(const manifest& manifest, text::language language, std::vector<lint_finding>& lint_findings);
+
+/// Amounts that stand in no container.
+struct amounts_at {
+  const text::yaml::node* amounts;  ///< a mapping of keys; may be null
+  std::string path;
+  std::string_view prefix = {};  ///< of its keys; others are skipped
+};
+/// Of an object of Kubernetes that makes no pods and has amounts of resources: its fields, and each amount by
+/// Kubernetes' own rule and by the unit of its key.
+void lint_amounts(const manifest& manifest, std::span<const amounts_at> all,
+                  const reconcilers::declarations::rule_set& rules, text::language language,
+                  std::vector<lint_finding>& lint_findings, const known_cluster* known = nullptr);
 
 /// What was meant by bytes ("4Gi") for a resource that counts memory in another unit, in that unit and rounded up.
 /// Empty for every other text: 8k and 8Ki are so many of the unit.

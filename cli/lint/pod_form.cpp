@@ -51,6 +51,11 @@ constexpr std::array<std::string_view, 8> cron_job_fields{
     "concurrencyPolicy",       "failedJobsHistoryLimit",     "jobTemplate", "schedule",
     "startingDeadlineSeconds", "successfulJobsHistoryLimit", "suspend",     "timeZone"};
 
+constexpr std::array<std::string_view, 6> config_map_fields{"apiVersion", "kind",       "metadata",
+                                                            "data",       "binaryData", "immutable"};
+constexpr std::array<std::string_view, 3> quota_fields{"hard", "scopeSelector", "scopes"};
+constexpr std::array<std::string_view, 1> limit_range_fields{"limits"};
+
 struct workload_kind {
   std::string_view kind, group, path;
   std::span<const std::string_view> fields = {};  ///< of its spec
@@ -133,11 +138,19 @@ constexpr std::array<std::string_view, 56> kinds_without_pods{"APIService",
                                                               "ValidatingWebhookConfiguration",
                                                               "VolumeAttachment"};
 
-/// Groups that kube-apiserver serves by itself.
-bool is_native_group(std::string_view group) {
+/// Groups that are Kubernetes' own beyond doubt. "extensions" ended with 1.21.
+bool is_core_group(std::string_view group) {
   static constexpr std::array<std::string_view, 6> short_names{"",       "apps",      "batch", "autoscaling",
                                                                "policy", "extensions"};
-  return std::ranges::find(short_names, group) != short_names.end() || group.ends_with(".k8s.io");
+  return std::ranges::find(short_names, group) != short_names.end();
+}
+
+/// Groups that kube-apiserver serves by itself.
+bool is_native_group(std::string_view group) { return is_core_group(group) || group.ends_with(".k8s.io"); }
+
+bool is_without_pods(const manifest& manifest) {
+  return is_native_group(manifest.group) &&
+         std::ranges::find(kinds_without_pods, manifest.kind) != kinds_without_pods.end();
 }
 
 /// The mapping at a path with dots, null where there is none; with "" `node` itself.
@@ -217,8 +230,7 @@ pod_forms pod_forms_of(const manifest& manifest) {
     out.forms.push_back({path, spec, holder_path, holder, false, nullptr});
     return out;
   }
-  const bool without_pods = std::ranges::find(kinds_without_pods, manifest.kind) != kinds_without_pods.end();
-  if (is_native_group(manifest.group) && without_pods) {
+  if (is_without_pods(manifest)) {
     out.knowledge = kind_knowledge::makes_none;
     return out;
   }
@@ -235,12 +247,34 @@ std::string nearest_kind(const manifest& manifest) {
   return std::string(text::nearest(manifest.kind, kinds));
 }
 
+bool is_no_kind(const manifest& manifest) {
+  const bool known = std::ranges::find(workload_kinds, manifest.kind, &workload_kind::kind) != workload_kinds.end();
+  if (!is_core_group(manifest.group) || known || is_without_pods(manifest)) return false;
+  return !text::yaml::text_at(manifest.root, "apiVersion").empty() && !manifest.kind.ends_with("List");
+}
+
+std::string_view version_meant(const manifest& manifest) {
+  const auto version = text::yaml::text_at(manifest.root, "apiVersion");
+  if (version.empty() || !is_core_group(manifest.group)) return {};
+  std::string_view meant;
+  if (const auto known = std::ranges::find(workload_kinds, manifest.kind, &workload_kind::kind);
+      known != workload_kinds.end())
+    meant = known->group == "apps" ? "apps/v1" : known->group == "batch" ? "batch/v1" : "v1";
+  for (const auto* kind : {"ConfigMap", "LimitRange", "ResourceQuota"})
+    if (manifest.kind == kind) meant = "v1";
+  return version == meant ? std::string_view() : meant;
+}
+
 std::span<const std::string_view> workload_fields_of(const manifest& manifest) {
+  if (manifest.kind == "ResourceQuota") return quota_fields;
+  if (manifest.kind == "LimitRange") return limit_range_fields;
   const auto* known = workload_kind_of(manifest);
   return known ? known->fields : std::span<const std::string_view>();
 }
 
 std::span<const std::string_view> object_fields_of(const manifest& manifest) {
+  if (manifest.kind == "ConfigMap") return config_map_fields;
+  if (manifest.kind == "ResourceQuota" || manifest.kind == "LimitRange") return pod_fields;
   const auto* known = workload_kind_of(manifest);
   if (!known || known->kind == "PodTemplate") return {};
   return pod_fields;

@@ -1,5 +1,7 @@
 #include "cli/lint/unoffered.hpp"
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "quota/vocabulary.hpp"
@@ -7,6 +9,39 @@
 #include "text/text.hpp"
 
 namespace cli {
+namespace {
+
+// As the vendors' own plugins name them.
+constexpr std::array<std::string_view, 17> keys_of_vendors{
+    "amd.com/gpu",     "aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "cambricon.com/mlu",
+    "enflame.com/gcu", "google.com/tpu",        "gpu.intel.com/i915",        "gpu.intel.com/xe",
+    "habana.ai/gaudi", "huawei.com/Ascend310",  "huawei.com/Ascend310P",     "huawei.com/Ascend910",
+    "hygon.com/dcu",   "iluvatar.com/gpu",      "kunlunxin.com/xpu",         "metax-tech.com/gpu",
+    "mthreads.com/gpu"};
+
+std::size_t digits_at(std::string_view text, std::size_t begin) {
+  return std::min(text.find_first_not_of("0123456789", begin), text.size()) - begin;
+}
+
+/// "nvidia.com/mig-1g.10gb", with "+me" as ".me" behind it.
+bool is_slice(std::string_view key) {
+  constexpr std::string_view prefix = "nvidia.com/mig-";
+  if (!key.starts_with(prefix)) return false;
+  key.remove_prefix(prefix.size());
+  const auto slices = digits_at(key, 0);
+  if (slices == 0 || !key.substr(slices).starts_with("g.")) return false;
+  const auto memory = digits_at(key, slices + 2);
+  const auto rest = key.substr(slices + 2 + memory);
+  return memory > 0 && rest.starts_with("gb") && (rest.size() == 2 || rest[2] == '.');
+}
+
+}  // namespace
+
+bool is_vendor_key(std::string_view key) {
+  return is_slice(key) || std::ranges::find(keys_of_vendors, key) != keys_of_vendors.end();
+}
+
+std::span<const std::string_view> vendor_keys() { return keys_of_vendors; }
 
 void add_offered(const kube::node& node, key_set& key_set) {
   for (const auto& [key, amount] : node.allocatable)
@@ -31,6 +66,8 @@ std::string nearest_key(std::string_view key, std::span<const std::string_view> 
     const auto end = other.find('/');
     if (other.substr(0, end) == domain) names.push_back(other.substr(end + 1));
     if (other.substr(end + 1) == name) domains.push_back(other.substr(0, end));
+    if (other.substr(end + 1) == name && other.substr(domain.size(), 1) == "." && other.starts_with(domain))
+      return std::string(other);
   }
   if (const auto near = text::nearest(name, names); !near.empty()) return std::string(domain) + "/" + std::string(near);
   if (const auto near = text::nearest(domain, domains); !near.empty())

@@ -23,8 +23,12 @@ void add_offered(const kube::node& node, key_set& key_set);
 /// @return the key to write in its place; empty: the key is none of these
 std::string_view card_of_native_domain(std::string_view key);
 
+/// A resource of a vendor whose plugin counts whole devices or slices of MIG; none of our modules offers it.
+bool is_vendor_key(std::string_view key);
+std::span<const std::string_view> vendor_keys();
+
 /// The key that was most likely meant: one of the same domain with a name that is near, or of the same name with a
-/// domain that is near; may be empty.
+/// domain that is near or lacks its end ("nvidia/gpu"); may be empty.
 std::string nearest_key(std::string_view key, std::span<const std::string_view> known);
 
 /// What is known of a cluster's resources.

@@ -13,6 +13,7 @@
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "cli/verify/given_twice.hpp"
+#include "cli/verify/resource_slices.hpp"
 #include "controller/sleep.hpp"
 #include "scheduler_config/managed.hpp"
 #include "text/messages.hpp"
@@ -194,6 +195,8 @@ kube::result<verify::cluster_view> view_of(picture& picture, const std::string& 
 
 kube::task<void> look(kube::transport& transport, const verify_options& options, verify::report& report) {
   verify::cluster_view view;
+  const auto slices = co_await read_resource_slices(transport);
+  if (!slices) co_return std::unexpected(slices.error());
   for (const auto until = std::chrono::steady_clock::now() + settling;;) {
     picture picture;
     const auto found = co_await read_picture(transport, walked_parts(options.ns), picture);
@@ -201,6 +204,9 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
     auto seen = view_of(picture, options.node);
     if (!seen) co_return std::unexpected(std::move(seen.error()));
     view = std::move(*seen);
+    for (auto& node : view.nodes)
+      if (const auto match = slices->find(node.node.key.name); match != slices->end())
+        node.claimed_devices = match->second;
     report = walk(view);
     if (!unsettled(report) || std::chrono::steady_clock::now() >= until) break;
     const bool slept = co_await controller::sleep_for(between_looks);

@@ -164,6 +164,30 @@ void write_time(pbf_writer& out, std::uint32_t tag, std::string_view text) {
   time.add_int32(2, static_cast<std::int32_t>(fraction * 1000));
 }
 
+/// A field that is no mapping where one is needed.
+struct wrong_field {
+  std::string path;  ///< grows on its way up
+  std::string_view is;
+};
+
+std::string_view word_of(simdjson::ondemand::json_type type) {
+  using json_type = simdjson::ondemand::json_type;
+  switch (type) {
+    case json_type::array:
+      return "a list";
+    case json_type::string:
+      return "a text";
+    case json_type::number:
+      return "a number";
+    case json_type::boolean:
+      return "true or false";
+    case json_type::null:
+      return "null";
+    default:
+      return "no mapping";
+  }
+}
+
 void write_message(pbf_writer& out, shape fields, on_demand::value object);
 
 void write_value(pbf_writer& out, const field_shape& field, on_demand::value value) {
@@ -188,8 +212,7 @@ void write_value(pbf_writer& out, const field_shape& field, on_demand::value val
       if (type == json_type::string) write_time(out, field.number, on_demand::text_or(value));
       return;
     case field_type::message:
-      if (type != json_type::object && type != json_type::null)
-        throw simdjson::simdjson_error(simdjson::INCORRECT_TYPE);
+      if (type != json_type::object && type != json_type::null) throw wrong_field{{}, word_of(type)};
       if (type == json_type::object && field.holder != 0) {
         pbf_writer holder(out, field.holder);
         pbf_writer inner(holder, field.number);
@@ -201,17 +224,25 @@ void write_value(pbf_writer& out, const field_shape& field, on_demand::value val
       return;
     case field_type::texts:
     case field_type::quantities:
-      if (type != json_type::object && type != json_type::null)
-        throw simdjson::simdjson_error(simdjson::INCORRECT_TYPE);
+      if (type != json_type::object && type != json_type::null) throw wrong_field{{}, word_of(type)};
       if (type == json_type::object) write_entries(out, field.number, value, field.type == field_type::quantities);
       return;
+  }
+}
+
+void write_field(pbf_writer& out, const field_shape& field, on_demand::value value) {
+  try {
+    write_value(out, field, value);
+  } catch (wrong_field& wrong) {
+    wrong.path = std::string(field.name) + (wrong.path.empty() ? "" : ".") + wrong.path;
+    throw;
   }
 }
 
 void write_message(pbf_writer& out, shape fields, on_demand::value object) {
   on_demand::each_member(object, [&](std::string_view key, on_demand::value value) {
     for (const auto& field : fields)
-      if (field.name == key) return write_value(out, field, value);
+      if (field.name == key) return write_field(out, field, value);
   });
 }
 
@@ -221,15 +252,24 @@ result<T> decoded(std::string_view text, shape fields) {
   std::string bytes;
   try {
     auto root = reused.open(text);
+    if (const auto type = root.type().value(); type != simdjson::ondemand::json_type::object)
+      throw wrong_field{{}, word_of(type)};
     pbf_writer out(bytes);
     for (auto member : root.get_object()) {
       const std::string_view key = member.unescaped_key();
       for (const auto& field : fields)
         if (field.name == key) {
-          write_value(out, field, member.value());
+          write_field(out, field, member.value());
           break;
         }
     }
+  } catch (const wrong_field& wrong) {
+    const auto field = wrong.path.empty() ? std::string("it") : wrong.path;
+    return std::unexpected(
+        error{errc::decode,
+              0,
+              std::string(T::of().kind) + ": " + field + " is " + std::string(wrong.is) + "; allowed: a mapping",
+              {}});
   } catch (const simdjson::simdjson_error& problem) {
     return std::unexpected(error{errc::decode, 0, std::string(T::of().kind) + ": " + problem.what(), {}});
   }

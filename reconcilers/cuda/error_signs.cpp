@@ -39,6 +39,7 @@ constexpr error_signs table[] = {
      "nvrm: _kgsp*"},
     {"xid-card", "", "", "",
      "gpu requires reset\n"
+     "gpu recovery action changed from * (none) to *\n"
      "gpu recovery action : reset\n"
      "gpu recovery action : reboot\n"
      "nvml_error_reset_required"},
@@ -61,7 +62,7 @@ constexpr error_signs table[] = {
      "gpu_is_lost\n"
      "nvml_error_gpu_is_lost\n"
      "dcgm_st_gpu_is_lost\n"
-     "unable to determine the device handle for gpu\n"
+     "unable to determine the device handle for gpu*\n"
      "err! err!\n"
      "error getting device handle * unknown error"},
     {"card-does-not-start", "", "", "",
@@ -296,6 +297,7 @@ constexpr error_signs table[] = {
      "nvml error: insufficient permissions"},
     {"no-devices-found", "", "", "",
      "no devices were found\n"
+     "no devices found. waiting indefinitely\n"
      "nvml: not found\n"
      "nvml: invalid argument\n"
      "nvmlerror_notfound\n"
@@ -317,6 +319,11 @@ constexpr error_signs table[] = {
      "insufficient tencent.com/vcuda*\n"
      "insufficient aliyun.com/gpu*\n"
      "insufficient volcano.sh/*\n"
+     "node unregistered\n"
+     "nodes unregistered\n"
+     "no available vgpu node found\n"
+     "no available node, # nodes do not meet\n"
+     "can fulfill resource request {'gpu'*\n"
      "cardinsufficientmemory\n"
      "cardinsufficientcore\n"
      "nodeunfitpod\n"
@@ -327,6 +334,55 @@ constexpr error_signs table[] = {
      "nodelock failed\n"
      "node lock failed\n"
      "failed to lock node"},
+    {"taint-or-selector", "", "", "",
+     "had untolerated taint {nvidia.com/*\n"
+     "had untolerated taint {quartermaster.io/*\n"
+     "had untolerated taint {gpu*\n"
+     "didn't match pod's node affinity/selector\n"
+     "had taint {nvidia.com/*"},
+    {"quota-exceeded", "", "", "",
+     "exceeded quota: *nvidia.com/*\n"
+     "exceeded quota: *tencent.com/*\n"
+     "exceeded quota: *aliyun.com/*\n"
+     "exceeded quota: *volcano.sh/*\n"
+     "must specify *requests.nvidia.com/*"},
+    {"amount-refused", "", "", "",
+     "resources.*[*.*/*]: invalid value: *: must be an integer\n"
+     "must be equal to * limit of *\n"
+     "must be equal to nvidia.com/* limit\n"
+     "must be less than or equal to * limit of nvidia.com/*\n"
+     "limit must be set for non overcommitable resources"},
+    {"dra-claims", "", "", "",
+     "cannot allocate all claims\n"
+     "failed to prepare dynamic resources\n"
+     "failedpreparedynamicresources\n"
+     "nodeprepareresources failed\n"
+     "nodeprepareresources: *\n"
+     "dra driver * is not registered\n"
+     "not found in the list of registered dra plugins\n"
+     "resourceclaim not created yet\n"
+     "waiting for resourceclaim *\n"
+     "resourceclaim * not found\n"
+     "running 'dynamicresources' filter plugin: *"},
+    {"kueue-quota", "", "", "",
+     "couldn't assign flavors to pod set *\n"
+     "insufficient unused quota for *\n"
+     "insufficient quota for *.com/* in flavor *\n"
+     "unavailable in clusterqueue"},
+    {"gpushare-refused", "", "", "", "no-gpu-has-*-to-run"},
+    {"kubelet-socket", "", "", "",
+     "device-plugins/kubelet.sock: connect: no such file or directory\n"
+     "device-plugins/kubelet.sock: connect: connection refused\n"
+     "kubelet.sock: no such file or directory\n"
+     "could not register device plugin: *\n"
+     "failed to register with kubelet: *"},
+    {"mig-layout", "", "", "",
+     "more than 1 mig device types present on node\n"
+     "has an invalid mig configuration\n"
+     "invalid mig configuration\n"
+     "all devices on the node must be configured with the same migenabled value\n"
+     "error getting mig devices*\n"
+     "error visiting mig devices*"},
     {"inotify-limit", "", "", "",
      "failed to create fs watcher\n"
      "inotify_init*: too many open files\n"

@@ -51,9 +51,10 @@ json rule_json(const rule& rule) {
     if (!words->partner.empty()) out["partner"] = words->partner;
     if (!words->on_pod.name.empty()) out["podAmount"] = pod_amount_json(words->on_pod);
   }
-  if (const auto* words = partner_of(rule.key)) {
-    out["waivedBy"] = words->key;
-    out["waivedFrom"] = words->legal.whole;
+  if (rule.one_only) out["amounts"] = amounts_json(one_share);
+  if (const auto waiver = waiver_of(rule.key); !waiver.key.empty()) {
+    out["waivedBy"] = waiver.key;
+    out["waivedFrom"] = waiver.least;
   }
   return out;
 }
@@ -96,6 +97,9 @@ rule rule_of(const std::string& key, const json& object) {
   out.runtime_class = kube::text_in(object, "runtimeClassName");
   out.offered = !flag(object, "notOffered");
   out.managed = flag(object, "published");
+  const auto amounts = object.find("amounts");
+  out.one_only = amounts != object.end() && amounts->is_object() && kube::number_in(*amounts, "to", 0) == 1 &&
+                 !amounts->contains("whole");
   return out;
 }
 

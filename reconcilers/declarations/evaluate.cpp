@@ -162,8 +162,8 @@ class judge {
         add(all, member.key, *member.fill);
     });
     for (const auto& [key, amount] : all) {
-      const auto* words = partner_of(key);
-      if (waived(user.container->limits, key) || (words && kube::amount(all, words->key) >= words->legal.whole))
+      const auto waiver = waiver_of(key);
+      if (waived(user.container->limits, key) || (!waiver.key.empty() && kube::amount(all, waiver.key) >= waiver.least))
         continue;
       out_.fills.push_back({user.index, key, amount});
       add(user.limits, key, amount);
@@ -189,6 +189,8 @@ class judge {
   void alone(const user& user, const rule& rule, std::int64_t amount) {
     const auto source = rule.config_map.to_string();
     if (rule.forbidden) return refuse({objection_kind::forbidden, user.title, rule.key, amount, {}, 0, source});
+    if (rule.one_only && !one_share.allow(amount))
+      return refuse({objection_kind::not_legal, user.title, rule.key, amount, {}, one_share.nearest(amount), {}});
     const auto* words = vocabulary_of(rule.key);
     if (!words) return;
     if (!words->legal.allow(amount) && words->legal.limited())
@@ -252,10 +254,10 @@ class judge {
     }
   }
 
-  /// Whole cards need none of the partner.
+  /// Something else takes its place.
   static bool waived(const kube::quantities& limits, std::string_view key) {
-    const auto* words = partner_of(key);
-    return words && kube::amount(limits, words->key) >= words->legal.whole;
+    const auto waiver = waiver_of(key);
+    return !waiver.key.empty() && kube::amount(limits, waiver.key) >= waiver.least;
   }
   bool required(const rule& rule, const std::string& key) const {
     const auto* other = rules_.find(key);
@@ -355,7 +357,7 @@ std::string text_of(const objection& objection, text::language locale) {
                         {"amount", std::to_string(objection.amount)},
                         {"other", objection.other},
                         {"nearest", std::to_string(objection.nearest)},
-                        {"legal", words ? text(words->legal) : std::string()},
+                        {"legal", text(words ? words->legal : one_share)},
                         {"on_pod", words ? text(words->on_pod) : std::string()},
                         {"kind", text::message(is_label ? "objection.label" : "objection.annotation", locale)},
                         {"source", source}});

@@ -161,6 +161,7 @@ rule compiled(const declaration& declaration, const compile_options& options) {
   out.fill = fill_of(declaration, options.fill_optional);
   out.related = declaration.related;
   out.excluded = declaration.excluded;
+  out.one_only = declaration.key == options.one_only;
   out.offered = declaration.ignore_node_check || !options.offered || options.offered->contains(declaration.key);
   return out;
 }
@@ -181,6 +182,7 @@ void registry::keep_last_good(rule_set& rule_set, const compile_options& options
     auto& kept = *rule_set.rules.insert(place, old);
     if (!kept.must && !options.fill_optional) kept.fill.reset();
     if (runtime_classes_ && !runtime_classes_->contains(kept.runtime_class)) kept.runtime_class.clear();
+    kept.one_only = kept.key == options.one_only;
     if (!kept.offered) kept.offered = !options.offered || options.offered->contains(kept.key);
   }
 }

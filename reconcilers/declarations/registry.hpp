@@ -38,6 +38,8 @@ struct compile_options {
   /// What was compiled last: the rule of a declaration that was edited into an error stays as it was there, until the
   /// ConfigMap is fixed, switched off or deleted.
   const rule_set* last = nullptr;
+  /// The key of which a plugin gives a container one and no more, as its module is set; empty: none.
+  std::string_view one_only{};
 };
 
 class registry {

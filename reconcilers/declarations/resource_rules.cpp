@@ -8,6 +8,8 @@
 #include "kube/json_text.hpp"
 #include "reconcilers/declarations/compiled.hpp"
 #include "reconcilers/declarations/enforcement.hpp"
+#include "reconcilers/modules/catalogue.hpp"
+#include "reconcilers/modules/settings.hpp"
 #include "text/list.hpp"
 
 namespace reconcilers {
@@ -58,6 +60,21 @@ bool same(const json& want, const api::compiled_rules* is) {
 
 }  // namespace
 
+std::string_view single_share(const accelerator_policy& policy) {
+  constexpr std::string_view module = "share", setting = "failRequestsGreaterThanOne";
+  const auto* row = modules::find(module);
+  const auto spec = policy.modules.find(module);
+  const auto is_strict = [&](const module_spec& known) {
+    return modules::flag_of(row->settings, known, setting) &&
+           std::ranges::none_of(known.node_sets, [&](const auto& set) {
+             const auto own = set.settings.find(setting);
+             return own != set.settings.end() && own->second != "true";
+           });
+  };
+  const bool strict = is_strict(spec == policy.modules.end() ? module_spec() : spec->second);
+  return strict && !row->resources.empty() ? row->resources.front() : std::string_view();
+}
+
 resource_rules::resource_rules(stores stores, custom_resource& declared, kube::client& client, settings settings)
     : stores_(stores), declared_(declared), client_(client), settings_(std::move(settings)) {
   for (const auto& node : stores_.nodes.all()) count(nullptr, &node);
@@ -102,6 +119,7 @@ json resource_rules::object_of(const accelerator_policy& policy, const api::comp
   declarations::compile_options options;
   options.fill_optional = policy.resources.fill_optional;
   options.offered = &offered_;
+  options.one_only = single_share(policy);
   const auto of_now = declared_.registry().compile(options);
   const auto last = last_good(is);
   options.last = &last;

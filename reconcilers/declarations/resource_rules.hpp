@@ -26,6 +26,10 @@
 
 namespace reconcilers {
 
+/// The key of which a container may ask for one and no more, as the module that shares cards by time is set; empty:
+/// none, because the module's plugin takes more.
+std::string_view single_share(const accelerator_policy& policy);
+
 class resource_rules final : public controller::reconciler {
  public:
   struct stores {

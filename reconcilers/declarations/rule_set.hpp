@@ -26,6 +26,7 @@ struct rule {
   std::string runtime_class;          ///< written into the pod where it has none; only one that exists
   bool offered = true;                ///< by a node, or no one cares (ignoreNodeCheck)
   bool managed = false;               ///< of a module: a person's declaration of the key takes its place
+  bool one_only = false;              ///< its plugin refuses a container that asks for more than one
 
   friend bool operator==(const rule&, const rule&) = default;
 };

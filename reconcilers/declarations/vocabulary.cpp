@@ -10,11 +10,12 @@ const quota::resource_key* vocabulary_of(std::string_view key) noexcept {
   return known && (known->legal.limited() || !known->partner.empty() || !known->on_pod.name.empty()) ? known : nullptr;
 }
 
-const quota::resource_key* partner_of(std::string_view key) noexcept {
-  const auto* match = std::ranges::find_if(quota::resource_keys, [key](const quota::resource_key& resource_key) {
-    return resource_key.partner == key && resource_key.legal.whole > 0;
-  });
-  return match == std::end(quota::resource_keys) ? nullptr : match;
+waiver waiver_of(std::string_view key) noexcept {
+  for (const auto& other : quota::resource_keys) {
+    if (other.partner == key && other.legal.whole > 0) return {other.key, other.legal.whole};
+    if (other.instead_of == key) return {other.key, 1};
+  }
+  return {};
 }
 
 bool needs_partner(const quota::resource_key& resource_key, std::int64_t amount) noexcept {

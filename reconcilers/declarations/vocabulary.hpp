@@ -10,9 +10,20 @@ namespace reconcilers::declarations {
 
 /// Null for a key of which any amount is accepted, alone, whatever is written on the pod.
 const quota::resource_key* vocabulary_of(std::string_view key) noexcept;
-/// The cores whose shares need this key next to them; whole cards need none of it and get none.
-const quota::resource_key* partner_of(std::string_view key) noexcept;
+/// So much of `key` takes the place of another key: whole cards have all their memory, and a percentage of the memory
+/// stands for a number of MiB. The other one is not missed next to it, and not filled in.
+struct waiver {
+  std::string_view key{};  ///< empty: nothing does
+  std::int64_t least = 0;
+};
+waiver waiver_of(std::string_view key) noexcept;
 /// So much of it needs its partner next to it.
 bool needs_partner(const quota::resource_key& resource_key, std::int64_t amount) noexcept;
+
+/// Of rule::one_only.
+inline constexpr quota::amounts one_share{
+    .max = 1,
+    .words = "1 (the plugin refuses more, because more shares are not more compute)",
+    .words_zh = "1（设备插件拒绝更多，因为更多份额并不带来更多算力）"};
 
 }  // namespace reconcilers::declarations

@@ -176,17 +176,26 @@ std::string device_list(const quota::holding& held, const pod_on_node& here) {
   return out;
 }
 
-/// What an init container has of a card beyond what the main ones have there, which run after it.
+/// What init containers have of a card beyond what is counted there: all but sidecars run at another time. They run one
+/// after the other, so the largest of them counts.
 void add_beyond(quota::holding& holding, const std::vector<quota::grant>& before, const pod_on_node& here) {
   const auto size = holding.grants.size();
   for (auto grant : before) {
     for (std::size_t i = 0; i < size; ++i) {
       if (holding.grants[i].card != grant.card) continue;
-      if (here.containers[holding.grants[i].container]->kind != role::main) continue;  // runs next to it
+      if (here.containers[holding.grants[i].container]->kind == role::sidecar) continue;  // runs next to it
       grant.cores = std::max(grant.cores - holding.grants[i].cores, 0);
       grant.memory_mib = std::max<std::int64_t>(grant.memory_mib - holding.grants[i].memory_mib, 0);
     }
-    if (grant.cores > 0 || grant.memory_mib > 0) holding.grants.push_back(std::move(grant));
+    if (grant.cores == 0 && grant.memory_mib == 0) continue;
+    const auto added = std::span(holding.grants).subspan(size);
+    const auto same = std::ranges::find(added, grant.card, &quota::grant::card);
+    if (same == added.end()) {
+      holding.grants.push_back(std::move(grant));
+      continue;
+    }
+    same->cores = std::max(same->cores, grant.cores);
+    same->memory_mib = std::max(same->memory_mib, grant.memory_mib);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "api/names.hpp"
+#include "quota/vocabulary.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers {
@@ -32,6 +33,18 @@ constexpr std::string_view gpu_operator_set = "nvidia-device-plugin-daemonset";
 /// plugin away from a node, and "paused-for-mig-change" takes it away for a while.
 constexpr std::string_view gpu_operator_label = "nvidia.com/gpu.deploy.device-plugin";
 constexpr std::string_view vgpu_manager_label = "vgpu-manager", vgpu_manager_value = "device-plugin";
+
+/// Domains by which plugins of others offer NVIDIA's cards.
+constexpr std::string_view card_domains[] = {"nvidia.com",
+                                             "volcano.sh",
+                                             "aliyun.com",
+                                             "tencent.com",
+                                             "tke.cloud.tencent.com",
+                                             "k8s.amazonaws.com",
+                                             "nos.nebuly.com",
+                                             "cloud-provider.volcengine.com",
+                                             "vke.volcengine.com",
+                                             "run.ai"};
 
 const kube::owner_ref* daemon_set_of(const kube::pod& pod) {
   const auto match =
@@ -66,6 +79,13 @@ std::string remedy_of(const foreign_pod& foreign_pod, const kube::node& node) {
 }
 
 }  // namespace
+
+bool counts_cards(std::string_view resource) {
+  if (quota::known(resource)) return true;
+  const auto slash = std::min(resource.find('/'), resource.size());
+  return std::ranges::find(card_domains, resource.substr(0, slash)) != std::end(card_domains) &&
+         text::lower_case(resource.substr(slash)).contains("gpu");
+}
 
 std::string_view foreign_product(const kube::pod& pod) {
   if (!pod.mounts_plugin_folder) return {};  // a name is anyone's to choose

@@ -29,6 +29,10 @@ struct foreign_pods {
   bool gpu_operator = false;      ///< the plugin of NVIDIA's GPU Operator runs somewhere in the cluster
 };
 
+/// Whether such a resource is made of NVIDIA's cards, as its name has it: "nvidia.com/gpu-10gb",
+/// "volcano.sh/vgpu-number".
+bool counts_cards(std::string_view resource);
+
 /// The product whose device plugin for NVIDIA cards this is, by the name of the DaemonSet that controls it; empty: it
 /// is none. A pod that cannot register with the kubelet is none, whatever its name: users may create DaemonSets, and
 /// those of a namespace with Pod Security `baseline` have no folder of the node.

@@ -6,6 +6,7 @@
 
 #include "api/names.hpp"
 #include "controller/clock.hpp"
+#include "reconcilers/nodes/foreign.hpp"
 #include "text/list.hpp"
 
 namespace reconcilers {
@@ -154,6 +155,14 @@ class transaction {
       const bool own = here && modules::advertises(*target_, name);
       if (!own && amount > 0 && offered().goes_with_its_plugin(name)) return name;
     }
+    return {};
+  }
+
+  /// What else is made of cards, and belongs to no module at all: a plugin that no one knows here gives them out.
+  std::string_view strange_resource() const {
+    for (const auto& [name, amount] : is_.allocatable)
+      if (amount > 0 && counts_cards(name) && !offered().advertiser(name) && !modules::advertises(*target_, name))
+        return name;
     return {};
   }
 
@@ -397,7 +406,8 @@ class transaction {
   step_finding arriving() {
     const auto held = others();
     const auto* old = other_plugin();
-    const auto advertised = other_resource();
+    auto advertised = other_resource();
+    if (advertised.empty()) advertised = strange_resource();
     if (!is_tainted()) {
       if (auto no = held_back()) return *std::move(no);
       if (!is_.wanted.foreign.empty()) {

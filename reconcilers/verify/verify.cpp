@@ -10,6 +10,7 @@
 #include "reconcilers/container_runtime/fix_step.hpp"
 #include "reconcilers/extender/brake.hpp"
 #include "reconcilers/extender/inventory.hpp"
+#include "reconcilers/nodes/foreign.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/node_pods.hpp"
 #include "reconcilers/nodes/taints.hpp"
@@ -27,25 +28,6 @@ constexpr std::size_t most_named = 5;
 /// Why a plugin pod is not ready that has nothing to do with the node's driver or cards.
 constexpr std::string_view image_reasons[] = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
                                               "ImageInspectError", "ErrImageNeverPull"};
-
-/// Domains by which plugins of others offer NVIDIA's cards.
-constexpr std::string_view card_domains[] = {"nvidia.com",
-                                             "volcano.sh",
-                                             "aliyun.com",
-                                             "tencent.com",
-                                             "tke.cloud.tencent.com",
-                                             "k8s.amazonaws.com",
-                                             "nos.nebuly.com",
-                                             "cloud-provider.volcengine.com",
-                                             "vke.volcengine.com",
-                                             "run.ai"};
-/// Whether such a resource is made of cards, as its name has it: "nvidia.com/gpu-10gb", "volcano.sh/vgpu-number".
-bool counts_cards(std::string_view resource) {
-  if (quota::known(resource)) return true;
-  const auto slash = std::min(resource.find('/'), resource.size());
-  return std::ranges::find(card_domains, resource.substr(0, slash)) != std::end(card_domains) &&
-         text::lower_case(resource.substr(slash)).contains("gpu");
-}
 
 step unseen(stage stage, std::string reason) {
   return {stage, outcome::unknown, stage_code::none, std::move(reason), {}, {}};
@@ -365,6 +347,8 @@ class node_walker {
     for (const auto& [name, amount] : is_.node.allocatable)
       if (amount > 0 && counts_cards(name) && !(serving_ && advertises(*serving_, name)) && !offered_.advertiser(name))
         return wrong(other_plugin, stage_code::foreign_plugin, name + " " + std::to_string(amount));
+    if (!is_.claimed_devices.empty())
+      return wrong(other_plugin, stage_code::foreign_plugin, is_.claimed_devices.front());
     if (phase() == phases::ready) {
       for (const auto& entry : is_.plugins) {
         if (serving_ && entry.module != serving_->name)

@@ -43,6 +43,8 @@ struct node_view {
   std::string old_report;                   ///< why the report is old; empty: it is recent, or there is none
   std::vector<std::string> given_twice;     ///< overbooked cards, each with its pods
   std::vector<std::string> uncounted_pods;  ///< whose limits the ledger cannot count, each with the reason
+  /// What others than device plugins offer of its cards: "8 devices of the DRA driver gpu.nvidia.com".
+  std::vector<std::string> claimed_devices{};
 };
 
 struct leader_view {

@@ -289,4 +289,16 @@ TEST(daemon_set, is_rolled_out_when_the_newest_generation_is_available_everywher
   EXPECT_FALSE(set.rolled_out());
 }
 
+TEST(projections, json_that_has_no_mapping_where_one_belongs_is_refused_with_its_field) {
+  const auto message_of = [](std::string_view text) {
+    const auto read = kube::from_json<kube::node>(text);
+    return read ? std::string() : read.error().message;
+  };
+  EXPECT_EQ(message_of(R"({"status": {"nodeInfo": "x"}})"), "Node: status.nodeInfo is a text; allowed: a mapping");
+  EXPECT_EQ(message_of(R"({"spec": {"taints": [1]}})"), "Node: spec.taints is a number; allowed: a mapping");
+  EXPECT_EQ(message_of(R"({"metadata": {"labels": ["a"]}})"), "Node: metadata.labels is a list; allowed: a mapping");
+  EXPECT_EQ(message_of(R"("x")"), "Node: it is a text; allowed: a mapping");
+  EXPECT_EQ(message_of(R"({"status": {"nodeInfo": null}})"), "");
+}
+
 }  // namespace

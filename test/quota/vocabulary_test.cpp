@@ -346,6 +346,10 @@ TEST(vocabulary, a_share_of_an_init_container_is_lent_by_a_later_one) {
   EXPECT_EQ(shares_of(mode::slots, {{init, share(0, 3000)}, {init, share(0, 4000)}, {other, share(10, 1000)}}),
             "4000/10")
       << "init containers run one after the other";
+  EXPECT_EQ(shares_of(mode::slots, {{init, share(5, 3000)}, {init, share(0, 4000)}, {init, share(10, 1000)}}),
+            "4000/10")
+      << "also where only init containers ask";
+  EXPECT_EQ(shares_of(mode::vgpu, {{init, vcuda(20, 8)}, {init, vcuda(20, 8)}}), "2048/20");
   EXPECT_EQ(shares_of(mode::slots, {{other, share(30, 1000)}, {init, share(20, 2000)}, {other, share(10, 500)}}),
             "1000/30 2000/20")
       << "a sidecar that started before runs next to it";

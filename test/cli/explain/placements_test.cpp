@@ -91,6 +91,8 @@ TEST_F(placements_test, a_pod_is_held_by_other_things_than_cards) {
                           {"message", "0/2 nodes are available"}}}}};
   check({{"spec", {{"schedulingGates", {{{"name", "kueue.x-k8s.io/admission"}}}}}}}, 3,
         "kueue.x-k8s.io/admission holds", "kueue.x-k8s.io/admission 挡住了它", "gated");
+  check({{"metadata", {{"namespace", "lab"}}}, {"spec", {{"resourceClaims", {{{"name", "card"}}}}}}}, 3,
+        "ResourceClaims (card): a DRA driver gives them", "ResourceClaim（card）请求设备", "claims");
   check({{"spec", {{"schedulerName", "hami-scheduler"}}}}, 3, "scheduler hami-scheduler, and no scheduler has looked",
         "指定调度器 hami-scheduler", "not_looked_at");
   check({{"spec", {{"schedulerName", "default-scheduler"}}}, {"status", looked}}, 0,
@@ -133,6 +135,19 @@ TEST_F(placements_test, what_the_api_server_limits_in_a_namespace_counts) {
             "ResourceQuota lab/q: requests.tencent.com/vcuda-core is 40 of 70, and the pod asks for 40 more");
   EXPECT_EQ(answer[3]["node"].is_string(), true) << answer[3];
   EXPECT_EQ(answer[4]["asks"], false) << answer[4];
+}
+
+/// Devices of DRA are another program's: they are no room, and no "any".
+TEST_F(placements_test, a_pod_with_claims_is_not_said_to_fit) {
+  finish();
+  namespace_limits limits;
+  const auto list = in_file(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: c, namespace: lab}\nspec:\n  resourceClaims: [{name: card}]\n"
+      "  containers: [{name: m, image: x, resources: {claims: [{name: card}]}}]\n");
+  EXPECT_EQ(simulate(cluster, limits, list, {"json", "en"}, out), 3);
+  const auto answer = json::parse(out.str())["pods"];
+  EXPECT_TRUE(answer[0]["node"].is_null()) << answer;
+  EXPECT_THAT(answer[0]["why"].get<std::string>(), HasSubstr("ResourceClaims (card)"));
 }
 
 /// A file of `inspect --save` has no conditions: nothing is claimed of schedulers.

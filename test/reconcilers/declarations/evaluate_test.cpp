@@ -307,6 +307,32 @@ TEST(compiled, comes_back_as_it_was) {
   EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["waivedBy"], "tencent.com/vcuda-core");
 }
 
+TEST(evaluate, a_percentage_stands_for_the_memory_in_mib) {
+  const auto rules =
+      rules_from({sound("nvidia.com/gpualloc", "hami").with("relatedResources", "nvidia.com/gpumem"),
+                  sound("nvidia.com/gpumem", "hami").with("defaultValue", "4000").with("limits", "required"),
+                  sound("nvidia.com/gpumem-percentage", "hami").without("defaultValue")});
+  const auto got = judge_one(rules, box("main", {{"nvidia.com/gpualloc", 4}, {"nvidia.com/gpumem-percentage", 100}}));
+  EXPECT_EQ(got, ruling()) << "4000 MiB next to it would be another amount of the same memory";
+  EXPECT_EQ(spec_of(rules)["rules"]["nvidia.com/gpumem"]["waivedBy"], "nvidia.com/gpumem-percentage");
+  EXPECT_EQ(spec_of(rules)["rules"]["nvidia.com/gpumem"]["waivedFrom"], 1);
+  EXPECT_EQ(judge_one(rules, box("main", {{"nvidia.com/gpualloc", 4}})).fills.size(), 1U);
+}
+
+TEST(evaluate, a_second_share_is_refused_where_the_plugin_refuses_it) {
+  const auto shared = sound("nvidia.com/gpu.shared").without("defaultValue");
+  compile_options options;
+  options.one_only = "nvidia.com/gpu.shared";
+  const auto strict = rules_from({shared}, options);
+  EXPECT_EQ(texts_of(judge_one(strict, box("main", {{"nvidia.com/gpu.shared", 2}})).refused),
+            "container main: nvidia.com/gpu.shared is 2; allowed are 1 (the plugin refuses more, because more shares "
+            "are not more compute), nearest 1");
+  EXPECT_TRUE(judge_one(strict, box("main", {{"nvidia.com/gpu.shared", 1}})).allowed());
+  EXPECT_TRUE(judge_one(rules_from({shared}), box("main", {{"nvidia.com/gpu.shared", 2}})).allowed());
+  EXPECT_EQ(spec_of(strict)["rules"]["nvidia.com/gpu.shared"]["amounts"]["to"], 1);
+  EXPECT_EQ(rules_of(spec_of(strict)), strict);
+}
+
 TEST(evaluate, S49_what_the_pod_says_beside_a_key_is_held_to_what_is_allowed) {
   const auto rules = rules_from({core_with_default, memory_with_default});
   const auto judge_limit = [&](std::string_view limit, std::int64_t cores, text::language lang = text::language::en) {

@@ -116,6 +116,22 @@ TEST(hami_scheduler, an_init_container_on_another_card_is_booked_there) {
   EXPECT_EQ(got.holding.grants[1].memory_mib, 2000);
 }
 
+/// One ends before the next starts: the largest counts, once.
+TEST(hami_scheduler, init_containers_alone_are_booked_as_the_largest_of_them) {
+  const auto bound = annotated(pod("p",
+                                   {asking("fetch", 1, 6000, 10, role::init), asking("check", 1, 3000, 40, role::init),
+                                    asking("load", 1, 2000, 10, role::init), container("main", {})},
+                                   "a"),
+                               {{allocated, "GPU-a0,NVIDIA,6000,10:;GPU-a0,NVIDIA,3000,40:;GPU-a0,NVIDIA,2000,10:;;"}});
+  auto book = two_cards();
+  const auto got = held_by(bound, *book.view("a"), pod_request(bound, {}));
+  EXPECT_EQ(got.origin, source::confirmed);
+  std::int64_t memory = 0, cores = 0;
+  for (const auto& grant : got.holding.grants) memory += grant.memory_mib, cores += grant.cores;
+  EXPECT_EQ(memory, 6000);
+  EXPECT_EQ(cores, 40);
+}
+
 /// A sidecar runs next to the init container that comes after it: both count.
 TEST(hami_scheduler, an_init_container_beside_a_sidecar_is_booked_beside_it) {
   const auto bound = annotated(pod("p",

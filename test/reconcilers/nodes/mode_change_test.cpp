@@ -557,6 +557,21 @@ TEST(mode_change, S74_what_the_new_mode_is_called_must_not_be_there_before_its_p
   EXPECT_EQ(lab.step().label, "pgpu") << "a label taken off by hand is put back while the plugin is still there";
 }
 
+TEST(mode_change, waits_while_a_plugin_that_no_module_has_gives_out_the_cards) {
+  for (const auto* name : {"nvidia.com/gpu-10gb", "volcano.sh/vgpu-number", "k8s.amazonaws.com/vgpu"}) {
+    mode_lab lab;
+    lab.is.allocatable = {{"example.com/fpga", 2}, {name, 40}};
+    lab.ask("pgpu");
+    const auto now = lab.step();
+    EXPECT_FALSE(now.label) << name;
+    EXPECT_EQ(now.status->reason, "StillAdvertised") << name;
+    EXPECT_THAT(now.status->message, HasSubstr(name));
+    lab.is.allocatable.pop_back();
+    lab.settle();
+    EXPECT_EQ(lab.is.before->phase, "Ready") << name;
+  }
+}
+
 /// A node with someone else's plugin that advertises whole cards, one of them held.
 mode_lab with_theirs() {
   mode_lab node;

@@ -597,6 +597,9 @@ const std::vector<defect> defects{
     {"another plugin on the node",
      [](cluster& c) { c.node().allocatable.insert(c.node().allocatable.begin(), {"nvidia.com/gpu", 4}); },
      {"foreign_plugin"}},
+    {"a DRA driver gives out the same cards",
+     [](cluster& c) { c.first().claimed_devices = {"4 devices of the DRA driver gpu.nvidia.com"}; },
+     {"foreign_plugin"}},
     {"another plugin holds up enrolment",
      [](cluster& c) {
        c.asks("vgpu");

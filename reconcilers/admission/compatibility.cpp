@@ -28,20 +28,12 @@ const json* member(const json* object, std::string_view name) {
   const auto match = object->find(name);
   return match == object->end() || match->is_null() ? nullptr : &*match;
 }
-std::string text_in(const json* object, std::string_view name) {
-  const auto* position = member(object, name);
-  return position && position->is_string() ? position->get<std::string>() : std::string();
-}
-
 // ---- the pod
 
-struct container {
+struct container : declarations::program {
   std::string path;  ///< "/spec/containers/0"
-  std::string name, image;
+  std::string name;
   kube::quantities asks;  ///< extended resources above zero
-  /// The last of a name counts; empty: its value comes from elsewhere and is not known here.
-  std::vector<std::pair<std::string, std::optional<std::string>>> env;
-  bool has_env = false, has_more_env = false;  ///< env; envFrom
 
   bool names(std::string_view variable) const {
     return std::ranges::any_of(env, [&](const auto& entry) { return entry.first == variable; });
@@ -54,41 +46,18 @@ struct container {
   }
 };
 
-kube::quantities asks_of(const json* limits) {
-  kube::quantities out;
-  if (!limits || !limits->is_object()) return out;
-  for (const auto& [key, value] : limits->items()) {
-    if (!kube::is_extended_resource(key)) continue;
-    const auto amount = value.is_string()           ? kube::parse_quantity(value.get_ref<const std::string&>())
-                        : value.is_number_integer() ? std::optional(value.get<std::int64_t>())
-                                                    : std::nullopt;
-    if (amount && *amount > 0) out.emplace_back(key, *amount);
-  }
-  return out;
-}
-
+/// Those that ask for extended resources. None of a spec that cannot be read: the API server refuses it.
 std::vector<container> containers_of(const json* spec) {
   std::vector<container> out;
-  for (const auto* list : {"initContainers", "containers"}) {
-    const auto* all = member(spec, list);
-    if (!all || !all->is_array()) continue;
-    for (std::size_t i = 0; i < all->size() && out.size() < declarations::max_containers; ++i) {
-      const auto* item = &(*all)[i];
-      container made;
-      made.path = std::string("/spec/") + list + "/" + std::to_string(i);
-      made.name = text_in(item, "name");
-      made.image = text_in(item, "image");
-      made.asks = asks_of(member(member(item, "resources"), "limits"));
-      const auto* env = member(item, "env");
-      made.has_env = env && env->is_array();
-      for (std::size_t each = 0; made.has_env && each < env->size(); ++each) {
-        const auto* variable = &(*env)[each];
-        auto value = member(variable, "valueFrom") ? std::nullopt : std::optional(text_in(variable, "value"));
-        made.env.emplace_back(text_in(variable, "name"), std::move(value));
-      }
-      made.has_more_env = member(item, "envFrom") != nullptr;
-      if (!made.asks.empty()) out.push_back(std::move(made));
-    }
+  if (!spec) return out;
+  auto read = declarations::parse_pod_spec(spec->dump(-1, ' ', false, json::error_handler_t::replace),
+                                           declarations::program_wish::read);
+  if (!read) return out;
+  for (std::size_t i = 0; i < read->containers.size() && out.size() < declarations::max_containers; ++i) {
+    auto& known = read->containers[i];
+    std::erase_if(known.limits, [](const auto& limit) { return limit.second <= 0; });
+    if (known.limits.empty()) continue;
+    out.push_back({std::move(read->programs[i]), read->path(i), std::move(known.name), std::move(known.limits)});
   }
   return out;
 }

@@ -38,10 +38,29 @@ kube::quantities read_amounts(on_demand::value amounts, room& left, bool limits)
   return out;
 }
 
-kube::container read_container(on_demand::value container, kube::container::role role, room& left) {
+void read_variables(on_demand::value list, program& program) {
+  if (list.type() != simdjson::ondemand::json_type::array) return;
+  program.has_env = true;
+  on_demand::each_item(list, [&](on_demand::value variable) {
+    std::string name, value;
+    bool is_known = true;
+    on_demand::each_member(variable, [&](std::string_view key, on_demand::value field) {
+      if (key == "name") name = on_demand::text_or(field);
+      if (key == "value") value = on_demand::text_or(field);
+      if (key == "valueFrom") is_known = false;
+    });
+    program.env.emplace_back(std::move(name), is_known ? std::optional(std::move(value)) : std::nullopt);
+  });
+}
+
+/// @param program null: skipped
+kube::container read_container(on_demand::value container, kube::container::role role, room& left, program* program) {
   kube::container out;
   out.kind = role;
   on_demand::each_member(container, [&](std::string_view key, on_demand::value field) {
+    if (program && key == "image") program->image = on_demand::text_or(field);
+    if (program && key == "env") read_variables(field, *program);
+    if (program && key == "envFrom") program->has_more_env = true;
     if (key == "name") {
       out.name = on_demand::text_or(field);
     } else if (key == "restartPolicy" && role == kube::container::role::init) {
@@ -73,20 +92,24 @@ std::string_view amount_in(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-pod_spec read_pod_spec(on_demand::value spec) {
+pod_spec read_pod_spec(on_demand::value spec, program_wish wish) {
   pod_spec out;
   room left;
   std::vector<kube::container> main;
-  const auto take = [&](std::vector<kube::container>& containers, kube::container::role role) {
-    return [&left, &containers, role](on_demand::value value) {
-      if (left.take(left.containers)) containers.push_back(read_container(value, role, left));
+  std::vector<program> of_main;
+  const auto take = [&](std::vector<kube::container>& containers, std::vector<program>& all,
+                        kube::container::role role) {
+    return [&, role, with_program = wish == program_wish::read](on_demand::value value) {
+      if (!left.take(left.containers)) return;
+      if (with_program) all.emplace_back();
+      containers.push_back(read_container(value, role, left, with_program ? &all.back() : nullptr));
     };
   };
   on_demand::each_member(spec, [&](std::string_view key, on_demand::value field) {
     if (key == "containers") {
-      on_demand::each_item(field, take(main, kube::container::role::main));
+      on_demand::each_item(field, take(main, of_main, kube::container::role::main));
     } else if (key == "initContainers") {
-      on_demand::each_item(field, take(out.containers, kube::container::role::init));
+      on_demand::each_item(field, take(out.containers, out.programs, kube::container::role::init));
     } else if (key == "runtimeClassName") {
       out.runtime_class = on_demand::text_or(field);
     } else if (key == "schedulerName") {
@@ -104,15 +127,16 @@ pod_spec read_pod_spec(on_demand::value spec) {
   out.limits = read_limits - left.limits;
   out.init = out.containers.size();
   std::ranges::move(main, std::back_inserter(out.containers));
+  std::ranges::move(of_main, std::back_inserter(out.programs));
   return out;
 }
 
-kube::result<pod_spec> parse_pod_spec(std::string_view text) {
+kube::result<pod_spec> parse_pod_spec(std::string_view text, program_wish wish) {
   static thread_local on_demand::document reused;
   try {
     // A value must not be the whole document: simdjson cannot ask such a one whether it is null.
     auto root = reused.open("[" + std::string(text) + "]");
-    return read_pod_spec(root.at(0).value());
+    return read_pod_spec(root.at(0).value(), wish);
   } catch (const simdjson::simdjson_error& problem) {
     return std::unexpected(kube::error{kube::errc::decode, 0, std::string("pod spec: ") + problem.what(), {}});
   }

@@ -3,8 +3,10 @@
 // projection of the watch (kube/projections/pod.hpp) reads the same from protobuf.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kube/json_object.hpp"
@@ -17,8 +19,19 @@ struct toleration {
   std::string key, op, effect;
 };
 
+/// What a container runs, and with which environment.
+struct program {
+  std::string image;
+  /// The last of a name counts; empty: its value comes from elsewhere and is not known here.
+  std::vector<std::pair<std::string, std::optional<std::string>>> env;
+  bool has_env = false, has_more_env = false;  ///< env; envFrom
+};
+/// Which programs of a pod are read: the judgement of declarations needs none.
+enum class program_wish : bool { skipped, read };
+
 struct pod_spec {
   std::vector<kube::container> containers;  ///< init containers first, as the projection has them
+  std::vector<program> programs;            ///< of the containers; empty: skipped
   std::size_t init = 0;                     ///< so many of them are init containers
   std::size_t limits = 0;                   ///< of all containers, cpu and memory too
   pod_amounts amounts;                      ///< in its annotations and labels, where the reader of the pod put them
@@ -45,8 +58,8 @@ std::string_view amount_in(std::string_view text);
 
 /// `spec` is the value of "spec" of a Pod, or of a template's. Amounts of extended resources only; an amount that is no
 /// quantity is left out, the API server refuses it. Throws simdjson::simdjson_error.
-pod_spec read_pod_spec(kube::on_demand::value spec);
+pod_spec read_pod_spec(kube::on_demand::value spec, program_wish wish = program_wish::skipped);
 /// The same from text; errc::decode.
-kube::result<pod_spec> parse_pod_spec(std::string_view json);
+kube::result<pod_spec> parse_pod_spec(std::string_view json, program_wish wish = program_wish::skipped);
 
 }  // namespace reconcilers::declarations

@@ -52,11 +52,11 @@ struct bench_node {
       exporter::pod pod;
       pod.key = {"team-" + std::to_string(i % 7), "train-" + std::to_string(number) + "-" + std::to_string(i)};
       pod.id = kube::uid::parse("00000000-0000-4000-8000-" + digits(number * 1000 + i, 12));
-      pod.containers = {{"main", digits(number * 1000 + i, 64)}};
+      pod.ids = {{"main", digits(number * 1000 + i, 64)}};
       pod.planned = {{"main", card.uuid, 1, std::uint64_t{700} << 20}};
       agent::cards::process_usage process;
       process.pid = static_cast<unsigned>(number * 1000 + i);
-      process.owner = {agent::cards::owner_kind::pod, pod.containers[0].id, ""};
+      process.owner = {agent::cards::owner_kind::pod, pod.ids[0].id, ""};
       process.memory = std::uint64_t{500} << 20;
       process.utilization_ppm = 8'000;
       use.processes.push_back(process);

@@ -57,7 +57,7 @@ class owners {
   explicit owners(const std::vector<const pod*>& pods) {
     for (const auto* pod : pods) {
       by_uid_.emplace(pod->id.to_string(), pod);
-      for (const auto& container : pod->containers)
+      for (const auto& container : pod->ids)
         if (!container.id.empty()) by_container_.emplace(container.id, std::pair(pod, &container.name));
     }
   }
@@ -215,7 +215,7 @@ std::vector<given_card> given_cards(std::span<const given_devices> devices, cons
   std::set<container_name> confirmed;
   for (const auto& entry : devices) {
     const pod* known = pods ? find_pod(*pods, entry.ns, entry.pod) : nullptr;
-    if (pods && (!known || known->has_finished)) continue;
+    if (pods && (!known || known->finished())) continue;
     auto found = given_by_kubelet(entry, known, cards);
     if (found.empty()) continue;
     confirmed.insert({entry.ns, entry.pod, entry.container});
@@ -223,7 +223,7 @@ std::vector<given_card> given_cards(std::span<const given_devices> devices, cons
   }
   if (!pods) return out;
   for (const auto* pod : *pods) {
-    if (pod->has_finished) continue;
+    if (pod->finished()) continue;
     for (const auto& planned : pod->planned) {
       container_name name{pod->key.ns, pod->key.name, planned.container};
       if (confirmed.contains(name)) continue;

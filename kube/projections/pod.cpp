@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/projections/kept.hpp"
+#include "kube/projections/running_pod.hpp"
 #include "kube/wire.hpp"
 
 namespace kube {
@@ -60,7 +61,7 @@ bool is_plugin_folder(std::string_view volume) {
   return out;
 }
 
-void read_spec(std::string_view bytes, pod& pod) {
+void read_spec(std::string_view bytes, pod& pod, bool keeps_all) {
   std::vector<container> main;
   const auto asks = [](const container& container) { return !container.limits.empty(); };
   each_field(
@@ -71,7 +72,7 @@ void read_spec(std::string_view bytes, pod& pod) {
         if (name != "default-scheduler") pod.scheduler_name = name;
       }),
       field<25>(pod.priority));
-  if (std::ranges::any_of(main, asks) || std::ranges::any_of(pod.containers, asks)) {
+  if (keeps_all || std::ranges::any_of(main, asks) || std::ranges::any_of(pod.containers, asks)) {
     std::ranges::move(main, std::back_inserter(pod.containers));
     pod.containers.shrink_to_fit();
   } else {
@@ -166,13 +167,29 @@ void read_status(std::string_view bytes, pod& pod) {
   if (pod.finished()) pod.finished_at = last_end(init, main);
 }
 
-void read_pod(std::string_view bytes, pod& pod) {
+void read_pod_parts(std::string_view bytes, pod& pod, bool keeps_all) {
   each_field(bytes, field<1>([&](std::string_view meta) {
                wire::read_metadata(meta, pod, {label_patterns}, {kept_pod_annotations});
              }),
-             field<2>([&](std::string_view spec) { read_spec(spec, pod); }),
+             field<2>([&](std::string_view spec) { read_spec(spec, pod, keeps_all); }),
              field<3>([&](std::string_view status) { read_status(status, pod); }));
   pod.mirror = pod.annotations.contains(mirror_annotation);
+}
+void read_pod(std::string_view bytes, pod& pod) { read_pod_parts(bytes, pod, false); }
+
+void read_running_pod(std::string_view bytes, running_pod& pod) {
+  read_pod_parts(bytes, pod, true);
+  const auto read_id = [&pod](std::string_view status) {
+    container_id out;
+    each_field(status, field<1>(out.name), field<8>([&](std::string_view text) {
+                 const auto scheme = text.find("://");
+                 out.id = scheme == text.npos ? text : text.substr(scheme + 3);
+               }));
+    if (!out.name.empty()) pod.ids.push_back(std::move(out));
+  };
+  each_field(bytes, field<3>([&](std::string_view status) {
+               each_field(status, field<8>(read_id), field<10>(read_id), field<13>(read_id));
+             }));
 }
 
 }  // namespace
@@ -196,5 +213,9 @@ std::string_view to_string(pod_phase phase) {
 const resource& pod::of() { return resources::pods; }
 
 result<pod> pod::decode(std::string_view bytes) { return wire::decode<pod>(bytes, read_pod); }
+
+result<running_pod> running_pod::decode(std::string_view bytes) {
+  return wire::decode<running_pod>(bytes, read_running_pod);
+}
 
 }  // namespace kube

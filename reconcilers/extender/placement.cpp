@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kube/json_text.hpp"
+#include "api/placement.hpp"
 #include "quota/limits.hpp"
 #include "quota/place.hpp"
 #include "reconcilers/dialects/card_words.hpp"
@@ -41,29 +41,20 @@ std::string_view isolation_of(const quota::holding& held, const quota::node_inve
   return quota::text_of(whole ? quota::isolation::exclusive : quota::isolation_of(node.serves));
 }
 
-std::optional<std::int64_t> amount_in(const json& object, const char* key) {
-  const auto match = object.find(key);
-  if (match == object.end()) return 0;
-  if (!match->is_number_integer() || match->get<std::int64_t>() < 0) return {};
-  return match->get<std::int64_t>();
+quota::grant grant_of(const api::placed_share& share, std::size_t container) {
+  quota::grant out;
+  out.container = static_cast<std::uint16_t>(container);
+  out.whole = share.whole;
+  out.cores = share.cores;
+  out.burst_cores = share.burst_cores;
+  out.memory_mib = share.memory_mib;
+  out.card = share.card;
+  return out;
 }
 
-std::optional<quota::grant> grant_of(const json& part, std::uint16_t container) {
-  if (!part.is_object()) return {};
-  const auto card = part.find("card");
-  const auto cores = amount_in(part, "cores"), burst = amount_in(part, "burstCores"),
-             memory = amount_in(part, "memoryMiB");
-  if (card == part.end() || !card->is_string() || !cores || !burst || !memory) return {};
-  if (*cores > quota::whole_card || *burst > quota::whole_card) return {};
-  const auto whole = part.find("whole");
-  quota::grant out;
-  out.container = container;
-  out.whole = whole != part.end() && whole->is_boolean() && whole->get<bool>();
-  out.cores = static_cast<std::int32_t>(*cores);
-  out.burst_cores = static_cast<std::int32_t>(*burst);
-  out.memory_mib = *memory;
-  out.card = card->get<std::string>();
-  return out;
+std::optional<api::placement> placement_of(const kube::pod& pod) {
+  const auto text = pod.annotations.find(placement_annotation);
+  return text ? api::placement_in(*text) : std::nullopt;
 }
 
 /// Someone else bound it and nothing is free: the emptiest cards, one after the other.
@@ -123,9 +114,8 @@ bool covers(const quota::holding& held, const quota::demand& needs, const quota:
 }
 
 std::string planned_node(const kube::pod& pod) {
-  const auto text = pod.annotations.find(placement_annotation);
-  const auto read = text ? json::parse(*text, nullptr, false) : json();
-  return kube::text_in(read, "node");
+  const auto placement = placement_of(pod);
+  return placement ? placement->node : std::string();
 }
 
 std::string_view to_string(source origin) {
@@ -154,29 +144,15 @@ json annotations_of(const quota::holding& held, const pod_request& request, cons
 }
 
 std::optional<quota::holding> planned(const kube::pod& pod, std::string_view node, const pod_request& request) {
-  const auto text = pod.annotations.find(placement_annotation);
-  if (!text) return {};
-  const auto read = json::parse(*text, nullptr, false);
-  if (!read.is_object() || read.value("v", json()) != 1 || read.value("node", json()) != std::string(node)) return {};
-  quota::holding out{.node = std::string(node), .grants = {}, .counts = {}};
-  const auto containers = read.value("containers", json::object());
-  if (!containers.is_object()) return {};
+  const auto placement = placement_of(pod);
+  if (!placement || placement->node != node) return {};
+  quota::holding out{.node = placement->node, .grants = {}, .counts = {}};
   for (std::size_t i = 0; i < request.names().size(); ++i) {
-    const auto match = containers.find(request.names()[i]->name);
-    if (match == containers.end()) continue;
-    if (!match->is_array()) return {};
-    for (const auto& part : *match) {
-      auto grant = grant_of(part, static_cast<std::uint16_t>(i));
-      if (!grant) return {};
-      out.grants.push_back(std::move(*grant));
-    }
+    const auto match = placement->containers.find(request.names()[i]->name);
+    if (match == placement->containers.end()) continue;
+    for (const auto& share : match->second) out.grants.push_back(grant_of(share, i));
   }
-  const auto counts = read.value("counts", json::object());
-  if (!counts.is_object()) return {};
-  for (const auto& [key, amount] : counts.items()) {
-    if (!amount.is_number_integer() || amount.get<std::int64_t>() < 0) return {};
-    out.counts.push_back({key, amount.get<std::int64_t>()});
-  }
+  for (const auto& [key, amount] : placement->counts) out.counts.push_back({key, amount});
   return out;
 }
 

@@ -29,9 +29,9 @@ class attribution : public testing::Test {
     card.utilization_ppm = 500'000;
     card.lists_processes = card.samples_processes = true;
     pod_a.key = {"ns", "a"};
-    pod_a.containers = {{"main", "aaa"}};
+    pod_a.ids = {{"main", "aaa"}};
     pod_b.key = {"ns", "b"};
-    pod_b.containers = {{"main", "bbb"}};
+    pod_b.ids = {{"main", "bbb"}};
   }
   void give(pod& pod, int cores, std::uint64_t memory) { pod.planned.push_back({"main", "GPU-1", cores, memory}); }
   attributed_card take() { return attribute(std::span(&card, 1), devices, &pods).at(0); }
@@ -134,7 +134,7 @@ TEST_F(attribution, the_kubelet_counts_where_its_ids_are_cards) {
   pod_a.planned.clear();
   EXPECT_EQ(cards_of("GPU-1::4"), (std::vector<given_card>{{a, "GPU-1", {}, {}}})) << "no one limits it";
   EXPECT_TRUE(cards_of("GPU-1-0").empty());
-  pod_a.has_finished = true;
+  pod_a.phase = kube::pod_phase::succeeded;
   EXPECT_TRUE(cards_of("GPU-1").empty());
   devices = {{"ns", "gone", "main", {"GPU-1"}}};
   EXPECT_TRUE(given_cards(devices, &pods, std::span(&card, 1)).empty());

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/placement.hpp"
 #include "test/agent/exporter/wire.hpp"
 
 namespace agent::exporter {
@@ -25,18 +26,17 @@ TEST(exporter_pod, has_its_containers_and_their_cards) {
   ASSERT_TRUE(pod);
   EXPECT_EQ(pod->key.ns + "/" + pod->key.name, "team-a/train-0");
   EXPECT_EQ(pod->id.to_string(), "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0");
-  EXPECT_FALSE(pod->has_finished);
-  EXPECT_EQ(pod->containers,
-            (std::vector<container_id>{{"main", "abc"}, {"later", ""}, {"setup", "def"}, {"proxy", "ghi"}}));
-  EXPECT_EQ(pod->planned, (std::vector<planned_card>{{"main", "GPU-1", 20, std::uint64_t{2} << 30},
-                                                     {"proxy", "GPU-2", 5, std::uint64_t{1} << 20}}));
-  EXPECT_TRUE(pod->annotations.empty());
+  EXPECT_FALSE(pod->finished());
+  EXPECT_EQ(pod->ids,
+            (std::vector<kube::container_id>{{"main", "abc"}, {"later", ""}, {"setup", "def"}, {"proxy", "ghi"}}));
+  EXPECT_EQ(pod->planned, (std::vector<planned_card>{{"proxy", "GPU-2", 5, std::uint64_t{1} << 20},
+                                                     {"main", "GPU-1", 20, std::uint64_t{2} << 30}}));
 }
 
 TEST(exporter_pod, has_finished_when_its_phase_says_so) {
   for (const auto& [phase, expected] :
        {std::pair("Pending", false), {"Running", false}, {"Failed", true}, {"Succeeded", true}, {"", false}})
-    EXPECT_EQ(pod::decode(wire_of({"a", "b", "c", phase, "", {}}))->has_finished, expected) << phase;
+    EXPECT_EQ(pod::decode(wire_of({"a", "b", "c", phase, "", {}}))->finished(), expected) << phase;
 }
 
 TEST(exporter_pod, has_no_cards_of_containers_that_are_made_up) {
@@ -45,15 +45,20 @@ TEST(exporter_pod, has_no_cards_of_containers_that_are_made_up) {
   EXPECT_EQ(pod->planned, (std::vector<planned_card>{{"main", "GPU-1", 20, std::uint64_t{2} << 30}}));
 }
 
+// The one reader of the annotation, also for the extender and `inspect pods`.
 TEST(exporter_pod, takes_no_broken_placement) {
-  for (const auto* text :
-       {"", "{", "[]", "{}", R"({"containers":[]})", R"({"containers":{"a":{}}})", R"({"containers":{"a":[1]}})",
-        R"({"containers":{"a":[{"card":1,"cores":1,"memoryMiB":1}]}})",
-        R"({"containers":{"a":[{"card":"x","cores":101,"memoryMiB":1}]}})",
-        R"({"containers":{"a":[{"card":"x","cores":-1,"memoryMiB":1}]}})",
-        R"({"containers":{"a":[{"card":"x","cores":1,"memoryMiB":18446744073709551615}]}})",
-        R"({"containers":{"a":[{"card":"x","cores":1}]}})"})
-    EXPECT_TRUE(planned_in(text).empty()) << text;
+  constexpr std::string_view whole =
+      R"({"v":1,"node":"gpu-1","containers":{"main":[{"card":"GPU-1","cores":100,"memoryMiB":15360,"whole":true}]}})";
+  EXPECT_EQ(api::placement_in(whole), (api::placement{"gpu-1", {{"main", {{"GPU-1", 100, 0, 15360, true}}}}, {}}));
+  for (const auto* containers :
+       {"[]", R"({"a":{}})", R"({"a":[1]})", R"({"a":[{"card":1,"cores":1,"memoryMiB":1}]})", R"({"a":[{"cores":1}]})",
+        R"({"a":[{"card":"x","cores":101,"memoryMiB":1}]})", R"({"a":[{"card":"x","cores":-1,"memoryMiB":1}]})",
+        R"({"a":[{"card":"x","cores":1,"memoryMiB":18446744073709551615}]})"})
+    EXPECT_EQ(api::placement_in(R"({"v":1,"node":"gpu-1","containers":)" + std::string(containers) + "}"), std::nullopt)
+        << containers;
+  for (const auto* text : {"", "{", "[]", "{}", R"({"v":2,"node":"gpu-1","containers":{}})", R"({"v":1,"node":7})",
+                           R"({"v":1,"node":"gpu-1","counts":{"a":-1}})"})
+    EXPECT_EQ(api::placement_in(text), std::nullopt) << text;
 }
 
 }  // namespace

@@ -152,7 +152,11 @@ class workload {
   /// What counts once, wherever the object describes pods.
   void check_object() {
     const auto* root = manifest_.root;
-    metadata(text::yaml::find(root, "metadata"), "metadata");
+    // What is no text in a ConfigMap is reported with what the declarations say of it.
+    if (manifest_.kind == "ConfigMap")
+      fields(text::yaml::find(root, "metadata"), "metadata.", field_names::metadata());
+    else
+      metadata(text::yaml::find(root, "metadata"), "metadata");
     if (const auto names = object_fields_of(manifest_); !names.empty()) fields(root, "", names);
     if (const auto names = workload_fields_of(manifest_); !names.empty())
       fields(text::yaml::find(root, "spec"), "spec.", names);

@@ -298,7 +298,7 @@ TEST(projections, json_that_has_no_mapping_where_one_belongs_is_refused_with_its
   EXPECT_EQ(message_of(R"({"spec": {"taints": [1]}})"), "Node: spec.taints is a number; allowed: a mapping");
   EXPECT_EQ(message_of(R"({"metadata": {"labels": ["a"]}})"), "Node: metadata.labels is a list; allowed: a mapping");
   EXPECT_EQ(message_of(R"("x")"), "Node: it is a text; allowed: a mapping");
-  EXPECT_EQ(message_of(R"({"status": {"nodeInfo": null}})"), "");
+  EXPECT_EQ(message_of(R"({"status": {"nodeInfo": null}})"), "Node without a name");
 }
 
 }  // namespace

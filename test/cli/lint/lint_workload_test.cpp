@@ -111,8 +111,11 @@ TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
   EXPECT_EQ(got[0].level, text::severity::warning);
   EXPECT_THAT(got[0].message, HasSubstr("no node offers it and no one declares it"));
   EXPECT_THAT(got[0].remedy, HasSubstr("did you mean nvidia.com/gpu?"));
-  for (const auto* key : {"nvidia.com/gpu", "rdma/hca", "example.com/fpga", "nvidia.com/gpumem"})
+  for (const auto* key : {"nvidia.com/gpu", "rdma/hca", "example.com/fpga"})
     EXPECT_THAT(findings(pod("1", "", key), text::language::en, &cluster), IsEmpty()) << key;
+  EXPECT_THAT(codes(findings(pod("1", "", "nvidia.com/gpumem"), text::language::en, &cluster)),
+              ElementsAre("count_missing"))
+      << "no node offers it, and it is known";
   EXPECT_THAT(findings(pod("1", "", "nvidia.com/mig-1g.5gb")), IsEmpty()) << "without a cluster no one knows";
   const auto alone = findings(pod("1", "", "nvidia.com/gpus"));
   ASSERT_THAT(codes(alone), ElementsAre("unfamiliar_resource"));
@@ -179,7 +182,8 @@ TEST(lint_workload, bytes_where_a_unit_of_memory_counts) {
   EXPECT_EQ(hint("tencent.com/vcuda-memory", "8Gi"), "amount_in_bytes, write 32");
   EXPECT_EQ(hint("aliyun.com/gpu-mem", "8Gi"), "amount_in_bytes, write 8");
   EXPECT_EQ(hint("nvidia.com/mps-memory", "512Mi"), "amount_in_bytes, write 1");
-  for (const auto* amount : {"4096", "8k", "16Ki", "1e4"}) EXPECT_EQ(hint("nvidia.com/gpumem", amount), "") << amount;
+  for (const auto* amount : {"4096", "8k", "16Ki", "1e4"})
+    EXPECT_EQ(hint("volcano.sh/vgpu-memory", amount), "") << amount;
   EXPECT_EQ(hint("nvidia.com/gpu", "1M"), "") << "no memory";
 }
 
@@ -273,7 +277,7 @@ TEST(lint_workload, says_what_is_no_pod_spec) {
               ElementsAre("spec_unreadable"));
   EXPECT_THAT(
       codes(findings("kind: Deployment\nspec: {template: {metadata: {labels: {a: true}}, spec: {nodeSelector: {gpu: "
-                     "on}, containers: []}}}\n")),
+                     "on}, containers: [{name: m}]}}}\n")),
       ElementsAre("not_a_string", "not_a_string"));
 }
 

@@ -40,7 +40,7 @@ struct known_resources {
   /// The key that was most likely meant; may be empty.
   std::string nearest(std::string_view key) const;
   /// "nvidia.com/gpus: no node offers it and no one declares it. Did you mean nvidia.com/gpu?"
-  std::string text_of(std::string_view key) const;
+  std::string text_of(std::string_view key, text::language locale) const;
 };
 
 }  // namespace cli

@@ -163,7 +163,7 @@ TEST(program, a_declaration_is_rendered_as_json_and_refused_in_chinese) {
   const auto refused = call({"render", "declaration", "--key", "fpga", "--group", "lab", "--lang", "zh"});
   EXPECT_EQ(refused.rc, 2);
   EXPECT_THAT(refused.err, HasSubstr("--key: " + words::chinese("declaration.key_without_domain.wrong",
-                                                                 {{"field", "data.key"}, {"value", "fpga"}})));
+                                                                {{"field", "data.key"}, {"value", "fpga"}})));
 }
 
 }  // namespace

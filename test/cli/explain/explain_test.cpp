@@ -112,10 +112,9 @@ TEST(explain, S31_a_log_of_any_length_is_read_to_its_end) {
   EXPECT_EQ(error({"-"}, "en", "text", log).rc, 1);
   const auto got = error({"-"}, "en", "text", log + "NVRM: Xid (PCI:0000:61:00): 79, pid=1");
   EXPECT_EQ(got.rc, 0);
-  EXPECT_THAT(got.out,
-              HasSubstr(words::english(
-                  "cuda.xid.fatal",
-                  {{"xid", "79"}, {"name", "fallen off the bus"}, {"fault", words::english("cuda.fault.card")}})));
+  EXPECT_THAT(got.out, HasSubstr(words::english("cuda.xid.fatal", {{"xid", "79"},
+                                                                   {"name", "fallen off the bus"},
+                                                                   {"fault", words::english("cuda.fault.card")}})));
 }
 
 TEST(explain, S31_xids_are_in_the_json) {

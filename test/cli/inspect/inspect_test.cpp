@@ -247,16 +247,15 @@ TEST(inspect, S24_audits_running_pods_page_by_page_and_names_twenty) {
   const auto found = cluster.look();
   const auto text = printed(found, "en");
   EXPECT_THAT(
-      text,
-      HasSubstr(english("inspect.audit_list", {{"line", audit_of(english("inspect.audit_enforcement",
-                                                                         {{"mode", "Deny"}}),
-                                                                 25, 27)}}) +
-                "\n  team/share-10: " + english("objection.share_needs_partner",
-                                              {{"container", english("objection.container", {{"name", "main"}})},
-                                               {"key", "tencent.com/vcuda-core"},
-                                               {"amount", "20"},
-                                               {"other", "tencent.com/vcuda-memory"},
-                                               {"nearest", "100"}})));
+      text, HasSubstr(english("inspect.audit_list",
+                              {{"line", audit_of(english("inspect.audit_enforcement", {{"mode", "Deny"}}), 25, 27)}}) +
+                      "\n  team/share-10: " +
+                      english("objection.share_needs_partner",
+                              {{"container", english("objection.container", {{"name", "main"}})},
+                               {"key", "tencent.com/vcuda-core"},
+                               {"amount", "20"},
+                               {"other", "tencent.com/vcuda-memory"},
+                               {"nearest", "100"}})));
   EXPECT_THAT(text, HasSubstr("team/share-29"));
   EXPECT_THAT(text, testing::Not(HasSubstr("team/share-30")));
   EXPECT_THAT(text, HasSubstr("  " + english("inspect.audit_more", {{"number", "5"}}) + "\n"));
@@ -291,7 +290,8 @@ TEST(inspect, what_may_not_be_read_is_left_out_and_said) {
 TEST(inspect, a_policy_that_may_not_be_read_is_not_taken_for_off) {
   cluster cluster;
   cluster.policy = recording_transport::refused(403, "Forbidden");
-  EXPECT_THAT(printed(cluster.look(), "en"), HasSubstr(audit_of(english("inspect.audit_enforcement", {{"mode", "unknown"}}), 0, 0)));
+  EXPECT_THAT(printed(cluster.look(), "en"),
+              HasSubstr(audit_of(english("inspect.audit_enforcement", {{"mode", "unknown"}}), 0, 0)));
 }
 
 TEST(inspect, config_maps_that_may_not_be_read_are_an_error) {

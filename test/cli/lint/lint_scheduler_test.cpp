@@ -145,7 +145,8 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
   EXPECT_FALSE(warns(other + "}]\n")) << "asked about every pod";
   lint_scheduler_options options;
   options.files = {golden_scheduler + "mistakes/01-v1beta2.yaml"};
-  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr(english("lint_scheduler.unasked")))) << "it does not start at all";
+  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr(english("lint_scheduler.unasked"))))
+      << "it does not start at all";
   options.files = {"-"};
   options.output = "json";
   const auto got = nlohmann::json::parse(lint(options, begin + "extenders: []\n---\n{}\n").out);
@@ -165,8 +166,8 @@ TEST(lint_scheduler, S7_judges_a_configuration_in_a_config_map_with_its_lines) {
   options.files = {"-"};
   const auto got = lint(options, objects_around_it);
   EXPECT_EQ(got.rc, 3);
-  EXPECT_THAT(got.out, StartsWith(error_at("<stdin>:15:5") +
-                                  "ConfigMap kube-system/my-scheduler-config: data[config.yaml]: "));
+  EXPECT_THAT(got.out,
+              StartsWith(error_at("<stdin>:15:5") + "ConfigMap kube-system/my-scheduler-config: data[config.yaml]: "));
   EXPECT_THAT(got.out, HasSubstr("[field_unknown]"));
   EXPECT_THAT(got.out, testing::Not(HasSubstr("no_kubeconfig"))) << "no static pod can mount a ConfigMap";
   EXPECT_THAT(got.err, HasSubstr(english("lint_scheduler.does_not_start") + sums(1, 0)));
@@ -219,7 +220,8 @@ TEST(lint_scheduler, S7_does_not_say_starts_of_flags_it_cannot_judge) {
   EXPECT_TRUE(nlohmann::json::parse(lint(options, begin + "[sh, -c, kube-scheduler $X]\n").out).at("starts").is_null());
   options.output = "text";
   options.language = "zh";
-  EXPECT_THAT(lint(options, begin + "[sh, -c, kube-scheduler $X]\n").err, HasSubstr(chinese("lint_scheduler.may_start")));
+  EXPECT_THAT(lint(options, begin + "[sh, -c, kube-scheduler $X]\n").err,
+              HasSubstr(chinese("lint_scheduler.may_start")));
 }
 
 TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
@@ -236,7 +238,8 @@ TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
   EXPECT_THAT(lint(options, config).err, HasSubstr(starts_of("1.37", once)));
   EXPECT_THAT(lint(options, "kind: [\n").err, HasSubstr(english("lint_scheduler.does_not_start")));
   options.manifest = golden_scheduler + "manifests/kubeadm.yaml";
-  EXPECT_THAT(lint(options, config).err, HasSubstr(starts_of("1.37", "/etc/kubernetes/scheduler.conf" + comma_en + once)));
+  EXPECT_THAT(lint(options, config).err,
+              HasSubstr(starts_of("1.37", "/etc/kubernetes/scheduler.conf" + comma_en + once)));
   options.manifest.clear();
   options.language = "zh";
   const auto comma = chinese("lint_scheduler.comma");
@@ -389,7 +392,8 @@ TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
   back.unmerge = path("merged.json");
   auto got = render(back);
   EXPECT_EQ(got.rc, 2);
-  EXPECT_THAT(got.err, HasSubstr(english("scheduler_config.nothing_of_ours.remedy_with_hint", {{"hint", "--address"}})));
+  EXPECT_THAT(got.err,
+              HasSubstr(english("scheduler_config.nothing_of_ours.remedy_with_hint", {{"hint", "--address"}})));
   back.address = "10.96.0.77";
   EXPECT_THAT(render(back).err, HasSubstr("is no address of an extender"));
   back.address = options_.address;

@@ -267,13 +267,12 @@ TEST(lint, judges_files_together_wherever_the_declarations_stand) {
       "20}}}]}\n";
   const auto together = run({"-", rules}, "en", "text", false, pod);
   EXPECT_EQ(together.rc, 3);
-  EXPECT_THAT(together.out,
-              HasSubstr(error_at("<stdin>:3:52") + "Pod a: " +
-                        english("objection.share_needs_partner", {{"container", container_m},
-                                                                  {"key", "tencent.com/vcuda-core"},
-                                                                  {"amount", "20"},
-                                                                  {"other", "tencent.com/vcuda-memory"},
-                                                                  {"nearest", "100"}})));
+  EXPECT_THAT(together.out, HasSubstr(error_at("<stdin>:3:52") + "Pod a: " +
+                                      english("objection.share_needs_partner", {{"container", container_m},
+                                                                                {"key", "tencent.com/vcuda-core"},
+                                                                                {"amount", "20"},
+                                                                                {"other", "tencent.com/vcuda-memory"},
+                                                                                {"nearest", "100"}})));
   const auto alone = run({"-"}, "en", "text", false, pod);
   EXPECT_EQ(alone.rc, 3) << "gpu-manager wants both, declared or not";
   EXPECT_THAT(alone.err, HasSubstr(english("lint_summary.no_declaration")));
@@ -307,7 +306,9 @@ TEST(lint, quotas_that_count_nothing) {
   EXPECT_THAT(got.out, HasSubstr(warning_at("<stdin>:7:5")));
   EXPECT_THAT(got.out, HasSubstr(counts_nothing("nvidia.com/gpu")));
   EXPECT_THAT(got.out, HasSubstr(warning_at("<stdin>:8:5")));
-  EXPECT_THAT(got.out, HasSubstr(english("lint.unfamiliar_resource.remedy_with_hint", {{"hint", "nvidia.com/gpucores"}}) + " [unfamiliar_resource]"));
+  EXPECT_THAT(got.out,
+              HasSubstr(english("lint.unfamiliar_resource.remedy_with_hint", {{"hint", "nvidia.com/gpucores"}}) +
+                        " [unfamiliar_resource]"));
   EXPECT_THAT(got.out, HasSubstr(counts_nothing("example.com/fpga")));
   EXPECT_EQ(std::ranges::count(got.out, '\n'), 4) << got.out;
 }
@@ -365,7 +366,8 @@ TEST(lint, F38_a_pod_that_is_too_large_is_told_as_in_the_cluster) {
     pod += "{name: c" + std::to_string(i) + ", resources: {limits: {tencent.com/vcuda-core: 100}}},";
   const auto got = run({"-", rules}, "en", "text", false, pod + "]}\n");
   EXPECT_EQ(got.rc, 3);
-  EXPECT_THAT(got.out, HasSubstr(english("objection.too_large") + english("finding.remedy") + english("lint.too_large.remedy") + " [too_large]"));
+  EXPECT_THAT(got.out, HasSubstr(english("objection.too_large") + english("finding.remedy") +
+                                 english("lint.too_large.remedy") + " [too_large]"));
 }
 
 TEST(lint, nobody_is_held_to_the_rules_in_system_namespaces) {

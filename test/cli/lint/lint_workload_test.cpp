@@ -94,7 +94,8 @@ TEST(lint_workload, S72_says_it_in_words) {
   EXPECT_EQ(all[0].message, text::message_of(english(code + "wrong", parameters), english(code + "allowed"),
                                              english(code + "remedy"), text::language::en));
   EXPECT_EQ(all[0].location, (text::yaml::place{11, 9}));
-  EXPECT_THAT(findings(pod("2", "1"), text::language::zh).at(0).message, testing::StartsWith(words::chinese(code + "wrong", parameters)));
+  EXPECT_THAT(findings(pod("2", "1"), text::language::zh).at(0).message,
+              testing::StartsWith(words::chinese(code + "wrong", parameters)));
   const auto fraction = findings(pod("500m", ""));
   EXPECT_EQ(fraction.at(0).location, (text::yaml::place{9, 9}));
   EXPECT_EQ(fraction.at(0).code, "amount_fraction");

@@ -132,12 +132,15 @@ TEST(render, S24_refuses_an_illegal_value_in_one_line) {
                                  english("declaration.not_in_vocabulary.remedy_with_hint", {{"hint", "required"}}),
                                  text::language::en) +
                 "\n");
-  EXPECT_THAT(refused([](auto& o) { o.key = "fpga"; }), StartsWith("quartermaster: --key: " + wrong("key_without_domain", "data.key", "fpga")));
+  EXPECT_THAT(refused([](auto& o) { o.key = "fpga"; }),
+              StartsWith("quartermaster: --key: " + wrong("key_without_domain", "data.key", "fpga")));
   EXPECT_THAT(refused([](auto& o) { o.default_value = "0.5"; }), StartsWith("quartermaster: --default: "));
   EXPECT_THAT(refused([](auto& o) { o.unit = "个"; }), StartsWith("quartermaster: --unit: "));
   EXPECT_THAT(refused([](auto& o) { o.group = "实验室"; }), StartsWith("quartermaster: --group: "));
-  EXPECT_THAT(refused([](auto& o) { o.runtime_class = "NVIDIA"; }), HasSubstr(english("declaration.runtime_class_malformed.remedy_with_hint", {{"hint", "nvidia"}})));
-  EXPECT_THAT(refused([](auto& o) { o.related = "example.com/fpga"; }), HasSubstr(wrong("list_names_itself", "data.relatedResources", "example.com/fpga")));
+  EXPECT_THAT(refused([](auto& o) { o.runtime_class = "NVIDIA"; }),
+              HasSubstr(english("declaration.runtime_class_malformed.remedy_with_hint", {{"hint", "nvidia"}})));
+  EXPECT_THAT(refused([](auto& o) { o.related = "example.com/fpga"; }),
+              HasSubstr(wrong("list_names_itself", "data.relatedResources", "example.com/fpga")));
   EXPECT_THAT(refused([](auto& o) { o.ns = "Kube_Public"; }), StartsWith("quartermaster: -n: "));
   EXPECT_THAT(refused([](auto& o) { o.label_en = "a\x1b[31m"; }), HasSubstr("--label-en holds control characters"));
   EXPECT_THAT(refused([](auto& o) { o.label_zh = "\xff"; }), HasSubstr("--label-zh holds control characters"));
@@ -210,7 +213,8 @@ TEST(render, a_resource_nobody_may_use_is_written_and_said) {
   const auto got = render(options);
   EXPECT_EQ(got.rc, 0);
   EXPECT_THAT(got.out, HasSubstr("limits: disabled\n"));
-  EXPECT_THAT(got.err, HasSubstr(english("declaration.unusable.wrong", {{"field", "data.limits"}, {"value", "disabled"}, {"other", "disabled"}})));
+  EXPECT_THAT(got.err, HasSubstr(english("declaration.unusable.wrong",
+                                         {{"field", "data.limits"}, {"value", "disabled"}, {"other", "disabled"}})));
 }
 
 TEST(render, related_keys_need_not_be_declared_yet) {

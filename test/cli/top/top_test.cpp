@@ -160,7 +160,8 @@ TEST_F(top, what_no_sum_has_is_named_below_the_table) {
   read();
   std::ostringstream nodes, pods, named;
   top_nodes(cluster, {"table", "en"}, nodes);
-  EXPECT_THAT(nodes.str(), testing::HasSubstr(text::counted(2, "top.uncounted", text::language::en) + "\n  team-a/half ("));
+  EXPECT_THAT(nodes.str(),
+              testing::HasSubstr(text::counted(2, "top.uncounted", text::language::en) + "\n  team-a/half ("));
   top_pods(cluster, "team-a", {"table", "en"}, pods);
   EXPECT_THAT(pods.str(),
               testing::AllOf(testing::HasSubstr(text::counted(1, "top.uncounted", text::language::en)),

@@ -571,8 +571,9 @@ TEST(verify_allocate, S4_a_pod_that_no_kubelet_runs_has_nothing_to_read) {
   EXPECT_TRUE(server.removed);
   reconcilers::verify::report report;
   report.nodes.push_back({"gpu-1", "vgpu", {step}});
-  EXPECT_THAT(printed(report, "en"), HasSubstr(english("verify_table.pod_sees_unknown",
-                                                  {{"key", "tencent.com/vcuda-core 1, tencent.com/vcuda-memory 1"}})));
+  EXPECT_THAT(printed(report, "en"),
+              HasSubstr(english("verify_table.pod_sees_unknown",
+                                {{"key", "tencent.com/vcuda-core 1, tencent.com/vcuda-memory 1"}})));
 }
 
 TEST(verify_allocate, S4_a_pod_that_was_given_a_card_and_sees_none_is_a_finding) {

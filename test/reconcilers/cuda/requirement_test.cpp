@@ -95,10 +95,11 @@ TEST(requirement, facts_come_from_labels_and_the_manuals_count_first) {
   const auto both = facts_of(node_with(labels));
   EXPECT_EQ(both.cuda, (version{12, 4}));
   EXPECT_EQ(both.found, (version{13, 0}));
-  EXPECT_EQ(describe(both), "CUDA 12.4" + comma + words::english("cuda.facts.driver", {{"driver", "580.65.06"}}) + comma + capability("9.0") +
-                                comma + "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(describe(both), "CUDA 12.4" + comma + words::english("cuda.facts.driver", {{"driver", "580.65.06"}}) +
+                                comma + capability("9.0") + comma + "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(facts_of(node_with({{"cuda-major-version", "12"}})).cuda, std::nullopt) << "half a pair is none";
-  EXPECT_EQ(describe(facts_of(node_with({}))), "CUDA " + words::english("cuda.unknown") + comma + capability(words::english("cuda.unknown")));
+  EXPECT_EQ(describe(facts_of(node_with({}))),
+            "CUDA " + words::english("cuda.unknown") + comma + capability(words::english("cuda.unknown")));
   EXPECT_TRUE(facts_of(node_with({{"nvidia.com/mig.strategy", "single"}})).mig);
   EXPECT_FALSE(facts_of(node_with({{"nvidia.com/mig.strategy", "none"}})).mig);
   EXPECT_FALSE(facts_of(node_with({{"nvidia.com/mig.strategy", "single"}, {"nvidia.com/mig.capable", "false"}})).mig);
@@ -113,7 +114,8 @@ TEST(requirement, S32_nodes_are_listed_with_what_they_have_and_bounded) {
   std::vector<const node_facts*> all;
   for (const auto& node : nodes) all.push_back(&node);
   const auto text = describe(all);
-  EXPECT_THAT(text, HasSubstr("CUDA 12.2" + comma + capability("7.5") + comma + "Tesla-T4: t4-0, t4-1, t4-2 and 3 more"));
+  EXPECT_THAT(text,
+              HasSubstr("CUDA 12.2" + comma + capability("7.5") + comma + "Tesla-T4: t4-0, t4-1, t4-2 and 3 more"));
   EXPECT_THAT(text, HasSubstr("; and 1993 more of other kinds"));
   EXPECT_LT(text.size(), 1000U);
 }

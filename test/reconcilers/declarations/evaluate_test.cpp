@@ -88,11 +88,10 @@ TEST(evaluate, S24_S25_a_required_key_is_filled_where_it_has_a_default_and_refus
   const auto b = sound("example.com/b", "g").with("limits", "required").without("defaultValue");
   const auto unfilled = judge_one(rules_from({a, b}), box("main", {{"example.com/a", 1}}));
   EXPECT_THAT(unfilled.fills, IsEmpty());
-  EXPECT_EQ(texts_of(unfilled.refused),
-            words::english("objection.missing", {{"container", container_main},
-                                                 {"key", "example.com/b"},
-                                                 {"other", "example.com/a"},
-                                                 {"source", source_named("cf-crl-g-b")}}));
+  EXPECT_EQ(texts_of(unfilled.refused), words::english("objection.missing", {{"container", container_main},
+                                                                             {"key", "example.com/b"},
+                                                                             {"other", "example.com/a"},
+                                                                             {"source", source_named("cf-crl-g-b")}}));
 }
 
 TEST(evaluate, S11_what_a_program_behind_a_key_refuses_is_refused_whatever_the_key) {
@@ -114,10 +113,10 @@ TEST(evaluate, S11_what_a_program_behind_a_key_refuses_is_refused_whatever_the_k
             partner_missing("nvidia.com/mps-memory", "4", "nvidia.com/mps-core"));
   EXPECT_EQ(refusal({{"tencent.com/vcuda-memory", 4}}),
             partner_missing("tencent.com/vcuda-memory", "4", "tencent.com/vcuda-core"));
-  EXPECT_EQ(refusal({{"aliyun.com/gpu-core.percentage", 7}}),
-            amount_not_legal("aliyun.com/gpu-core.percentage", "7", legal_words("aliyun.com/gpu-core.percentage"), "5"));
-  EXPECT_EQ(refusal({{"nvidia.com/gpucores", 101}}),
-            amount_not_legal("nvidia.com/gpucores", "101", "0 to 100", "100"));
+  EXPECT_EQ(
+      refusal({{"aliyun.com/gpu-core.percentage", 7}}),
+      amount_not_legal("aliyun.com/gpu-core.percentage", "7", legal_words("aliyun.com/gpu-core.percentage"), "5"));
+  EXPECT_EQ(refusal({{"nvidia.com/gpucores", 101}}), amount_not_legal("nvidia.com/gpucores", "101", "0 to 100", "100"));
   EXPECT_EQ(refusal({{"nvidia.com/mps-core", 200}}), "");
   EXPECT_EQ(refusal({{"aliyun.com/gpu-core.percentage", 10}}), "");
 }
@@ -175,8 +174,8 @@ TEST(evaluate, S24_S25_every_amount_of_the_vocabulary) {
     if (amount > 0) EXPECT_EQ(vocabulary_of("tencent.com/vcuda-core")->legal.nearest(amount), nearest) << amount;
     if (want_beside == "not_legal")
       EXPECT_EQ(texts_of(paired.refused),
-                amount_not_legal("tencent.com/vcuda-core", std::to_string(amount), legal_words("tencent.com/vcuda-core"),
-                                 std::to_string(nearest)));
+                amount_not_legal("tencent.com/vcuda-core", std::to_string(amount),
+                                 legal_words("tencent.com/vcuda-core"), std::to_string(nearest)));
   }
   EXPECT_EQ(rows, 1001);
 }
@@ -230,11 +229,10 @@ TEST(evaluate, S72_requests_that_differ_from_limits_are_refused_in_words) {
   const auto rules = rules_from({sound()});
   auto differs = box("main", {{"example.com/fpga", 2}});
   differs.requests = {{"example.com/fpga", 1}};
-  EXPECT_EQ(texts_of(judge_one(rules, differs).refused),
-            words::english("objection.unequal", {{"container", container_main},
-                                                 {"key", "example.com/fpga"},
-                                                 {"amount", "1"},
-                                                 {"nearest", "2"}}));
+  EXPECT_EQ(
+      texts_of(judge_one(rules, differs).refused),
+      words::english("objection.unequal",
+                     {{"container", container_main}, {"key", "example.com/fpga"}, {"amount", "1"}, {"nearest", "2"}}));
   auto alone = box("main", {});
   alone.requests = {{"example.com/fpga", 1}};
   EXPECT_FALSE(judge_one(rules, alone).allowed());

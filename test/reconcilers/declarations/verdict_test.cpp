@@ -38,8 +38,7 @@ TEST(verdict, is_one_line_of_json_that_names_everything) {
   EXPECT_EQ(limits["field"], "data.limits");
   EXPECT_EQ(limits["value"], "requried");
   EXPECT_EQ(limits["allowed"], "disabled, required, optional");
-  EXPECT_EQ(limits["remedy"],
-            words::english("declaration.not_in_vocabulary.remedy_with_hint", {{"hint", "required"}}));
+  EXPECT_EQ(limits["remedy"], words::english("declaration.not_in_vocabulary.remedy_with_hint", {{"hint", "required"}}));
   EXPECT_THAT(limits["message"].get<std::string>(), testing::StartsWith(limits_wrong("requried")));
   EXPECT_EQ(json["observed"].get<std::string>().size(), 16U);
 }
@@ -79,19 +78,19 @@ TEST(verdict, F36_says_that_the_last_accepted_content_stays_in_force) {
   const auto updated = annotation_of(declaration);
   EXPECT_EQ(nlohmann::json::parse(updated)["meanwhile"], words::english("declaration_note.kept"));
   EXPECT_FALSE(same_words(updated, annotation)) << "news for people";
-  EXPECT_THAT(note_of(declaration),
-              testing::StartsWith(words::english("declaration_note.kept") + words::english("finding.remedy") +
-                                  limits_wrong("requried")));
+  EXPECT_THAT(note_of(declaration), testing::StartsWith(words::english("declaration_note.kept") +
+                                                        words::english("finding.remedy") + limits_wrong("requried")));
   EXPECT_THAT(note_of(declaration, text::language::zh), testing::StartsWith(words::chinese("declaration_note.kept")));
 }
 
 TEST(note, names_field_value_allowed_and_remedy_of_the_first_findings) {
   const auto note = note_of(judged(three_mistakes()));
-  for (const auto* part :
-       {"data.limits", "requried", "disabled, required, optional", "required", "half", "yes"}) {
+  for (const auto* part : {"data.limits", "requried", "disabled, required, optional", "required", "half", "yes"}) {
     EXPECT_THAT(note, testing::HasSubstr(part));
   }
-  EXPECT_THAT(note_of(judged(three_mistakes()), text::language::zh), testing::HasSubstr(words::chinese("declaration.not_in_vocabulary.remedy_with_hint", {{"hint", "required"}})));
+  EXPECT_THAT(
+      note_of(judged(three_mistakes()), text::language::zh),
+      testing::HasSubstr(words::chinese("declaration.not_in_vocabulary.remedy_with_hint", {{"hint", "required"}})));
 }
 
 TEST(note, is_cut_between_findings_with_a_count) {

@@ -322,7 +322,8 @@ TEST(verify, names_a_card_that_the_agent_finds_sick_while_its_plugin_offers_it) 
   for (const auto& step : cluster.walked().nodes.front().steps)
     if (step.cause == stage_code::cards_sick) {
       EXPECT_EQ(step.value, "GPU-a (Xid79)");
-      EXPECT_EQ(remedy_of(step, "gpu-1", language::en), words::english("verify.cards_sick.remedy", {{"node", "gpu-1"}}));
+      EXPECT_EQ(remedy_of(step, "gpu-1", language::en),
+                words::english("verify.cards_sick.remedy", {{"node", "gpu-1"}}));
     }
   cluster.first().old_report = "the agent has not reported for 9 m";
   EXPECT_THAT(not_good(cluster), ElementsAre("warning agent_gone")) << "an old report says nothing of now";

@@ -85,8 +85,7 @@ TEST(judge_flags, S7_says_which_flag_is_wrong_and_what_was_meant) {
 }
 
 TEST(judge_flags, S7_takes_no_words_without_dashes) {
-  EXPECT_EQ(lines_of(judge_words({"config=/x"})),
-            "argument{value=config=/x,hint=--config=/x}\n");
+  EXPECT_EQ(lines_of(judge_words({"config=/x"})), "argument{value=config=/x,hint=--config=/x}\n");
   EXPECT_EQ(lines_of(judge_words({"--leader-elect", "false"})), "argument{value=false,hint=--leader-elect=false}\n");
   EXPECT_THAT(lines_of(judge_words({"--", "x"})), HasSubstr("argument{"));
   EXPECT_THAT(lines_of(judge_words({""})), IsEmpty());
@@ -144,9 +143,8 @@ TEST(feature_gates, S7_are_those_of_the_version) {
   const auto gates = [](const std::string& gates, int minor) {
     return lines_of(judge_words({"--feature-gates=" + gates}, minor));
   };
-  EXPECT_THAT(
-      gates("TaintNodesByCondition=true", 36),
-      HasSubstr("gate_unknown{field=TaintNodesByCondition,value=TaintNodesByCondition=true,other=1.36}"));
+  EXPECT_THAT(gates("TaintNodesByCondition=true", 36),
+              HasSubstr("gate_unknown{field=TaintNodesByCondition,value=TaintNodesByCondition=true,other=1.36}"));
   EXPECT_THAT(gates("DynamicResourceAlocation=true", 36), HasSubstr(",hint=DynamicResourceAllocation}"));
   EXPECT_EQ(gates("DynamicResourceAllocation=false", 30), "");
   EXPECT_THAT(gates("DynamicResourceAllocation=false", 36),

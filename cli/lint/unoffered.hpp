@@ -10,6 +10,7 @@
 
 #include "controller/store.hpp"
 #include "kube/projections/node.hpp"
+#include "text/message.hpp"
 
 namespace cli {
 

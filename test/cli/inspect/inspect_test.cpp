@@ -320,7 +320,7 @@ TEST(inspect, waits_where_the_server_says_when) {
 
 TEST(inspect, an_empty_cluster_says_so) {
   inspection none;
-  EXPECT_EQ(printed(none, "en"), "No resource is declared in namespace kube-public\n");
+  EXPECT_EQ(printed(none, "en"), english("inspect.resources.nothing", {{"namespace", "kube-public"}}) + "\n");
 }
 
 }  // namespace

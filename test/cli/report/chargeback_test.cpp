@@ -142,7 +142,8 @@ TEST_F(month_of_two_teams, a_model_without_a_price_is_named) {
   EXPECT_THAT(made.without_price, ElementsAre("example.com/fpga"));
   EXPECT_EQ(made.rows[3].price, std::nullopt);
   EXPECT_EQ(made.sum.hundredths, 1'000);
-  EXPECT_THAT(printed("table"), HasSubstr(words::english("report.without_price", {{"models", "example.com/fpga"}}) + "\n"));
+  EXPECT_THAT(printed("table"),
+              HasSubstr(words::english("report.without_price", {{"models", "example.com/fpga"}}) + "\n"));
   spec.prices.clear();
   EXPECT_THAT(printed("table"), HasSubstr(words::english("report.no_prices")));
   EXPECT_THAT(printed("table"), Not(HasSubstr("Sum")));
@@ -229,7 +230,7 @@ TEST_F(month_of_two_teams, says_since_when_it_counts) {
               HasSubstr(words::english("report.balanced", {{"period", "2026-11-01T10:00:00Z"}}) + "\n"));
   object("").since = begin + hour;
   EXPECT_THAT(printed("table"), HasSubstr(words::english("report.period", {{"until", "2026-11-01T10:00:00Z"},
-                                                                     {"since", "2026-11-01T01:00:00Z"}})));
+                                                                           {"since", "2026-11-01T01:00:00Z"}})));
 }
 
 TEST_F(month_of_two_teams, a_month_that_nobody_counted_has_no_report) {

@@ -1,11 +1,14 @@
 // The report for people in two languages, for spreadsheets, and for programs. JSON is stable: fields are added, never
 // renamed.
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/chargeback/chargeback.hpp"
 #include "cli/output/answer.hpp"
+#include "cli/output/headers.hpp"
 #include "cli/output/table.hpp"
 #include "controller/clock.hpp"
 #include "text/list.hpp"
@@ -29,15 +32,15 @@ std::string money(std::int64_t hundredths, const std::string& currency) {
 
 /// The columns of a model, in the order of the table.
 struct column {
-  std::string_view name, english, chinese;
+  std::string_view name;
   quota::card_time quota::model_time::* member;
 };
-constexpr std::array<column, 6> columns{{{"capacity", "CAPACITY", "容量", &quota::model_time::capacity},
-                                         {"parts", "PARTS", "已分配", &quota::model_time::parts},
-                                         {"idle", "IDLE", "空闲", &quota::model_time::idle},
-                                         {"unhealthy", "UNHEALTHY", "异常", &quota::model_time::unhealthy},
-                                         {"unattributed", "UNATTRIBUTED", "未归属", &quota::model_time::unattributed},
-                                         {"beyond", "BEYOND", "超额", &quota::model_time::beyond}}};
+constexpr std::array<column, 6> columns{{{"capacity", &quota::model_time::capacity},
+                                         {"parts", &quota::model_time::parts},
+                                         {"idle", &quota::model_time::idle},
+                                         {"unhealthy", &quota::model_time::unhealthy},
+                                         {"unattributed", &quota::model_time::unattributed},
+                                         {"beyond", &quota::model_time::beyond}}};
 
 ordered_json as_json(const quota::card_time& time) {
   return {{"coreSeconds", time.core_seconds}, {"memoryMiBSeconds", time.memory_mib_seconds}};
@@ -94,12 +97,10 @@ void print_csv(const chargeback& report, std::ostream& out) {
 }
 
 void print_rows(const chargeback& report, const bilingual& say, bool is_wide, std::ostream& out) {
-  auto header =
-      say.zh ? std::vector<std::string>{"命名空间", "型号", "模式", "组织", "优先级", "卡时", "显存(GIB时)", "费用"}
-             : std::vector<std::string>{"NAMESPACE",        "MODEL", "MODE", "ORGANIZATION", "PRIORITY", "CARD-HOURS",
-                                        "MEMORY-GIB-HOURS", "COST"};
-  if (is_wide)
-    for (const auto name : {say("PAID-HOURS", "计费卡时"), say("PRICE", "单价")}) header.emplace_back(name);
+  auto header = headers_of(
+      "report", {"namespace", "model", "mode", "organization", "priority", "card_hours", "memory_gib_hours", "cost"},
+      say);
+  if (is_wide) std::ranges::move(headers_of("report", {"paid_hours", "price"}, say), std::back_inserter(header));
   table lines(std::move(header));
   constexpr std::int64_t unit = 1'000'000;
   for (const auto& row : report.rows) {
@@ -122,19 +123,18 @@ void print_rows(const chargeback& report, const bilingual& say, bool is_wide, st
 
 void print_prices(const chargeback& report, const bilingual& say, std::ostream& out) {
   if (!report.has_prices) {
-    out << say("No prices are set (spec.chargeback.prices of AcceleratorPolicy default), so there is no cost.",
-               "未设置价格（AcceleratorPolicy default 的 spec.chargeback.prices），因此没有费用。")
-        << "\n";
+    out << say.message("report.no_prices") << "\n";
     return;
   }
-  out << say("Sum: ", "合计：") << money(report.sum.hundredths, report.currency) << "\n";
+  out << say.message("report.sum", {{"amount", money(report.sum.hundredths, report.currency)}}) << "\n";
   if (!report.without_price.empty())
-    out << say("Without a price: ", "没有价格的型号：") << shown(text::joined(report.without_price), 2000) << "\n";
+    out << say.message("report.without_price", {{"models", shown(text::joined(report.without_price), 2000)}}) << "\n";
 }
 
 void print_models(const quota::model_rows& models, const bilingual& say, std::ostream& out) {
-  std::vector<std::string> header{std::string(say("MODEL", "型号"))};
-  for (const auto& column : columns) header.emplace_back(say(column.english, column.chinese));
+  auto header = headers_of("report", {"model"}, say);
+  for (const auto& column : columns)
+    std::ranges::move(headers_of("report", {column.name}, say), std::back_inserter(header));
   table lines(std::move(header));
   for (const auto& [model, row] : models) {
     std::vector<std::string> line{shown(model)};
@@ -145,13 +145,12 @@ void print_models(const quota::model_rows& models, const bilingual& say, std::os
 }
 
 void print_period(const chargeback& report, const bilingual& say, std::ostream& out) {
-  if (!report.discrepancy.empty())
-    out << say("It does not add up: ", "账目不平：") << shown(report.discrepancy, 2000);
-  else
-    out << say("It adds up", "账目平衡");
-  out << say(". Counted through ", "。统计截至 ") << text_of(report.counted_until);
-  if (report.counted_since > report.begin) out << say(", since ", "，起始于 ") << text_of(report.counted_since);
-  out << say(".", "。") << "\n";
+  auto period = text_of(report.counted_until);
+  if (report.counted_since > report.begin)
+    period = say.message("report.period", {{"until", period}, {"since", text_of(report.counted_since)}});
+  out << say.message(report.discrepancy.empty() ? "report.balanced" : "report.discrepancy",
+                     {{"text", shown(report.discrepancy, 2000)}, {"period", period}})
+      << "\n";
 }
 
 }  // namespace
@@ -171,10 +170,7 @@ void print(const chargeback& report, const report_style& style, std::ostream& ou
   if (printed_as_data(as_json(report), style.output, out)) return;
   const bilingual say(style.language);
   if (report.rows.empty()) {
-    out << say("No part of a card was held in ", "没有占用过卡的月份：") << report.month
-        << say(", as far as it is counted: the operator writes every 5 minutes",
-               "（截至最近一次统计，每 5 分钟写入一次）")
-        << "\n";
+    out << say.message("report.no_part", {{"month", report.month}}) << "\n";
   } else {
     print_rows(report, say, style.output == "wide", out);
     print_prices(report, say, out);

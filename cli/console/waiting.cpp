@@ -55,7 +55,7 @@ std::string reason_of(const waiting_answer& answer) {
 
 bool waits(const picture& picture, const known_resources& known, const kube::pod& pod) {
   if (!pod.node_name.empty() || pod.finished() || pod.deleting || pod.containers.empty()) return false;
-  return ext::asks(pod, picture.book->keys()) || !unknown_keys(pod, known).empty();
+  return ext::asks(pod, picture.book->keys()) || !unknown_keys(pod, known, text::language::en).empty();
 }
 
 waiting_page waiting_pods(const picture& picture, const known_resources& known, const viewer& viewer,
@@ -73,7 +73,7 @@ waiting_page waiting_pods(const picture& picture, const known_resources& known, 
 
 ordered_json waiting_reason(const picture& picture, const known_resources& known, const viewer& viewer,
                             const kube::pod& pod) {
-  const auto answer = why_waiting(picture, known, pod);
+  const auto answer = why_waiting(picture, known, pod, text::language::en);
   const auto change = [&](const std::optional<quota::change>& entry) -> ordered_json {
     if (!entry || answer.fits()) return nullptr;
     const auto text = ext::text_of(*entry, answer.nodes, answer.request);

@@ -3,6 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "text/list.hpp"
+#include "text/messages.hpp"
+
 namespace cli {
 
 namespace ext = reconcilers::extender;
@@ -16,23 +19,23 @@ known_resources resources_of(const picture& picture) {
   return out;
 }
 /// The sentence about keys of a pod that no one knows; empty: it has none.
-std::string unknown_keys(const kube::pod& pod, const known_resources& known) {
+std::string unknown_keys(const kube::pod& pod, const known_resources& known, text::language locale) {
   std::set<std::string> texts;
   for (const auto& container : pod.containers)
     for (const auto& [key, amount] : container.limits)
-      if (amount != 0 && known.lacks(key)) texts.insert(known.text_of(key));
-  std::string out;
-  for (const auto& text : texts) out += (out.empty() ? "" : "; ") + text;
-  return out;
+      if (amount != 0 && known.lacks(key)) texts.insert(known.text_of(key, locale));
+  return text::joined(texts, text::message("finding.remedy", locale));
 }
 
-std::vector<held_row> rows_of(const quota::holding& held, const ext::pod_request& request) {
+std::vector<held_row> rows_of(const quota::holding& held, const ext::pod_request& request, text::language locale) {
   std::vector<held_row> out;
   for (const auto& grant : held.grants) {
     const auto name = grant.container < request.names().size() ? request.names()[grant.container]->name : "?";
-    const auto amount = grant.whole
-                            ? std::string("whole card")
-                            : std::to_string(grant.cores) + " cores, " + std::to_string(grant.memory_mib) + " MiB";
+    const auto amount =
+        grant.whole
+            ? text::message("explain.whole_card", locale)
+            : text::message("explain.share", locale,
+                            {{"cores", std::to_string(grant.cores)}, {"memory", std::to_string(grant.memory_mib)}});
     out.push_back({name, grant.card, amount});
   }
   for (const auto& count : held.counts) out.push_back({"", count.key, std::to_string(count.amount)});
@@ -49,10 +52,6 @@ ordered_json json_of(const quota::holding& held, const ext::pod_request& request
          {"memoryMiB", grant.memory_mib}});
   for (const auto& count : held.counts) out.push_back({{"key", count.key}, {"count", count.amount}});
   return out;
-}
-
-std::string plural(std::size_t count, std::string_view singular, std::string_view many) {
-  return std::to_string(count) + " " + std::string(count == 1 ? singular : many);
 }
 
 }  // namespace cli

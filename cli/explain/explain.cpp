@@ -108,7 +108,7 @@ struct answer {
 
 bool runs(const verdict& verdict) { return verdict.is == outcome::works || verdict.is == outcome::minor_version; }
 
-std::string_view words_of(std::string_view use, language locale) {
+std::string_view use_words(std::string_view use, language locale) {
   if (locale == language::en) return use == "share" ? "a share of a card" : "whole cards";
   return use == "share" ? "共享卡" : "整卡";
 }
@@ -173,7 +173,7 @@ void print(const cuda::version& runtime, const subject& about, const std::vector
   if (!about.name.empty()) out << (zh ? "，节点 " : " on node ") << about.name;
   out << (zh ? "：" : ": ") << cuda::describe(about.facts, locale) << "\n";
   for (const auto& entry : all) {
-    if (all.size() > 1) out << words_of(entry.use, locale) << (zh ? "：" : ": ");
+    if (all.size() > 1) out << use_words(entry.use, locale) << (zh ? "：" : ": ");
     out << cuda::title_of(entry.is.is, locale) << "\n  " << cuda::text_of(entry.is, locale) << "\n";
     if (const auto source = cuda::source_of(entry.is); !source.empty())
       out << (zh ? "  来源：" : "  Source: ") << source << "\n";

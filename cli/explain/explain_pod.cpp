@@ -10,6 +10,7 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/cluster.hpp"
+#include "cli/explain/engine_words.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/explain/uncounted.hpp"
@@ -58,28 +59,36 @@ ordered_json as_json(const quota::explanation& explanation, std::span<const quot
   return out;
 }
 
+/// A sentence of the answer, on a line of its own.
+void print_line(std::string_view key, std::initializer_list<text::parameter> parameters, const bilingual& say,
+                std::ostream& out) {
+  out << say.message("explain." + std::string(key), parameters) << "\n";
+}
+
+/// Such a table, by the keys of its columns.
+table table_of(std::initializer_list<std::string_view> columns, const bilingual& say) {
+  std::vector<std::string> header;
+  for (const auto column : columns) header.push_back(say.message("explain.column." + std::string(column)));
+  return table(std::move(header));
+}
+
 /// Why a pod with cards is refused whatever it tolerates, and where to look.
 void print_changing(std::span<const quota::node_view> nodes, const bilingual& say, std::ostream& out) {
   std::vector<std::string> names;
   for (const auto& node : nodes)
     if (node.inventory->changes_mode) names.push_back(node.inventory->name);
   if (names.empty()) return;
-  const auto list = (names.size() == 1 ? "Node " : "Nodes ") + text::some_of(names);
-  out << say(list + (names.size() == 1 ? " changes its mode and gets" : " change their modes and get") +
-                 " no new pod with cards until that is over: quartermaster verify " + names.front(),
-             "节点 " + text::some_of(names) + " 正在切换模式，完成之前不接收带卡的新 Pod：quartermaster verify " +
-                 names.front())
-      << "\n";
+  print_line(names.size() == 1 ? "changing.one" : "changing.many",
+             {{"list", some_of(names, 3, say.locale())}, {"first", names.front()}}, say, out);
 }
 
 void print(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
            const ext::pod_request& request, const picture& picture, const std::vector<std::string>& unserved,
            const bilingual& say, std::ostream& out) {
-  table rows(say.zh ? std::vector<std::string>{"节点数", "原因", "对象"}
-                    : std::vector<std::string>{"NODES", "REASON", "OF"});
+  auto rows = table_of({"nodes", "reason", "object"}, say);
   std::map<std::string, std::size_t> refusals;
   for (const auto& node : nodes)
-    if (auto text = refusal_of(node, request, picture); !text.empty()) ++refusals[std::move(text)];
+    if (auto text = refusal_of(node, request, picture, say.locale()); !text.empty()) ++refusals[std::move(text)];
   quota::demand needs;
   const bool has_advice = std::ranges::any_of(nodes, [&](const auto& node) {  // "add ... to the same container"
     const auto no = quota::read(request.containers(), node.inventory->serves, needs);
@@ -91,27 +100,27 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
     if (is_refused && !refusals.empty()) continue;
     std::string object(cause.key);
     if (object.empty() && cause.container >= 0 && static_cast<std::size_t>(cause.container) < request.names().size())
-      object = "container " + request.names()[static_cast<std::size_t>(cause.container)]->name;
-    rows.add({std::to_string(cause.nodes), std::string(quota::text_of(cause.code)), object});
+      object =
+          say.message("engine.container", {{"name", request.names()[static_cast<std::size_t>(cause.container)]->name}});
+    rows.add({std::to_string(cause.nodes), words_of(cause.code, say.locale()), object});
   }
   rows.print(out);
-  if (explanation.nearest)
-    out << say("Nearest: node ", "最接近的节点：") << nodes[*explanation.nearest].inventory->name << "\n";
+  if (explanation.nearest) print_line("nearest", {{"name", nodes[*explanation.nearest].inventory->name}}, say, out);
   if (explanation.of_pod)
-    out << say("Smallest change of the pod: ", "对 Pod 的最小改动：")
-        << shown(ext::text_of(*explanation.of_pod, nodes, request), most_shown) << "\n";
+    print_line("of_pod", {{"change", shown(words_of(*explanation.of_pod, nodes, request, say.locale()), most_shown)}},
+               say, out);
   if (explanation.of_node)
-    out << say("Smallest change of a node: ", "对节点的最小改动：")
-        << shown(quota::text_of(*explanation.of_node, nodes), most_shown) << "\n";
+    print_line("of_node", {{"change", shown(words_of(*explanation.of_node, nodes, request, say.locale()), most_shown)}},
+               say, out);
   for (const auto& text : unserved) out << text << "\n";
   print_changing(nodes, say, out);
   const bool changes = std::ranges::any_of(nodes, [](const auto& node) { return node.inventory->changes_mode; });
   if (!changes && !explanation.of_pod && !explanation.of_node && unserved.empty() && !has_advice)
-    out << say("No single change of the pod or of a node is enough.\n", "仅改动 Pod 或某个节点的一处不够。\n");
+    print_line("no_change", {}, say, out);
 }
 
 /// Of the nodes that fit, those where a nominated pod goes before this one: "node a is kept for lab/urgent".
-void add_kept_nodes(const kube::pod& pod, const picture& picture, waiting_answer& answer) {
+void add_kept_nodes(const kube::pod& pod, const picture& picture, text::language locale, waiting_answer& answer) {
   const auto& nodes = answer.nodes;
   std::vector<quota::shortfall> found(nodes.size());
   quota::filter(answer.request.containers(), nodes, found, answer.request.only());
@@ -120,7 +129,8 @@ void add_kept_nodes(const kube::pod& pod, const picture& picture, waiting_answer
     if (!found[i].fits()) continue;
     ++fitting;
     if (const auto* other = picture.book->goes_before(pod, answer.request, nodes[i].inventory->name))
-      answer.kept.push_back("node " + nodes[i].inventory->name + " is kept for pod " + other->key.to_string());
+      answer.kept.push_back(
+          text::message("explain.kept", locale, {{"node", nodes[i].inventory->name}, {"pod", other->key.to_string()}}));
   }
   answer.is_kept_everywhere = fitting > 0 && answer.kept.size() == fitting;
 }
@@ -130,10 +140,10 @@ void print_nodes(std::span<const quota::node_view> nodes, const ext::pod_request
                  const bilingual& say, std::ostream& out) {
   std::vector<quota::shortfall> found(nodes.size());
   quota::filter(request.containers(), nodes, found, request.only());
-  table rows(say.zh ? std::vector<std::string>{"节点", "原因"} : std::vector<std::string>{"NODE", "REASON"});
+  auto rows = table_of({"node", "reason"}, say);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    auto text = refusal_of(nodes[i], request, picture);
-    if (text.empty()) text = found[i].fits() ? "fits" : quota::text_of(found[i]);
+    auto text = refusal_of(nodes[i], request, picture, say.locale());
+    if (text.empty()) text = words_of(found[i], say.locale());
     rows.add({nodes[i].inventory->name, text});
   }
   rows.print(out);
@@ -146,16 +156,10 @@ void print_left_out(std::span<const quota::node_view> nodes, const picture& pict
   for (const auto& node : picture.nodes.all()) names.insert(node.key.name);
   for (const auto& node : nodes) names.erase(node.inventory->name);
   if (names.empty()) return;
-  std::string list;
-  std::size_t count = 0;
-  for (const auto& name : names)
-    if (++count <= 3) list += (list.empty() ? "" : ", ") + name;
-  if (names.size() > 3) list += say(" and " + std::to_string(names.size() - 3) + " more", " 等");
-  if (say.zh)
-    out << "另有 " << names.size() << " 个节点不在其中：已停止调度，或没有可提供的卡（" << list << "）。\n";
-  else
-    out << plural(names.size(), "other node is", "other nodes are")
-        << " left out: cordoned, or without cards that anyone serves (" << list << ").\n";
+  print_line(
+      names.size() == 1 ? "left_out.one" : "left_out.many",
+      {{"number", std::to_string(names.size())}, {"list", some_of({names.begin(), names.end()}, 3, say.locale())}}, say,
+      out);
 }
 
 /// Those of the nodes of which the cards are what an agent that is gone reported last.
@@ -168,14 +172,15 @@ std::vector<std::string> old_reports(const std::vector<std::string>& nodes, cons
 
 void say_old(const std::vector<std::string>& nodes, const bilingual& say, std::ostream& out) {
   if (nodes.empty()) return;
-  out << say("Cards are as an agent that is gone reported them last (quartermaster verify NODE): ",
-             "以下节点的卡信息来自已不在运行的代理（quartermaster verify 节点名）：")
-      << text::some_of(nodes, 8) << "\n";
+  print_line("old_report", {{"list", some_of(nodes, 8, say.locale())}}, say, out);
 }
 
 /// The sentence about a card with more given out than it has.
-std::vector<std::string> overfull(const quota::holding& held, const quota::node_view& node) {
+std::vector<std::string> overfull(const quota::holding& held, const quota::node_view& node, const bilingual& say) {
   std::vector<std::string> out;
+  const auto add = [&](const char* key, const std::string& card, std::int64_t amount, std::int64_t all) {
+    out.push_back(say.message(key, {{"card", card}, {"amount", std::to_string(amount)}, {"all", std::to_string(all)}}));
+  };
   for (std::size_t i = 0; i < std::min(node.used.size(), node.inventory->cards.size()); ++i) {
     const auto& card = node.inventory->cards[i];
     const auto& used = node.used[i];
@@ -183,21 +188,19 @@ std::vector<std::string> overfull(const quota::holding& held, const quota::node_
     const auto whole_mib = used.wholes * card.memory_mib, memory = used.memory_mib + whole_mib;
     const auto cores = used.cores + used.wholes * quota::whole_card;
     if (memory > card.lendable_mib() && card.memory_mib > 0)
-      out.push_back("card " + card.uuid + ": " + std::to_string(memory) + " MiB of " +
-                    std::to_string(card.lendable_mib()) + " are given out");
+      add("explain.over_memory", card.uuid, memory, card.lendable_mib());
     else if (cores > quota::whole_card)
-      out.push_back("card " + card.uuid + ": " + std::to_string(cores) + " cores of " +
-                    std::to_string(quota::whole_card) + " are given out");
+      add("explain.over_cores", card.uuid, cores, quota::whole_card);
   }
   return out;
 }
 
-void print_obstacles(const std::vector<obstacle>& obstacles, const bilingual& say, std::ostream& out) {
-  for (const auto& entry : obstacles) out << say(entry.en, entry.zh) << "\n";
+void print_obstacles(const std::vector<obstacle>& obstacles, std::ostream& out) {
+  for (const auto& entry : obstacles) out << entry.text << "\n";
 }
-ordered_json as_json(const std::vector<obstacle>& obstacles, const bilingual& say) {
+ordered_json as_json(const std::vector<obstacle>& obstacles) {
   ordered_json out = ordered_json::array();
-  for (const auto& entry : obstacles) out.push_back({{"code", entry.code}, {"text", say(entry.en, entry.zh)}});
+  for (const auto& entry : obstacles) out.push_back({{"code", entry.code}, {"text", entry.text}});
   return out;
 }
 
@@ -218,10 +221,7 @@ nlohmann::json kept_of(const kube::pod& pod) {
   return out;
 }
 
-obstacle not_read() {
-  return {"not_read", text::message("explain.pod_not_read", text::language::en),
-          text::message("explain.pod_not_read", text::language::zh), false};
-}
+obstacle not_read(const bilingual& say) { return {"not_read", say.message("explain.pod_not_read"), false}; }
 
 constexpr std::string_view no_source = "nothing of ours";
 
@@ -238,18 +238,16 @@ int explain_without_cards(const kube::pod& pod, const std::string& unknown, cons
       doc.update({{"waits", false}, {"source", no_source}});
     else
       doc.update({{"node", nullptr}, {"waits", true}, {"unknown", unknown}});
-    doc["obstacles"] = as_json(obstacles, say);
+    doc["obstacles"] = as_json(obstacles);
     printed_as_data(doc, style.output, out);
     return rc;
   }
-  out << "Pod " << name;
   if (unknown.empty())
-    out << say(" asks for no card and for no declared key; why it waits, the scheduler's events say: ",
-               " 不请求卡，也不请求已声明的资源；等待的原因见调度器事件：")
-        << "kubectl describe pod -n " << pod.key.ns << " " << pod.key.name << "\n";
+    print_line("no_card", {{"pod", name}, {"command", "kubectl describe pod -n " + pod.key.ns + " " + pod.key.name}},
+               say, out);
   else
-    out << say(" fits on no node: ", " 无法放到任何节点：") << unknown << "\n";
-  print_obstacles(obstacles, say, out);
+    print_line("fits_nowhere", {{"pod", name}, {"text", unknown}}, say, out);
+  print_obstacles(obstacles, out);
   return rc;
 }
 
@@ -262,14 +260,13 @@ int explain_ended(const kube::pod& pod, const std::vector<obstacle>& obstacles, 
                      {"node", pod.node_name.empty() ? ordered_json() : ordered_json(pod.node_name)},
                      {"waits", false},
                      {"source", no_source},
-                     {"obstacles", as_json(obstacles, say)}},
+                     {"obstacles", as_json(obstacles)}},
                     style.output, out);
     return rc;
   }
-  out << "Pod " << pod.key.to_string();
-  if (!pod.node_name.empty()) out << say(" was on node ", " 曾在节点 ") << pod.node_name << say("", " 上");
-  out << say(".\n", "。\n");
-  print_obstacles(obstacles, say, out);
+  print_line(pod.node_name.empty() ? "ended" : "ended_on", {{"pod", pod.key.to_string()}, {"node", pod.node_name}}, say,
+             out);
+  print_obstacles(obstacles, out);
   return rc;
 }
 
@@ -279,7 +276,7 @@ struct closed_nodes {
   std::size_t open = 0;
 };
 closed_nodes closed_to(const nlohmann::json& whole, const ext::pod_request& request,
-                       std::span<const quota::node_view> nodes, const picture& picture) {
+                       std::span<const quota::node_view> nodes, const picture& picture, text::language locale) {
   closed_nodes out;
   const node_rules rules(whole.is_object() ? whole.value("spec", nlohmann::json()) : nlohmann::json());
   std::vector<quota::shortfall> found(nodes.size());
@@ -287,7 +284,7 @@ closed_nodes closed_to(const nlohmann::json& whole, const ext::pod_request& requ
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!found[i].fits()) continue;
     const auto* node = picture.nodes.find({{}, nodes[i].inventory->name});
-    auto reason = node && whole.is_object() ? rules.refuses(*node) : std::string();
+    auto reason = node && whole.is_object() ? rules.refuses(*node, locale) : std::string();
     if (reason.empty())
       ++out.open;
     else
@@ -306,9 +303,9 @@ int explain_bound(const kube::pod& pod, const picture& picture, const std::vecto
   if (held && view) source = ext::to_string(ext::held_by(pod, *view, request).origin);
   const auto reasons =
       held && view && source != "guessed" ? ext::why_these(held->held, *view, request) : std::vector<std::string>();
-  auto unread = held || !view ? std::string() : miscounted(*view, request);
-  if (!held && view && unread.empty()) unread = refusal_of(*view, request, picture);
-  const auto too_full = held && view ? overfull(held->held, *view) : std::vector<std::string>();
+  auto unread = held || !view ? std::string() : miscounted(*view, request, say.locale());
+  if (!held && view && unread.empty()) unread = refusal_of(*view, request, picture, say.locale());
+  const auto too_full = held && view ? overfull(held->held, *view, say) : std::vector<std::string>();
   const auto old = held ? old_reports({pod.node_name}, picture) : std::vector<std::string>();
   if (style.as_data()) {
     ordered_json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", source}};
@@ -317,37 +314,30 @@ int explain_bound(const kube::pod& pod, const picture& picture, const std::vecto
     doc["why"] = reasons;
     doc["overGiven"] = too_full;
     doc["oldReports"] = old;
-    doc["obstacles"] = as_json(obstacles, say);
+    doc["obstacles"] = as_json(obstacles);
     printed_as_data(doc, style.output, out);
     return 0;
   }
   const auto name = pod.key.to_string();
-  if (say.zh)
-    out << "Pod " << name << " 在节点 " << pod.node_name << " 上";
-  else
-    out << "Pod " << name << " is on node " << pod.node_name;
   if (!held) {
-    out << say(" and holds nothing that is managed here.\n", "，没有占用这里管理的资源。\n");
-    if (!unread.empty()) out << say("Its limits do not count: ", "其限额不计入：") << unread << "\n";
-    print_obstacles(obstacles, say, out);
+    print_line("bound_without", {{"pod", name}, {"node", pod.node_name}}, say, out);
+    if (!unread.empty()) print_line("not_counted", {{"text", unread}}, say, out);
+    print_obstacles(obstacles, out);
     return 0;
   }
-  const auto scheduler = pod.scheduler_name.empty() ? std::string("default-scheduler") : pod.scheduler_name;
-  if (source != "guessed")
-    out << say(" and holds:\n", "，占用：\n");
-  else if (say.zh)
-    out << "。" << scheduler << " 未记录所用的卡，推测为：\n";
-  else
-    out << ". " << scheduler << " placed it and recorded no card; probably:\n";
-  table rows(say.zh ? std::vector<std::string>{"容器", "卡", "数量"}
-                    : std::vector<std::string>{"CONTAINER", "CARD", "AMOUNT"});
-  for (const auto& entry : rows_of(held->held, request))
+  print_line(source == "guessed" ? "bound_guessed" : "bound",
+             {{"pod", name},
+              {"node", pod.node_name},
+              {"scheduler", pod.scheduler_name.empty() ? std::string("default-scheduler") : pod.scheduler_name}},
+             say, out);
+  auto rows = table_of({"container", "card", "amount"}, say);
+  for (const auto& entry : rows_of(held->held, request, say.locale()))
     rows.add({entry.container, shown(entry.card, most_shown), entry.amount});
   rows.print(out);
-  for (const auto& text : reasons) out << say("Why these: ", "为何是这些卡：") << shown(text, most_shown) << "\n";
-  for (const auto& text : too_full) out << say("More than there is: ", "超出实际：") << shown(text, most_shown) << "\n";
+  for (const auto& text : reasons) print_line("these", {{"text", shown(text, most_shown)}}, say, out);
+  for (const auto& text : too_full) print_line("over_given", {{"text", shown(text, most_shown)}}, say, out);
   say_old(old, say, out);
-  print_obstacles(obstacles, say, out);
+  print_obstacles(obstacles, out);
   return 0;
 }
 
@@ -375,34 +365,36 @@ std::string where_limits_are(const picture& picture, const std::string& ns) {
 
 }  // namespace
 
-waiting_answer why_waiting(const picture& picture, const known_resources& known, const kube::pod& pod) {
-  waiting_answer out{unknown_keys(pod, known), {pod, picture.book->keys()}, {}, {}, {}, {}, {}, false};
+waiting_answer why_waiting(const picture& picture, const known_resources& known, const kube::pod& pod,
+                           text::language locale) {
+  waiting_answer out{unknown_keys(pod, known, locale), {pod, picture.book->keys()}, {}, {}, {}, {}, {}, false};
   if (!out.unknown.empty() || out.request.nothing()) return out;
   out.nodes = ext::candidates(picture.book->book(), picture.nodes);
   out.reason = quota::explain(out.request.containers(), out.nodes, out.request.only());
   out.limit = ext::limit_of(*picture.book, pod, out.request, out.nodes);
-  add_kept_nodes(pod, picture, out);
-  if (out.reason.fitting == 0) out.unserved = unserved_resources(picture, known, pod);
+  add_kept_nodes(pod, picture, locale, out);
+  if (out.reason.fitting == 0) out.unserved = unserved_resources(picture, known, pod, locale);
   return out;
 }
 
 std::optional<node_refusal> refusal_by(const quota::node_view& node, const ext::pod_request& request,
-                                       const picture& picture) {
+                                       const picture& picture, text::language locale) {
   if (node.inventory->changes_mode) return {};  // what it does not serve now it may serve in a moment
   quota::demand needs;
   const auto no = quota::read(request.containers(), node.inventory->serves, needs);
   if (!no) return {};
-  if (no->kind != quota::wrong::not_served) return node_refusal{.text = quota::text_of(*no), .mode = {}, .key = {}};
+  if (no->kind != quota::wrong::not_served) return node_refusal{.text = words_of(*no, locale), .mode = {}, .key = {}};
   const auto* known = picture.nodes.find({{}, node.inventory->name});
   const auto module = known ? known->labels.value_or(api::names::module_label, "") : std::string_view();
-  const auto mode = module.empty() ? std::string("none of our modes") : "mode " + std::string(module);
-  return node_refusal{.text = mode + ", which does not offer " + std::string(no->key),
+  return node_refusal{.text = text::message(module.empty() ? "explain.mode.none" : "explain.mode.one", locale,
+                                            {{"mode", std::string(module)}, {"key", std::string(no->key)}}),
                       .mode = std::string(module),
                       .key = std::string(no->key)};
 }
 
-std::string refusal_of(const quota::node_view& node, const ext::pod_request& request, const picture& picture) {
-  const auto refusal = refusal_by(node, request, picture);
+std::string refusal_of(const quota::node_view& node, const ext::pod_request& request, const picture& picture,
+                       text::language locale) {
+  const auto refusal = refusal_by(node, request, picture, locale);
   return refusal ? refusal->text : std::string();
 }
 
@@ -450,18 +442,18 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
         << "; another namespace is named with -n NAMESPACE\n";
     return 1;
   }
-  auto obstacles = obstacles_of(whole.is_object() ? whole : kept_of(*pod), asking_scheduler(picture));
-  if (!whole.is_object() && pod->node_name.empty() && !pod->finished()) obstacles.push_back(not_read());
+  auto obstacles = obstacles_of(whole.is_object() ? whole : kept_of(*pod), asking_scheduler(picture), say.locale());
+  if (!whole.is_object() && pod->node_name.empty() && !pod->finished()) obstacles.push_back(not_read(say));
   if (pod->finished()) return explain_ended(*pod, obstacles, style, out);
   if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
   const bool held_back = !obstacles.empty() && obstacles.front().decisive;
-  const auto answer = why_waiting(picture, resources_of(picture), *pod);
+  const auto answer = why_waiting(picture, resources_of(picture), *pod, say.locale());
   if (!answer.unknown.empty() || answer.request.nothing())
     return explain_without_cards(*pod, answer.unknown, obstacles, style, out);
   const auto& request = answer.request;
   const auto& [unknown, pod_limits, nodes, reason, limit, kept, unserved, is_kept_everywhere] = answer;
-  const auto closed = closed_to(whole, request, nodes, picture);
+  const auto closed = closed_to(whole, request, nodes, picture, say.locale());
   const int rc = answer.fits() && !held_back && (closed.open > 0 || closed.reasons.empty()) ? 0 : 3;
   std::vector<std::string> names;
   for (const auto& node : nodes) names.push_back(node.inventory->name);
@@ -474,40 +466,38 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
     doc["unserved"] = unserved;
     std::set<std::string> refusals;
     for (const auto& node : nodes)
-      if (auto text = refusal_of(node, request, picture); !text.empty()) refusals.insert(std::move(text));
+      if (auto text = refusal_of(node, request, picture, say.locale()); !text.empty()) refusals.insert(std::move(text));
     doc["refusals"] = refusals;
     doc["closed"] = closed.reasons;
-    doc["obstacles"] = as_json(obstacles, say);
+    doc["obstacles"] = as_json(obstacles);
     doc["oldReports"] = old;
     printed_as_data(doc, style.output, out);
     return rc;
   }
-  if (say.zh)
-    out << "Pod " << key.to_string() << " 在等待：" << reason.nodes << " 个有卡的节点中有 " << reason.fitting
-        << " 个能放下。\n";
-  else
-    out << "Pod " << key.to_string() << " waits: its cards fit on " << reason.fitting << " of "
-        << plural(reason.nodes, "node", "nodes") << " with cards.\n";
+  print_line(
+      reason.nodes == 1 ? "waits.one" : "waits.many",
+      {{"pod", key.to_string()}, {"fitting", std::to_string(reason.fitting)}, {"number", std::to_string(reason.nodes)}},
+      say, out);
   print_left_out(nodes, picture, say, out);
   say_old(old, say, out);
   if (style.output == "wide") print_nodes(nodes, request, picture, say, out);
-  if (held_back) print_obstacles({obstacles.front()}, say, out);
+  if (held_back) print_obstacles({obstacles.front()}, out);
   if (limit) {
-    out << say("Its namespace's quota refuses it: ", "命名空间的配额不允许：") << quota::text_of(*limit) << "\n"
-        << say("See:\n", "查看：\n") << where_limits_are(picture, key.ns);
+    print_line("quota", {{"text", words_of(*limit, say.locale())}}, say, out);
+    print_line("see", {}, say, out);
+    out << where_limits_are(picture, key.ns);
     return rc;
   }
-  for (const auto& text : kept)
-    out << say("kube-scheduler has made room for another pod: ", "kube-scheduler 已为另一个 Pod 腾出位置：") << text
-        << "\n";
+  for (const auto& text : kept) print_line("has_made_room", {{"text", text}}, say, out);
   for (const auto& [text, count] : closed.reasons)
-    out << say("Of the nodes where its cards fit, closed to it: ", "卡能放下但不能使用的节点：")
-        << plural(count, "node", "nodes") << ": " << shown(text, most_shown) << "\n";
+    print_line("closed",
+               {{"nodes", text::counted(count, "explain.nodes", say.locale())}, {"text", shown(text, most_shown)}}, say,
+               out);
   // Where the cards fit nowhere, what the scheduler says of it is the same in other words.
-  if (reason.fitting > 0) print_obstacles({obstacles.begin() + (held_back ? 1 : 0), obstacles.end()}, say, out);
+  if (reason.fitting > 0) print_obstacles({obstacles.begin() + (held_back ? 1 : 0), obstacles.end()}, out);
   if (is_kept_everywhere) return rc;
   if (reason.fitting > 0) {
-    if (!held_back) out << say("Cards are not what it waits for: ", "它等待的不是卡：") << describe << "\n";
+    if (!held_back) print_line("not_cards", {{"command", describe}}, say, out);
     return rc;
   }
   print(reason, nodes, request, picture, unserved, say, out);

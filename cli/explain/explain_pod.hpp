@@ -25,11 +25,11 @@ struct node_refusal {
   std::string key;   ///< what that mode does not offer; empty: the pod can be cured
 };
 std::optional<node_refusal> refusal_by(const quota::node_view& node, const reconcilers::extender::pod_request& request,
-                                       const picture& picture);
+                                       const picture& picture, text::language locale);
 
 /// Why a node takes no such pod at all, for a person. Where its mode is the reason, its own message. Empty: it might.
 std::string refusal_of(const quota::node_view& node, const reconcilers::extender::pod_request& request,
-                       const picture& picture);
+                       const picture& picture, text::language locale);
 
 /// Why a pod that is not bound waits. Views are into the pod and the ledger: valid until either changes.
 struct waiting_answer {
@@ -46,7 +46,8 @@ struct waiting_answer {
   bool fits() const { return unknown.empty() && reason.fitting > 0 && !limit && !is_kept_everywhere; }
 };
 /// `known` is what `resources_of` says of the same placements.
-waiting_answer why_waiting(const picture& picture, const known_resources& known, const kube::pod& pod);
+waiting_answer why_waiting(const picture& picture, const known_resources& known, const kube::pod& pod,
+                           text::language locale);
 
 /// Names limits of these namespaces on which the answer and the operator may differ.
 void say_doubts(const picture& picture, const std::set<std::string>& namespaces, std::ostream& err);

@@ -6,6 +6,7 @@
 #include "cli/explain/pod_fields.hpp"
 #include "kube/client.hpp"
 #include "kube/quantity.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -14,6 +15,11 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view request_prefix = "requests.";
+
+std::string limit_words(const std::string& key, text::language locale,
+                        std::initializer_list<text::parameter> parameters) {
+  return text::message("namespace_limit." + key, locale, parameters);
+}
 
 bool is_extended(std::string_view key) { return key.contains('/'); }
 bool counts_pods(std::string_view key) { return key == "pods" || key == "count/pods"; }
@@ -85,7 +91,7 @@ void namespace_limits::add(const json& object) {
                amounts_in(member(member(object, "status"), "used"), counted)};
     if (made.hard.empty()) return;
     if (!member(spec, "scopes").empty() || !member(spec, "scopeSelector").empty())
-      return doubt("ResourceQuota " + ns + "/" + name + " has scopes: it is not judged");
+      return doubt(limit_words("scopes", locale_, {{"name", ns + "/" + name}}));
     quotas_[ns].push_back(std::move(made));
   }
 }
@@ -105,20 +111,25 @@ std::string namespace_limits::admit(const std::string& ns, json& spec) {
       }
     }
   const auto of_pod = requests_of_pod(spec);
-  const auto beyond = [&](const range& range, const std::map<std::string, std::int64_t>& has,
-                          const std::string& holder) {
-    const auto name = "LimitRange " + ns + "/" + range.name + ": ";
+  const auto beyond = [&](const range& range, const std::map<std::string, std::int64_t>& has, const char* holder) {
+    const auto words = [&](const char* code, const std::string& key, std::int64_t amount, const char* name,
+                           std::int64_t bound) {
+      return limit_words(code, locale_,
+                         {{"name", ns + "/" + range.name},
+                          {"holder", limit_words(holder, locale_, {})},
+                          {"key", key},
+                          {"amount", std::to_string(amount)},
+                          {name, std::to_string(bound)}});
+    };
     for (const auto& [key, most] : range.most) {
       const auto is = has.find(key);
-      if (is == has.end()) return name + "a " + holder + " must name " + key + ", at most " + std::to_string(most);
-      if (is->second > most)
-        return name + key + " is " + std::to_string(is->second) + ", a " + holder + " may have " + std::to_string(most);
+      if (is == has.end()) return words("range_needs", key, 0, "most", most);
+      if (is->second > most) return words("range_most", key, is->second, "most", most);
     }
     for (const auto& [key, least] : range.least) {
       const auto is = has.find(key);
-      if (is == has.end() || is->second < least)
-        return name + key + " is " + std::to_string(is == has.end() ? 0 : is->second) + ", a " + holder + " needs " +
-               std::to_string(least);
+      const auto amount = is == has.end() ? 0 : is->second;
+      if (is == has.end() || amount < least) return words("range_least", key, amount, "least", least);
     }
     return std::string();
   };
@@ -143,8 +154,12 @@ std::string namespace_limits::admit(const std::string& ns, json& spec) {
       const auto entry = quota.used.find(key);
       const auto used = entry == quota.used.end() ? 0 : entry->second;
       if (const auto more = needs(key); more > 0 && used + more > hard)
-        return "ResourceQuota " + ns + "/" + quota.name + ": " + key + " is " + std::to_string(used) + " of " +
-               std::to_string(hard) + ", and the pod asks for " + std::to_string(more) + " more";
+        return limit_words("quota", locale_,
+                           {{"name", ns + "/" + quota.name},
+                            {"key", key},
+                            {"used", std::to_string(used)},
+                            {"hard", std::to_string(hard)},
+                            {"more", std::to_string(more)}});
     }
   for (auto& quota : quotas->second)
     for (const auto& [key, hard] : quota.hard) quota.used[key] += needs(key);
@@ -161,8 +176,8 @@ kube::task<void> read_namespace_limits(kube::transport& transport, std::set<std:
       auto listed = co_await api.list(*type, options);
       if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(listed.error());
       if (!listed) {
-        out.doubt("you may not list " + std::string(type->plural) + " in namespace " + text::shown(ns) +
-                  ": they do not count in this answer");
+        out.doubt(limit_words("forbidden", out.locale(),
+                              {{"kind", std::string(type->plural)}, {"namespace", text::shown(ns)}}));
         continue;
       }
       for (auto& object : *listed) {
@@ -177,7 +192,7 @@ kube::task<void> read_namespace_limits(kube::transport& transport, std::set<std:
 void take_in_limits(const picture& picture, namespace_limits& out) {
   for (const auto& text : picture.limits) out.add(json::parse(text, nullptr, false));
   if (const auto match = picture.unseen.find(part::limits); match != picture.unseen.end())
-    out.doubt("ResourceQuotas and LimitRanges are not judged: " + match->second);
+    out.doubt(limit_words("unseen", out.locale(), {{"reason", match->second}}));
 }
 
 }  // namespace cli

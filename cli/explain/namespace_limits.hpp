@@ -11,16 +11,21 @@
 #include "cli/cluster/picture.hpp"
 #include "kube/task.hpp"
 #include "kube/transport.hpp"
+#include "text/message.hpp"
 
 namespace cli {
 
 class namespace_limits {
  public:
+  /// Its sentences are in this language.
+  explicit namespace_limits(text::language locale = text::language::en) : locale_(locale) {}
+
   /// One object of the API, JSON. Another kind, or what has not its form, counts nothing.
   void add(const nlohmann::json& object);
   /// A sentence about what was not read, or is not judged; each once.
   void doubt(std::string text) { doubts_.insert(std::move(text)); }
   const std::set<std::string>& doubts() const { return doubts_; }
+  text::language locale() const { return locale_; }
 
   /// Nothing here concerns pods of the namespace.
   bool empty(const std::string& ns) const { return !ranges_.contains(ns) && !quotas_.contains(ns); }
@@ -45,6 +50,7 @@ class namespace_limits {
   std::map<std::string, std::vector<range>> ranges_;
   std::map<std::string, std::vector<quota>> quotas_;
   std::set<std::string> doubts_;
+  text::language locale_;
 };
 
 /// Of the file that the picture was read from.

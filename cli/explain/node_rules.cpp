@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/explain/pod_fields.hpp"
+#include "text/messages.hpp"
 
 namespace cli {
 namespace {
@@ -70,23 +71,26 @@ bool node_rules::toleration::covers(const kube::taint& taint) const {
   return (op.empty() || op == "Equal") && key == taint.key && value == taint.value;
 }
 
-std::string node_rules::refuses(const kube::node& node) const {
-  if (!name_.empty() && name_ != node.key.name) return "spec.nodeName names another node";
+std::string node_rules::refuses(const kube::node& node, text::language locale) const {
+  const auto words = [&](const std::string& key, std::initializer_list<text::parameter> parameters = {}) {
+    return text::message("explain.closed_by." + key, locale, parameters);
+  };
+  if (!name_.empty() && name_ != node.key.name) return words("node_name");
   for (const auto& [key, value] : selector_) {
     const auto is = node.labels.find(key);
-    if (!is || *is != value) return "nodeSelector wants label " + key + "=" + value;
+    if (!is || *is != value) return words("selector", {{"label", key + "=" + value}});
   }
   // A term without requirements matches nothing.
   const bool met = std::ranges::any_of(terms_, [&](const auto& term) {
     return !term.empty() &&
            std::ranges::all_of(term, [&](const requirement& requirement) { return requirement.met_by(node); });
   });
-  if (has_terms_ && !met) return "node affinity does not match its labels";
+  if (has_terms_ && !met) return words("affinity");
   for (const auto& taint : node.taints) {
     if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;
     if (std::ranges::none_of(tolerations_, [&](const toleration& toleration) { return toleration.covers(taint); }))
-      return "taint " + taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect +
-             " is not tolerated";
+      return words("taint",
+                   {{"taint", taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect}});
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kube/projections/node.hpp"
+#include "text/message.hpp"
 
 namespace cli {
 
@@ -22,7 +23,7 @@ class node_rules {
   void tolerate(std::string key) { tolerations_.push_back({std::move(key), "Exists", {}, {}}); }
 
   /// Empty: the pod may run there. Otherwise why not, the same words for the same reason.
-  std::string refuses(const kube::node& node) const;
+  std::string refuses(const kube::node& node, text::language locale) const;
 
  private:
   struct requirement {

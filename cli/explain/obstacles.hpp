@@ -7,12 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "text/message.hpp"
+
 namespace cli {
 
 struct obstacle {
   /// ended, deleted, native_resource, gated, not_looked_at, other_scheduler, scheduler_says, not_read or not_well
   std::string code;
-  std::string en, zh;  ///< a sentence each, safe to print
+  std::string text;  ///< a sentence in the language of the answer, safe to print
   /// No card and no node would help while it is there.
   bool decisive = false;
 };
@@ -20,7 +22,7 @@ struct obstacle {
 /// @param pod of the API, JSON; a null has no obstacles. What has not the form of the API is as if it were not there.
 /// @param asking the scheduler that asks the operator which nodes have room; empty: none does
 /// @return the decisive ones first
-std::vector<obstacle> obstacles_of(const nlohmann::json& pod, std::string_view asking);
+std::vector<obstacle> obstacles_of(const nlohmann::json& pod, std::string_view asking, text::language locale);
 
 /// Names of the devices that a pod's spec asks for by ResourceClaims (DRA).
 std::vector<std::string> claims_of(const nlohmann::json& spec);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "cli/explain/engine_words.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/flags/flags.hpp"
@@ -73,7 +74,7 @@ class refusals {
   bool empty() const { return of_pod_.empty() && elsewhere_.empty() && modes_.empty(); }
   /// With how many nodes say so. What can be cured in the pod comes before nodes that offer other things; several modes
   /// that lack the same key are one: "modes vgpu and pgpu, which do not offer K".
-  std::vector<std::pair<std::string, std::size_t>> texts() const {
+  std::vector<std::pair<std::string, std::size_t>> texts(text::language locale) const {
     auto elsewhere = elsewhere_;
     for (const auto& [key, modes] : modes_) {
       std::vector<std::string> names;
@@ -82,8 +83,9 @@ class refusals {
         names.push_back(mode);
         nodes += count;
       }
-      if (names.size() == 1) elsewhere["mode " + names.front() + ", which does not offer " + key] = nodes;
-      if (names.size() > 1) elsewhere["modes " + text::joined(names) + ", which do not offer " + key] = nodes;
+      const auto list = text::joined(names, text::message("engine.comma", locale));
+      elsewhere[text::message(names.size() == 1 ? "explain.mode.one" : "explain.mode.several", locale,
+                              {{"mode", list}, {"modes", list}, {"key", key}})] = nodes;
     }
     std::vector<std::pair<std::string, std::size_t>> out(of_pod_.begin(), of_pod_.end());
     out.insert(out.end(), elsewhere.begin(), elsewhere.end());
@@ -95,13 +97,14 @@ class refusals {
   std::map<std::string, std::map<std::string, std::size_t>> modes_;  ///< nodes by mode, by the key they lack
 };
 
-seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, const ext::pod_request& request) {
+seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, const ext::pod_request& request,
+               text::language locale) {
   auto& book = *picture.book;
   std::vector<quota::node_view> nodes;
   std::map<std::string, std::size_t> closed;  // nodes by what keeps the pod away, whatever their cards
   for (const auto& node : ext::candidates(book.book(), picture.nodes)) {
     const auto* known = picture.nodes.find({{}, node.inventory->name});
-    auto refused = known ? rules.refuses(*known) : std::string();
+    auto refused = known ? rules.refuses(*known, locale) : std::string();
     if (refused.empty())
       nodes.push_back(node);
     else
@@ -124,24 +127,27 @@ seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, 
     return {std::move(node), std::move(*here.held), {}};
   }
   std::string reason;
+  const auto add = [&](const std::string& text, std::size_t nodes) {
+    if (!reason.empty()) reason += text::message("finding.remedy", locale);
+    reason += text::message("explain.simulate.nodes", locale,
+                            {{"nodes", text::counted(nodes, "explain.nodes", locale)}, {"text", text}});
+  };
   if (limit)
-    reason = quota::text_of(*limit);
+    reason = words_of(*limit, locale);
   else if (!nodes.empty() || closed.empty()) {
     // Nodes of another mode are listed apart from those that are full.
     refusals refused;
     std::vector<quota::node_view> serving;
     for (const auto& node : nodes)
-      if (auto refusal = refusal_by(node, request, picture))
+      if (auto refusal = refusal_by(node, request, picture, locale))
         refused.add(std::move(*refusal));
       else
         serving.push_back(node);
     if (!serving.empty() || refused.empty())
-      reason = ext::text_of(quota::explain(request.containers(), serving, request.only()), serving, request);
-    for (const auto& [text, count] : refused.texts())
-      reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
+      reason = words_of(quota::explain(request.containers(), serving, request.only()), serving, request, locale);
+    for (const auto& [text, count] : refused.texts(locale)) add(text, count);
   }
-  for (const auto& [text, count] : closed)
-    reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
+  for (const auto& [text, count] : closed) add(text, count);
   return {{}, {}, reason};
 }
 
@@ -269,11 +275,7 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
 namespace {
 
 std::string without_judgement(const std::vector<std::string>& claims, const bilingual& say) {
-  const auto list = text::some_of(claims, 8);
-  return std::string(
-      say("not judged: asks for devices by ResourceClaims (" + list +
-              "), which a DRA driver gives; kubectl describe resourceclaim",
-          "未检查：通过 ResourceClaim（" + list + "）请求设备，由 DRA 驱动分配；kubectl describe resourceclaim"));
+  return say.message("explain.simulate.claims", {{"list", some_of(claims, 8, say.locale())}});
 }
 
 /// Why a pod fits nowhere whatever cards are free; empty: `let_in` is the pod as admission leaves it.
@@ -282,7 +284,7 @@ std::string cause_before_cards(const tried_pod& tried, namespace_limits& limits,
   if (!tried.refused.empty()) return tried.refused;
   auto made = admitted(tried, limits);
   if (!made) return made.error();
-  if (auto unknown = unknown_keys(*made, known); !unknown.empty()) return unknown;
+  if (auto unknown = unknown_keys(*made, known, say.locale()); !unknown.empty()) return unknown;
   const auto claims = tried.document ? claims_of(tried.document->at("spec")) : std::vector<std::string>();
   if (!claims.empty()) return without_judgement(claims, say);
   let_in = std::move(*made);
@@ -297,9 +299,10 @@ int simulate(picture& picture, namespace_limits& limits, std::span<const tried_p
   const auto known = resources_of(picture);
   const bool wide = style.output == "wide";
   ordered_json doc{{"pods", ordered_json::array()}};
-  std::vector<std::string> header = say.zh ? std::vector<std::string>{"POD", "节点", "卡", "原因"}
-                                           : std::vector<std::string>{"POD", "NODE", "CARDS", "WHY"};
-  if (wide) header.insert(header.begin() + 3, say.zh ? "数量" : "AMOUNTS");
+  std::vector<std::string> header{"POD"};
+  for (const auto* column : {"node", "cards", "cause"})
+    header.push_back(say.message(std::string("explain.column.") + column));
+  if (wide) header.insert(header.begin() + 3, say.message("explain.column.amounts"));
   table rows(header);
   const auto add = [&](std::vector<std::string> cells, const std::string& amounts) {
     if (wide) cells.insert(cells.begin() + 3, amounts);
@@ -316,7 +319,7 @@ int simulate(picture& picture, namespace_limits& limits, std::span<const tried_p
         bound && !bound->node_name.empty() && !bound->finished()) {
       ++fitting;
       doc["pods"].push_back({{"pod", name}, {"node", bound->node_name}, {"bound", true}});
-      add({name, bound->node_name, "", std::string(say("is there already", "已在该节点上"))}, "");
+      add({name, bound->node_name, "", say.message("explain.simulate.there")}, "");
       continue;
     }
     std::optional<kube::pod> let_in;
@@ -329,16 +332,14 @@ int simulate(picture& picture, namespace_limits& limits, std::span<const tried_p
     if (request.nothing()) {
       ++fitting;
       doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", false}});
-      add({name, std::string(say("any", "任意")), "",
-           std::string(say("asks for no card and no declared key", "不请求卡，也不请求已声明的资源"))},
-          "");
+      add({name, say.message("explain.simulate.any"), "", say.message("explain.simulate.no_card")}, "");
       continue;
     }
-    const auto seat = take_seat(picture, pod, tried.nodes, request);
+    const auto seat = take_seat(picture, pod, tried.nodes, request, say.locale());
     const bool fits = seat.reason.empty();
     fitting += fits ? 1 : 0;
     std::string cards, amounts;
-    for (const auto& held : rows_of(seat.held, request)) {
+    for (const auto& held : rows_of(seat.held, request, say.locale())) {
       cards += (cards.empty() ? "" : ", ") + held.card;
       amounts += (amounts.empty() ? "" : "; ") + held.amount;
     }
@@ -356,10 +357,9 @@ int simulate(picture& picture, namespace_limits& limits, std::span<const tried_p
     printed_as_data(doc, style.output, out);
   } else {
     rows.print(out);
-    if (say.zh)
-      out << pods.size() << " 个 Pod 中有 " << fitting << " 个能放下。\n";
-    else
-      out << fitting << " of " << pods.size() << " pods fit.\n";
+    out << say.message("explain.simulate.sum",
+                       {{"fitting", std::to_string(fitting)}, {"pods", std::to_string(pods.size())}})
+        << "\n";
   }
   return fitting == pods.size() ? 0 : 3;
 }
@@ -408,7 +408,7 @@ void add_simulate(CLI::App& app, int& rc) {
     picture all;
     std::set<std::string> namespaces;
     for (const auto& pod : pods) namespaces.insert(pod.pod.key.ns);
-    namespace_limits limits;
+    namespace_limits limits(bilingual(flags->style.language).locale());
     const auto read = flags->snapshot.empty()
                           ? ask_cluster(flags->cluster,
                                         [&](kube::transport& transport) {

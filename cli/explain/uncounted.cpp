@@ -2,18 +2,20 @@
 
 #include <algorithm>
 
+#include "cli/explain/engine_words.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "reconcilers/extender/request.hpp"
 
 namespace cli {
 
-std::string miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request) {
+std::string miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request,
+                       text::language locale) {
   quota::demand needs;
   const auto no = quota::read(request.containers(), node.inventory->serves, needs);
-  return no && no->kind != quota::wrong::not_served ? quota::text_of(*no) : std::string();
+  return no && no->kind != quota::wrong::not_served ? words_of(*no, locale) : std::string();
 }
 
-std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node) {
+std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node, text::language locale) {
   std::vector<uncounted_pod> out;
   const auto& book = picture.book->book();
   for (const auto& pod : picture.pods.all()) {
@@ -22,7 +24,7 @@ std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_vi
     const auto view = book.view(pod.node_name);
     if (!view) continue;
     const reconcilers::extender::pod_request request(pod, picture.book->keys());
-    if (auto reason = miscounted(*view, request); !reason.empty())
+    if (auto reason = miscounted(*view, request, locale); !reason.empty())
       out.push_back({pod.key, pod.node_name, std::move(reason)});
   }
   std::ranges::sort(out, {}, &uncounted_pod::pod);

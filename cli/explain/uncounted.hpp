@@ -12,7 +12,8 @@ namespace cli {
 
 /// Why the ledger cannot count the limits of a bound pod, also while its node changes its mode. Empty: it can, or the
 /// node does not serve what it asks for.
-std::string miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request);
+std::string miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request,
+                       text::language locale);
 
 struct uncounted_pod {
   kube::object_key pod;
@@ -22,6 +23,7 @@ struct uncounted_pod {
 };
 
 /// In the order of their names. `node`: those on it; empty: all.
-std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node = {});
+std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node = {},
+                                          text::language locale = text::language::en);
 
 }  // namespace cli

@@ -7,6 +7,7 @@
 #include "reconcilers/modules/catalogue.hpp"
 #include "reconcilers/verify/verify.hpp"
 #include "text/list.hpp"
+#include "text/messages.hpp"
 
 namespace cli {
 namespace {
@@ -24,32 +25,36 @@ const modules::module_type* offering(const reconcilers::accelerator_policy* poli
   return out;
 }
 
+std::string unserved_words(const std::string& key, text::language locale,
+                           std::initializer_list<text::parameter> parameters) {
+  return text::message("explain.unserved." + key, locale, parameters);
+}
+
 std::string remedy_of(const modules::module_type& module, const reconcilers::accelerator_policy* policy,
-                      const picture& picture) {
+                      const picture& picture, text::language locale) {
   const std::string name(module.name);
   const auto label = module.label_values.empty()
-                         ? "label a node for it"
-                         : "label a node nvidia-device-enable=" + std::string(module.label_values.front());
+                         ? unserved_words("any_label", locale, {})
+                         : unserved_words("label", locale, {{"value", std::string(module.label_values.front())}});
   if (!policy || !policy->enabled(module.name)) {
     const auto reason = module.not_offered ? module.not_offered({}) : std::string();
-    return " and is off" + (reason.empty() ? ": set" : ", and is " + reason + ". Then set") + " spec.modules." + name +
-           ".enabled: true in AcceleratorPolicy default, and " + label + ".";
+    return unserved_words(reason.empty() ? "off" : "off_with_reason", locale,
+                          {{"reason", reason}, {"module", name}, {"label", label}});
   }
   const auto spec = policy->modules.find(module.name);
   if (const auto reason = module.not_offered ? module.not_offered(spec->second) : std::string(); !reason.empty())
-    return ", and cannot be had: " + reason;
+    return unserved_words("not_to_be_had", locale, {{"reason", reason}});
   const auto nodes = static_cast<std::size_t>(std::ranges::count_if(picture.nodes.all(), [&](const auto& node) {
     return node.labels.value_or(api::names::module_label, "") == module.name;
   }));
-  if (nodes == 0) return " and no node is in its mode: " + label + ".";
-  return ", but " + plural(nodes, "node in its mode has", "nodes in its mode have") +
-         " none yet: quartermaster inspect nodes says why.";
+  if (nodes == 0) return unserved_words("on_no_node", locale, {{"label", label}});
+  return unserved_words(nodes == 1 ? "on_one_node" : "on_nodes", locale, {{"number", std::to_string(nodes)}});
 }
 
 }  // namespace
 
-std::vector<std::string> unserved_resources(const picture& picture, const known_resources& known,
-                                            const kube::pod& pod) {
+std::vector<std::string> unserved_resources(const picture& picture, const known_resources& known, const kube::pod& pod,
+                                            text::language locale) {
   const auto* policy = picture.policies.find(reconcilers::policy_key);
   std::map<const modules::module_type*, std::vector<std::string>> lacking;
   for (const auto& [key, amount] : reconcilers::verify::asked_by(pod)) {
@@ -58,8 +63,10 @@ std::vector<std::string> unserved_resources(const picture& picture, const known_
   }
   std::vector<std::string> out;
   for (const auto& [module, keys] : lacking)
-    out.push_back("No node has " + text::joined(keys, " or ") + ". Module " + std::string(module->name) + " offers " +
-                  (keys.size() == 1 ? "it" : "them") + remedy_of(*module, policy, picture));
+    out.push_back(unserved_words(keys.size() == 1 ? "offers_one" : "offers_several", locale,
+                                 {{"keys", text::joined(keys, text::message("engine.or", locale))},
+                                  {"module", std::string(module->name)},
+                                  {"remedy", remedy_of(*module, policy, picture, locale)}}));
   return out;
 }
 

@@ -11,6 +11,7 @@ namespace cli {
 
 /// One sentence a module: "No node has tencent.com/vcuda-core. Module vgpu offers it and is off: ...". Empty where some
 /// node has each of the pod's resources, or no module offers what is lacking.
-std::vector<std::string> unserved_resources(const picture& picture, const known_resources& known, const kube::pod& pod);
+std::vector<std::string> unserved_resources(const picture& picture, const known_resources& known, const kube::pod& pod,
+                                            text::language locale);
 
 }  // namespace cli

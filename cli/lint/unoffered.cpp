@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "quota/vocabulary.hpp"
+#include "text/messages.hpp"
 #include "text/nearest.hpp"
 #include "text/text.hpp"
 
@@ -85,10 +86,10 @@ std::string known_resources::nearest(std::string_view key) const {
   return std::string(text::nearest(key, candidates));
 }
 
-std::string known_resources::text_of(std::string_view key) const {
+std::string known_resources::text_of(std::string_view key, text::language locale) const {
   const auto meant = nearest(key);
-  return text::shown(key, 320) + ": no node offers it and no one declares it" +
-         (meant.empty() ? "" : ". Did you mean " + meant + "?");
+  return text::message(meant.empty() ? "explain.no_offer" : "explain.no_offer_with_hint", locale,
+                       {{"key", text::shown(key, 320)}, {"hint", meant}});
 }
 
 }  // namespace cli

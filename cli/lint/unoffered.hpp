@@ -10,6 +10,7 @@
 
 #include "controller/store.hpp"
 #include "kube/projections/node.hpp"
+#include "text/message.hpp"
 
 namespace cli {
 
@@ -40,7 +41,7 @@ struct known_resources {
   /// The key that was most likely meant; may be empty.
   std::string nearest(std::string_view key) const;
   /// "nvidia.com/gpus: no node offers it and no one declares it. Did you mean nvidia.com/gpu?"
-  std::string text_of(std::string_view key) const;
+  std::string text_of(std::string_view key, text::language locale) const;
 };
 
 }  // namespace cli

@@ -39,7 +39,7 @@ void read(const YAML::Node& node, const std::string& path, std::map<std::string,
     read(entry.second, path.empty() ? entry.first.as<std::string>() : path + "." + entry.first.as<std::string>(), out);
 }
 
-TEST(messages, the_table_is_what_the_two_files_say) {
+TEST(messages, golden_table_is_what_the_two_files_say) {
   for (const auto locale : {en, zh}) {
     std::map<std::string, std::string> file;
     read(YAML::LoadFile(std::string(SOURCE_ROOT "/text/messages.") + (locale == en ? "en" : "zh") + ".yaml"), "", file);
@@ -79,7 +79,7 @@ bool has_english(std::string_view text) {
   return false;
 }
 
-TEST(messages, chinese_has_no_english_sentence) {
+TEST(messages, golden_chinese_has_no_english_sentence) {
   EXPECT_TRUE(has_english("the node is not Ready"));
   EXPECT_TRUE(has_english("节点：no pod"));
   EXPECT_FALSE(has_english("请执行 kubectl get pods -A，见 \"Who owns the policy?\""));
@@ -100,7 +100,7 @@ TEST(messages, a_key_without_words_is_its_own_words) {
   EXPECT_EQ(pattern_of("lint", en), "");
 }
 
-TEST(messages, a_finding_says_what_is_wrong_what_is_allowed_and_what_to_do) {
+TEST(messages, golden_finding_says_what_is_wrong_what_is_allowed_and_what_to_do) {
   fact stated{.table = "lint",
               .code = "name_malformed",
               .parameters = {{"field", "metadata.name"}, {"value", "A"}, {"hint", "a"}}};

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "test/reconcilers/extender/rig.hpp"
+#include "test/words.hpp"
 
 namespace cli {
 namespace {
@@ -67,9 +68,9 @@ TEST_F(snapshot_test, what_is_saved_is_judged_as_the_cluster_was) {
   ASSERT_TRUE(read) << read.error();
   std::ostringstream out, err;
   EXPECT_EQ(explain_pod(picture, {"lab", "p"}, {}, out, err), 3) << out.str() << err.str();
-  EXPECT_THAT(out.str(), HasSubstr("no card with enough cores left"));
+  EXPECT_THAT(out.str(), HasSubstr(words::english("engine.reason.cores")));
   EXPECT_EQ(explain_pod(picture, {"lab", "there"}, {}, out, err), 0);
-  EXPECT_THAT(out.str(), HasSubstr("60 cores, 2048 MiB"));
+  EXPECT_THAT(out.str(), HasSubstr(words::english("explain.share", {{"cores", "60"}, {"memory", "2048"}})));
 }
 
 TEST_F(snapshot_test, what_a_pod_says_of_nodes_and_gates_is_saved_and_of_an_older_file_it_is_not_judged) {

@@ -6,6 +6,7 @@
 #include "cli/console/shares.hpp"
 #include "cli/console/waiting.hpp"
 #include "test/cli/console/two_teams.hpp"
+#include "test/words.hpp"
 
 namespace cli::console {
 namespace {
@@ -135,7 +136,10 @@ TEST_F(views, a_module_that_is_off_is_what_a_pod_waits_for) {
   const auto rows = waiting(team_a(), "", {0, 200})["pods"];
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["unserved"], ordered_json::array());
-  EXPECT_THAT(rows[1]["unserved"][0].get<std::string>(), HasSubstr("Module pgpu offers it and is off"));
+  EXPECT_THAT(rows[1]["unserved"][0].get<std::string>(),
+              HasSubstr(words::english(
+                  "explain.unserved.off",
+                  {{"module", "pgpu"}, {"label", words::english("explain.unserved.label", {{"value", "pgpu"}})}})));
 }
 
 TEST_F(views, a_node_that_is_refused_or_whose_card_is_given_out_twice_has_a_flag) {
@@ -166,7 +170,8 @@ TEST_F(views, a_resource_that_no_one_knows_is_the_reason) {
   const auto rows = waiting(team_a(), "", {0, 200})["pods"];
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1]["kind"], "unknown_resource");
-  EXPECT_THAT(rows[1]["reason"].get<std::string>(), HasSubstr("Did you mean"));
+  EXPECT_EQ(rows[1]["reason"], words::english("explain.no_offer_with_hint", {{"key", "tencent.com/vcuda-cores"},
+                                                                             {"hint", "tencent.com/vcuda-core"}}));
 }
 
 TEST_F(views, a_limit_that_refuses_is_the_reason) {

@@ -14,6 +14,7 @@
 #include "reconcilers/cuda/errors.hpp"
 #include "reconcilers/cuda/facts.hpp"
 #include "test/reconcilers/recording_transport.hpp"
+#include "test/words.hpp"
 
 namespace cli {
 namespace {
@@ -111,8 +112,9 @@ TEST(explain, S31_a_log_of_any_length_is_read_to_its_end) {
   EXPECT_EQ(error({"-"}, "en", "text", log).rc, 1);
   const auto got = error({"-"}, "en", "text", log + "NVRM: Xid (PCI:0000:61:00): 79, pid=1");
   EXPECT_EQ(got.rc, 0);
-  EXPECT_THAT(got.out,
-              HasSubstr("Xid 79: fallen off the bus. At fault: the card. The agent takes the card out of use"));
+  EXPECT_THAT(got.out, HasSubstr(words::english("cuda.xid.fatal", {{"xid", "79"},
+                                                                   {"name", "fallen off the bus"},
+                                                                   {"fault", words::english("cuda.fault.card")}})));
 }
 
 TEST(explain, S31_xids_are_in_the_json) {
@@ -135,7 +137,7 @@ TEST(explain, an_error_that_is_not_known_is_said_with_those_that_are) {
   EXPECT_EQ(error({"nothing"}, "en", "json").out, "[]\n");
 }
 
-TEST(explain, S28_S29_verdicts_come_with_their_source) {
+TEST(explain, S28_S29_golden_verdicts_come_with_their_source) {
   std::string all;
   for (const std::string language : {"en", "zh"}) {
     const auto show = [&](explain_compat_options options, const std::optional<kube::node>& node = {}) {

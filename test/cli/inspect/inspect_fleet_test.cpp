@@ -9,6 +9,7 @@
 
 #include "cli/verbs.hpp"
 #include "test/reconcilers/projections.hpp"
+#include "test/words.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -272,8 +273,8 @@ TEST(inspect_fleet, pods_of_one_namespace) {
 }
 
 TEST(inspect_fleet, where_nothing_is_there_that_is_said) {
-  EXPECT_EQ(printed(std::vector<node_row>(), "en"), "No node has cards or asks for a mode\n");
-  EXPECT_EQ(printed(std::vector<pod_row>(), "zh"), "没有 Pod 使用加速卡\n");
+  EXPECT_EQ(printed(std::vector<node_row>(), "en"), words::english("inspect.no_node") + "\n");
+  EXPECT_EQ(printed(std::vector<pod_row>(), "zh"), words::chinese("inspect.no_pod") + "\n");
 }
 
 TEST(inspect_fleet, cards_of_a_pod_by_whoever_wrote_them) {

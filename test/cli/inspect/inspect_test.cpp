@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "test/reconcilers/recording_transport.hpp"
+#include "test/words.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -17,6 +18,7 @@ namespace {
 using reconcilers::recording_transport;
 using testing::HasSubstr;
 using testing::StartsWith;
+using words::english;
 using texts = std::map<std::string, std::string>;
 
 // --- the API server's protobuf, by field number
@@ -158,7 +160,7 @@ std::string printed(const inspection& inspection, const std::string& language, c
   return out.str();
 }
 
-TEST(inspect, S26_shows_every_declared_key_in_both_languages) {
+TEST(inspect, S26_golden_table_of_every_declared_key_in_both_languages) {
   cluster cluster;
   const auto found = cluster.look();
   EXPECT_EQ(
@@ -210,7 +212,8 @@ TEST(inspect, json_and_yaml_have_both_languages_and_all_findings) {
   EXPECT_EQ(fpga.at("requests"), "fromLimits");
   EXPECT_EQ(fpga.at("enabled"), true);
   EXPECT_EQ(fpga.at("findings").at(0).at("code"), "not_in_vocabulary");
-  EXPECT_THAT(fpga.at("findings").at(0).at("message").at("zh").get<std::string>(), HasSubstr("请改为"));
+  EXPECT_THAT(fpga.at("findings").at(0).at("message").at("zh").get<std::string>(),
+              HasSubstr(words::chinese("declaration.not_in_vocabulary.remedy_with_hint", {{"hint", "required"}})));
   EXPECT_EQ(json.at("resources").at(1).at("label"), (nlohmann::json{{"en", ""}, {"zh", "核心"}}));
   EXPECT_EQ(json.at("resources").at(1).at("default"), 20);
   EXPECT_EQ(json.at("notSelected").at(0).at("name"), "cf-crl-lab-dsp");
@@ -218,6 +221,11 @@ TEST(inspect, json_and_yaml_have_both_languages_and_all_findings) {
   const auto yaml = text::yaml::read("f", printed(found, "en", "yaml"));
   ASSERT_TRUE(yaml) << yaml.error();
   EXPECT_EQ(*text::yaml::to_json(*yaml->documents.at(0)), json);
+}
+
+std::string audit_of(const std::string& mode, std::size_t refused, std::size_t pods) {
+  return english("inspect.audit",
+                 {{"mode", mode}, {"refused", std::to_string(refused)}, {"pods", std::to_string(pods)}});
 }
 
 TEST(inspect, S24_audits_running_pods_page_by_page_and_names_twenty) {
@@ -239,18 +247,23 @@ TEST(inspect, S24_audits_running_pods_page_by_page_and_names_twenty) {
   const auto found = cluster.look();
   const auto text = printed(found, "en");
   EXPECT_THAT(
-      text,
-      HasSubstr("Audit (enforcement: Deny): 25 of 27 pods would be refused if they were made now; running "
-                "pods are left alone:\n  team/share-10: container main: tencent.com/vcuda-core is 20, a share of a "
-                "card, and needs tencent.com/vcuda-memory beside it"));
+      text, HasSubstr(english("inspect.audit_list",
+                              {{"line", audit_of(english("inspect.audit_enforcement", {{"mode", "Deny"}}), 25, 27)}}) +
+                      "\n  team/share-10: " +
+                      english("objection.share_needs_partner",
+                              {{"container", english("objection.container", {{"name", "main"}})},
+                               {"key", "tencent.com/vcuda-core"},
+                               {"amount", "20"},
+                               {"other", "tencent.com/vcuda-memory"},
+                               {"nearest", "100"}})));
   EXPECT_THAT(text, HasSubstr("team/share-29"));
   EXPECT_THAT(text, testing::Not(HasSubstr("team/share-30")));
-  EXPECT_THAT(text, HasSubstr("  and 5 more; -o json has them all\n"));
+  EXPECT_THAT(text, HasSubstr("  " + english("inspect.audit_more", {{"number", "5"}}) + "\n"));
   const auto json = nlohmann::json::parse(printed(found, "en", "json"));
   EXPECT_EQ(json.at("audit").at("pods").size(), 25U);
   EXPECT_EQ(json.at("audit").at("enforcement"), "Deny");
   EXPECT_THAT(json.at("audit").at("pods").at(0).at("reasons").at(0).at("zh").get<std::string>(),
-              HasSubstr("容器 main"));
+              HasSubstr(words::chinese("objection.container", {{"name", "main"}})));
 }
 
 TEST(inspect, without_rules_in_the_cluster_those_of_the_config_maps_are_audited) {
@@ -259,7 +272,7 @@ TEST(inspect, without_rules_in_the_cluster_those_of_the_config_maps_are_audited)
   const auto found = cluster.look();
   ASSERT_TRUE(found.audited);
   EXPECT_EQ(found.audited->refused.size(), 1U) << "the refused declaration of fpga holds no one to anything";
-  EXPECT_THAT(printed(found, "en"), HasSubstr("nothing is enforced): 1 of 2 pods"));
+  EXPECT_THAT(printed(found, "en"), HasSubstr(audit_of(english("inspect.audit_unenforced"), 1, 2)));
 }
 
 TEST(inspect, what_may_not_be_read_is_left_out_and_said) {
@@ -270,14 +283,15 @@ TEST(inspect, what_may_not_be_read_is_left_out_and_said) {
   EXPECT_THAT(found.left_out, HasSubstr("the audit of running pods is left out: list pods: "));
   EXPECT_EQ(std::ranges::count(found.left_out, '\n'), 0);
   EXPECT_EQ(found.resources.size(), 3U);
-  EXPECT_THAT(printed(found, "en"), testing::Not(HasSubstr("Audit")));
+  EXPECT_THAT(printed(found, "en"), testing::Not(HasSubstr("team/")));
   EXPECT_EQ(nlohmann::json::parse(printed(found, "en", "json")).at("audit"), nullptr);
 }
 
 TEST(inspect, a_policy_that_may_not_be_read_is_not_taken_for_off) {
   cluster cluster;
   cluster.policy = recording_transport::refused(403, "Forbidden");
-  EXPECT_THAT(printed(cluster.look(), "en"), HasSubstr("Audit (enforcement: unknown): 0 of 0 pods"));
+  EXPECT_THAT(printed(cluster.look(), "en"),
+              HasSubstr(audit_of(english("inspect.audit_enforcement", {{"mode", "unknown"}}), 0, 0)));
 }
 
 TEST(inspect, config_maps_that_may_not_be_read_are_an_error) {
@@ -306,7 +320,7 @@ TEST(inspect, waits_where_the_server_says_when) {
 
 TEST(inspect, an_empty_cluster_says_so) {
   inspection none;
-  EXPECT_EQ(printed(none, "en"), "No resource is declared in namespace kube-public\n");
+  EXPECT_EQ(printed(none, "en"), english("inspect.resources.nothing", {{"namespace", "kube-public"}}) + "\n");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/words.hpp"
+
 namespace cli {
 namespace {
 
@@ -42,7 +44,7 @@ TEST(node_watch, a_node_that_joins_or_leaves_is_a_row) {
 
 TEST(node_watch, the_header_comes_with_the_first_node) {
   node_watch watch({}, false);
-  EXPECT_EQ(watch.changes({}), "No node has cards or asks for a mode\n");
+  EXPECT_EQ(watch.changes({}), words::english("inspect.no_node") + "\n");
   EXPECT_EQ(watch.changes({}), "");
   EXPECT_THAT(watch.changes({row_of("gpu-1", "Enrolled")}), StartsWith("NAME "));
 }

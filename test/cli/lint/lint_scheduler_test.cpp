@@ -15,7 +15,8 @@
 namespace cli {
 namespace {
 
-using testing::HasSubstr, testing::IsEmpty, testing::StartsWith;
+using testing::AllOf, testing::HasSubstr, testing::IsEmpty, testing::StartsWith;
+using words::chinese, words::english;
 const std::string golden_scheduler = std::string(TEST_DATA) + "/golden/scheduler_config/";
 
 outcome lint(const lint_scheduler_options& options, const std::string& input = "") {
@@ -29,6 +30,25 @@ outcome render(const render_scheduler_options& options) {
   std::ostringstream out, err;
   const int rc = run_render_scheduler(options, input, out, err);
   return {rc, out.str(), err.str()};
+}
+
+/// "kube-scheduler 1.37 starts: ", with the files that it has to be able to read.
+std::string starts_of(const std::string& version, const std::string& files = "") {
+  return "kube-scheduler " + version +
+         (files.empty() ? english("lint_scheduler.starts") : english("lint_scheduler.starts_if", {{"files", files}}));
+}
+/// "1 error, 0 warnings"
+std::string sums(std::size_t errors, std::size_t warnings) {
+  return english("lint_scheduler.sums", {{"errors", text::counted(errors, "count.error", text::language::en)},
+                                         {"warnings", text::counted(warnings, "count.warning", text::language::en)}});
+}
+
+/// Whether the summary says that it starts, of whatever files that depends on.
+bool is_start(const std::string& summary, const std::string& version) {
+  const auto files = english("lint_scheduler.starts_if", {{"files", "|"}});
+  const auto begin = "kube-scheduler " + version;
+  return summary.contains(begin + english("lint_scheduler.starts")) ||
+         summary.contains(begin + files.substr(0, files.find('|')));
 }
 
 /// PEM files of a client in a folder of its own.
@@ -68,8 +88,8 @@ TEST(lint_scheduler, S7_ends_with_3_where_kube_scheduler_would_not_start_and_say
   options.kubernetes = "1.36";
   const auto text = lint(options);
   EXPECT_EQ(text.rc, 3);
-  EXPECT_THAT(text.out, StartsWith(golden_scheduler + "mistakes/01-v1beta2.yaml:1:1: error: apiVersion is"));
-  EXPECT_THAT(text.err, HasSubstr("kube-scheduler 1.36 does not start: 1 error, 0 warnings"));
+  EXPECT_THAT(text.out, StartsWith(error_at(golden_scheduler + "mistakes/01-v1beta2.yaml:1:1")));
+  EXPECT_THAT(text.err, HasSubstr("kube-scheduler 1.36" + english("lint_scheduler.does_not_start") + sums(1, 0)));
   options.output = "json";
   const auto json = nlohmann::json::parse(lint(options).out);
   EXPECT_EQ(json.at("kubernetes"), "1.36");
@@ -87,7 +107,7 @@ TEST(lint_scheduler, S7_takes_the_version_of_the_manifest_and_knows_it_by_its_ki
   lint_scheduler_options options;
   options.files = {golden_scheduler + "manifests/kubeadm-1.30.yaml", golden_scheduler + "mistakes/19-sound.yaml"};
   const auto got = lint(options);
-  EXPECT_THAT(got.err, HasSubstr("kube-scheduler 1.30 starts"));
+  EXPECT_TRUE(is_start(got.err, "1.30")) << got.err;
   EXPECT_THAT(got.out, HasSubstr("[no_config_flag]"));
   EXPECT_THAT(got.out, testing::Not(HasSubstr("image_of_other_version")));
 }
@@ -96,8 +116,10 @@ TEST(lint_scheduler, S7_says_whose_extender_a_later_file_loses) {
   lint_scheduler_options options;
   options.files = {golden_scheduler + "mistakes/05-service-proxy-rights.yaml",
                    golden_scheduler + "mistakes/12-not-ignored.yaml"};
-  EXPECT_THAT(lint(options).out, HasSubstr("05-service-proxy-rights.yaml:6:3: error: extenders[0] asks for "
-                                           "tencent.com/vcuda-core, tencent.com/vcuda-memory"));
+  const auto got = lint(options);
+  EXPECT_THAT(got.out, HasSubstr(error_at("05-service-proxy-rights.yaml:6:3")));
+  EXPECT_THAT(got.out, HasSubstr("tencent.com/vcuda-core, tencent.com/vcuda-memory"));
+  EXPECT_THAT(got.out, HasSubstr("[extender_lost]"));
 }
 
 TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
@@ -109,13 +131,12 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
     lint_scheduler_options options;
     options.files = {"-"};
     const auto got = lint(options, begin + extenders);
-    EXPECT_THAT(got.err,
-                HasSubstr("kube-scheduler 1.37 starts if it can read /etc/kubernetes/scheduler.conf: 0 errors"))
-        << got.out;
+    EXPECT_THAT(got.err, HasSubstr(starts_of("1.37", "/etc/kubernetes/scheduler.conf") + sums(0, 0))) << got.out;
     options.language = "zh";
     const auto zh = lint(options, begin + extenders).err;
-    EXPECT_EQ(got.err.contains("; no extender is asked about cards"), zh.contains("；没有扩展会被询问加速卡"));
-    return got.err.contains("; no extender is asked about cards");
+    const bool unasked = got.err.contains(english("lint_scheduler.unasked"));
+    EXPECT_EQ(unasked, zh.contains(chinese("lint_scheduler.unasked")));
+    return unasked;
   };
   EXPECT_TRUE(warns(""));
   EXPECT_TRUE(warns("extenders: []\n"));
@@ -124,7 +145,8 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
   EXPECT_FALSE(warns(other + "}]\n")) << "asked about every pod";
   lint_scheduler_options options;
   options.files = {golden_scheduler + "mistakes/01-v1beta2.yaml"};
-  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("no extender"))) << "it does not start at all";
+  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr(english("lint_scheduler.unasked"))))
+      << "it does not start at all";
   options.files = {"-"};
   options.output = "json";
   const auto got = nlohmann::json::parse(lint(options, begin + "extenders: []\n---\n{}\n").out);
@@ -144,15 +166,16 @@ TEST(lint_scheduler, S7_judges_a_configuration_in_a_config_map_with_its_lines) {
   options.files = {"-"};
   const auto got = lint(options, objects_around_it);
   EXPECT_EQ(got.rc, 3);
-  EXPECT_THAT(got.out, StartsWith("<stdin>:15:5: error: ConfigMap kube-system/my-scheduler-config: data[config.yaml]: "
-                                  "leaderElect: kube-scheduler knows no such field here"));
+  EXPECT_THAT(got.out,
+              StartsWith(error_at("<stdin>:15:5") + "ConfigMap kube-system/my-scheduler-config: data[config.yaml]: "));
+  EXPECT_THAT(got.out, HasSubstr("[field_unknown]"));
   EXPECT_THAT(got.out, testing::Not(HasSubstr("no_kubeconfig"))) << "no static pod can mount a ConfigMap";
-  EXPECT_THAT(got.err, HasSubstr("does not start: 1 error, 0 warnings"));
-  EXPECT_THAT(got.err, HasSubstr("judged as in a pod (--in-cluster): data[config.yaml] of ConfigMap "
-                                 "kube-system/my-scheduler-config"));
+  EXPECT_THAT(got.err, HasSubstr(english("lint_scheduler.does_not_start") + sums(1, 0)));
+  const std::string entry = "data[config.yaml] of ConfigMap kube-system/my-scheduler-config";
+  EXPECT_THAT(got.err, HasSubstr(english("lint_scheduler.in_cluster", {{"entries", entry}})));
   options.language = "zh";
   EXPECT_THAT(lint(options, objects_around_it).err,
-              HasSubstr("按在 Pod 中运行判断（--in-cluster）：data[config.yaml] of ConfigMap"));
+              HasSubstr(chinese("lint_scheduler.in_cluster", {{"entries", entry}})));
 }
 
 TEST(lint_scheduler, S7_judges_every_entry_of_every_config_map) {
@@ -169,14 +192,16 @@ TEST(lint_scheduler, S7_judges_every_entry_of_every_config_map) {
                         "    c: |2\n        apiVersion: kubescheduler.config.k8s.io/v1\n"
                         "        kind: KubeSchedulerConfiguration\n        extenders: [{urlPrefix: 'http://a:1', "
                         "filterVrb: x}]\n");
-  EXPECT_THAT(got.out, HasSubstr("<stdin>:8:5: error: ConfigMap NAME: data[a]: apiVersion is")) << got.out;
-  EXPECT_THAT(got.out, HasSubstr("<stdin>:9:5: error: ConfigMap NAME: data[b]: a scheduler Policy"));
-  EXPECT_THAT(got.out, HasSubstr("<stdin>:20:47: error: ConfigMap NAME: data[c]: extenders[0].filterVrb"));
+  EXPECT_THAT(got.out, HasSubstr(error_at("<stdin>:8:5") + "ConfigMap NAME: data[a]: ")) << got.out;
+  EXPECT_THAT(got.out, HasSubstr(error_at("<stdin>:9:5") + "ConfigMap NAME: data[b]: "));
+  EXPECT_THAT(got.out, HasSubstr(error_at("<stdin>:20:47") + "ConfigMap NAME: data[c]: "));
+  for (const auto* code : {"[api_version_removed]", "[policy]", "[field_unknown]", "extenders[0].filterVrb"})
+    EXPECT_THAT(got.out, HasSubstr(code));
   EXPECT_THAT(got.out, testing::Not(HasSubstr("extender_lost")));
   const auto none = lint(options, "kind: ConfigMap\nmetadata: {name: x}\ndata: {a: b, c: d}\n");
   EXPECT_EQ(none.rc, 3);
-  EXPECT_THAT(none.out, HasSubstr("<stdin>:1:1: error: ConfigMap x has no KubeSchedulerConfiguration in data; it has "
-                                  "a, c"));
+  const auto wrong = english("scheduler_config.config_map_without.wrong", {{"value", "x"}, {"other", "a, c"}});
+  EXPECT_THAT(none.out, HasSubstr(error_at("<stdin>:1:1") + wrong));
 }
 
 TEST(lint_scheduler, S7_does_not_say_starts_of_flags_it_cannot_judge) {
@@ -186,16 +211,17 @@ TEST(lint_scheduler, S7_does_not_say_starts_of_flags_it_cannot_judge) {
   lint_scheduler_options options;
   options.files = {golden_scheduler + "mistakes/19-sound.yaml", "-"};
   const auto plain = lint(options, begin + "[sh, -c, kube-scheduler --v=2]\n");
-  EXPECT_THAT(plain.err, HasSubstr("kube-scheduler 1.37 starts"));
+  EXPECT_TRUE(is_start(plain.err, "1.37")) << plain.err;
   EXPECT_THAT(plain.out, HasSubstr("no_config_flag"));
   const auto left = lint(options, begin + "[sh, -c, kube-scheduler --config=$FILE]\n");
-  EXPECT_THAT(left.err, HasSubstr("kube-scheduler 1.37 may start, as not everything could be judged: 0 errors"));
+  EXPECT_THAT(left.err, HasSubstr("kube-scheduler 1.37" + english("lint_scheduler.may_start") + sums(0, 1)));
   EXPECT_THAT(left.out, testing::Not(HasSubstr("no_config_flag")));
   options.output = "json";
   EXPECT_TRUE(nlohmann::json::parse(lint(options, begin + "[sh, -c, kube-scheduler $X]\n").out).at("starts").is_null());
   options.output = "text";
   options.language = "zh";
-  EXPECT_THAT(lint(options, begin + "[sh, -c, kube-scheduler $X]\n").err, HasSubstr("能否启动未知"));
+  EXPECT_THAT(lint(options, begin + "[sh, -c, kube-scheduler $X]\n").err,
+              HasSubstr(chinese("lint_scheduler.may_start")));
 }
 
 TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
@@ -207,18 +233,21 @@ TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
                              "- {urlPrefix: 'https://10.0.0.2:1', tlsConfig: {caFile: /b/ca.crt}}\n";
   lint_scheduler_options options;
   options.files = {"-"};
-  const std::string once = "/a/scheduler.conf, /b/ca.crt, /b/tls.crt, /b/tls.key";
-  EXPECT_THAT(lint(options, config).err, HasSubstr("kube-scheduler 1.37 starts if it can read " + once + ": 0 errors"));
-  EXPECT_THAT(lint(options, "kind: [\n").err, HasSubstr("does not start: "));
+  const auto comma_en = english("lint_scheduler.comma");
+  const auto once = "/a/scheduler.conf" + comma_en + "/b/ca.crt" + comma_en + "/b/tls.crt" + comma_en + "/b/tls.key";
+  EXPECT_THAT(lint(options, config).err, HasSubstr(starts_of("1.37", once)));
+  EXPECT_THAT(lint(options, "kind: [\n").err, HasSubstr(english("lint_scheduler.does_not_start")));
   options.manifest = golden_scheduler + "manifests/kubeadm.yaml";
-  EXPECT_THAT(lint(options, config).err, HasSubstr("starts if it can read /etc/kubernetes/scheduler.conf, " + once));
+  EXPECT_THAT(lint(options, config).err,
+              HasSubstr(starts_of("1.37", "/etc/kubernetes/scheduler.conf" + comma_en + once)));
   options.manifest.clear();
   options.language = "zh";
-  EXPECT_THAT(lint(options, config).err,
-              HasSubstr("若能读取 /a/scheduler.conf、/b/ca.crt、/b/tls.crt、/b/tls.key 即可启动"));
+  const auto comma = chinese("lint_scheduler.comma");
+  const auto files = "/a/scheduler.conf" + comma + "/b/ca.crt" + comma + "/b/tls.crt" + comma + "/b/tls.key";
+  EXPECT_THAT(lint(options, config).err, HasSubstr(chinese("lint_scheduler.starts_if", {{"files", files}})));
   options.language = "en";
   options.in_cluster = true;
-  EXPECT_THAT(lint(options, begin).err, HasSubstr("kube-scheduler 1.37 starts: 0 errors")) << "it opens none";
+  EXPECT_THAT(lint(options, begin).err, HasSubstr(starts_of("1.37") + sums(0, 0))) << "it opens none";
 }
 
 TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
@@ -253,10 +282,11 @@ TEST(lint_scheduler, says_by_which_rules_a_version_is_judged_that_it_does_not_kn
   lint_scheduler_options options;
   options.files = {golden_scheduler + "mistakes/19-sound.yaml"};
   options.kubernetes = "1.40";
-  EXPECT_THAT(lint(options).err, HasSubstr("kube-scheduler 1.40 starts if "));
-  EXPECT_THAT(lint(options).err, HasSubstr("; judged by the rules of 1.37, the newest known"));
+  const auto newest = english("lint_scheduler.newest_known", {{"version", "1.37"}});
+  EXPECT_TRUE(is_start(lint(options).err, "1.40"));
+  EXPECT_THAT(lint(options).err, HasSubstr(newest));
   options.kubernetes = "1.37";
-  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("newest known")));
+  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr(newest)));
 }
 
 TEST(lint_scheduler, F36_says_where_a_file_is_no_yaml) {
@@ -362,7 +392,8 @@ TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
   back.unmerge = path("merged.json");
   auto got = render(back);
   EXPECT_EQ(got.rc, 2);
-  EXPECT_THAT(got.err, HasSubstr("in JSON and brackets ours is known by its address alone: say --address"));
+  EXPECT_THAT(got.err,
+              HasSubstr(english("scheduler_config.nothing_of_ours.remedy_with_hint", {{"hint", "--address"}})));
   back.address = "10.96.0.77";
   EXPECT_THAT(render(back).err, HasSubstr("is no address of an extender"));
   back.address = options_.address;
@@ -420,7 +451,7 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
   EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
   EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
   EXPECT_THAT(refused([](auto& o) { o.merge = golden_scheduler + "mistakes/01-v1beta2.yaml"; }),
-              HasSubstr("01-v1beta2.yaml:1:1: apiVersion is"));
+              AllOf(HasSubstr("01-v1beta2.yaml:1:1: "), HasSubstr("[api_version_removed]")));
   EXPECT_THAT(refused([](auto& o) { o.merge = golden_scheduler + "mistakes/19-sound.yaml"; }),
               HasSubstr("[managed_by_another]"));
   auto options = options_;

@@ -23,6 +23,7 @@ namespace {
 
 namespace declarations = reconcilers::declarations;
 using testing::ElementsAre, testing::HasSubstr, testing::IsEmpty;
+using words::english;
 const std::filesystem::path golden = std::filesystem::path(TEST_DATA) / "golden";
 
 std::string slurp(const std::filesystem::path& file) {
@@ -130,7 +131,7 @@ TEST(lint, S23_S24_in_a_cluster_each_mistake_is_one_finding_too) {
   EXPECT_GE(judged, 60U);
 }
 
-TEST(lint, S26_each_broken_declaration_is_told_in_both_languages) {
+TEST(lint_golden, S26_each_broken_declaration_in_both_languages) {
   std::string got;
   for (const auto& file : files_in(golden / "lint/broken")) {
     for (const auto entry : {text::language::en, text::language::zh}) {
@@ -229,7 +230,7 @@ TEST(lint_golden, S72_workloads_without_any_declaration) { expect_golden("worklo
 TEST(lint_golden, traps_of_yaml) { expect_golden("traps.yaml"); }
 TEST(lint_golden, a_list_as_kubectl_prints_it_in_json) { expect_golden("list.json"); }
 
-TEST(lint, S26_speaks_both_languages) {
+TEST(lint_golden, S26_one_finding_in_both_languages) {
   const auto file = (golden / "lint/broken/09-limits-misspelt.yaml").string();
   EXPECT_EQ(run({file}).out, file +
                                  ":19:3: error: ConfigMap kube-public/cf-crl-lab-fpga: data.limits is \"requried\"; "
@@ -257,6 +258,8 @@ TEST(lint, exit_codes) {
   EXPECT_EQ(std::ranges::count(malformed.err, '\n'), 1);
 }
 
+const auto container_m = english("objection.container", {{"name", "m"}});
+
 TEST(lint, judges_files_together_wherever_the_declarations_stand) {
   const auto rules = (golden / "crl/manual-vcuda.yaml").string();
   const std::string pod =
@@ -264,12 +267,15 @@ TEST(lint, judges_files_together_wherever_the_declarations_stand) {
       "20}}}]}\n";
   const auto together = run({"-", rules}, "en", "text", false, pod);
   EXPECT_EQ(together.rc, 3);
-  EXPECT_THAT(together.out,
-              HasSubstr("<stdin>:3:52: error: Pod a: container m: tencent.com/vcuda-core is 20, a share of a "
-                        "card, and needs tencent.com/vcuda-memory beside it"));
+  EXPECT_THAT(together.out, HasSubstr(error_at("<stdin>:3:52") + "Pod a: " +
+                                      english("objection.share_needs_partner", {{"container", container_m},
+                                                                                {"key", "tencent.com/vcuda-core"},
+                                                                                {"amount", "20"},
+                                                                                {"other", "tencent.com/vcuda-memory"},
+                                                                                {"nearest", "100"}})));
   const auto alone = run({"-"}, "en", "text", false, pod);
   EXPECT_EQ(alone.rc, 3) << "gpu-manager wants both, declared or not";
-  EXPECT_THAT(alone.err, HasSubstr("no declaration (ConfigMap) among the inputs"));
+  EXPECT_THAT(alone.err, HasSubstr(english("lint_summary.no_declaration")));
 }
 
 TEST(lint, kinds_that_are_not_known_are_not_judged_and_said) {
@@ -277,11 +283,11 @@ TEST(lint, kinds_that_are_not_known_are_not_judged_and_said) {
   const auto service = all("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 1}]}\n", true);
   EXPECT_EQ(service.rc, 0) << service.out;
   const std::string route = "apiVersion: example.com/v1\nkind: Route\nmetadata: {name: a}\nspec: {to: b}\n";
-  EXPECT_THAT(all(route).out, HasSubstr("Route of example.com is a kind that is not known here"));
+  EXPECT_THAT(all(route).out, HasSubstr(english("lint.not_judged.wrong", {{"value", "Route of example.com"}})));
   EXPECT_EQ(all(route).rc, 0);
   EXPECT_EQ(all(route, true).rc, 3);
   EXPECT_THAT(all("apiVersion: apps/v1\nkind: Deploymnet\nmetadata: {name: a}\n").out,
-              HasSubstr("did you mean Deployment?"));
+              HasSubstr(english("lint.not_judged.remedy_with_hint", {{"hint", "Deployment"}})));
   EXPECT_THAT(all("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec: {}\n").out,
               HasSubstr("[not_judged]"));
 }
@@ -292,13 +298,28 @@ TEST(lint, quotas_that_count_nothing) {
                        "    limits.nvidia.com/gpu: 2\n    nvidia.com/gpu: 2\n    requests.nvidia.com/gpucore: 25\n"
                        "    requests.nvidia.com/gpu: 2\n    limits.memory: 1Gi\n    count/jobs.batch: 3\n"
                        "    gold.storageclass.storage.k8s.io/requests.storage: 1Gi\n    example.com/fpga: 1\n");
-  EXPECT_THAT(got.out, HasSubstr("<stdin>:6:5: warning: ResourceQuota lab/q: spec.hard[limits.nvidia.com/gpu]"));
-  EXPECT_THAT(got.out, HasSubstr("<stdin>:7:5: warning"));
-  EXPECT_THAT(got.out, HasSubstr("write requests.nvidia.com/gpu [quota_counts_nothing]"));
-  EXPECT_THAT(got.out, HasSubstr("<stdin>:8:5: warning"));
-  EXPECT_THAT(got.out, HasSubstr("did you mean nvidia.com/gpucores? [unfamiliar_resource]"));
-  EXPECT_THAT(got.out, HasSubstr("write requests.example.com/fpga [quota_counts_nothing]"));
+  const auto counts_nothing = [](const std::string& key) {
+    return english("lint.quota_counts_nothing.remedy", {{"key", key}}) + " [quota_counts_nothing]";
+  };
+  EXPECT_THAT(got.out, HasSubstr("spec.hard[limits.nvidia.com/gpu]"));
+  EXPECT_THAT(got.out, HasSubstr(warning_at("<stdin>:6:5") + "ResourceQuota lab/q: "));
+  EXPECT_THAT(got.out, HasSubstr(warning_at("<stdin>:7:5")));
+  EXPECT_THAT(got.out, HasSubstr(counts_nothing("nvidia.com/gpu")));
+  EXPECT_THAT(got.out, HasSubstr(warning_at("<stdin>:8:5")));
+  EXPECT_THAT(got.out,
+              HasSubstr(english("lint.unfamiliar_resource.remedy_with_hint", {{"hint", "nvidia.com/gpucores"}}) +
+                        " [unfamiliar_resource]"));
+  EXPECT_THAT(got.out, HasSubstr(counts_nothing("example.com/fpga")));
   EXPECT_EQ(std::ranges::count(got.out, '\n'), 4) << got.out;
+}
+
+/// The last line, without declarations and warnings.
+std::string sums_of_pods(std::size_t workloads, std::size_t errors) {
+  constexpr auto en = text::language::en;
+  return english("lint_summary.text", {{"declarations", text::counted(0, "count.declaration", en)},
+                                       {"workloads", text::counted(workloads, "count.workload", en)},
+                                       {"errors", text::counted(errors, "count.error", en)},
+                                       {"warnings", text::counted(0, "count.warning", en)}});
 }
 
 TEST(lint, finds_what_is_in_lists_of_lists) {
@@ -307,7 +328,7 @@ TEST(lint, finds_what_is_in_lists_of_lists) {
   const auto summarize = [](const std::string& text) { return run({"-"}, "en", "text", false, text).err; };
   EXPECT_THAT(
       summarize("kind: List\nitems:\n- kind: List\n  items: [" + pod + "]\n- kind: PodList\n  items: [" + pod + "]\n"),
-      HasSubstr("2 workloads: 2 errors"));
+      HasSubstr(sums_of_pods(2, 2)));
   std::string bomb = "x0: &l0 {kind: List, items: [" + pod + "]}\n";
   for (int i = 1; i <= 20; ++i) {
     const auto below = "*l" + std::to_string(i - 1);
@@ -315,7 +336,7 @@ TEST(lint, finds_what_is_in_lists_of_lists) {
     for (int j = 0; j < 9; ++j) bomb += ", " + below;
     bomb += "]}\n";
   }
-  EXPECT_THAT(summarize(bomb + "kind: List\nitems: [*l20]\n"), HasSubstr("1 workload: 1 error"));
+  EXPECT_THAT(summarize(bomb + "kind: List\nitems: [*l20]\n"), HasSubstr(sums_of_pods(1, 1)));
 }
 
 TEST(lint, S49_an_amount_on_the_pod_is_found_where_it_is_written) {
@@ -326,10 +347,14 @@ TEST(lint, S49_an_amount_on_the_pod_is_found_where_it_is_written) {
       "{tencent.com/vcuda-core: 20, tencent.com/vcuda-memory: 4}}}]}\n";
   const auto got = run({"-", rules}, "en", "text", false, deployment);
   EXPECT_EQ(got.rc, 3);
-  EXPECT_THAT(got.out, HasSubstr("<stdin>:7:9: error: Deployment a: container m: annotation "
-                                 "tencent.com/vcuda-core-limit is no whole number from 1, with tencent.com/vcuda-core "
-                                 "20; allowed are"));
-  EXPECT_THAT(got.out, HasSubstr("write an allowed number, or remove it [pod_amount_not_legal]"));
+  const auto wrong = english("objection.pod_amount_no_number", {{"container", container_m},
+                                                                {"kind", english("objection.annotation")},
+                                                                {"other", "tencent.com/vcuda-core-limit"},
+                                                                {"key", "tencent.com/vcuda-core"},
+                                                                {"amount", "20"},
+                                                                {"on_pod", "|"}});
+  EXPECT_THAT(got.out, HasSubstr(error_at("<stdin>:7:9") + "Deployment a: " + wrong.substr(0, wrong.find('|'))));
+  EXPECT_THAT(got.out, HasSubstr(english("lint.pod_amount_not_legal.remedy") + " [pod_amount_not_legal]"));
   const auto data = nlohmann::json::parse(run({"-", rules}, "en", "json", false, deployment).out);
   EXPECT_EQ(data[0]["field"], "spec.template.metadata.annotations[tencent.com/vcuda-core-limit]");
 }
@@ -341,7 +366,8 @@ TEST(lint, F38_a_pod_that_is_too_large_is_told_as_in_the_cluster) {
     pod += "{name: c" + std::to_string(i) + ", resources: {limits: {tencent.com/vcuda-core: 100}}},";
   const auto got = run({"-", rules}, "en", "text", false, pod + "]}\n");
   EXPECT_EQ(got.rc, 3);
-  EXPECT_THAT(got.out, HasSubstr("more than is judged; make it smaller [too_large]"));
+  EXPECT_THAT(got.out, HasSubstr(english("objection.too_large") + english("finding.remedy") +
+                                 english("lint.too_large.remedy") + " [too_large]"));
 }
 
 TEST(lint, nobody_is_held_to_the_rules_in_system_namespaces) {
@@ -447,7 +473,19 @@ TEST(lint, help_teaches_and_wrong_usage_is_refused) {
   const auto help = app.get_subcommand("lint")->help();
   EXPECT_THAT(help, HasSubstr("$ quartermaster lint fpga.yaml"));
   EXPECT_THAT(help, HasSubstr("Exit codes: 0"));
-  // The example is what really happens.
+  CLI::App bare{"x", "quartermaster"};
+  add_lint(bare, rc);
+  EXPECT_THROW(bare.parse("lint", false), CLI::RequiredError);
+  CLI::App wrong{"x", "quartermaster"};
+  add_lint(wrong, rc);
+  EXPECT_THROW(wrong.parse("lint --lang fr x", false), CLI::ValidationError);
+}
+
+TEST(lint_golden, help_shows_what_really_happens) {
+  CLI::App app{"x", "quartermaster"};
+  int rc = 0;
+  add_lint(app, rc);
+  const auto help = app.get_subcommand("lint")->help();
   const auto begin = help.find("apiVersion: v1"), end = help.find("  $ quartermaster lint fpga.yaml");
   const auto answer = help.find("  fpga.yaml:");
   std::string text;
@@ -455,12 +493,6 @@ TEST(lint, help_teaches_and_wrong_usage_is_refused) {
   for (std::string line; std::getline(lines, line);) text += line.substr(line.starts_with("  ") ? 2 : 0) + "\n";
   const auto output = run({"-"}, "en", "text", false, text).out;
   EXPECT_EQ(help.substr(answer + 11, help.find('\n', answer) - answer - 10), output.substr(7)) << output;
-  CLI::App bare{"x", "quartermaster"};
-  add_lint(bare, rc);
-  EXPECT_THROW(bare.parse("lint", false), CLI::RequiredError);
-  CLI::App wrong{"x", "quartermaster"};
-  add_lint(wrong, rc);
-  EXPECT_THROW(wrong.parse("lint --lang fr x", false), CLI::ValidationError);
 }
 
 }  // namespace

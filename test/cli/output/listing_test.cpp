@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include "test/words.hpp"
+
 namespace cli {
 namespace {
 
@@ -35,7 +37,7 @@ std::string printed(const listing_style& style, std::vector<machine> rows = {{"b
 TEST(listing, is_a_table_in_both_languages) {
   EXPECT_EQ(printed(listing_style()), "NAME  CARDS\nb     10/9\nc     2/9\na     2/9\n");
   EXPECT_EQ(printed({"wide", "zh"}, {{"b", 1}}), "名称  卡   种类\nb     1/9  裸机\n");
-  EXPECT_EQ(printed({"table", "zh"}, {}), "没有 Pod 使用加速卡\n");
+  EXPECT_EQ(printed({"table", "zh"}, {}), words::chinese("inspect.no_pod") + "\n");
 }
 
 TEST(listing, without_a_header_its_columns_are_as_wide_as_what_they_hold) {

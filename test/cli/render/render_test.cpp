@@ -10,12 +10,14 @@
 #include "cli/lint/lint.hpp"
 #include "cli/verbs.hpp"
 #include "reconcilers/declarations/parse.hpp"
+#include "test/words.hpp"
 
 namespace cli {
 namespace {
 
 namespace declarations = reconcilers::declarations;
 using testing::HasSubstr, testing::StartsWith;
+using words::english;
 
 struct outcome {
   int rc;
@@ -109,6 +111,11 @@ TEST(render, help_names_the_document_of_schedulers) {
   EXPECT_THAT(app.get_subcommand("render")->get_footer(), HasSubstr("docs/scheduler-config.md"));
 }
 
+/// What is wrong with a field of the declaration.
+std::string wrong(const std::string& code, const std::string& field, const std::string& value) {
+  return english("declaration." + code + ".wrong", {{"field", field}, {"value", value}});
+}
+
 TEST(render, S24_refuses_an_illegal_value_in_one_line) {
   const auto refused = [](auto change) {
     auto options = fpga();
@@ -120,14 +127,20 @@ TEST(render, S24_refuses_an_illegal_value_in_one_line) {
     return got.err;
   };
   EXPECT_EQ(refused([](auto& o) { o.limits = "requried"; }),
-            "quartermaster: --limits: data.limits is \"requried\"; allowed: disabled, required, optional; write "
-            "\"required\"\n");
-  EXPECT_THAT(refused([](auto& o) { o.key = "fpga"; }), StartsWith("quartermaster: --key: data.key is \"fpga\""));
+            "quartermaster: --limits: " +
+                text::message_of(wrong("not_in_vocabulary", "data.limits", "requried"), "disabled, required, optional",
+                                 english("declaration.not_in_vocabulary.remedy_with_hint", {{"hint", "required"}}),
+                                 text::language::en) +
+                "\n");
+  EXPECT_THAT(refused([](auto& o) { o.key = "fpga"; }),
+              StartsWith("quartermaster: --key: " + wrong("key_without_domain", "data.key", "fpga")));
   EXPECT_THAT(refused([](auto& o) { o.default_value = "0.5"; }), StartsWith("quartermaster: --default: "));
   EXPECT_THAT(refused([](auto& o) { o.unit = "个"; }), StartsWith("quartermaster: --unit: "));
   EXPECT_THAT(refused([](auto& o) { o.group = "实验室"; }), StartsWith("quartermaster: --group: "));
-  EXPECT_THAT(refused([](auto& o) { o.runtime_class = "NVIDIA"; }), HasSubstr("write \"nvidia\""));
-  EXPECT_THAT(refused([](auto& o) { o.related = "example.com/fpga"; }), HasSubstr("the declared key itself"));
+  EXPECT_THAT(refused([](auto& o) { o.runtime_class = "NVIDIA"; }),
+              HasSubstr(english("declaration.runtime_class_malformed.remedy_with_hint", {{"hint", "nvidia"}})));
+  EXPECT_THAT(refused([](auto& o) { o.related = "example.com/fpga"; }),
+              HasSubstr(wrong("list_names_itself", "data.relatedResources", "example.com/fpga")));
   EXPECT_THAT(refused([](auto& o) { o.ns = "Kube_Public"; }), StartsWith("quartermaster: -n: "));
   EXPECT_THAT(refused([](auto& o) { o.label_en = "a\x1b[31m"; }), HasSubstr("--label-en holds control characters"));
   EXPECT_THAT(refused([](auto& o) { o.label_zh = "\xff"; }), HasSubstr("--label-zh holds control characters"));
@@ -135,12 +148,12 @@ TEST(render, S24_refuses_an_illegal_value_in_one_line) {
                 o.key = "tencent.com/vcuda-core";
                 o.default_value = "150";
               }),
-              HasSubstr("which the device plugin refuses"));
+              HasSubstr(wrong("default_not_legal", "data.defaultValue", "150")));
   EXPECT_THAT(refused([](auto& o) {
                 o.limits = "disabled";
                 o.requests = "required";
               }),
-              HasSubstr("no pod could satisfy both"));
+              HasSubstr(wrong("impossible_requests", "data.requests", "required")));
 }
 
 /// Whatever the flags: refused in one line with nothing written, or what is written has no error and no doubt but those
@@ -200,7 +213,8 @@ TEST(render, a_resource_nobody_may_use_is_written_and_said) {
   const auto got = render(options);
   EXPECT_EQ(got.rc, 0);
   EXPECT_THAT(got.out, HasSubstr("limits: disabled\n"));
-  EXPECT_THAT(got.err, HasSubstr("no pod may use this resource"));
+  EXPECT_THAT(got.err, HasSubstr(english("declaration.unusable.wrong",
+                                         {{"field", "data.limits"}, {"value", "disabled"}, {"other", "disabled"}})));
 }
 
 TEST(render, related_keys_need_not_be_declared_yet) {

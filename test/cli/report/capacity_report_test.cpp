@@ -4,6 +4,7 @@
 
 #include "cli/console/views.hpp"
 #include "test/cli/console/two_teams.hpp"
+#include "test/words.hpp"
 
 namespace cli {
 namespace {
@@ -30,7 +31,7 @@ TEST_F(capacity_report, is_the_capacity_view_as_a_table) {
   EXPECT_THAT(text, HasSubstr("MODEL"));
   EXPECT_THAT(text, HasSubstr(row["usedCores"].dump() + "/" + row["cores"].dump()));
   EXPECT_THAT(text, HasSubstr(row["usedMiB"].dump() + "/" + row["memoryMiB"].dump()));
-  EXPECT_THAT(text, HasSubstr("\nNo days until full: no Prometheus\n"));
+  EXPECT_THAT(text, HasSubstr("\n" + words::english("report.capacity.no_days", {{"reason", "no Prometheus"}}) + "\n"));
   EXPECT_THAT(printed(view(), "table", "zh"), HasSubstr("用满天数"));
   EXPECT_THAT(printed(view(), "wide"), HasSubstr("STRANDED-CARDS"));
 }
@@ -41,8 +42,9 @@ TEST_F(capacity_report, S43_has_days_where_there_is_a_trend) {
   for (int i = 0; i <= 24; ++i) trend.emplace_back(1'795'600'000 + i * 3600, 100.0 + i);
   const auto known = view({{{row["model"], row["mode"]}, trend}}, "");
   const auto text = printed(known, "table");
+  const auto no_days = words::english("report.capacity.no_days", {{"reason", "|"}});
   EXPECT_THAT(text, HasSubstr("  " + known["models"][0]["daysUntilFull"].dump() + "\n"));
-  EXPECT_THAT(text, Not(HasSubstr("No days until full")));
+  EXPECT_THAT(text, Not(HasSubstr(no_days.substr(0, no_days.find('|')))));
 }
 
 TEST_F(capacity_report, json_is_the_answer_of_the_console) {
@@ -52,7 +54,7 @@ TEST_F(capacity_report, json_is_the_answer_of_the_console) {
 TEST(capacity_report_of_nothing, says_so) {
   std::ostringstream out;
   print_capacity({{"models", nlohmann::ordered_json::array()}, {"trendMessage", ""}}, {"table", "en"}, out);
-  EXPECT_EQ(out.str(), "No node with cards is in a mode yet\n");
+  EXPECT_EQ(out.str(), words::english("report.capacity.nothing") + "\n");
 }
 
 }  // namespace

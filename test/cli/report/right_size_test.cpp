@@ -9,6 +9,7 @@
 
 #include "cli/cluster/prometheus.hpp"
 #include "cli/program.hpp"
+#include "test/words.hpp"
 
 namespace cli {
 namespace {
@@ -103,7 +104,7 @@ TEST(right_size, is_a_table_and_json) {
   EXPECT_EQ(data["containers"][0]["used"], 0.0976);
   std::ostringstream none;
   print(std::vector<right_size_row>(), {"table", "en"}, none);
-  EXPECT_THAT(none.str(), HasSubstr("No container used less than 30 %"));
+  EXPECT_THAT(none.str(), HasSubstr(words::english("report.right_size.nothing")));
 }
 
 TEST(right_size, numbers_of_no_card_are_left_out) {

@@ -9,6 +9,7 @@
 
 #include "cli/console/views.hpp"
 #include "test/cli/console/two_teams.hpp"
+#include "test/words.hpp"
 
 namespace cli {
 namespace {
@@ -159,11 +160,11 @@ TEST_F(top, what_no_sum_has_is_named_below_the_table) {
   read();
   std::ostringstream nodes, pods, named;
   top_nodes(cluster, {"table", "en"}, nodes);
-  EXPECT_THAT(nodes.str(), testing::HasSubstr("2 pods with limits that count nowhere have something of the cards in "
-                                              "addition:\n  team-a/half ("));
+  EXPECT_THAT(nodes.str(),
+              testing::HasSubstr(text::counted(2, "top.uncounted", text::language::en) + "\n  team-a/half ("));
   top_pods(cluster, "team-a", {"table", "en"}, pods);
   EXPECT_THAT(pods.str(),
-              testing::AllOf(testing::HasSubstr("1 pod with limits that count nowhere has"),
+              testing::AllOf(testing::HasSubstr(text::counted(1, "top.uncounted", text::language::en)),
                              testing::HasSubstr("vcuda-memory"), testing::Not(testing::HasSubstr("secret-half"))));
   top_pods(cluster, "", {"table", "en"}, named, "half");
   EXPECT_THAT(named.str(),

@@ -10,6 +10,7 @@
 #include "reconcilers/cuda/affinity.hpp"
 #include "test/reconcilers/cuda/node.hpp"
 #include "test/rounds.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers::cuda {
 namespace {
@@ -97,11 +98,14 @@ TEST(compatibility, S32_a_compute_capability_keeps_volta_and_turing_away_or_says
   EXPECT_THAT(let_on(world, pod, world.admit(pod, enforcement::warn)), ElementsAre("a100", "h100"));
   world.nodes.resize(2);
   const auto refused = world.admit(pod, enforcement::deny);
-  EXPECT_EQ(
-      refused.refusal,
-      "no node that offers nvidia.com/gpu has what the pod needs (annotation quartermaster.io/compute-capability: "
-      "\">=8.0\"); they have CUDA 12.4, driver 550.54.14, compute capability 7.0, Tesla-V100-SXM2-32GB: v100; "
-      "CUDA 12.4, driver 550.54.14, compute capability 7.5, Tesla-T4: t4");
+  EXPECT_THAT(refused.refusal, HasSubstr("(annotation quartermaster.io/compute-capability: \">=8.0\")"));
+  const auto comma = words::english("cuda.facts.comma");
+  const auto facts_with = [&](const std::string& capability, const std::string& card) {
+    return "CUDA 12.4" + comma + words::english("cuda.facts.driver", {{"driver", "550.54.14"}}) + comma +
+           words::english("cuda.facts.capability", {{"capability", capability}}) + comma + card;
+  };
+  EXPECT_THAT(refused.refusal, testing::EndsWith(facts_with("7.0", "Tesla-V100-SXM2-32GB: v100") + "; " +
+                                                 facts_with("7.5", "Tesla-T4: t4")));
   EXPECT_EQ(refused.patch, json::array());
   const auto warned = world.admit(pod, enforcement::warn);
   EXPECT_EQ(warned.refusal, "");
@@ -246,7 +250,7 @@ TEST(compatibility, S15_a_share_of_a_card_that_is_cut_by_mig_is_refused) {
   world.add("cut", cut, "tencent.com/vcuda-core");
   const auto plain = pod_with(json::object(), json(), {{"tencent.com/vcuda-core", 20}});
   EXPECT_THAT(world.admit(plain, enforcement::deny).refusal,
-              AllOf(HasSubstr("a card that is not cut by MIG"), HasSubstr("cut by MIG: cut")));
+              AllOf(HasSubstr("a card that is not cut by MIG"), HasSubstr(words::english("cuda.facts.mig") + ": cut")));
   world.add("whole", labelled("12.4"), "tencent.com/vcuda-core");
   EXPECT_EQ(world.admit(plain, enforcement::deny).refusal, "");
   EXPECT_THAT(let_on(world, share("12.4.0"), world.admit(share("12.4.0"), enforcement::deny)), ElementsAre("whole"));

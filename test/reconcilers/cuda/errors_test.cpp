@@ -12,6 +12,7 @@
 
 #include "reconcilers/cuda/error_pattern.hpp"
 #include "reconcilers/cuda/error_signs.hpp"
+#include "test/words.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::cuda {
@@ -205,16 +206,16 @@ TEST(errors, are_found_in_the_middle_of_a_long_log) {
 
 TEST(errors, S31_an_xid_comes_with_its_fault_and_what_the_agent_does) {
   const auto sentence = [](std::uint64_t xid) { return text_of_xid(xid, language::en); };
-  EXPECT_EQ(sentence(48),
-            "Xid 48: double-bit ECC error. At fault: the card. The agent takes the card out of use until it is reset "
-            "or restored.");
-  EXPECT_EQ(sentence(31),
-            "Xid 31: memory page fault. At fault: the program (the application). The card stays in use; the program "
-            "must be restarted.");
-  EXPECT_THAT(sentence(74), testing::HasSubstr("At fault: the link between cards."));
-  EXPECT_THAT(sentence(119), testing::HasSubstr("At fault: the driver or the card's firmware."));
-  EXPECT_EQ(sentence(171),
-            "Xid 171: not in our table of NVIDIA's catalog. At fault: not known. The card stays in use.");
+  const auto words_of = [](const std::string& code, const std::string& xid, const std::string& name,
+                           const std::string& fault) {
+    return words::english("cuda.xid." + code,
+                          {{"xid", xid}, {"name", name}, {"fault", words::english("cuda.fault." + fault)}});
+  };
+  EXPECT_EQ(sentence(48), words_of("fatal", "48", "double-bit ECC error", "card"));
+  EXPECT_EQ(sentence(31), words_of("application", "31", "memory page fault", "program"));
+  EXPECT_THAT(sentence(74), testing::HasSubstr(words::english("cuda.fault.link")));
+  EXPECT_THAT(sentence(119), testing::HasSubstr(words::english("cuda.fault.driver")));
+  EXPECT_EQ(sentence(171), words_of("notice", "171", words::english("cuda.xid.not_in_table"), "unknown"));
   const auto found = errors_in("NVRM: Xid (PCI:0000:3b:00): 31, x\nNVRM: Xid (PCI:0000:3b:00): 13, x\n");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].xids, ElementsAre(13u, 31u));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "node.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers::cuda {
 namespace {
@@ -81,6 +82,11 @@ TEST(requirement, S78_cuda_version_is_what_the_toolkit_makes_of_it) {
   EXPECT_THAT(shape(parse_cuda_version("latest")), HasSubstr("\"latest\" is no CUDA version; allowed is MAJOR.MINOR"));
 }
 
+const auto comma = words::english("cuda.facts.comma");
+std::string capability(const std::string& number) {
+  return words::english("cuda.facts.capability", {{"capability", number}});
+}
+
 TEST(requirement, facts_come_from_labels_and_the_manuals_count_first) {
   auto labels = discovered("13.0", "580.65.06", "9.0", "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(facts_of(node_with(labels)).cuda, (version{13, 0}));
@@ -89,9 +95,11 @@ TEST(requirement, facts_come_from_labels_and_the_manuals_count_first) {
   const auto both = facts_of(node_with(labels));
   EXPECT_EQ(both.cuda, (version{12, 4}));
   EXPECT_EQ(both.found, (version{13, 0}));
-  EXPECT_EQ(describe(both), "CUDA 12.4, driver 580.65.06, compute capability 9.0, NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(describe(both), "CUDA 12.4" + comma + words::english("cuda.facts.driver", {{"driver", "580.65.06"}}) +
+                                comma + capability("9.0") + comma + "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(facts_of(node_with({{"cuda-major-version", "12"}})).cuda, std::nullopt) << "half a pair is none";
-  EXPECT_EQ(describe(facts_of(node_with({}))), "CUDA unknown, compute capability unknown");
+  EXPECT_EQ(describe(facts_of(node_with({}))),
+            "CUDA " + words::english("cuda.unknown") + comma + capability(words::english("cuda.unknown")));
   EXPECT_TRUE(facts_of(node_with({{"nvidia.com/mig.strategy", "single"}})).mig);
   EXPECT_FALSE(facts_of(node_with({{"nvidia.com/mig.strategy", "none"}})).mig);
   EXPECT_FALSE(facts_of(node_with({{"nvidia.com/mig.strategy", "single"}, {"nvidia.com/mig.capable", "false"}})).mig);
@@ -106,7 +114,8 @@ TEST(requirement, S32_nodes_are_listed_with_what_they_have_and_bounded) {
   std::vector<const node_facts*> all;
   for (const auto& node : nodes) all.push_back(&node);
   const auto text = describe(all);
-  EXPECT_THAT(text, HasSubstr("CUDA 12.2, compute capability 7.5, Tesla-T4: t4-0, t4-1, t4-2 and 3 more"));
+  EXPECT_THAT(text,
+              HasSubstr("CUDA 12.2" + comma + capability("7.5") + comma + "Tesla-T4: t4-0, t4-1, t4-2 and 3 more"));
   EXPECT_THAT(text, HasSubstr("; and 1993 more of other kinds"));
   EXPECT_LT(text.size(), 1000U);
 }

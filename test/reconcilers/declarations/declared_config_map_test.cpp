@@ -7,6 +7,7 @@
 #include "reconcilers/declarations/verdict.hpp"
 #include "test/kube/config_map_bytes.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers::declarations {
 namespace {
@@ -57,10 +58,10 @@ TEST(declared_config_map, a_large_one_is_refused_with_its_size) {
   const auto large = read(source);
   const auto findings = parse(view_of(large)).findings;
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(message_of(findings[0], text::language::en),
-            "data is not read, because the ConfigMap has " + std::to_string(large.left_out) +
-                " bytes; allowed: at most 65536 bytes, with annotations and managedFields; shorten it, or move what is "
-                "no declaration to another ConfigMap");
+  EXPECT_EQ(to_string(findings[0].kind), "too_large");
+  EXPECT_THAT(message_of(findings[0], text::language::en),
+              HasSubstr(words::english("declaration.too_large.wrong",
+                                       {{"field", "data"}, {"count", std::to_string(large.left_out)}})));
   EXPECT_THAT(message_of(findings[0], text::language::zh), HasSubstr(std::to_string(large.left_out)));
   EXPECT_FALSE(parse(view_of(large)).value.sound);
 

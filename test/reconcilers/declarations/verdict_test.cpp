@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/reconcilers/declarations/config_maps.hpp"
+#include "test/words.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::declarations {
@@ -15,6 +16,11 @@ judgement judged(const config_map_text& config_map_text) { return judge_together
 
 config_map_text three_mistakes() {
   return sound().labelled("features.cpaas.io/enabled", "yes").with("defaultValue", "half").with("limits", "requried");
+}
+
+/// What is wrong with data.limits of such a value.
+std::string limits_wrong(const std::string& value) {
+  return words::english("declaration.not_in_vocabulary.wrong", {{"field", "data.limits"}, {"value", value}});
 }
 
 TEST(verdict, is_one_line_of_json_that_names_everything) {
@@ -32,9 +38,8 @@ TEST(verdict, is_one_line_of_json_that_names_everything) {
   EXPECT_EQ(limits["field"], "data.limits");
   EXPECT_EQ(limits["value"], "requried");
   EXPECT_EQ(limits["allowed"], "disabled, required, optional");
-  EXPECT_EQ(limits["remedy"], "write \"required\"");
-  EXPECT_EQ(limits["message"],
-            "data.limits is \"requried\"; allowed: disabled, required, optional; write \"required\"");
+  EXPECT_EQ(limits["remedy"], words::english("declaration.not_in_vocabulary.remedy_with_hint", {{"hint", "required"}}));
+  EXPECT_THAT(limits["message"].get<std::string>(), testing::StartsWith(limits_wrong("requried")));
   EXPECT_EQ(json["observed"].get<std::string>().size(), 16U);
 }
 
@@ -71,20 +76,21 @@ TEST(verdict, F36_says_that_the_last_accepted_content_stays_in_force) {
   EXPECT_FALSE(nlohmann::json::parse(annotation).contains("meanwhile"));
   declaration.kept = true;
   const auto updated = annotation_of(declaration);
-  EXPECT_EQ(nlohmann::json::parse(updated)["meanwhile"], "the content that was accepted last stays in force");
+  EXPECT_EQ(nlohmann::json::parse(updated)["meanwhile"], words::english("declaration_note.kept"));
   EXPECT_FALSE(same_words(updated, annotation)) << "news for people";
-  EXPECT_THAT(note_of(declaration),
-              testing::StartsWith("the content that was accepted last stays in force; data.limits is"));
-  EXPECT_THAT(note_of(declaration, text::language::zh), testing::StartsWith("上次被接受的内容继续生效；"));
+  EXPECT_THAT(note_of(declaration), testing::StartsWith(words::english("declaration_note.kept") +
+                                                        words::english("finding.remedy") + limits_wrong("requried")));
+  EXPECT_THAT(note_of(declaration, text::language::zh), testing::StartsWith(words::chinese("declaration_note.kept")));
 }
 
 TEST(note, names_field_value_allowed_and_remedy_of_the_first_findings) {
   const auto note = note_of(judged(three_mistakes()));
-  for (const auto* part :
-       {"data.limits", "\"requried\"", "disabled, required, optional", "write \"required\"", "\"half\"", "\"yes\""}) {
+  for (const auto* part : {"data.limits", "requried", "disabled, required, optional", "required", "half", "yes"}) {
     EXPECT_THAT(note, testing::HasSubstr(part));
   }
-  EXPECT_THAT(note_of(judged(three_mistakes()), text::language::zh), testing::HasSubstr("请改为“required”"));
+  EXPECT_THAT(
+      note_of(judged(three_mistakes()), text::language::zh),
+      testing::HasSubstr(words::chinese("declaration.not_in_vocabulary.remedy_with_hint", {{"hint", "required"}})));
 }
 
 TEST(note, is_cut_between_findings_with_a_count) {
@@ -93,7 +99,9 @@ TEST(note, is_cut_between_findings_with_a_count) {
   many.data["relatedResources"] = std::string(70, 'a') + "," + std::string(71, 'b') + "," + std::string(72, 'c');
   const auto note = note_of(judged(many));
   EXPECT_LE(note.size(), 1000U);
-  EXPECT_THAT(note, testing::EndsWith(" more)"));
+  const auto more = words::english("declaration_note.more", {{"number", "|"}});
+  EXPECT_THAT(note, testing::HasSubstr(more.substr(0, more.find('|'))));
+  EXPECT_THAT(note, testing::EndsWith(more.substr(more.find('|') + 1)));
 }
 
 // --- hostile content
@@ -154,7 +162,7 @@ TEST(verdict, F37_is_valid_json_for_broken_utf8_controls_and_bidi) {
     expect_bounded(sound().with(std::string(bad), "x"));
     expect_bounded(sound().labelled("features.cpaas.io/enabled", std::string(bad)));
   }
-  EXPECT_THAT(note_of(judged(sound().with("limits", "{hint}"))), testing::HasSubstr("data.limits is \"{hint}\""));
+  EXPECT_THAT(note_of(judged(sound().with("limits", "{hint}"))), testing::StartsWith(limits_wrong("{hint}")));
 }
 
 TEST(verdict, says_more_than_fits_with_a_count) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "test/words.hpp"
+
 namespace reconcilers {
 namespace {
 
@@ -141,7 +143,7 @@ TEST(preflight, S19_S20_mig_is_refused_by_mps_and_vgpu_and_allowed_by_pgpu) {
   EXPECT_EQ(row_of(known, modules::mps, check::mig).state, check_state::failed);
   EXPECT_EQ(row_of(known, modules::vgpu, check::mig).state, check_state::failed);
   EXPECT_EQ(row_of(known, modules::pgpu, check::mig).state, check_state::not_needed);
-  EXPECT_THAT(remedy_of(row_of(known, modules::mps, check::mig), language::en), HasSubstr("nvidia-smi -mig 0"));
+  EXPECT_EQ(remedy_of(row_of(known, modules::mps, check::mig), language::en), words::english("preflight.mig.remedy"));
 }
 
 TEST(preflight, S1_versions_at_their_edges) {
@@ -175,7 +177,8 @@ TEST(preflight, S67_rdma_is_a_matter_of_adapter_modules_driver_and_plugin) {
   known.driver = "470.256.02";
   const auto old = row_of(known, modules::pgpu, check::rdma);
   EXPECT_EQ(old.state, check_state::warning);
-  EXPECT_THAT(remedy_of(old, language::en), HasSubstr("driver 471 or newer"));
+  EXPECT_THAT(remedy_of(old, language::en),
+              HasSubstr(words::english("preflight.rdma.remedy", {{"needed", old.needed}})));
   known.rdma.clear();
   EXPECT_EQ(row_of(known, modules::pgpu, check::rdma).state, check_state::not_needed) << "most nodes have none";
 
@@ -247,7 +250,9 @@ TEST(preflight, what_the_agent_found_takes_the_place_of_labels) {
   const auto rows = preflight(known, modules::pgpu);
   EXPECT_EQ(rows.back(), (preflight_row{{"from_a_newer_agent", check_state::warning, "x", "y"}, true}));
   EXPECT_EQ(text_of(rows.back(), language::en), "from_a_newer_agent: x");
-  EXPECT_EQ(text_of(row_of(known, modules::pgpu, check::cgroup), language::en), "cgroup is not reported: no mount");
+  EXPECT_EQ(text_of(row_of(known, modules::pgpu, check::cgroup), language::en),
+            words::english("preflight.cgroup.title") + words::english("preflight.not_reported") +
+                words::english("preflight.detail", {{"text", "no mount"}}));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "scheduler_config/edit/static_pod.hpp"
 #include "test/scheduler_config/files.hpp"
+#include "test/words.hpp"
 
 namespace scheduler_config {
 namespace {
@@ -42,9 +43,7 @@ findings judge_words(const std::vector<std::string>& words, int minor = newest_m
 
 std::string lines_of(const findings& findings) {
   std::string out;
-  for (const auto& finding : findings) {
-    out += std::string(to_string(finding.issue)) + ": " + message_of(finding, text::language::en) + "\n";
-  }
+  for (const auto& finding : findings) out += words::line_of(fact_of(finding, text::language::en)) + "\n";
   return out;
 }
 
@@ -67,43 +66,37 @@ TEST(judge_flags, S7_ends_with_the_flags_that_end_kube_scheduler) {
 
 TEST(judge_flags, S7_says_which_flag_is_wrong_and_what_was_meant) {
   EXPECT_EQ(lines_of(judge_words({"--confg=/x"})),
-            "flag_unknown: --confg=/x: kube-scheduler 1.37 has no such flag, and ends; allowed: the flags of "
-            "kube-scheduler --help; did you mean --config=/x?\n");
+            "flag_unknown{field=--confg,value=--confg=/x,other=1.37,hint=--config=/x}\n");
   EXPECT_EQ(lines_of(judge_words({"--address=127.0.0.1"})),
-            "flag_gone: --address=127.0.0.1: kube-scheduler has had no flag --address since Kubernetes 1.24, and ends; "
-            "allowed: the flags of kube-scheduler --help; write --bind-address=127.0.0.1\n");
-  EXPECT_THAT(lines_of(judge_words({"--port=0"})), HasSubstr("; remove it"));
+            "flag_gone{field=--address,value=--address=127.0.0.1,other=1.24,hint=--bind-address=127.0.0.1}\n");
+  EXPECT_EQ(lines_of(judge_words({"--port=0"})), "flag_gone{field=--port,value=--port=0,other=1.24}\n");
   EXPECT_EQ(lines_of(judge_words({"--leader-elect-resource-lock=endpoints"})),
-            "flag_value: --leader-elect-resource-lock is \"endpoints\", at which kube-scheduler ends; allowed: leases; "
-            "write what is allowed, or remove the flag\n");
-  EXPECT_THAT(lines_of(judge_words({"--min-compatibility-version=1.33"}, 34)),
-              HasSubstr("1.34 has no such flag, and ends; allowed: --min-compatibility-version from Kubernetes 1.35"));
-  EXPECT_THAT(lines_of(judge_words({"--policy-config-file", "/x"})), HasSubstr("flag_removed: "));
-  EXPECT_THAT(lines_of(judge_words({"--secure-port"})),
-              HasSubstr("flag_without_value: --secure-port needs a value and is the last word"));
+            "flag_value{field=--leader-elect-resource-lock,value=endpoints,allowed=leases}\n");
+  EXPECT_EQ(lines_of(judge_words({"--min-compatibility-version=1.33"}, 34)),
+            "flag_of_other_version{field=--min-compatibility-version,value=--min-compatibility-version=1.33,other=1.34,"
+            "allowed=from Kubernetes 1.35}\n");
+  EXPECT_THAT(lines_of(judge_words({"--policy-config-file", "/x"})), HasSubstr("flag_removed{"));
+  EXPECT_EQ(lines_of(judge_words({"--secure-port"})), "flag_without_value{field=--secure-port,value=--secure-port}\n");
   EXPECT_THAT(lines_of(judge_words({"--leader_elect=false", "-v2", "-v", "2", "--v=4", "--profiling=F"})), IsEmpty());
   EXPECT_THAT(lines_of(judge_words({"-version"})), HasSubstr("flag_with_one_dash"));
   for (const auto& finding : judge_words({"--secure-port=x"}))
-    EXPECT_EQ(message_of(finding, text::language::zh),
-              "--secure-port 为“x”，kube-scheduler 会退出；允许：0 到 65535；请填写允许的值，或删除该参数");
+    EXPECT_EQ(words::line_of(fact_of(finding, text::language::zh)),
+              "flag_value{field=--secure-port,value=x,allowed=0 到 65535}");
 }
 
 TEST(judge_flags, S7_takes_no_words_without_dashes) {
-  EXPECT_EQ(lines_of(judge_words({"config=/x"})),
-            "argument: \"config=/x\": kube-scheduler takes no arguments, and ends; allowed: flags alone, as "
-            "--NAME=VALUE; did you mean --config=/x?\n");
-  EXPECT_THAT(lines_of(judge_words({"--leader-elect", "false"})), HasSubstr("did you mean --leader-elect=false?"));
-  EXPECT_THAT(lines_of(judge_words({"--", "x"})), HasSubstr("argument: "));
+  EXPECT_EQ(lines_of(judge_words({"config=/x"})), "argument{value=config=/x,hint=--config=/x}\n");
+  EXPECT_EQ(lines_of(judge_words({"--leader-elect", "false"})), "argument{value=false,hint=--leader-elect=false}\n");
+  EXPECT_THAT(lines_of(judge_words({"--", "x"})), HasSubstr("argument{"));
   EXPECT_THAT(lines_of(judge_words({""})), IsEmpty());
 }
 
 TEST(judge_flags, S7_takes_each_word_as_an_item_of_a_list) {
   EXPECT_EQ(lines_of(judge_command("[kube-scheduler --config=/x]")),
-            "words_in_one: \"kube-scheduler --config=/x\" is one word, and no program has that name; allowed: each "
-            "word as an item of its own; write command: [kube-scheduler, --config=FILE]\n");
+            "words_in_one{value=kube-scheduler --config=/x}\n");
   EXPECT_THAT(lines_of(judge_command("kube-scheduler --config=/x")),
-              HasSubstr("wrong_type: command is text; allowed: a list"));
-  EXPECT_THAT(lines_of(judge_words({"--config /x"})), HasSubstr("did you mean --config=/x?"));
+              HasSubstr("wrong_type{field=command,value=text,allowed=a list}"));
+  EXPECT_THAT(lines_of(judge_words({"--config /x"})), HasSubstr(",hint=--config=/x}"));
 }
 
 TEST(judge_flags, S7_reads_leader_election_of_the_file_below_the_flags) {
@@ -131,13 +124,13 @@ TEST(judge_flags, S7_follows_a_plain_line_of_a_shell_and_says_where_it_stops) {
   for (const auto* line : {"kube-scheduler --config=$FILE", "sleep 1 && kube-scheduler --config=/x", "a | b",
                            "kube-scheduler --config=/x >/log 2>&1", "kube-scheduler \"--config=${X}\"",
                            "A=1 kube-scheduler --config=/x", "kube-scheduler '--config=/x"})
-    EXPECT_THAT(shell(line), HasSubstr("shell_not_followed: ")) << line;
-  EXPECT_THAT(lines_of(judge_command("[bash, /start.sh]")), HasSubstr("shell_not_followed: "));
+    EXPECT_THAT(shell(line), HasSubstr("shell_not_followed{")) << line;
+  EXPECT_THAT(lines_of(judge_command("[bash, /start.sh]")), HasSubstr("shell_not_followed{"));
 }
 
 TEST(judge_flags, says_where_flags_are_not_those_of_kube_scheduler) {
   const auto own = judge_command("[/bin/my-scheduler, --config=/x, --foo=1, --feature-gates=Own=true]");
-  EXPECT_THAT(lines_of(own), HasSubstr("flags_not_judged: --foo=1"));
+  EXPECT_THAT(lines_of(own), HasSubstr("flags_not_judged{value=--foo=1}"));
   EXPECT_EQ(own.size(), 1U);
   EXPECT_TRUE(any_ends(judge_command("[/bin/my-scheduler, --secure-port=x]")));
   EXPECT_THAT(lines_of(judge_command("[kube-scheduler, --config=$(FILE)]")), HasSubstr("flags_not_judged"));
@@ -150,22 +143,21 @@ TEST(feature_gates, S7_are_those_of_the_version) {
   const auto gates = [](const std::string& gates, int minor) {
     return lines_of(judge_words({"--feature-gates=" + gates}, minor));
   };
-  EXPECT_THAT(
-      gates("TaintNodesByCondition=true", 36),
-      HasSubstr("gate_unknown: feature gate TaintNodesByCondition=true: kube-scheduler 1.36 knows no such gate"));
-  EXPECT_THAT(gates("DynamicResourceAlocation=true", 36), HasSubstr("did you mean DynamicResourceAllocation?"));
+  EXPECT_THAT(gates("TaintNodesByCondition=true", 36),
+              HasSubstr("gate_unknown{field=TaintNodesByCondition,value=TaintNodesByCondition=true,other=1.36}"));
+  EXPECT_THAT(gates("DynamicResourceAlocation=true", 36), HasSubstr(",hint=DynamicResourceAllocation}"));
   EXPECT_EQ(gates("DynamicResourceAllocation=false", 30), "");
   EXPECT_THAT(gates("DynamicResourceAllocation=false", 36),
-              HasSubstr("gate_locked: feature gate DynamicResourceAllocation=false: in kube-scheduler 1.36 it is "
-                        "locked, and cannot be set so; allowed: DynamicResourceAllocation=true"));
+              HasSubstr("gate_locked{field=DynamicResourceAllocation,value=DynamicResourceAllocation=false,other=1.36,"
+                        "hint=true}"));
   EXPECT_THAT(gates("SchedulerQueueingHints=true", 99), testing::Not(HasSubstr("gate_locked")));
   EXPECT_THAT(gates("GenericWorkload=false,GangScheduling=true", 36),
-              HasSubstr("gate_dependency: feature gate GangScheduling is on and needs GenericWorkload, which is off"));
+              HasSubstr("gate_dependency{field=GangScheduling,value=GenericWorkload,hint=GenericWorkload=true}"));
   EXPECT_EQ(gates("GenericWorkload=true,GangScheduling=true", 36), "");
   EXPECT_THAT(gates("AppArmor=true", 37), HasSubstr("gate_of_other_version"));
   EXPECT_THAT(gates("kube:AllBeta=true", 30), HasSubstr("gate_unknown"));
   EXPECT_EQ(gates("kube:AllBeta=true", 31), "");
-  EXPECT_THAT(gates("AllBeta", 36), HasSubstr("flag_value: --feature-gates is \"AllBeta\""));
+  EXPECT_THAT(gates("AllBeta", 36), HasSubstr("flag_value{field=--feature-gates,value=AllBeta,"));
 }
 
 }  // namespace

@@ -1,0 +1,266 @@
+#include "cli/explain/engine_words.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "text/list.hpp"
+#include "text/messages.hpp"
+
+namespace cli {
+namespace {
+
+using text::language;
+using parameters = std::initializer_list<text::parameter>;
+
+std::string engine_words(const std::string& key, language locale, parameters parameters = {}) {
+  return text::message("engine." + key, locale, parameters);
+}
+
+/// By quota::reason: the names of their words.
+constexpr std::array reason_names{"fits",          "refused",   "not_offered", "no_node",      "no_cards",
+                                  "whole_cards",   "memory",    "cores",       "sharers",      "cards",
+                                  "one_card",      "counted",   "together",    "search_limit", "not_selected",
+                                  "plugin_choice", "one_index", "not_steered", "changes_mode"};
+static_assert(reason_names.size() == static_cast<std::size_t>(quota::reason::changes_mode) + 1);
+
+/// What is allowed, which the engine has in English.
+std::string legal_words(const quota::refusal& refusal, language locale) {
+  if (refusal.legal == "multiples of aliyun.com/gpu-count") return engine_words("refusal.multiples_of_count", locale);
+  if (refusal.legal.starts_with("1 (the plugin")) return engine_words("refusal.one_share", locale);
+  if (locale == language::zh)
+    for (const auto& row : quota::resource_keys) {
+      if (row.legal.words == refusal.legal) return std::string(row.legal.words_zh);
+      if (row.on_pod.words == refusal.legal) return std::string(row.on_pod.words_zh);
+    }
+  return std::string(refusal.legal);
+}
+
+/// A person wrote bytes for a memory that is counted in another unit: how much of that unit it is; else 0.
+std::int64_t units_meant(const quota::refusal& refusal) {
+  const auto* known = quota::resource_key_of(refusal.key);
+  return known && known->unit_mib > 0 && refusal.value > quota::most ? quota::in_unit(*known, refusal.value) : 0;
+}
+
+std::string not_legal(const quota::refusal& refusal, language locale) {
+  const auto say = [&](const char* key, parameters parameters) {
+    return engine_words(std::string("refusal.") + key, locale, parameters);
+  };
+  const std::string key(refusal.key);
+  const bool is_number = refusal.value != quota::not_a_number;
+  auto out = is_number ? say("amount", {{"key", key}, {"amount", std::to_string(refusal.value)}})
+                       : say("no_number", {{"key", key}});
+  if (const auto meant = units_meant(refusal); meant > 0)
+    return say("unit", {{"wrong", out},
+                        {"unit", std::string(unit_of(*quota::resource_key_of(refusal.key)))},
+                        {"number", std::to_string(meant)}});
+  out =
+      say("allowed", {{"wrong", out},
+                      {"legal", refusal.value > quota::most ? say("at_most", {{"number", std::to_string(quota::most)}})
+                                                            : legal_words(refusal, locale)}});
+  if (!is_number || (refusal.below < 0 && refusal.above < 0)) return out;
+  std::vector<std::string> nearest;
+  if (refusal.below >= 0) nearest.push_back(std::to_string(refusal.below));
+  if (refusal.above >= 0 && refusal.above != refusal.below) nearest.push_back(std::to_string(refusal.above));
+  return say("nearest", {{"wrong", out}, {"nearest", text::joined(nearest, engine_words("or", locale))}});
+}
+
+std::string subject_of(const quota::exceeded_limit& limit, language locale) {
+  const auto say = [&](const char* key, std::string subject, const char* name, std::string value) {
+    return engine_words(std::string("limit.") + key, locale,
+                        {{"subject", std::move(subject)}, {name, std::move(value)}});
+  };
+  constexpr std::array units{"limit.cores", "limit.memory", "limit.cards"};
+  auto out = engine_words(units[static_cast<std::size_t>(limit.unit)], locale);
+  const auto& only = limit.only;
+  if (!limit.model.empty()) out = say("of_model", out, "model", limit.model);
+  if (!only.pool.empty()) out = say("in_pool", out, "pool", only.pool);
+  if (only.isolated) out = say("with_isolation", out, "isolation", std::string(text_of(*only.isolated)));
+  if (only.priority_from) out = say("from_priority", out, "number", std::to_string(*only.priority_from));
+  if (only.priority_to)
+    out = say(only.priority_from ? "up_to" : "up_to_priority", out, "number", std::to_string(*only.priority_to));
+  return out;
+}
+
+std::string container_named(std::size_t index, const reconcilers::extender::pod_request& request) {
+  return index < request.names().size() ? request.names()[index]->name : std::to_string(index);
+}
+std::string name_of(const quota::node_view& view) { return view.inventory ? view.inventory->name : "?"; }
+
+/// Why nodes do not take the pod: "3 no usable card (container main)".
+std::string cause_words(const quota::cause& cause, std::span<const quota::node_view> nodes,
+                        const reconcilers::extender::pod_request& request, language locale) {
+  const auto with_object = [&](const std::string& text, std::string object) {
+    return engine_words("answer.cause_of", locale, {{"cause", text}, {"object", std::move(object)}});
+  };
+  auto out = engine_words("answer.cause", locale,
+                          {{"nodes", std::to_string(cause.nodes)}, {"reason", words_of(cause.code, locale)}});
+  if (cause.code == quota::reason::changes_mode) {
+    std::vector<std::string> names;
+    for (const auto& view : nodes)
+      if (view.inventory && view.inventory->changes_mode) names.push_back(view.inventory->name);
+    out = with_object(out, some_of(names, 3, locale));
+  }
+  if (!cause.key.empty()) return with_object(out, std::string(cause.key));
+  if (cause.container < 0) return out;
+  const auto name = container_named(static_cast<std::size_t>(cause.container), request);
+  return with_object(out, cause.needed > 0 ? engine_words("answer.cards", locale,
+                                                          {{"name", name},
+                                                           {"needed", std::to_string(cause.needed)},
+                                                           {"available", std::to_string(cause.available)}})
+                                           : engine_words("container", locale, {{"name", name}}));
+}
+
+}  // namespace
+
+std::string words_of(quota::reason reason, language locale) {
+  return engine_words(std::string("reason.") + reason_names[static_cast<std::size_t>(reason)], locale);
+}
+
+std::string words_of(const quota::shortfall& shortfall, language locale) {
+  using quota::reason;
+  auto out = words_of(shortfall.code, locale);
+  const std::string key(shortfall.key);
+  const auto number = [&](std::int64_t amount) {
+    const auto plain = std::to_string(amount);
+    return shortfall.code == reason::memory ? engine_words("shortfall.mebibytes", locale, {{"number", plain}}) : plain;
+  };
+  switch (shortfall.code) {
+    case reason::whole_cards:
+    case reason::memory:
+    case reason::cores:
+    case reason::cards:
+    case reason::counted:
+    case reason::not_selected:
+      if (!key.empty()) out = engine_words("shortfall.of_key", locale, {{"reason", out}, {"key", key}});
+      return engine_words(
+          "shortfall.needs", locale,
+          {{"reason", out}, {"needed", number(shortfall.needed)}, {"available", number(shortfall.available)}});
+    case reason::not_offered:
+      return engine_words("shortfall.of_key", locale, {{"reason", out}, {"key", key}});
+    case reason::refused:
+      return engine_words("shortfall.of_amount", locale,
+                          {{"reason", out}, {"key", key}, {"amount", std::to_string(shortfall.needed)}});
+    default:
+      return out;
+  }
+}
+
+std::string words_of(const quota::refusal& refusal, language locale) {
+  using quota::wrong;
+  const std::string key(refusal.key), amount = std::to_string(refusal.value), other(refusal.other);
+  switch (refusal.kind) {
+    case wrong::not_legal:
+      return not_legal(refusal, locale);
+    case wrong::needs_partner:
+      return engine_words("refusal.needs_partner", locale, {{"key", key}, {"amount", amount}, {"other", other}});
+    case wrong::mixed:
+      return engine_words("refusal.mixed", locale, {{"key", key}, {"other", other}});
+    case wrong::not_served:
+      return engine_words("refusal.not_served", locale, {{"key", key}});
+    case wrong::too_many:
+      return engine_words("refusal.too_many", locale,
+                          {{"key", key}, {"amount", amount}, {"number", std::to_string(refusal.above)}});
+  }
+  return {};
+}
+
+std::string words_of(const quota::exceeded_limit& limit, language locale) {
+  using kind = quota::exceeded_limit::kind;
+  const auto say = [&](const char* key, text::parameter more) {
+    return engine_words(std::string("limit.") + key, locale, {{"namespace", limit.name_space}, std::move(more)});
+  };
+  const auto isolation = [](std::int64_t value) { return std::string(text_of(static_cast<quota::isolation>(value))); };
+  switch (limit.rule) {
+    case kind::model:
+      return say(limit.model.empty() ? "unknown_model" : "model", {"model", limit.model});
+    case kind::pool:
+      return say(limit.only.pool.empty() ? "no_pool" : "pool", {"pool", limit.only.pool});
+    case kind::isolation:
+      return engine_words("limit.isolation", locale,
+                          {{"namespace", limit.name_space},
+                           {"limit", isolation(limit.limit)},
+                           {"requested", isolation(limit.requested)}});
+    case kind::nominal:
+    case kind::borrowing:
+    case kind::cohort:
+      break;
+  }
+  const auto* key = limit.rule == kind::cohort      ? "limit.cohort"
+                    : limit.rule == kind::borrowing ? "limit.borrowing"
+                                                    : "limit.nominal";
+  return engine_words(key, locale,
+                      {{"cohort", limit.cohort},
+                       {"namespace", limit.name_space},
+                       {"limit", std::to_string(limit.limit)},
+                       {"subject", subject_of(limit, locale)},
+                       {"used", std::to_string(limit.used)},
+                       {"requested", std::to_string(limit.requested)}});
+}
+
+std::string words_of(const quota::change& change, std::span<const quota::node_view> nodes,
+                     const reconcilers::extender::pod_request& request, language locale) {
+  using kind = quota::change::kind;
+  const auto& view = nodes[change.node];
+  const auto node = engine_words("node", locale, {{"name", name_of(view)}});
+  const auto place = change.card && view.inventory
+                         ? engine_words("change.card", locale,
+                                        {{"card", view.inventory->cards[*change.card].uuid}, {"node", name_of(view)}})
+                         : node;
+  const auto say = [&](const char* key, const std::string& spot) {
+    return engine_words(std::string("change.") + key, locale,
+                        {{"amount", std::to_string(change.amount)},
+                         {"key", std::string(change.key)},
+                         {"place", spot},
+                         {"current", std::to_string(change.current)},
+                         {"container", container_named(change.container, request)}});
+  };
+  switch (change.action) {
+    case kind::amount:
+      return say(change.amount < change.current ? "lower" : "raise", place);
+    case kind::free_cores:
+      return say("free_cores", place);
+    case kind::free_memory:
+      return say("free_memory", place);
+    case kind::free_counted:
+      return say("free_counted", node);
+    case kind::uncordon_card:
+      return say("uncordon_card", place);
+    case kind::heal_card:
+      return say("heal_card", place);
+    case kind::empty_card:
+      return say("empty_card", place);
+    case kind::add_card:
+      return say("add_card", node);
+  }
+  return {};
+}
+
+std::string words_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                     const reconcilers::extender::pod_request& request, language locale) {
+  auto out =
+      engine_words("answer.fits", locale,
+                   {{"fitting", std::to_string(explanation.fitting)}, {"nodes", std::to_string(explanation.nodes)}});
+  const auto add = [&](const char* key, const char* name, std::string value) {
+    out = engine_words(std::string("answer.") + key, locale, {{"answer", out}, {name, std::move(value)}});
+  };
+  for (const auto& cause : explanation.causes)
+    add(&cause == explanation.causes.data() ? "first" : "next", "cause", cause_words(cause, nodes, request, locale));
+  if (explanation.fitting > 0) return out;
+  if (explanation.nearest) add("nearest", "name", name_of(nodes[*explanation.nearest]));
+  if (explanation.of_pod) add("of_pod", "change", words_of(*explanation.of_pod, nodes, request, locale));
+  if (explanation.of_node) add("of_node", "change", words_of(*explanation.of_node, nodes, request, locale));
+  const bool waits = std::ranges::find(explanation.causes, quota::reason::changes_mode, &quota::cause::code) !=
+                     explanation.causes.end();
+  if (!waits && !explanation.of_pod && !explanation.of_node) add("no_change", "name", {});
+  return out;
+}
+
+std::string some_of(const std::vector<std::string>& items, std::size_t most, language locale) {
+  const std::vector<std::string> first(items.begin(),
+                                       items.begin() + static_cast<std::ptrdiff_t>(std::min(most, items.size())));
+  auto list = text::joined(first, engine_words("comma", locale));
+  if (items.size() <= most) return list;
+  return engine_words("more", locale, {{"list", std::move(list)}, {"number", std::to_string(items.size() - most)}});
+}
+
+}  // namespace cli

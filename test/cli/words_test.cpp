@@ -1,0 +1,121 @@
+// Every code that people are shown words for has them in both languages.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/lint/lint_finding.hpp"
+#include "reconcilers/cuda/verdict.hpp"
+#include "reconcilers/declarations/evaluate.hpp"
+#include "reconcilers/nodes/preflight.hpp"
+#include "reconcilers/verify/verify.hpp"
+#include "scheduler_config/judge/finding.hpp"
+#include "test/english.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+using text::language;
+
+/// The words of a key in both languages: some, and no English sentence among the Chinese ones.
+void expect_words(const std::string& key) {
+  for (const auto locale : {language::en, language::zh}) EXPECT_NE(text::pattern_of(key, locale), "") << key;
+  const auto chinese = text::pattern_of(key, language::zh);
+  EXPECT_FALSE(words::has_english_sentence(chinese)) << key << ": " << chinese;
+}
+
+/// "TABLE.CODE.PART" of each of these codes.
+template <class Code>
+void expect_table(const std::string& table, std::size_t count, std::initializer_list<const char*> parts) {
+  for (std::size_t i = 0; i < count; ++i)
+    for (const auto* part : parts)
+      expect_words(table + "." + std::string(to_string(static_cast<Code>(i))) + "." + part);
+}
+
+TEST(words_of_codes, know_an_english_sentence) {
+  EXPECT_TRUE(words::has_english_sentence("节点：no pod comes here now"));
+  EXPECT_TRUE(words::has_english_sentence("the node is not ready"));
+  EXPECT_FALSE(words::has_english_sentence("请执行 kubectl get pods in all of them，然后重试"));
+  EXPECT_FALSE(words::has_english_sentence("见 \"who owns the policy here\""));
+  EXPECT_FALSE(words::has_english_sentence("它会提示“it must be an integer”"));
+  EXPECT_FALSE(words::has_english_sentence("nvidia.com/gpu 和 spec.modules 的 MIG true or false"));
+}
+
+TEST(words_of_codes, are_there_for_every_finding) {
+  expect_table<reconcilers::declarations::error_code>("declaration", reconcilers::declarations::code_count,
+                                                      {"wrong", "remedy"});
+  expect_table<scheduler_config::code>("scheduler_config", scheduler_config::code_count, {"wrong", "remedy"});
+  for (std::size_t i = 0; i < lint_code_count; ++i) {
+    const auto code = static_cast<lint_code>(i);
+    if (code == lint_code::compatibility) continue;  // in the words of reconcilers/cuda
+    const bool is_objection = code >= lint_code::resource_forbidden && code <= lint_code::not_offered;
+    for (const auto* part : {"wrong", "remedy"})  // of an objection `objection` says what is wrong
+      if (part != std::string_view("wrong") || !is_objection)
+        expect_words("lint." + std::string(to_string(code)) + "." + part);
+  }
+}
+
+TEST(words_of_codes, are_there_for_every_objection) {
+  using reconcilers::declarations::objection_kind;
+  for (int i = 0; i <= static_cast<int>(objection_kind::not_offered); ++i)
+    for (const std::int64_t nearest : {0, 100}) {
+      const reconcilers::declarations::objection objection{
+          static_cast<objection_kind>(i), "container main", "a.b/c", 7, "d.e/f", nearest, "x/y"};
+      const auto chinese = text_of(objection, language::zh);
+      EXPECT_NE(text_of(objection), "") << i;
+      EXPECT_NE(chinese, "") << i;
+      EXPECT_FALSE(words::has_english_sentence(chinese)) << chinese;
+    }
+}
+
+TEST(words_of_codes, are_there_for_every_check_of_a_node) {
+  for (const auto& entry : api::checks())
+    for (int state = 0; state <= static_cast<int>(api::check_state::not_needed); ++state) {
+      reconcilers::preflight_row row;
+      row.name = entry.name;
+      row.state = static_cast<api::check_state>(state);
+      const auto chinese = text_of(row, language::zh) + remedy_of(row, language::zh);
+      EXPECT_NE(text_of(row, language::en), "") << entry.name;
+      EXPECT_NE(chinese, "") << entry.name;
+      EXPECT_FALSE(words::has_english_sentence(chinese)) << chinese;
+    }
+}
+
+TEST(words_of_codes, are_there_for_every_step_of_verify) {
+  namespace verify = reconcilers::verify;
+  for (int i = 0; i <= static_cast<int>(verify::stage::allocation); ++i) {
+    const auto stage = static_cast<verify::stage>(i);
+    EXPECT_NE(name_of(stage, language::en), "") << i;
+    EXPECT_NE(name_of(stage, language::zh), "") << i;
+    for (const auto* value : {"", "1", "None", "x"})
+      for (const auto* other : {"", "y"})
+        for (const auto locale : {language::en, language::zh}) {
+          const auto sentence =
+              text_of(verify::step{stage, verify::outcome::good, verify::stage_code::none, value, other, {}}, locale);
+          EXPECT_FALSE(locale == language::zh && words::has_english_sentence(sentence)) << sentence;
+          if (*value != 0 && *other != 0) EXPECT_NE(sentence, "") << to_string(stage);
+        }
+  }
+  for (int i = 0; i <= static_cast<int>(verify::outcome::skipped); ++i)
+    expect_words("verify_table.outcome." + std::string(to_string(static_cast<verify::outcome>(i))));
+  for (std::size_t i = 1; i < verify::code_count; ++i) {
+    const auto code = static_cast<verify::stage_code>(i);
+    if (code == verify::stage_code::preflight_failed) continue;  // its row says it
+    for (const auto* part : {"wrong", "remedy"}) expect_words("verify." + std::string(to_string(code)) + "." + part);
+  }
+}
+
+TEST(words_of_codes, are_there_for_every_verdict_on_cuda) {
+  namespace cuda = reconcilers::cuda;
+  for (int i = 0; i <= static_cast<int>(cuda::outcome::unknown); ++i)
+    for (const auto locale : {language::en, language::zh})
+      EXPECT_NE(title_of(static_cast<cuda::outcome>(i), locale), "") << i;
+  for (int i = 0; i <= static_cast<int>(cuda::rule::nothing_known); ++i) {
+    std::string name(name_of(static_cast<cuda::rule>(i)));
+    std::ranges::replace(name, '-', '_');
+    expect_words("cuda.rule." + name);
+  }
+}
+
+}  // namespace
+}  // namespace cli

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "cli/flags/flags.hpp"
@@ -69,6 +70,7 @@ class linter {
       lint_workload(*object, forms, of_modules, language_, out_.findings, cluster);
     }
     for (const auto* quota : quotas_) look_at_quota(*quota, of_modules, cluster);
+    leave_out_refused_keys();
     for (const auto* range : ranges_) look_at_range(*range, of_modules, cluster);
     look_at_other_config_maps();
     out_.nothing = objects_.empty();
@@ -125,6 +127,16 @@ class linter {
     const auto hint = nearest_kind(manifest);
     say(lint_code::not_judged, manifest, entry ? entry->key->location : manifest.root->location,
         {.field = "kind", .value = is, .hint = hint});
+  }
+
+  /// A declaration that is refused names its key all the same, and has findings of its own.
+  void leave_out_refused_keys() {
+    std::set<std::string_view> keys;
+    for (const auto& [entry, findings] : judgements_)
+      if (const auto* parsed = registry_.find(entry->key)) keys.insert(parsed->value.key);
+    std::erase_if(out_.findings, [&](const lint_finding& finding) {
+      return finding.code == to_string(lint_code::unfamiliar_resource) && keys.contains(finding.value);
+    });
   }
 
   /// Of extended resources Kubernetes counts requests alone.

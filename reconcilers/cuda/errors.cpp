@@ -70,7 +70,7 @@ std::vector<known_error> read_pages() {
   std::vector<known_error> out;
   for (const auto& row : all_error_signs()) {
     const auto english = section_of(english_page, row.id), chinese = section_of(chinese_page, row.id);
-    auto source = between(english, "source: ", "\n");
+    auto source = between(english, "· source: ", "\n");
     if (source.starts_with('<')) source = between(source, "<", ">");
     out.push_back({.id = row.id,
                    .name = row.name,

@@ -177,8 +177,10 @@ TEST(preflight, S67_rdma_is_a_matter_of_adapter_modules_driver_and_plugin) {
   known.driver = "470.256.02";
   const auto old = row_of(known, modules::pgpu, check::rdma);
   EXPECT_EQ(old.state, check_state::warning);
-  EXPECT_THAT(remedy_of(old, language::en),
-              HasSubstr(words::english("preflight.rdma.remedy", {{"needed", old.needed}})));
+  EXPECT_THAT(
+      remedy_of(old, language::en),
+      HasSubstr(words::english("preflight.rdma.remedy",
+                               {{"needed", words::english("preflight.or_newer", {{"version", "driver 471"}})}})));
   known.rdma.clear();
   EXPECT_EQ(row_of(known, modules::pgpu, check::rdma).state, check_state::not_needed) << "most nodes have none";
 

@@ -135,7 +135,8 @@ class linter {
     for (const auto& [entry, findings] : judgements_)
       if (const auto* parsed = registry_.find(entry->key)) keys.insert(parsed->value.key);
     std::erase_if(out_.findings, [&](const lint_finding& finding) {
-      return finding.code == to_string(lint_code::unfamiliar_resource) && keys.contains(finding.value);
+      return finding.kind != "ConfigMap" && finding.code == to_string(lint_code::unfamiliar_resource) &&
+             keys.contains(finding.value);
     });
   }
 

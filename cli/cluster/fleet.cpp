@@ -46,6 +46,7 @@ bool concerns(const fleet& fleet, const kube::node& node) {
 void take_in_operator(const picture& picture, reconcilers::verify::cluster_view& out) {
   out.leader_unseen = picture.reason_unseen(part::lease);
   out.sets_unseen = picture.reason_unseen(part::daemon_sets);
+  out.slices_unseen = picture.reason_unseen(part::slices);
   out.labels_unseen = picture.reason_unseen(part::device_labels);
   for (const auto part : ledger_parts().needed)
     if (out.ledger_unseen.empty()) out.ledger_unseen = picture.reason_unseen(part);
@@ -141,6 +142,8 @@ reconcilers::verify::cluster_view view_of(const fleet& fleet, std::string_view o
       view.cards = accelerator->cards;
       if (accelerator->is_report_old()) view.old_report = accelerator->agent_reporting_message;
     }
+    if (const auto match = picture.claimed.find(node.key.name); match != picture.claimed.end())
+      view.claimed_devices = match->second;
     take_in_pods(fleet, view);
   }
   return out;

@@ -151,6 +151,13 @@ kube::task<void> sure_of_namespace(kube::transport& transport, const std::string
                                         std::nullopt});
 }
 
+kube::task<void> read_slices(kube::transport& transport, picture& picture) {
+  auto found = co_await read_resource_slices(transport);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  picture.claimed = std::move(*found);
+  co_return kube::result<void>();
+}
+
 kube::task<void> read_part(kube::transport& transport, part part, const picture_request& request, picture& picture) {
   switch (part) {
     case part::types:
@@ -175,6 +182,8 @@ kube::task<void> read_part(kube::transport& transport, part part, const picture_
       co_return co_await read_device_labels(transport, picture);
     case part::lease:
       co_return co_await read_lease(transport, picture);
+    case part::slices:
+      co_return co_await read_slices(transport, picture);
     case part::limits:  // of the namespaces that a verb is about (cli/explain/namespace_limits)
       break;
   }
@@ -192,7 +201,8 @@ constexpr std::array order{part::types,
                            part::nodes,
                            part::lease,
                            part::daemon_sets,
-                           part::pods};
+                           part::pods,
+                           part::slices};
 
 }  // namespace
 

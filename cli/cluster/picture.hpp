@@ -15,6 +15,7 @@
 #include "api/accelerator_node.hpp"
 #include "api/compiled_rules.hpp"
 #include "cli/cluster/cluster.hpp"
+#include "cli/cluster/resource_slices.hpp"
 #include "controller/metrics.hpp"
 #include "controller/store.hpp"
 #include "kube/projections/daemon_set.hpp"
@@ -49,6 +50,7 @@ enum class part : std::uint8_t {
   device_labels,  ///< of device configurations
   lease,          ///< the operator's
   limits,         ///< of namespaces: ResourceQuotas and LimitRanges
+  slices,         ///< what DRA drivers offer
 };
 inline constexpr kube::resource resource_quotas{"", "v1", "resourcequotas", "ResourceQuota", true},
     limit_ranges{"", "v1", "limitranges", "LimitRange", true};
@@ -64,6 +66,7 @@ struct picture {
   agent_reports reports;
   std::vector<kube::daemon_set> daemon_sets;
   std::vector<reconcilers::label_alias> declared;  ///< labels of device configurations
+  slices_by_node claimed;                          ///< devices of DRA drivers
   std::vector<std::string> limits;                 ///< of namespaces, JSON; of a file alone, a cluster is asked later
   std::map<kube::object_key, std::string> whole_pods;  ///< JSON; of a file alone
   std::vector<std::string> missing_types;              ///< of our group, by plural

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "api/gpu_quota.hpp"
@@ -16,6 +17,8 @@
 #include "kube/rfc3339.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/parse.hpp"
+#include "text/list.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -114,6 +117,9 @@ ordered_json stripped(const kube::resource& type, const ordered_json& object) {
     const auto& containers = member(member(member(spec, "template"), "spec"), "containers");
     out["spec"]["template"]["spec"]["containers"] = each_only(containers, {"image"});
     out["status"] = status;
+  } else if (type.plural == resource_slices.plural) {
+    out["spec"] = only(spec, {"nodeName", "driver"});
+    out["spec"]["devices"] = each_only(member(spec, "devices"), {"name"});
   } else {
     if (&type == &resource_quotas || &type == &limit_ranges) out["kind"] = type.kind;
     out.update(only(object, {"spec", "status", "data"}));
@@ -126,7 +132,8 @@ struct saved_list {
   const char* name;
   const kube::resource* type;
   part purpose;
-  bool optional = false;  ///< who may not see it does without
+  bool optional = false;                  ///< who may not see it does without
+  const kube::resource* older = nullptr;  ///< what it is of in a server that has no `type`
 };
 
 std::vector<saved_list> saved_lists() {
@@ -140,21 +147,27 @@ std::vector<saved_list> saved_lists() {
           {"deviceConfigs", &kube::config_map::of(), part::device_labels, true},
           {"resourcequotas", &resource_quotas, part::limits, true},
           {"limitranges", &limit_ranges, part::limits, true},
+          {"resourceslices", &resource_slices, part::slices, true, &older_resource_slices},
           {"leases", &kube::lease::of(), part::lease, true},
           {"daemonsets", &kube::daemon_set::of(), part::daemon_sets, true}};
 }
 
 kube::task<void> save(kube::transport& transport, saved_list saved, ordered_json& object) {
-  const auto& [name, type, purpose, optional] = saved;
+  const auto& [name, newest, purpose, optional, older] = saved;
+  const auto* type = newest;
   auto options = selection_of(purpose);
   options.accept = kube::encoding::json;
   auto list = ordered_json::array();
-  do {
+  for (bool is_first = true; is_first || !options.continue_token.empty();) {
     auto answer =
         co_await send_patiently(transport, "list " + std::string(type->plural), kube::list_page(*type, options));
     if (!answer && answer.error().code == kube::errc::forbidden && optional) {
       object["unseen"][name] = answer.error().message;
       co_return kube::result<void>();
+    }
+    if (!answer && answer.error().code == kube::errc::not_found && older && type != older) {
+      type = older;
+      continue;
     }
     // Custom resources of a cluster without the operator.
     if (!answer && answer.error().code == kube::errc::not_found) break;
@@ -165,7 +178,8 @@ kube::task<void> save(kube::transport& transport, saved_list saved, ordered_json
     });
     if (!read) co_return std::unexpected(read.error());
     options.continue_token = read->next;
-  } while (!options.continue_token.empty());
+    is_first = false;
+  }
   object[name] = std::move(list);
   co_return kube::result<void>();
 }
@@ -191,9 +205,25 @@ template <class T>
 result_of_read fill(const ordered_json& snapshot, const char* list, controller::store<T>& store,
                     kube::result<T> (*decode)(std::string_view)) {
   store.begin();
-  auto done = each_in<T>(snapshot, list, decode, [&](T item) { store.put(std::move(item)); });
+  std::string repeated;
+  std::set<kube::object_key> keys;
+  auto done = each_in<T>(snapshot, list, decode, [&](T item) {
+    if (!keys.insert(item.key).second && repeated.empty()) repeated = item.key.to_string();
+    store.put(std::move(item));
+  });
+  if (!repeated.empty()) return std::unexpected(std::string(list) + ": " + text::shown(repeated) + " is there twice");
   if (done) store.commit();
   return done;
+}
+
+/// What the file has that no Snapshot of this version has; empty: nothing.
+std::string unknown_members(const ordered_json& snapshot) {
+  std::set<std::string, std::less<>> known{"apiVersion", "kind", "taken", "missingTypes", "unseen", pod_fields};
+  for (const auto& saved : saved_lists()) known.insert(saved.name);
+  std::vector<std::string> out;
+  for (const auto& [name, value] : snapshot.items())
+    if (!known.contains(name)) out.push_back(text::shown(name));
+  return text::some_of(out);
 }
 
 result_of_read fill_reports(const ordered_json& snapshot, agent_reports& reports) {
@@ -242,6 +272,9 @@ result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
           const auto parsed = reconcilers::declarations::parse_device(reconcilers::view_of(config_map));
           if (parsed.value.sound) picture.declared.push_back(reconcilers::alias_of(parsed.value));
         });
+  std::vector<nlohmann::json> slices;
+  for (const auto& slice : member(snapshot, "resourceslices")) slices.emplace_back(slice);
+  picture.claimed = cards_in(slices);
   for (const auto* list : {"resourcequotas", "limitranges"})
     for (const auto& object : member(snapshot, list))
       picture.limits.push_back(object.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
@@ -282,6 +315,8 @@ std::expected<void, std::string> read_snapshot(std::string_view text, picture& p
   const auto snapshot = ordered_json::parse(text, nullptr, false);
   if (!snapshot.is_object() || member(snapshot, "kind") != kind || member(snapshot, "apiVersion") != version)
     return std::unexpected("no Snapshot of " + std::string(version) + "; quartermaster inspect --save FILE makes one");
+  if (const auto unknown = unknown_members(snapshot); !unknown.empty())
+    return std::unexpected("a Snapshot has no " + unknown + "; was it saved by a newer version?");
   if (const auto& taken = member(snapshot, "taken"); taken.is_string())
     if (const auto micros = kube::parse_rfc3339_micros(taken.get<std::string>()))
       picture.taken = std::chrono::system_clock::time_point(std::chrono::microseconds(*micros));

@@ -13,7 +13,6 @@
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "cli/verify/given_twice.hpp"
-#include "cli/verify/resource_slices.hpp"
 #include "controller/sleep.hpp"
 #include "scheduler_config/managed.hpp"
 #include "text/messages.hpp"
@@ -173,7 +172,7 @@ constexpr std::chrono::milliseconds between_looks{500};
 /// What the walk is made from. Who may not read all that the ledger is made from does without the ledger.
 picture_request walked_parts(const std::string& ns) {
   return {{part::types, part::policies, part::accelerator_nodes, part::nodes, part::daemon_sets, part::pods},
-          {part::rules, part::quotas, part::old_quotas, part::device_labels, part::lease},
+          {part::rules, part::quotas, part::old_quotas, part::device_labels, part::lease, part::slices},
           ns};
 }
 
@@ -195,8 +194,6 @@ kube::result<verify::cluster_view> view_of(picture& picture, const std::string& 
 
 kube::task<void> look(kube::transport& transport, const verify_options& options, verify::report& report) {
   verify::cluster_view view;
-  const auto slices = co_await read_resource_slices(transport);
-  if (!slices) co_return std::unexpected(slices.error());
   for (const auto until = std::chrono::steady_clock::now() + settling;;) {
     picture picture;
     const auto found = co_await read_picture(transport, walked_parts(options.ns), picture);
@@ -204,9 +201,6 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
     auto seen = view_of(picture, options.node);
     if (!seen) co_return std::unexpected(std::move(seen.error()));
     view = std::move(*seen);
-    for (auto& node : view.nodes)
-      if (const auto match = slices->find(node.node.key.name); match != slices->end())
-        node.claimed_devices = match->second;
     report = walk(view);
     if (!unsettled(report) || std::chrono::steady_clock::now() >= until) break;
     const bool slept = co_await controller::sleep_for(between_looks);

@@ -64,6 +64,7 @@ struct cluster_view {
   std::string leader_unseen;  ///< why the lease could not be read; empty: reading it worked
   std::string ledger_unseen;  ///< why it is not known which cards are given out twice; empty: that is known
   std::string sets_unseen;    ///< why our DaemonSets could not be seen; empty: they were
+  std::string slices_unseen;  ///< why it is not known what DRA drivers offer; empty: that is known
   std::string labels_unseen;  ///< why the labels of device configurations could not be seen; empty: they were
   bool whole = true;          ///< `nodes` are all that have or ask for a mode
   std::vector<api::accelerator_quota> quotas;

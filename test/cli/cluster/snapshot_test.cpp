@@ -116,6 +116,12 @@ TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   broken["nodes"] = 3;
   EXPECT_EQ(read_error(broken), "nodes is no list");
   broken = taken;
+  broken["slices"] = nlohmann::ordered_json::array();
+  EXPECT_THAT(read_error(broken), HasSubstr("slices"));
+  broken = taken;
+  broken["pods"].push_back(broken["pods"][0]);
+  EXPECT_THAT(read_error(broken), HasSubstr("lab/there"));
+  broken = taken;
   broken["pods"].push_back(nlohmann::ordered_json::object());
   EXPECT_EQ(read_error(broken), "pods[2]: Pod without a name");
   broken = taken;

@@ -1,4 +1,4 @@
-#include "cli/verify/resource_slices.hpp"
+#include "cli/cluster/resource_slices.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,9 +13,13 @@ namespace cli {
 
 /// By node: "8 devices of the DRA driver gpu.nvidia.com".
 using slices_by_node = std::map<std::string, std::vector<std::string>, std::less<>>;
-slices_by_node cards_in(const std::vector<nlohmann::json>& resource_slices);
+slices_by_node cards_in(const std::vector<nlohmann::json>& list_of_slices);
 
-/// Empty where the cluster has no DRA, or the slices may not be listed.
+// v1 from Kubernetes 1.34 on.
+inline constexpr kube::resource resource_slices{"resource.k8s.io", "v1", "resourceslices", "ResourceSlice", false},
+    older_resource_slices{"resource.k8s.io", "v1beta1", "resourceslices", "ResourceSlice", false};
+
+/// Empty where the cluster has no DRA.
 kube::task<slices_by_node> read_resource_slices(kube::transport& transport);
 
 }  // namespace cli

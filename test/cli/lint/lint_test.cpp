@@ -287,7 +287,7 @@ TEST(lint, kinds_that_are_not_known_are_not_judged_and_said) {
   EXPECT_EQ(all(route).rc, 0);
   EXPECT_EQ(all(route, true).rc, 3);
   EXPECT_THAT(all("apiVersion: apps/v1\nkind: Deploymnet\nmetadata: {name: a}\n").out,
-              HasSubstr(english("lint.not_judged.remedy_with_hint", {{"hint", "Deployment"}})));
+              HasSubstr(english("lint.kind_unknown.remedy_with_hint", {{"hint", "Deployment"}})));
   EXPECT_THAT(all("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec: {}\n").out,
               HasSubstr("[not_judged]"));
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/words.hpp"
+
 namespace reconcilers {
 namespace {
 
@@ -184,10 +186,9 @@ TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {
   EXPECT_EQ(mps_on("7", "0", "12", "4").type, kind::mode);           // V100
   EXPECT_EQ(mps_on("7", "5", "11", "5").type, kind::mode);           // T4
   EXPECT_EQ(mps_on("8", "0", "13", "0").type, kind::mode);           // A100
-  EXPECT_EQ(
-      mps_on("7", "0", "11", "4").message,
-      "mode mps: CUDA of the driver: 11.4; needed is 11.5 or newer; upgrade the driver so that it runs CUDA 11.5 or "
-      "newer (11.5 needs driver 495.29.05 or newer)");
+  const auto refused = mps_on("7", "0", "11", "4").message;
+  EXPECT_TRUE(refused.starts_with("mode mps: " + words::english("preflight.cuda.title"))) << refused;
+  EXPECT_TRUE(refused.contains("11.4") && refused.contains("11.5")) << refused;
   EXPECT_EQ(mps_on("", "x", "-1", "99999999999").type, kind::mode) << "labels that are no numbers say nothing";
 }
 

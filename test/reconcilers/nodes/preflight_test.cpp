@@ -213,7 +213,8 @@ TEST(preflight, S1_fabric_manager_matters_on_nvswitch_machines_only) {
 TEST(preflight, S1_gpu_manager_reads_cgroup_v1_only_which_is_a_warning) {
   const auto known = with(good_node(), {{"cgroup", check_state::ok, "v2"}});
   EXPECT_EQ(row_of(known, modules::vgpu, check::cgroup).state, check_state::warning);
-  EXPECT_THAT(remedy_of(row_of(known, modules::vgpu, check::cgroup), language::en), HasSubstr("GPU-Manager"));
+  EXPECT_THAT(remedy_of(row_of(known, modules::vgpu, check::cgroup), language::en),
+              HasSubstr(words::english("preflight.cgroup.remedy")));
   EXPECT_EQ(row_of(known, modules::pgpu, check::cgroup).state, check_state::ok);
 }
 
@@ -251,7 +252,8 @@ TEST(preflight, what_the_agent_found_takes_the_place_of_labels) {
   EXPECT_EQ(row_of(known, modules::pgpu, check::cuda).state, check_state::ok);
   const auto rows = preflight(known, modules::pgpu);
   EXPECT_EQ(rows.back(), (preflight_row{{"from_a_newer_agent", check_state::warning, "x", "y"}, true}));
-  EXPECT_EQ(text_of(rows.back(), language::en), "from_a_newer_agent: x");
+  EXPECT_EQ(text_of(rows.back(), language::en),
+            words::english("verify.step.reported", {{"check", "from_a_newer_agent"}, {"found", "x"}}));
   EXPECT_EQ(text_of(row_of(known, modules::pgpu, check::cgroup), language::en),
             words::english("preflight.cgroup.title") + words::english("preflight.not_reported") +
                 words::english("preflight.detail", {{"text", "no mount"}}));

@@ -33,6 +33,8 @@ std::int64_t wall_ns() {
       .count();
 }
 
+std::string bound_elsewhere(std::string_view node) { return "the pod is bound to " + std::string(node) + " already"; }
+
 /// The annotation in a JSON patch.
 std::string path_of(std::string_view annotation) {
   std::string out = "/metadata/annotations/";
@@ -198,14 +200,20 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& args) {
     co_return refuse("refused",
                      "pod " + args.pod.to_string() + " has uid " + uid + " now, not " + args.uid.to_string());
   if (pod->node_name == args.node) co_return refuse("already", "");
-  if (!pod->node_name.empty()) co_return refuse("refused", "the pod is bound to " + pod->node_name + " already");
+  if (!pod->node_name.empty()) co_return refuse("refused", bound_elsewhere(pod->node_name));
   if (pod->deleting) co_return refuse("refused", "the pod is being deleted");
   if (in_doubt_.contains(args.uid)) co_return refuse("unknown", unconfirmed);
 
-  // Decided at filter for a scheduler that binds by itself; here it is decided again.
-  if (const auto open = dependencies_.book.open().find(uid);
-      open != dependencies_.book.open().end() && open->second.at_filter)
-    dependencies_.book.release(args.uid);
+  if (const auto open = dependencies_.book.open().find(uid); open != dependencies_.book.open().end()) {
+    // Decided at filter for a scheduler that binds by itself; here it is decided again. Otherwise the API server has
+    // taken our Binding, and the watch has not shown it yet.
+    if (open->second.at_filter)
+      dependencies_.book.release(args.uid);
+    else if (open->second.node == args.node)
+      co_return refuse("already", "");
+    else
+      co_return refuse("refused", bound_elsewhere(open->second.node));
+  }
 
   std::optional<membership<std::uint64_t>> place;
   if (counts_by_time(args.node)) {

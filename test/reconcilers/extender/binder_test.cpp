@@ -129,6 +129,17 @@ TEST_F(binder_test, F41_bind_twice_of_a_pod_that_is_gone_or_another) {
   EXPECT_EQ(used("a", 0).cores, 20);
 }
 
+TEST_F(binder_test, F41_bind_twice_before_the_watch_shows_the_first_gets_the_same_answer) {
+  lead();
+  const auto pod = share("p", 60, 8);
+  known.pods.put(pod);
+  EXPECT_EQ(bind(pod), "");
+  EXPECT_EQ(bind(pod), "") << "its own booking is not in its way";
+  EXPECT_EQ(bind(pod, "b"), "the pod is bound to a already");
+  EXPECT_THAT(bindings(), SizeIs(1));
+  EXPECT_EQ(used("a", 0).cores, 60);
+}
+
 TEST_F(binder_test, a_pod_the_store_has_not_yet_is_read_once) {
   lead();
   const auto pod = share("p", 20, 8);

@@ -521,14 +521,16 @@ step wrong_control_plane_node(std::string_view reason, std::string name, std::st
   return wrong(stage::scheduler, cause, std::move(name), std::move(message));
 }
 
-/// What sends pods that ask for accelerators to the extender, as far as the operator does that.
-std::vector<step> scheduler_steps(const cluster_view& view, bool reported) {
+/// What sends pods that ask for accelerators to the extender, as far as the operator does that. Without a leader the
+/// condition is old, and the pods that are sent there wait.
+std::vector<step> scheduler_steps(const cluster_view& view, bool leads, bool reported) {
   const auto position = stage::scheduler;
   if (!view.whole || !view.policy) return {};
   const auto status = status_of(view);
   const auto is = condition_of(status, "SchedulerReady");
   const auto& mode = view.policy->scheduler.mode;
   const bool wanted = mode != "None" && !view.policy->removing;
+  if (!leads && wanted) return {wrong(position, stage_code::scheduler_asks_no_one, mode)};
   if (reported) return {skipped(position)};
   if (is.empty()) return {wanted ? skipped(position) : good(position, "None")};  // or no one has looked yet
   const auto reason = is.value("reason", ""), message = is.value("message", "");
@@ -673,8 +675,8 @@ report walk(const cluster_view& view) {
   for (auto& entry : rules_step(view, leaderless || is_wrong(types))) out.cluster.push_back(std::move(entry));
   for (auto& daemon_set_step : daemon_set_steps(view, out, leaderless || is_wrong(policy) || is_wrong(types)))
     out.cluster.push_back(std::move(daemon_set_step));
-  for (auto& scheduler_step :
-       scheduler_steps(view, leaderless || is_wrong(types) || policy.cause == stage_code::policy_not_looked_at))
+  for (auto& scheduler_step : scheduler_steps(
+           view, !is_wrong(leader), leaderless || is_wrong(types) || policy.cause == stage_code::policy_not_looked_at))
     out.cluster.push_back(std::move(scheduler_step));
   for (auto& caller_step : caller_steps(view, leaderless || is_wrong(types)))
     out.cluster.push_back(std::move(caller_step));

@@ -156,6 +156,7 @@ enum class stage_code : std::uint8_t {
   allocation_failed,
   allocation_sees_nothing,
   scheduler_not_ready,
+  scheduler_asks_no_one,  ///< value: the mode; pods are sent to it, and no operator leads
   scheduler_leaving,
   control_plane_node_stopped,
   control_plane_node_rolled_back,

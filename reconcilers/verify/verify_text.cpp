@@ -80,6 +80,7 @@ constexpr std::array<cause_row, code_count> codes{{
     {stage_code::allocation_failed, "allocation_failed"},
     {stage_code::allocation_sees_nothing, "allocation_sees_nothing"},
     {stage_code::scheduler_not_ready, "scheduler_not_ready"},
+    {stage_code::scheduler_asks_no_one, "scheduler_asks_no_one"},
     {stage_code::scheduler_leaving, "scheduler_leaving"},
     {stage_code::control_plane_node_stopped, "control_plane_node_stopped"},
     {stage_code::control_plane_node_rolled_back, "control_plane_node_rolled_back"},

@@ -671,6 +671,12 @@ const std::vector<defect> defects{
      },
      {"stuck"}},
     {"no one leads", [](cluster& c) { c.is.leader->holder.clear(); }, {"leader_missing"}},
+    {"no one leads, and pods are sent to a scheduler that asks",
+     [](cluster& c) {
+       c.is.leader->holder.clear();
+       c.is.policy->scheduler.mode = "Dedicated";
+     },
+     {"leader_missing", "scheduler_asks_no_one"}},
     {"the leader is silent, and a new label is not followed",
      [](cluster& c) {
        c.asks("pgpu");

@@ -87,27 +87,38 @@ std::size_t wrong_in(const std::vector<verify::step>& steps) {
       std::ranges::count_if(steps, [](const verify::step& step) { return step.is == outcome::wrong; }));
 }
 
-std::string count_in(const std::vector<verify::step>& steps, language locale) {
+/// "1 problem" or "nothing wrong". Of the cluster the latter stands only where no node below has a problem.
+std::string count_in(const std::vector<verify::step>& steps, language locale, std::size_t wrong_nodes) {
   const auto count = [&](outcome is) {
     return static_cast<std::size_t>(std::ranges::count(steps, is, &verify::step::is));
   };
   const auto problems = count(outcome::wrong), unknown = count(outcome::unknown);
   if (problems > 0) return text::counted(problems, "count.problem", locale);
-  auto out = count(outcome::changing) > 0 ? mark(outcome::changing, locale) : table_words("nothing", locale);
+  const bool is_changing = count(outcome::changing) > 0;
+  auto out = is_changing       ? mark(outcome::changing, locale)
+             : wrong_nodes > 0 ? table_words("own_parts", locale)
+                               : table_words("nothing", locale);
   if (unknown > 0) out += table_words("not_known", locale, {{"number", std::to_string(unknown)}});
+  if (wrong_nodes > 0) out += text::counted(wrong_nodes, "verify_table.wrong_nodes", locale);
   return out;
 }
 
+/// What a heading says of other parts of the report.
+struct surroundings {
+  bool is_cluster_wrong = false;  ///< for a node
+  std::size_t wrong_nodes = 0;    ///< for the cluster
+};
+
 void print_part(std::string_view title, const std::vector<verify::step>& steps, std::string_view node, language locale,
-                bool all, std::ostream& out, bool follows = false) {
+                bool all, std::ostream& out, const surroundings& others) {
   const auto skipped = [](const verify::step& step) { return step.is == outcome::skipped; };
   const auto problems = wrong_in(steps);
   out << table_words("title", locale, {{"title", plain(title)}});
   // A node of which steps follow from what is wrong with the cluster is not well because nothing is wrong with itself.
-  if (follows && problems == 0 && std::ranges::any_of(steps, skipped))
+  if (others.is_cluster_wrong && problems == 0 && std::ranges::any_of(steps, skipped))
     out << table_words("follows", locale) << "\n";
   else
-    out << count_in(steps, locale) << "\n";
+    out << count_in(steps, locale, others.wrong_nodes) << "\n";
   print_steps(steps, node, locale, all, out);
 }
 
@@ -281,11 +292,14 @@ void print(const verify::report& report, const verify_options& options, std::ost
     return;
   }
   const bool all = options.output == "wide";
-  print_part(table_words("cluster", locale), report.cluster, {}, locale, all, out);
+  const auto wrong_nodes = std::ranges::count_if(
+      report.nodes, [](const verify::node_walk& node_walk) { return wrong_in(node_walk.steps) > 0; });
+  print_part(table_words("cluster", locale), report.cluster, {}, locale, all, out,
+             {.wrong_nodes = static_cast<std::size_t>(wrong_nodes)});
   const bool cluster_wrong = wrong_in(report.cluster) > 0;
   for (const auto& node : report.nodes)
     print_part(node.node + (node.mode.empty() ? "" : " (" + node.mode + ")"), node.steps, node.node, locale, all, out,
-               cluster_wrong);
+               {.is_cluster_wrong = cluster_wrong});
   if (report.nodes.empty() && !options.scheduler) out << table_words("no_node", locale) << "\n";
 }
 

@@ -27,6 +27,7 @@ using reconcilers::verify::outcome;
 using reconcilers::verify::stage_code;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 using words::english;
 using texts = std::map<std::string, std::string>;
 using amounts = std::map<std::string, int>;
@@ -303,6 +304,17 @@ TEST(verify_verb, S4_golden_table_of_what_is_wrong) {
   EXPECT_THAT(text, HasSubstr("gpu-1 (vgpu): 1 problem\n"
                               "  WRONG   preflight      NVIDIA driver: missing\n"
                               "                         do: modprobe nvidia\n"));
+  EXPECT_THAT(text, Not(HasSubstr("node is not")));
+}
+
+// "cluster: nothing wrong" above a node with a problem was read as an answer to what the node's line says.
+TEST(verify_verb, S4_golden_heading_of_a_cluster_whose_node_has_a_problem) {
+  cluster cluster;
+  cluster.preflight = {{{"check", "driver"}, {"state", "failed"}, {"found", "missing"}, {"remedy", "modprobe nvidia"}}};
+  const auto found = cluster.walked();
+  EXPECT_THAT(printed(found, "en"),
+              StartsWith("cluster: its own parts are in order; 1 node is not\ngpu-1 (vgpu): 1 problem\n"));
+  EXPECT_THAT(printed(found, "zh"), StartsWith("集群：自身没有问题；1 个节点有问题\ngpu-1 (vgpu)："));
 }
 
 TEST(verify_verb, S1_golden_rows_are_as_the_agent_judged_them) {

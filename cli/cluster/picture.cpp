@@ -215,9 +215,9 @@ bool picture::knows(const kube::resource& type) const {
   return std::ranges::find(missing_types, type.plural) == missing_types.end();
 }
 
-std::string picture::reason_unseen(part part) const {
+text::phrase picture::reason_unseen(part part) const {
   const auto match = unseen.find(part);
-  return match == unseen.end() ? std::string() : match->second;
+  return match == unseen.end() ? text::phrase() : match->second;
 }
 
 kube::list_options selection_of(part part) {
@@ -250,7 +250,7 @@ kube::task<void> read_picture(kube::transport& transport, picture_request reques
     const bool is_tolerable =
         !is_needed && !done && (part == part::lease || done.error().code == kube::errc::forbidden);
     if (!done && !is_tolerable) co_return std::unexpected(std::move(done.error()));
-    if (!done) picture.unseen.emplace(part, done.error().message);
+    if (!done) picture.unseen.emplace(part, text::phrase{done.error().message});
   }
   if (request.needed.contains(part::daemon_sets)) {
     const auto sure = co_await sure_of_namespace(transport, request.ns, picture);

@@ -24,6 +24,7 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/extender/account.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "text/phrase.hpp"
 
 namespace cli {
 
@@ -71,14 +72,14 @@ struct picture {
   std::map<kube::object_key, std::string> whole_pods;  ///< JSON; of a file alone
   std::vector<std::string> missing_types;              ///< of our group, by plural
   operator_seen leader;
-  std::map<part, std::string> unseen;  ///< why a part could not be seen
+  std::map<part, text::phrase> unseen;  ///< why a part could not be seen
   std::chrono::system_clock::time_point taken = std::chrono::system_clock::now();
   controller::registry metrics;
   std::unique_ptr<reconcilers::extender::account> book;  ///< made when all is read
 
   void finish();
   bool knows(const kube::resource& type) const;
-  std::string reason_unseen(part part) const;  ///< empty: it was seen, or was not wanted
+  text::phrase reason_unseen(part part) const;  ///< empty: it was seen, or was not wanted
 };
 
 struct picture_request {

@@ -293,6 +293,13 @@ closed_nodes closed_to(const nlohmann::json& whole, const ext::pod_request& requ
   return out;
 }
 
+std::vector<std::string> why_these(const quota::holding& held, const quota::node_view& node,
+                                   const ext::pod_request& request, text::language locale) {
+  std::vector<std::string> out;
+  for (const auto& reason : ext::why_these(held, node, request)) out.push_back(words_of(reason, locale));
+  return out;
+}
+
 int explain_bound(const kube::pod& pod, const picture& picture, const std::vector<obstacle>& obstacles,
                   const report_style& style, std::ostream& out) {
   const bilingual say(style.language);
@@ -302,8 +309,9 @@ int explain_bound(const kube::pod& pod, const picture& picture, const std::vecto
   std::string_view source = no_source;
   if (held && view) source = ext::to_string(ext::held_by(pod, *view, request).origin);
   const auto reasons =
-      held && view && source != "guessed" ? ext::why_these(held->held, *view, request) : std::vector<std::string>();
-  auto unread = held || !view ? std::string() : miscounted(*view, request, say.locale());
+      held && view && source != "guessed" ? why_these(held->held, *view, request, say.locale())
+                                          : std::vector<std::string>();
+  auto unread = held || !view ? std::string() : words_of(miscounted(*view, request), say.locale());
   if (!held && view && unread.empty()) unread = refusal_of(*view, request, picture, say.locale());
   const auto too_full = held && view ? overfull(held->held, *view, say) : std::vector<std::string>();
   const auto old = held ? old_reports({pod.node_name}, picture) : std::vector<std::string>();
@@ -398,18 +406,22 @@ std::string refusal_of(const quota::node_view& node, const ext::pod_request& req
   return refusal ? refusal->text : std::string();
 }
 
-void say_doubts(const picture& picture, const std::set<std::string>& namespaces, std::ostream& err) {
+void say_doubts(const picture& picture, const std::set<std::string>& namespaces, text::language locale,
+                std::ostream& err) {
   for (const auto& entry : picture.quotas.all()) {
     if (!namespaces.contains(entry.key.ns)) continue;
     const auto status = nlohmann::json::parse(entry.status, nullptr, false);
     if (!status.is_object() || !status.contains("conditions")) continue;
     const auto* enforced = controller::find_condition(status["conditions"], reconcilers::enforced_condition);
     if (enforced && enforced->value("status", "") == "False")
-      err << "quartermaster: AcceleratorQuota " << entry.key.to_string()
-          << " counts in this answer and is not enforced: " << enforced->value("message", "") << "\n";
+      err << "quartermaster: "
+          << text::message("explain.doubt.quota", locale,
+                           {{"name", entry.key.to_string()}, {"text", enforced->value("message", "")}})
+          << "\n";
   }
   if (!picture.book->trouble().empty())
-    err << "quartermaster: kube-system/gpuquota does not count: " << picture.book->trouble() << "\n";
+    err << "quartermaster: "
+        << text::message("explain.doubt.old_quotas", locale, {{"text", picture.book->trouble()}}) << "\n";
 }
 
 std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns,
@@ -435,12 +447,10 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
 int explain_pod(const picture& picture, const kube::object_key& key, const report_style& style, std::ostream& out,
                 std::ostream& err, const nlohmann::json& whole) {
   const bilingual say(style.language);
-  say_doubts(picture, {key.ns}, err);
+  say_doubts(picture, {key.ns}, say.locale(), err);
   const auto* pod = picture.pods.find(key);
   if (!pod) {
-    err << "quartermaster: there is no pod " << key.name << " in namespace " << key.ns
-        << "; another namespace is named with -n NAMESPACE\n";
-    return 1;
+    return failed(say.message("explain.no_pod", {{"name", key.name}, {"namespace", key.ns}}), err);
   }
   auto obstacles = obstacles_of(whole.is_object() ? whole : kept_of(*pod), asking_scheduler(picture), say.locale());
   if (!whole.is_object() && pod->node_name.empty() && !pod->finished()) obstacles.push_back(not_read(say));

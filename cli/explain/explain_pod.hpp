@@ -50,7 +50,8 @@ waiting_answer why_waiting(const picture& picture, const known_resources& known,
                            text::language locale);
 
 /// Names limits of these namespaces on which the answer and the operator may differ.
-void say_doubts(const picture& picture, const std::set<std::string>& namespaces, std::ostream& err);
+void say_doubts(const picture& picture, const std::set<std::string>& namespaces, text::language locale,
+                std::ostream& err);
 
 /// @param whole the pod as the API has it, JSON; null: not read, so gates, selectors and messages are left out
 /// @return exit code: 0 bound or would fit, 1 not there, 3 waits, is held back or has failed

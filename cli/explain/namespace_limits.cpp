@@ -192,7 +192,7 @@ kube::task<void> read_namespace_limits(kube::transport& transport, std::set<std:
 void take_in_limits(const picture& picture, namespace_limits& out) {
   for (const auto& text : picture.limits) out.add(json::parse(text, nullptr, false));
   if (const auto match = picture.unseen.find(part::limits); match != picture.unseen.end())
-    out.doubt(limit_words("unseen", out.locale(), {{"reason", match->second}}));
+    out.doubt(limit_words("unseen", out.locale(), {{"reason", words_of(match->second, out.locale())}}));
 }
 
 }  // namespace cli

@@ -417,7 +417,7 @@ void add_simulate(CLI::App& app, int& rc) {
                           : gather(flags->cluster, flags->snapshot, all);
     if (!read) return fail(read.error().message, 1);
     if (!flags->snapshot.empty()) take_in_limits(all, limits);
-    say_doubts(all, namespaces, std::cerr);
+    say_doubts(all, namespaces, bilingual(flags->style.language).locale(), std::cerr);
     for (const auto& text : limits.doubts()) std::cerr << "quartermaster: " << text << "\n";
     if (!unjudged.empty())
       std::cerr << "quartermaster: not judged, because the kind is not known here: "

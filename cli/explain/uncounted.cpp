@@ -8,14 +8,18 @@
 
 namespace cli {
 
-std::string miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request,
-                       text::language locale) {
-  quota::demand needs;
-  const auto no = quota::read(request.containers(), node.inventory->serves, needs);
-  return no && no->kind != quota::wrong::not_served ? words_of(*no, locale) : std::string();
+text::phrase uncounted_pod::text() const {
+  return {"uncounted.pod", {{"pod", pod.to_string()}, {"reason", reason}}};
 }
 
-std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node, text::language locale) {
+text::phrase miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request) {
+  quota::demand needs;
+  const auto no = quota::read(request.containers(), node.inventory->serves, needs);
+  if (!no || no->kind == quota::wrong::not_served) return {};
+  return {"uncounted.reason", {{"text", words_of(*no, text::language::en), words_of(*no, text::language::zh)}}};
+}
+
+std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node) {
   std::vector<uncounted_pod> out;
   const auto& book = picture.book->book();
   for (const auto& pod : picture.pods.all()) {
@@ -24,7 +28,7 @@ std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_vi
     const auto view = book.view(pod.node_name);
     if (!view) continue;
     const reconcilers::extender::pod_request request(pod, picture.book->keys());
-    if (auto reason = miscounted(*view, request, locale); !reason.empty())
+    if (auto reason = miscounted(*view, request); !reason.empty())
       out.push_back({pod.key, pod.node_name, std::move(reason)});
   }
   std::ranges::sort(out, {}, &uncounted_pod::pod);

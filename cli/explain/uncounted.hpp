@@ -7,23 +7,23 @@
 #include <vector>
 
 #include "cli/cluster/picture.hpp"
+#include "text/phrase.hpp"
 
 namespace cli {
 
 /// Why the ledger cannot count the limits of a bound pod, also while its node changes its mode. Empty: it can, or the
 /// node does not serve what it asks for.
-std::string miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request,
-                       text::language locale);
+text::phrase miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request);
 
 struct uncounted_pod {
   kube::object_key pod;
-  std::string node, reason;
+  std::string node;
+  text::phrase reason;
   /// "team/a (container main: ...)"
-  std::string text() const { return pod.to_string() + " (" + reason + ")"; }
+  text::phrase text() const;
 };
 
 /// In the order of their names. `node`: those on it; empty: all.
-std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node = {},
-                                          text::language locale = text::language::en);
+std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node = {});
 
 }  // namespace cli

@@ -119,7 +119,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
     }
   } else if (wanted.type == reconcilers::node_intent::kind::refused) {
     out.reason = wanted.reason;
-    out.message = wanted.message;
+    out.message = words_of(wanted.message, text::language::en);
   }
   const auto* mode = offered(fleet).find(out.mode);
   if (!mode) mode = offered(fleet).find(node.labels.value_or(api::names::module_label, ""));

@@ -107,12 +107,12 @@ namespace {
 void print_uncounted(const std::vector<uncounted_pod>& pods, const bilingual& say, std::ostream& out) {
   if (pods.empty()) return;
   out << text::counted(pods.size(), "top.uncounted", say.locale()) << "\n";
-  for (const auto& pod : pods) out << "  " << shown(pod.text(), 400) << "\n";
+  for (const auto& pod : pods) out << "  " << shown(words_of(pod.text(), say.locale()), 400) << "\n";
 }
 
 ordered_json texts_of(const std::vector<uncounted_pod>& pods) {
   auto out = ordered_json::array();
-  for (const auto& pod : pods) out.push_back(pod.text());
+  for (const auto& pod : pods) out.push_back(words_of(pod.text(), text::language::en));
   return out;
 }
 

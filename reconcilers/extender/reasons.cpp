@@ -119,47 +119,73 @@ struct card_set {
       for (std::size_t b = 0; b < a; ++b) out += quota::quality(node.between(cards[a], cards[b]));
     return out;
   }
-  /// "links NV12 PXB to NV12 SYS", from the best to the worst of the pairs.
-  std::string links() const {
+  /// "linked by NV12 to SYS", from the best to the worst of the pairs. Nothing of a single card.
+  text::phrase links() const {
     std::vector<quota::link> all;
     for (std::size_t a = 0; a < cards.size(); ++a)
       for (std::size_t b = 0; b < a; ++b) all.push_back(node.between(cards[a], cards[b]));
+    if (all.empty()) return {};
     const auto [worst, best] = std::ranges::minmax(all, {}, quota::quality);
     const auto first = api::text_of(best), last = api::text_of(worst);
-    if (quota::quality(best) == 0) return "links unknown";
-    return first == last ? "linked by " + first : "linked by " + first + " to " + last;
+    if (quota::quality(best) == 0) return {"why_cards.links_unknown"};
+    return {first == last ? "why_cards.links_alike" : "why_cards.links", {{"first", first}, {"last", last}}};
   }
   /// "on NUMA node 0"; empty where it is not known.
-  std::string numa_nodes() const {
+  text::phrase numa_nodes() const {
     std::set<std::int32_t> numas;
     for (const auto card : cards) numas.insert(node.cards[card].numa);
     numas.erase(-1);
     if (numas.empty()) return {};
     std::vector<std::string> texts;
     for (const auto numa : numas) texts.push_back(std::to_string(numa));
-    return ", on NUMA node" + std::string(numas.size() == 1 ? " " : "s ") + text::joined(texts);
+    return {numas.size() == 1 ? "why_cards.numa.one" : "why_cards.numa.many", {{"list", text::joined(texts)}}};
   }
 };
 
-std::string why_whole(const card_set& set, std::span<const std::uint8_t> free) {
+/// KEY.one or KEY.many.
+text::phrase counted_phrase(std::size_t number, const std::string& key) {
+  return {key + (number == 1 ? ".one" : ".many"), {{"number", std::to_string(number)}}};
+}
+
+/// Why a set of whole cards was chosen, and its score: both empty where there is nothing to compare.
+struct whole_cause {
+  text::phrase cause, score;
+};
+whole_cause cause_of(const card_set& set, std::span<const std::uint8_t> free) {
   const auto count = set.cards.size();
-  const auto others = text::counted(free.size(), "free card");
-  std::string out = text::counted(count, "whole card") + (count > 1 ? ", " + set.links() : "") + set.numa_nodes();
-  if (!quota::knows_topology(set.node)) return out + ": the node reports no links, so the first that are free";
+  if (!quota::knows_topology(set.node)) return {{"why_cards.no_links"}, {}};
   std::array<std::uint8_t, quota::max_cards> best{};
-  if (quota::best_together(set.node, free, count, best) != count) return out;
+  if (quota::best_together(set.node, free, count, best) != count) return {};
   const card_set better{set.node, {best.begin(), best.begin() + static_cast<std::ptrdiff_t>(count)}};
-  if (count > 1) out += ", score " + std::to_string(set.score());
+  const auto others = counted_phrase(free.size(), "why_cards.free");
+  text::phrase score;
+  if (count > 1) score = {"why_cards.score", {{"score", std::to_string(set.score())}}};
   if (better.score() > set.score())
-    return out + ": of " + others + " others would be linked better now (score " + std::to_string(better.score()) + ")";
-  return out + (count > 1 ? ": none of " + others + " are linked better"
-                          : ": of " + others + ", one that leaves the others well linked");
+    return {{"why_cards.better_now", {{"free", others}, {"score", std::to_string(better.score())}}}, score};
+  return {{count > 1 ? "why_cards.best" : "why_cards.leaves_best", {{"free", others}}}, score};
+}
+
+text::phrase why_whole(const card_set& set, std::span<const std::uint8_t> free, bool plugin_picks) {
+  auto [cause, score] = cause_of(set, free);
+  return {plugin_picks ? "why_cards.whole_of_plugin" : "why_cards.whole",
+          {{"cards", counted_phrase(set.cards.size(), "why_cards.cards")},
+           {"links", set.links()},
+           {"numa", set.numa_nodes()},
+           {"score", std::move(score)},
+           {"cause", std::move(cause)}}};
+}
+
+text::phrase why_shared(const card_set& set, std::int32_t sharers, quota::policy policy) {
+  if (set.node.serves.plugin_chooses) return {"why_cards.plugin_chooses", {{"numa", set.numa_nodes()}}};
+  return {policy == quota::policy::binpack ? "why_cards.packed" : "why_cards.spread",
+          {{"shares", counted_phrase(static_cast<std::size_t>(std::max(sharers, 0)), "why_cards.shares")},
+           {"numa", set.numa_nodes()}}};
 }
 
 }  // namespace
 
-std::vector<std::string> why_these(const quota::holding& held, const quota::node_view& view,
-                                   const pod_request& request) {
+std::vector<text::phrase> why_these(const quota::holding& held, const quota::node_view& view,
+                                    const pod_request& request) {
   const auto& node = *view.inventory;
   const auto index_of = [&node](const std::string& uuid) {
     return static_cast<std::size_t>(std::ranges::find(node.cards, uuid, &quota::card::uuid) - node.cards.begin());
@@ -179,7 +205,7 @@ std::vector<std::string> why_these(const quota::holding& held, const quota::node
                                      : node.placement.value_or(quota::policy::binpack);
   using quota::mode;
   const bool picks = node.serves.has(mode::pgpu) || node.serves.has(mode::share) || node.serves.has(mode::topology);
-  std::vector<std::string> out;
+  std::vector<text::phrase> out;
   for (const auto& [container, grants] : containers) {
     card_set set{node, {}};
     std::int32_t sharers = 0;
@@ -189,21 +215,11 @@ std::vector<std::string> why_these(const quota::holding& held, const quota::node
       sharers += used[index].sharers;
     }
     std::ranges::sort(set.cards);
-    const std::string name =
-        container < request.names().size() ? "container " + request.names()[container]->name + ": " : std::string();
-    if (grants.front()->whole)
-      out.push_back(name + why_whole(set, free) +
-                    (picks ? ". The node's plugin picks cards by itself and may take others" : ""));
-    else if (node.serves.plugin_chooses)
-      out.push_back(name + "shares where the node's plugin puts them" + set.numa_nodes());
-    else if (policy == quota::policy::binpack)
-      out.push_back(name + "packed, next to " +
-                    text::counted(static_cast<std::size_t>(std::max(sharers, 0)), "other share") + set.numa_nodes() +
-                    ": cards in use are filled before others");
-    else
-      out.push_back(name + "spread, next to " +
-                    text::counted(static_cast<std::size_t>(std::max(sharers, 0)), "other share") + set.numa_nodes() +
-                    ": the emptiest cards first");
+    auto words =
+        grants.front()->whole ? why_whole(set, free, picks) : why_shared(set, std::max(sharers, 0), policy);
+    if (container < request.names().size())
+      words = {"why_cards.of_container", {{"name", request.names()[container]->name}, {"text", std::move(words)}}};
+    out.push_back(std::move(words));
   }
   return out;
 }

@@ -11,6 +11,7 @@
 #include "kube/projections/node.hpp"
 #include "quota/explain.hpp"
 #include "reconcilers/extender/account.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers::extender {
 
@@ -36,7 +37,7 @@ std::string text_of(const quota::explanation& explanation, std::span<const quota
 
 /// Why a pod has these cards, one line for each container's set: how they are linked, where they lie, and whether its
 /// node fills cards or spreads pods. Compared with what is free now, apart from what the pod has itself.
-std::vector<std::string> why_these(const quota::holding& held, const quota::node_view& node,
-                                   const pod_request& request);
+std::vector<text::phrase> why_these(const quota::holding& held, const quota::node_view& node,
+                                    const pod_request& request);
 
 }  // namespace reconcilers::extender

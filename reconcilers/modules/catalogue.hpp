@@ -17,6 +17,7 @@
 #include "kube/resource.hpp"
 #include "quota/inventory.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers::modules {
 
@@ -103,7 +104,7 @@ struct module_type {
   /// What it declares in the namespace of declarations (publish.hpp).
   std::vector<nlohmann::json> (*declarations)(const module_spec& spec, const facts& known) = nullptr;
   /// Why its resources cannot be had although it is on; empty when they can.
-  std::string (*not_offered)(const module_spec& spec) = nullptr;
+  text::phrase (*not_offered)(const module_spec& spec) = nullptr;
 };
 
 /// Slices of cards that MIG has cut, one resource a profile (NVIDIA/k8s-device-plugin, strategy mixed).

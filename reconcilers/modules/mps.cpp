@@ -105,11 +105,9 @@ std::vector<json> objects(const module_spec& spec, const facts& known) {
   return {file(known, config, config_file, config_of(spec)), std::move(set)};
 }
 
-std::string not_offered(const module_spec& spec) {
+text::phrase not_offered(const module_spec& spec) {
   if (!by_nvidia(spec)) return {};
-  return "not offered yet: nvidia.com/mps-core and nvidia.com/mps-memory come with Quartermaster's own agent. Name an "
-         "image that advertises the two in spec.modules.mps.image; module share offers equal shares of a card without "
-         "MPS";
+  return {"intent.mps_not_offered"};
 }
 
 std::vector<json> declarations(const module_spec&, const facts&) {

@@ -63,19 +63,16 @@ bool says(const kube::node& node, std::string_view key, std::string_view value) 
   return text::lower_case(node.labels.value_or(key, "")) == value;
 }
 
-std::string switch_off(const kube::node& node) {
-  return "kubectl label node " + node.key.name + " " + std::string(gpu_operator_label) +
-         "=false --overwrite, which takes GPU Operator's plugin off this node";
+text::phrase switch_off(const kube::node& node) {
+  return {"intent.plugin.switch_off", {{"node", node.key.name}, {"label", std::string(gpu_operator_label)}}};
 }
 
-std::string remedy_of(const foreign_pod& foreign_pod, const kube::node& node) {
-  if (foreign_pod.daemon_set.empty()) return "take its manifest out of the kubelet's folder of static pods";
-  if (foreign_pod.ours_by_name)
-    return "remove it, or set spec.modules.<name>.adopt: true of the module that has its name";
+text::phrase remedy_of(const foreign_pod& foreign_pod, const kube::node& node) {
+  if (foreign_pod.daemon_set.empty()) return {"intent.plugin.static_pod_remedy"};
+  if (foreign_pod.ours_by_name) return {"intent.plugin.ours_by_name_remedy"};
   if (foreign_pod.daemon_set.ends_with("/" + std::string(gpu_operator_set)) && node.labels.contains(gpu_operator_label))
     return switch_off(node);
-  return "remove that DaemonSet, or give its pods the required node affinity " +
-         std::string(api::names::taken_over_label) + " DoesNotExist";
+  return {"intent.plugin.daemon_set_remedy", {{"label", std::string(api::names::taken_over_label)}}};
 }
 
 }  // namespace
@@ -113,17 +110,18 @@ std::vector<foreign_plugin> foreign_plugins(const kube::node& node, const foreig
                                             const accelerator_policy* policy) {
   std::vector<foreign_plugin> out;
   for (const auto& entry : around.here) {
-    const auto workload = entry.daemon_set.empty() ? "static pod " + entry.pod : "DaemonSet " + entry.daemon_set;
-    out.push_back(
-        {workload + " runs a device plugin on this node (" + std::string(entry.product) + ")", remedy_of(entry, node)});
+    const bool is_static = entry.daemon_set.empty();
+    out.push_back({{is_static ? "intent.plugin.static_pod" : "intent.plugin.daemon_set",
+                    {{"name", is_static ? entry.pod : entry.daemon_set}, {"product", std::string(entry.product)}}},
+                   remedy_of(entry, node)});
   }
   if (says(node, vgpu_manager_label, vgpu_manager_value) && !asks_us(vgpu_manager_label, vgpu_manager_value, policy))
-    out.push_back({"label vgpu-manager=device-plugin gives the node to vgpu-manager", "remove that label"});
+    out.push_back({{"intent.plugin.vgpu_manager"}, {"intent.plugin.vgpu_manager_remedy"}});
   if (out.empty() && around.gpu_operator && wanted_by_gpu_operator(node) &&
       !asks_us(gpu_operator_label, "true", policy))
-    out.push_back({"label " + std::string(gpu_operator_label) + "=" +
-                       std::string(node.labels.value_or(gpu_operator_label, "")) +
-                       " gives the node to the device plugin of the NVIDIA GPU Operator",
+    out.push_back({{"intent.plugin.gpu_operator",
+                    {{"label", std::string(gpu_operator_label)},
+                     {"value", std::string(node.labels.value_or(gpu_operator_label, ""))}}},
                    switch_off(node)});
   return out;
 }

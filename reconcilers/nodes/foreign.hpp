@@ -12,6 +12,7 @@
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers {
 
@@ -43,8 +44,8 @@ foreign_pod foreign_pod_of(const kube::pod& pod, std::string_view own_namespace)
 
 /// Why two plugins would be on the node.
 struct foreign_plugin {
-  std::string is;      ///< "DaemonSet kube-system/x runs a device plugin on this node"
-  std::string remedy;  ///< an order, without full stop
+  text::phrase finding;  ///< "DaemonSet kube-system/x runs a device plugin on this node"
+  text::phrase remedy;   ///< an order, without full stop
 };
 
 /// A label that `policy` gives another meaning is no sign of another product.

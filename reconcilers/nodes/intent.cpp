@@ -30,12 +30,10 @@ constexpr other_owner left_alone[] = {{product_label, "pgpu-dra", "the NVIDIA DR
 /// on; where it is off they are the other product's.
 struct product_alias {
   std::string_view key, value, mode, product;
-  std::string_view refusal;  ///< why we cannot grant it; empty where we can
+  std::string_view refusal;  ///< the key of why we cannot grant it; empty where we can
 };
 constexpr std::string_view ack_label = "ack.node.gpu.schedule";
-constexpr std::string_view no_isolation =
-    "asks for memory or cores held apart, and no isolation back end is installed; share asks for the same without "
-    "isolation, vgpu and mps have their own";
+constexpr std::string_view no_isolation = "intent.label_no_isolation";
 constexpr product_alias aliases[] = {
     {"gpu", "on", "hami", "HAMi", {}},
     {"gpushare", "true", "gpushare", "gpushare", {}},
@@ -45,7 +43,7 @@ constexpr product_alias aliases[] = {
     {ack_label, "mps", "mps", "ACK", {}},
     {ack_label, "cgpu", "gpushare", "ACK", no_isolation},
     {ack_label, "core_mem", "gpushare", "ACK", no_isolation},
-    {ack_label, "mig", "", "ACK", "asks for MIG instances, and this version has no mode for them"},
+    {ack_label, "mig", "", "ACK", "intent.label_mig"},
 };
 constexpr std::string_view foreign_card_labels[] = {
     "nvidia.com/gpu.present",
@@ -61,7 +59,7 @@ struct claim {
   std::string_view left_to;  ///< someone else
   std::vector<std::string_view> allowed;
   std::string value;
-  std::string_view refusal;  ///< what it asks for cannot be granted
+  std::string_view refusal;  ///< the key of why what it asks for cannot be granted
 };
 
 claim product_claim(std::string_view written, const modules::offer& offered) {
@@ -158,8 +156,13 @@ std::string list(const std::vector<std::string_view>& words, std::string_view se
   return out;
 }
 
-node_intent refused(const module_type* mode, std::string requested, std::string reason, std::string message) {
+node_intent refused(const module_type* mode, std::string requested, std::string reason, text::phrase message) {
   return {kind::refused, mode, std::move(requested), std::move(reason), std::move(message)};
+}
+
+/// The phrase "intent.KEY".
+text::phrase phrase_of(std::string_view key, std::vector<text::phrase_argument> arguments) {
+  return {"intent." + std::string(key), std::move(arguments)};
 }
 
 /// Labels that people have for purposes of their own, too. Next to a label that asks us they give the node to the other
@@ -172,17 +175,14 @@ bool is_theirs(const claim& claim, const foreign_pods& around) {
 std::optional<node_intent> unclear(const std::vector<claim>& claims, const foreign_pods& around) {
   for (const auto& claim : claims) {
     if (!claim.mode.empty() || !claim.left_to.empty() || !claim.refusal.empty()) continue;
-    auto message = "label " + claim.label + (claim.value.empty() ? " has no value" : " names no mode we know") +
-                   "; allowed are " + list(claim.allowed) + " (any case)";
-    auto message_zh = "标签 " + claim.label + (claim.value.empty() ? " 没有值" : " 的值不是已知的模式") +
-                      "；可用的值：" + list(claim.allowed, "、", "、") + "（不区分大小写）";
-    if (const auto near = text::nearest(claim.value, claim.allowed); !near.empty()) {
-      message += ". Did you mean " + std::string(near) + "?";
-      message_zh += "。是否想写 " + std::string(near) + "？";
-    }
-    auto out = refused(nullptr, claim.value, "UnknownMode", std::move(message));
-    out.message_zh = std::move(message_zh);
-    return out;
+    const std::string hint(text::nearest(claim.value, claim.allowed));
+    return refused(nullptr, claim.value, "UnknownMode",
+                   phrase_of(claim.value.empty() ? "label_without_value"
+                             : hint.empty()      ? "label_unknown"
+                                                 : "label_unknown_with_hint",
+                             {{"label", claim.label},
+                              {"allowed", list(claim.allowed), list(claim.allowed, "、", "、")},
+                              {"hint", hint}}));
   }
   for (const auto& claim : claims) {
     const auto& first = claims.front();
@@ -191,12 +191,9 @@ std::optional<node_intent> unclear(const std::vector<claim>& claims, const forei
     if (!claim.left_to.empty() && ask_us && !is_theirs(claim, around)) continue;
     if (!claim.left_to.empty() && ask_us)
       return refused(modules::find(first.mode), first.mode, "ForeignPlugin",
-                     "label " + claim.label + " gives the node to " + std::string(claim.left_to) +
-                         ", and two device plugins would give a card out twice; remove that label");
-    auto out = refused(nullptr, first.value.empty() ? first.mode : first.value, "ConflictingLabels",
-                       "labels " + first.label + " and " + claim.label + " disagree; remove one of them");
-    out.message_zh = "标签 " + first.label + " 与 " + claim.label + " 互相矛盾；请去掉其中一个";
-    return out;
+                     phrase_of("label_of_other", {{"label", claim.label}, {"product", std::string(claim.left_to)}}));
+    return refused(nullptr, first.value.empty() ? first.mode : first.value, "ConflictingLabels",
+                   phrase_of("labels_disagree", {{"label", first.label}, {"other", claim.label}}));
   }
   return std::nullopt;
 }
@@ -217,10 +214,11 @@ std::vector<foreign_plugin> in_the_way(const kube::node& node, const module_type
 node_intent not_alone(const kube::node& node, const module_type& mode, std::vector<foreign_plugin> others,
                       bool may_take_over) {
   const auto& first = others.front();
-  auto message = first.is + ", and two device plugins give a card out twice; " + first.remedy;
-  if (others.size() > 1) message += " (" + std::to_string(others.size() - 1) + " more like it)";
-  if (!settled_with_us(node) && !may_take_over)
-    message += "; spec.enrolment.takeOver: true of the policy lets the node change from it when it was prepared so";
+  text::phrase more, way;
+  if (others.size() > 1) more = phrase_of("plugin.more", {{"number", std::to_string(others.size() - 1)}});
+  if (!settled_with_us(node) && !may_take_over) way = phrase_of("plugin.take_over", {});
+  auto message = phrase_of(
+      "plugin.wrong", {{"finding", first.finding}, {"remedy", first.remedy}, {"more", more}, {"take_over", way}});
   auto out = refused(&mode, std::string(mode.name), "ForeignPlugin", std::move(message));
   out.foreign = std::move(others);
   return out;
@@ -239,7 +237,9 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
     const std::string name(mode.name);
     return refused(
         &mode, name, is_platform ? "UnsuitableNode" : "UnsuitableCards",
-        "mode " + name + ": " + text_of(row, text::language::en) + "; " + remedy_of(row, text::language::en));
+        phrase_of("unsuitable", {{"mode", name},
+                                 {"text", text_of(row, text::language::en), text_of(row, text::language::zh)},
+                                 {"remedy", remedy_of(row, text::language::en), remedy_of(row, text::language::zh)}}));
   }
   return std::nullopt;
 }
@@ -256,9 +256,9 @@ std::optional<node_intent> unsuitable_runtime(const kube::node& node, const modu
   if (!version || version->parts[0] < mode.needs.containerd_below) return std::nullopt;
   const std::string name(mode.name);
   return refused(&mode, name, "UnsuitableRuntime",
-                 "mode " + name + " needs containerd older than " + std::to_string(mode.needs.containerd_below) +
-                     ".0, and the node runs containerd " + std::string(runtime.substr(containerd.size())) +
-                     "; ask for mode hami, or name an image that runs there in spec.modules." + name + ".image");
+                 phrase_of("runtime", {{"mode", name},
+                                       {"below", std::to_string(mode.needs.containerd_below) + ".0"},
+                                       {"version", std::string(runtime.substr(containerd.size()))}}));
 }
 
 /// Would the module, switched on as it is, still offer nothing?
@@ -277,24 +277,16 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
     return not_alone(node, mode, std::move(others), may_take_over);
   const std::string name(mode.name);
   if (!policy)
-    return refused(
-        &mode, name, "NoPolicy",
-        "there is no AcceleratorPolicy named default; create one with spec.modules." + name + ".enabled: true");
+    return refused(&mode, name, "NoPolicy", phrase_of("no_policy", {{"mode", name}}));
   if (policy->removing)
-    return refused(
-        &mode, name, std::string(module_disabled),
-        "spec.removing takes every node out of its mode: quartermaster uninstall is under way, or was broken "
-        "off; set spec.removing: false to enrol nodes again");
+    return refused(&mode, name, std::string(module_disabled), phrase_of("removing", {}));
   if (!policy->enabled(mode.name))
-    return refused(
-        &mode, name, std::string(module_disabled),
-        "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true" +
-            (needs_image(mode, *policy) ? " and spec.modules." + name + ".image, without which it is not offered"
-                                        : ""));
+    return refused(&mode, name, std::string(module_disabled),
+                   phrase_of(needs_image(mode, *policy) ? "off_without_image" : "off", {{"mode", name}}));
   if (auto no = unsuitable_runtime(node, mode, *policy)) return *std::move(no);
   if (auto reason = not_offered(mode, *policy); !reason.empty())
     return refused(&mode, name, "NotOffered", std::move(reason));
-  return {kind::mode, &mode, name, {}, {}, {}, std::move(others)};
+  return {kind::mode, &mode, name, {}, {}, std::move(others)};
 }
 
 /// A mode that no one on this node asked for is not worth a refusal, and takes nothing from anyone.
@@ -308,11 +300,11 @@ node_intent by_default(const kube::node& node, const accelerator_policy* policy,
 
 }  // namespace
 
-std::string not_offered(const module_type& mode, const accelerator_policy& policy) {
+text::phrase not_offered(const module_type& mode, const accelerator_policy& policy) {
   const auto spec = policy.modules.find(mode.name);
   if (!mode.not_offered || spec == policy.modules.end()) return {};
-  auto reason = mode.not_offered(spec->second);
-  return reason.empty() ? reason : "mode " + std::string(mode.name) + " is " + reason;
+  const auto reason = mode.not_offered(spec->second);
+  return reason.empty() ? reason : phrase_of("not_offered", {{"mode", std::string(mode.name)}, {"reason", reason}});
 }
 
 bool has_cards(const kube::node& node) {
@@ -327,21 +319,16 @@ node_intent intent_of(const kube::node& node, const accelerator_policy* policy, 
   const auto& claim = claims.front();
   if (!claim.left_to.empty())
     return {kind::left_alone, nullptr, claim.value, "LeftAlone",
-            "label " + claim.label + " gives the node to " + std::string(claim.left_to) + "; we keep away" +
-                (claim.mode.empty() ? "" : " until spec.modules." + claim.mode + ".enabled is true")};
+            phrase_of(claim.mode.empty() ? "left_alone" : "left_alone_until",
+                      {{"label", claim.label}, {"product", std::string(claim.left_to)}, {"mode", claim.mode}})};
   if (!claim.refusal.empty())
     return refused(modules::find(claim.mode), claim.value, "NotOffered",
-                   "label " + claim.label + " " + std::string(claim.refusal));
+                   {std::string(claim.refusal), {{"label", claim.label}}});
   if (claim.mode == no_mode) return {};
   const auto* mode = modules::offered_by(policy).find(claim.mode);
   if (!mode)  // an alias of a policy made for a newer version
-  {
-    auto out =
-        refused(nullptr, claim.mode, "UnknownMode",
-                "label " + claim.label + " stands for mode " + claim.mode + ", which this version does not have");
-    out.message_zh = "标签 " + claim.label + " 对应模式 " + claim.mode + "，当前版本没有该模式";
-    return out;
-  }
+    return refused(nullptr, claim.mode, "UnknownMode",
+                   phrase_of("label_of_newer_mode", {{"label", claim.label}, {"mode", claim.mode}}));
   return judged(node, *mode, policy, foreign);
 }
 

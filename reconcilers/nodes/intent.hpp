@@ -25,8 +25,7 @@ struct node_intent {
   const modules::module_type* mode = nullptr;  ///< what it asks for, also when refused for another reason than that
   std::string requested;                       ///< for people: the mode, or what the labels say
   std::string reason;                          ///< CamelCase; empty unless refused or left alone
-  std::string message;                         ///< what is wrong and what to do
-  std::string message_zh = {};                 ///< of UnknownMode and ConflictingLabels, for `verify`
+  text::phrase message;                        ///< what is wrong and what to do
   /// Plugins of others that have to go first. The policy says take over, where it is a mode all the same.
   std::vector<foreign_plugin> foreign = {};
 };
@@ -41,9 +40,8 @@ inline constexpr std::string_view module_disabled = "ModuleDisabled";
 node_intent intent_of(const kube::node& node, const accelerator_policy* policy,
                       std::span<const label_alias> declared = {}, const foreign_pods& foreign = {});
 
-/// Why the resources of a module that is on cannot be had, for people: no pod of a node should end for that. Empty when
-/// they can.
-std::string not_offered(const modules::module_type& mode, const accelerator_policy& policy);
+/// Why the resources of a module that is on cannot be had: no pod of a node should end for that. Empty when they can.
+text::phrase not_offered(const modules::module_type& mode, const accelerator_policy& policy);
 
 /// Has cards of a vendor we have modules for, as discovery labels say.
 bool has_cards(const kube::node& node);

@@ -433,7 +433,10 @@ class transaction {
     return place();
   }
 
-  std::string their_plugin() const { return is_.wanted.foreign.front().is + "; " + is_.wanted.foreign.front().remedy; }
+  std::string their_plugin() const {
+    const auto& first = is_.wanted.foreign.front();
+    return words_of(first.finding, text::language::en) + "; " + words_of(first.remedy, text::language::en);
+  }
 
   /// Its owner takes it off, by hand or because its DaemonSet keeps away from our label. That is given as long as pods.
   step_finding theirs_leaving() {
@@ -541,7 +544,7 @@ class transaction {
   std::optional<step_finding> at_rest() {
     if (is_.wanted.type == kind::refused) {
       const bool is_disabled = is_.wanted.reason == module_disabled && (is_.placed.empty() || !is_.placed_enabled);
-      return step_finding{is_disabled ? phases::disabled : phases::refused, is_.wanted.reason, is_.wanted.message};
+      return step_finding{is_disabled ? phases::disabled : phases::refused, is_.wanted.reason, words_of(is_.wanted.message, text::language::en)};
     }
     if (memory_) {
       if (memory_->reason != foreign_stays)
@@ -549,7 +552,7 @@ class transaction {
       return step_finding{phases::rolled_back, memory_->reason, memory_->message};
     }
     if (is_.wanted.type == kind::left_alone)
-      return step_finding{phases::left_alone, is_.wanted.reason, is_.wanted.message};
+      return step_finding{phases::left_alone, is_.wanted.reason, words_of(is_.wanted.message, text::language::en)};
     return std::nullopt;
   }
 

@@ -168,7 +168,7 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const d
       row.message = match->second;
     }
     if (row.enabled && row.problem.empty() && entry.not_offered) {
-      row.message = entry.not_offered(spec);
+      row.message = words_of(entry.not_offered(spec), text::language::en);
       if (!row.message.empty()) row.problem = "NotOffered";
     }
     out.push_back(std::move(row));

@@ -29,8 +29,10 @@ constexpr std::size_t most_named = 5;
 constexpr std::string_view image_reasons[] = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
                                               "ImageInspectError", "ErrImageNeverPull"};
 
-step unseen(stage stage, std::string reason) {
-  return {stage, outcome::unknown, stage_code::none, std::move(reason), {}, {}};
+step unseen(stage stage, const text::phrase& reason) {
+  step out{stage, outcome::unknown, stage_code::none, {}, words_of(reason, text::language::en), {}};
+  out.other_zh = words_of(reason, text::language::zh);
+  return out;
 }
 step good(stage stage, std::string value = {}, std::string other = {}) {
   return {stage, outcome::good, stage_code::none, std::move(value), std::move(other), {}};
@@ -180,6 +182,13 @@ class node_walker {
                                [](const auto& entry) { return entry.key == api::names::switching_taint; });
   }
 
+  /// With what speaks against the mode that the node asks for.
+  step refused(stage position, stage_code code, std::string value) const {
+    auto out = wrong(position, code, std::move(value), words_of(wanted_.message, text::language::en));
+    out.other_zh = words_of(wanted_.message, text::language::zh);
+    return out;
+  }
+
   step label() const {
     const auto asking_label = asking_labels(is_.node, policy_, cluster_.declared);
     if (wanted_.type == kind::none) return good(stage::label, asking_label);
@@ -187,13 +196,10 @@ class node_walker {
     if (wanted_.type == kind::refused) {
       if (wanted_.reason == "UnknownMode" || wanted_.reason == "ConflictingLabels") {
         const bool unknown = wanted_.reason == "UnknownMode";
-        auto out = wrong(stage::label, unknown ? stage_code::unknown_mode : stage_code::conflicting_labels,
-                         asking_label, wanted_.message);
-        out.other_zh = wanted_.message_zh;
-        return out;
+        return refused(stage::label, unknown ? stage_code::unknown_mode : stage_code::conflicting_labels, asking_label);
       }
       if (wanted_.reason == "ForeignPlugin")
-        return wrong(stage::label, stage_code::foreign_label, asking_label, wanted_.message);
+        return refused(stage::label, stage_code::foreign_label, asking_label);
     }
     return good(stage::label, asking_label, wanted_.mode ? std::string(wanted_.mode->name) : wanted_.requested);
   }
@@ -273,7 +279,7 @@ class node_walker {
     }
     if (says.phase == phases::refused || says.phase == phases::disabled || says.phase == phases::left_alone) {
       if (wanted_.type == kind::refused && !is_refusal_shown(rows))
-        return wrong(position, stage_code::refused, wanted_.reason, wanted_.message);
+        return refused(position, stage_code::refused, wanted_.reason);
       const bool same = wanted_.type != kind::mode;
       return same || leaderless_ ? skipped(position) : wrong(position, stage_code::refused, says.reason, says.message);
     }
@@ -433,11 +439,12 @@ class node_walker {
       out.push_back(wrong(pod, stage_code::card_given_twice, cards));
     }
     if (!is_.uncounted_pods.empty()) {
-      std::string pods;
-      for (std::size_t i = 0; i < std::min(is_.uncounted_pods.size(), most_named); ++i)
-        append(pods, is_.uncounted_pods[i]);
-      if (is_.uncounted_pods.size() > most_named) pods += ", …";
-      out.push_back(wrong(pod, stage_code::pods_not_counted, pods));
+      auto& step = out.emplace_back(wrong(pod, stage_code::pods_not_counted));
+      for (std::size_t i = 0; i < std::min(is_.uncounted_pods.size(), most_named); ++i) {
+        append(step.other, words_of(is_.uncounted_pods[i], text::language::en));
+        append(step.other_zh, words_of(is_.uncounted_pods[i], text::language::zh));
+      }
+      if (is_.uncounted_pods.size() > most_named) step.other += ", …", step.other_zh += ", …";
     }
     if (out.empty()) out.push_back(good(pod, std::to_string(count), count > most_named ? names + ", …" : names));
     if (!cluster_.ledger_unseen.empty()) out.push_back(unseen(pod, cluster_.ledger_unseen));

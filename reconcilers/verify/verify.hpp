@@ -23,6 +23,7 @@
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
 #include "reconcilers/nodes/preflight.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers::verify {
 
@@ -42,7 +43,7 @@ struct node_view {
   std::vector<api::reported_card> cards;    ///< as the agent reports them; empty: no agent
   std::string old_report;                   ///< why the report is old; empty: it is recent, or there is none
   std::vector<std::string> given_twice;     ///< overbooked cards, each with its pods
-  std::vector<std::string> uncounted_pods;  ///< whose limits the ledger cannot count, each with the reason
+  std::vector<text::phrase> uncounted_pods;  ///< whose limits the ledger cannot count, each with the reason
   /// What others than device plugins offer of its cards: "8 devices of the DRA driver gpu.nvidia.com".
   std::vector<std::string> claimed_devices{};
 };
@@ -61,11 +62,11 @@ struct cluster_view {
   std::vector<label_alias> declared;          ///< the labels that device configurations name
   std::vector<kube::daemon_set> daemon_sets;  ///< ours
   std::optional<leader_view> leader;
-  std::string leader_unseen;  ///< why the lease could not be read; empty: reading it worked
-  std::string ledger_unseen;  ///< why it is not known which cards are given out twice; empty: that is known
-  std::string sets_unseen;    ///< why our DaemonSets could not be seen; empty: they were
-  std::string slices_unseen;  ///< why it is not known what DRA drivers offer; empty: that is known
-  std::string labels_unseen;  ///< why the labels of device configurations could not be seen; empty: they were
+  text::phrase leader_unseen;  ///< why the lease could not be read; empty: reading it worked
+  text::phrase ledger_unseen;  ///< why it is not known which cards are given out twice; empty: that is known
+  text::phrase sets_unseen;    ///< why our DaemonSets could not be seen; empty: they were
+  text::phrase slices_unseen;  ///< why it is not known what DRA drivers offer; empty: that is known
+  text::phrase labels_unseen;  ///< why the labels of device configurations could not be seen; empty: they were
   bool whole = true;          ///< `nodes` are all that have or ask for a mode
   std::vector<api::accelerator_quota> quotas;
   std::vector<node_view> nodes;

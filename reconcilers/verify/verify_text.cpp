@@ -165,6 +165,8 @@ std::string text_of(const step& step, language locale) {
   if (step.row) return reconcilers::text_of(*step.row, locale);
   if (step.is == outcome::skipped) return text::message("verify.step.skipped", locale);
   if (step.is == outcome::good) return good_text(step, locale);
+  if (step.cause == stage_code::none && step.is == outcome::unknown)
+    return locale == language::zh ? step.other_zh : step.other;
   if (step.cause == stage_code::none) return step.value;
   if (step.cause == stage_code::preflight_failed) return {};  // its row says it
   auto out = words_of(key_of(step.cause, "wrong"), step, locale);

@@ -41,6 +41,13 @@ TEST(words_of_codes, know_an_english_sentence) {
   EXPECT_FALSE(words::has_english_sentence("nvidia.com/gpu 和 spec.modules 的 MIG true or false"));
 }
 
+TEST(words_of_codes, are_no_English_sentences_in_Chinese) {
+  for (const auto& entry : text::catalogue()) {
+    const auto chinese = entry.words[static_cast<std::size_t>(language::zh)];
+    EXPECT_FALSE(words::has_english_sentence(chinese)) << entry.key << ": " << chinese;
+  }
+}
+
 TEST(words_of_codes, are_there_for_every_finding) {
   expect_table<reconcilers::declarations::error_code>("declaration", reconcilers::declarations::code_count,
                                                       {"wrong", "remedy"});

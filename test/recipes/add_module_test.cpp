@@ -29,7 +29,7 @@ TEST(add_module, a_label_enrols_a_node_in_it) {
   node.key.name = "a";
   node.labels = kube::packed_map::of({{"nvidia-device-enable", "dummy"}});
   const auto intent = intent_of(node, &policy);
-  ASSERT_EQ(intent.type, node_intent::kind::mode) << intent.message;
+  ASSERT_EQ(intent.type, node_intent::kind::mode) << intent.message.key;
   EXPECT_EQ(intent.mode->name, "dummy");
 }
 

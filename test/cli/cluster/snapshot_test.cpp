@@ -20,6 +20,8 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
+std::string lacks(const char* list) { return words::english("snapshot.lacks", {{"name", list}}); }
+
 json node_named(const std::string& name) {
   return {{"metadata",
            {{"name", name},
@@ -135,18 +137,18 @@ TEST_F(snapshot_test, a_part_that_is_not_in_the_file_is_named_and_not_taken_for_
   picture forbidden;
   ASSERT_TRUE(read_snapshot(taken.dump(), forbidden));
   EXPECT_EQ(forbidden.unseen.size(), 1u);
-  EXPECT_THAT(forbidden.unseen[part::old_quotas], HasSubstr("403"));
+  EXPECT_THAT(forbidden.unseen[part::old_quotas].key, HasSubstr("403"));
   taken.erase("leases");  // an older file
   picture old;
   ASSERT_TRUE(read_snapshot(taken.dump(), old));
-  EXPECT_EQ(old.unseen[part::lease], "the snapshot has no leases");
-  EXPECT_EQ(view_of(fleet(old), {}).leader_unseen, "the snapshot has no leases");
+  EXPECT_EQ(words_of(old.unseen[part::lease], text::language::en), lacks("leases"));
+  EXPECT_EQ(words_of(view_of(fleet(old), {}).leader_unseen, text::language::en), lacks("leases"));
   for (const auto* list : {"daemonsets", "deviceConfigs"}) taken.erase(list);
   picture older;
   ASSERT_TRUE(read_snapshot(taken.dump(), older));
   const auto view = view_of(fleet(older), {});
-  EXPECT_EQ(view.sets_unseen, "the snapshot has no daemonsets");
-  EXPECT_EQ(view.labels_unseen, "the snapshot has no deviceConfigs");
+  EXPECT_EQ(words_of(view.sets_unseen, text::language::en), lacks("daemonsets"));
+  EXPECT_EQ(words_of(view.labels_unseen, text::language::en), lacks("deviceConfigs"));
 }
 
 }  // namespace

@@ -319,22 +319,39 @@ TEST_F(placements_test, says_why_a_pod_has_these_cards) {
   const auto gpus = [](const char* name) { return pod(name, {container("main", {{"nvidia.com/gpu", 2}})}, "p"); };
   cluster.pods.put(planned(gpus("near"), "p", {whole("GPU-2"), whole("GPU-3")}));
   EXPECT_EQ(explain("lab/near"), 0);
-  EXPECT_THAT(out.str(),
-              HasSubstr("container main: 2 whole cards, linked by NV4 PIX, on NUMA node 1, score "
-                        "450: none of 4 free cards are linked better. The node's plugin picks cards by itself "
-                        "and may take others"));
+  const auto of_main = [](const std::string& text) {
+    return english("why_cards.of_container", {{"name", "main"}, {"text", text}});
+  };
+  const auto four_free = english("why_cards.free.many", {{"number", "4"}});
+  const auto whole_cards = [](const std::string& links, const std::string& numa, const char* score,
+                              const std::string& cause) {
+    return english("why_cards.whole_of_plugin", {{"cards", english("why_cards.cards.many", {{"number", "2"}})},
+                                                 {"links", english("why_cards.links_alike", {{"first", links}})},
+                                                 {"numa", numa},
+                                                 {"score", english("why_cards.score", {{"score", score}})},
+                                                 {"cause", cause}});
+  };
+  EXPECT_THAT(out.str(), HasSubstr(of_main(whole_cards("NV4 PIX", english("why_cards.numa.one", {{"list", "1"}}), "450",
+                                                       english("why_cards.best", {{"free", four_free}})))));
   cluster.pods.put(
       planned(pod("shared", {container("main", {{"nvidia.com/mps-core", 20}, {"nvidia.com/mps-memory", 4}})}, "m"), "m",
               {{{"card", "m/1"}, {"cores", 20}, {"memoryMiB", 4096}}}));
   EXPECT_EQ(explain("lab/shared"), 0);
   EXPECT_THAT(out.str(),
-              HasSubstr("container main: packed, next to 0 other shares: cards in use are filled before others"));
+              HasSubstr(of_main(english("why_cards.packed",
+                                        {{"shares", english("why_cards.shares.many", {{"number", "0"}})}, {"numa", ""}}))));
+  std::ostringstream answer;
+  EXPECT_EQ(explain_pod(cluster, {"lab", "shared"}, {"text", "zh"}, answer, err), 0);
+  const auto packed = words::chinese(
+      "why_cards.packed", {{"shares", words::chinese("why_cards.shares.many", {{"number", "0"}})}, {"numa", ""}});
+  EXPECT_THAT(answer.str(), HasSubstr(words::chinese("why_cards.of_container", {{"name", "main"}, {"text", packed}})));
+  EXPECT_FALSE(words::has_english_sentence(answer.str())) << answer.str();
   cluster.pods.erase(*cluster.pods.find({"lab", "near"}));
   cluster.pods.put(planned(gpus("far"), "p", {whole("GPU-0"), whole("GPU-2")}));
   EXPECT_EQ(explain("lab/far"), 0);
   EXPECT_THAT(out.str(),
-              HasSubstr("linked by SYS, on NUMA nodes 0, 1, score 10: of 4 free cards others would be linked "
-                        "better now (score 450)"));
+              HasSubstr(of_main(whole_cards("SYS", english("why_cards.numa.many", {{"list", "0, 1"}}), "10",
+                                            english("why_cards.better_now", {{"free", four_free}, {"score", "450"}})))));
 }
 
 TEST_F(placements_test, a_card_with_more_given_out_than_it_has_is_named) {
@@ -448,7 +465,7 @@ TEST_F(placements_test, S14_a_quota_that_nobody_enforces_counts_and_is_named) {
   };
   const auto print_doubts = [&](const std::set<std::string>& namespaces) {
     std::ostringstream text;
-    say_doubts(cluster, namespaces, text);
+    say_doubts(cluster, namespaces, text::language::en, text);
     return text.str();
   };
   put("False");

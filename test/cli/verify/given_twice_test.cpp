@@ -51,7 +51,7 @@ TEST_F(given_twice_test, a_bound_pod_whose_limits_the_ledger_cannot_count_is_nam
   const auto uncounted = uncounted_pods(cluster, "gpu-5");
   ASSERT_EQ(uncounted.size(), 1u);
   EXPECT_EQ(uncounted.front().pod, (kube::object_key{"team-a", "half"}));
-  EXPECT_THAT(uncounted.front().reason, testing::HasSubstr("vcuda-memory"));
+  EXPECT_THAT(words_of(uncounted.front().reason, text::language::en), testing::HasSubstr("vcuda-memory"));
   EXPECT_THAT(uncounted_pods(cluster, "gpu-1"), IsEmpty());
   EXPECT_THAT(uncounted_pods(cluster, "no-such-node"), IsEmpty());
 }

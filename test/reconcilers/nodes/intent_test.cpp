@@ -34,6 +34,8 @@ node_intent asked(const labels& labels, const accelerator_policy& policy = all_o
   return intent_of(node_with(labels), &policy);
 }
 
+std::string text_of(const node_intent& intent) { return words_of(intent.message, text::language::en); }
+
 TEST(intent, S3_accepts_every_label_value_in_any_case) {
   const std::pair<labels, std::string_view> table[] = {
       {{{"nvidia-device-enable", "pgpu"}}, "pgpu"},
@@ -49,7 +51,7 @@ TEST(intent, S3_accepts_every_label_value_in_any_case) {
   };
   for (const auto& [labels, mode] : table) {
     const auto is = asked(labels);
-    EXPECT_EQ(is.type, kind::mode) << is.message;
+    EXPECT_EQ(is.type, kind::mode) << text_of(is);
     ASSERT_NE(is.mode, nullptr);
     EXPECT_EQ(is.mode->name, mode);
     EXPECT_EQ(is.requested, mode);
@@ -69,21 +71,23 @@ TEST(intent, S3_refuses_an_unknown_value_and_names_the_allowed_ones_and_the_near
   EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "UnknownMode");
   EXPECT_EQ(is.requested, "vgpus");
-  EXPECT_EQ(is.message,
-            "label nvidia-device-enable=vgpus names no mode we know; allowed are pgpu, vgpu, enable, mps, hami, "
-            "share and gpushare (any case). "
-            "Did you mean vgpu?");
-  EXPECT_THAT(asked({{"nvidia-device-enable", ""}}).message, HasSubstr("has no value"));
-  EXPECT_THAT(asked({{"quartermaster.io/mode", "enable"}}).message,
-              HasSubstr("allowed are pgpu, vgpu, mps, hami, share, gpushare and none"));
-  EXPECT_EQ(asked({{"nvidia-device-enable", "zzzzzzzz"}}).message.find("Did you mean"), std::string::npos);
+  EXPECT_EQ(text_of(is), words::english("intent.label_unknown_with_hint",
+                                        {{"label", "nvidia-device-enable=vgpus"},
+                                         {"allowed", "pgpu, vgpu, enable, mps, hami, share and gpushare"},
+                                         {"hint", "vgpu"}}));
+  EXPECT_EQ(asked({{"nvidia-device-enable", ""}}).message.key, "intent.label_without_value");
+  EXPECT_THAT(text_of(asked({{"quartermaster.io/mode", "enable"}})),
+              HasSubstr("pgpu, vgpu, mps, hami, share, gpushare and none"));
+  EXPECT_EQ(asked({{"nvidia-device-enable", "zzzzzzzz"}}).message.key, "intent.label_unknown");
 }
 
 TEST(intent, S3_two_labels_that_disagree_are_refused_not_guessed) {
   const auto is = asked({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "mps"}});
   EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "ConflictingLabels");
-  EXPECT_EQ(is.message, "labels nvidia-device-enable=pgpu and quartermaster.io/mode=mps disagree; remove one of them");
+  EXPECT_EQ(text_of(is),
+            words::english("intent.labels_disagree",
+                           {{"label", "nvidia-device-enable=pgpu"}, {"other", "quartermaster.io/mode=mps"}}));
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu-dra"}, {"quartermaster.io/mode", "mps"}}).reason,
             "ConflictingLabels");
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "none"}}).reason, "ConflictingLabels");
@@ -92,7 +96,7 @@ TEST(intent, S3_two_labels_that_disagree_are_refused_not_guessed) {
 TEST(intent, leaves_a_node_of_the_dra_driver_alone_and_says_so) {
   const auto is = asked({{"nvidia-device-enable", "pgpu-dra"}});
   EXPECT_EQ(is.type, kind::left_alone);
-  EXPECT_THAT(is.message, HasSubstr("DRA driver"));
+  EXPECT_THAT(text_of(is), HasSubstr("DRA driver"));
 }
 
 TEST(intent, S2_a_module_that_is_off_is_refused_with_the_switch_to_turn) {
@@ -101,7 +105,7 @@ TEST(intent, S2_a_module_that_is_off_is_refused_with_the_switch_to_turn) {
   const auto is = asked({{"nvidia-device-enable", "vgpu"}}, policy);
   EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "ModuleDisabled");
-  EXPECT_THAT(is.message, HasSubstr("spec.modules.vgpu.enabled: true"));
+  EXPECT_EQ(text_of(is), words::english("intent.off", {{"mode", "vgpu"}}));
   EXPECT_EQ(is.requested, "vgpu");
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).type, kind::mode);
   const auto intent = intent_of(node_with({{"nvidia-device-enable", "pgpu"}}), nullptr);
@@ -113,7 +117,7 @@ TEST(intent, a_removal_that_is_under_way_is_named_as_the_reason) {
   policy.removing = true;
   const auto is = asked({{"nvidia-device-enable", "pgpu"}}, policy);
   EXPECT_EQ(is.reason, "ModuleDisabled") << "the node leaves its mode as for a module that is off";
-  EXPECT_THAT(is.message, HasSubstr("spec.removing"));
+  EXPECT_EQ(is.message.key, "intent.removing");
 }
 
 TEST(intent, S3_refuses_what_the_module_cannot_run_on) {
@@ -137,13 +141,11 @@ TEST(intent, vgpu_is_refused_where_its_image_cannot_talk_to_the_runtime) {
   for (const auto* runtime : {"containerd://2.0.0", "containerd://2.4.2", "containerd://3.0.0-rc.1"}) {
     const auto is = judge(runtime, "vgpu");
     EXPECT_EQ(is.reason, "UnsuitableRuntime") << runtime;
-    EXPECT_THAT(is.message, HasSubstr("mode hami"));
+    EXPECT_EQ(is.message.key, "intent.runtime");
     EXPECT_EQ(judge(runtime, "hami").type, kind::mode) << runtime;
   }
-  EXPECT_EQ(
-      judge("containerd://2.4.2", "vgpu").message,
-      "mode vgpu needs containerd older than 2.0, and the node runs containerd 2.4.2; ask for mode hami, or name an "
-      "image that runs there in spec.modules.vgpu.image");
+  EXPECT_EQ(text_of(judge("containerd://2.4.2", "vgpu")),
+            words::english("intent.runtime", {{"mode", "vgpu"}, {"below", "2.0"}, {"version", "2.4.2"}}));
   for (const auto* runtime : {"", "containerd://1.7.27", "docker://24.0.7", "cri-o://1.30.0", "containerd://unknown"})
     EXPECT_EQ(judge(runtime, "vgpu").type, kind::mode) << runtime;
   auto by_default = node_with({{"nvidia.com/gpu.present", "true"}});
@@ -161,17 +163,14 @@ TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
   EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "NotOffered");
   EXPECT_EQ(is.requested, "mps");
-  EXPECT_EQ(
-      is.message,
-      "mode mps is not offered yet: nvidia.com/mps-core and nvidia.com/mps-memory come with Quartermaster's own "
-      "agent. Name an image that advertises the two in spec.modules.mps.image; module share offers equal shares of "
-      "a card without MPS");
+  EXPECT_EQ(text_of(is),
+            words::english("intent.not_offered",
+                           {{"mode", "mps"}, {"reason", words::english("intent.mps_not_offered")}}));
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).type, kind::mode) << "the others are offered";
   policy.modules["mps"].enabled = false;
   EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).reason, module_disabled) << "the first thing to do";
-  EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).message,
-            "module mps is off in AcceleratorPolicy default; set spec.modules.mps.enabled: true and "
-            "spec.modules.mps.image, without which it is not offered");
+  EXPECT_EQ(text_of(asked({{"nvidia-device-enable", "mps"}}, policy)),
+            words::english("intent.off_without_image", {{"mode", "mps"}}));
 }
 
 TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {
@@ -186,8 +185,10 @@ TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {
   EXPECT_EQ(mps_on("7", "0", "12", "4").type, kind::mode);           // V100
   EXPECT_EQ(mps_on("7", "5", "11", "5").type, kind::mode);           // T4
   EXPECT_EQ(mps_on("8", "0", "13", "0").type, kind::mode);           // A100
-  const auto refused = mps_on("7", "0", "11", "4").message;
-  EXPECT_TRUE(refused.starts_with("mode mps: " + words::english("preflight.cuda.title"))) << refused;
+  const auto intent = mps_on("7", "0", "11", "4");
+  const auto refused = text_of(intent);
+  EXPECT_EQ(intent.message.key, "intent.unsuitable");
+  EXPECT_TRUE(refused.contains(words::english("preflight.cuda.title"))) << refused;
   EXPECT_TRUE(refused.contains("11.4") && refused.contains("11.5")) << refused;
   EXPECT_EQ(mps_on("", "x", "-1", "99999999999").type, kind::mode) << "labels that are no numbers say nothing";
 }
@@ -215,10 +216,11 @@ TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {
     const auto is = intent_of(node_with({{"nvidia-device-enable", "pgpu"}, {key, value}}), &policy, {},
                               known_by_pods ? around : foreign_pods());
     EXPECT_EQ(is.reason, "ForeignPlugin") << key;
-    EXPECT_THAT(is.message, HasSubstr(key));
+    EXPECT_THAT(text_of(is), HasSubstr(key));
     EXPECT_NE(asked({{key, value}}, policy).type, kind::mode) << "it is not our business";
   }
-  EXPECT_THAT(asked({{"gpu", "on"}}, policy).message, HasSubstr("HAMi; we keep away until spec.modules.hami.enabled"));
+  EXPECT_EQ(text_of(asked({{"gpu", "on"}}, policy)),
+            words::english("intent.left_alone_until", {{"label", "gpu=on"}, {"product", "HAMi"}, {"mode", "hami"}}));
 }
 
 TEST(intent, S74_a_private_label_gives_no_node_to_a_product_that_is_not_there) {
@@ -226,7 +228,7 @@ TEST(intent, S74_a_private_label_gives_no_node_to_a_product_that_is_not_there) {
   policy.modules["hami"].enabled = policy.modules["gpushare"].enabled = false;
   for (const auto& [key, value] : {std::pair{"gpu", "on"}, {"gpushare", "true"}}) {
     const auto is = asked({{"nvidia-device-enable", "vgpu"}, {key, value}}, policy);
-    EXPECT_EQ(is.type, kind::mode) << key << ": " << is.message;
+    EXPECT_EQ(is.type, kind::mode) << key << ": " << text_of(is);
     EXPECT_EQ(is.requested, "vgpu");
   }
   EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"}, {"ack.node.gpu.schedule", "default"}},
@@ -288,16 +290,23 @@ TEST(intent, S74_a_pod_that_cannot_register_with_the_kubelet_is_no_device_plugin
 TEST(intent, S74_a_node_with_somebody_elses_plugin_is_refused_with_the_way_to_take_it_off) {
   const auto plain = beside(of_set("nvidia-device-plugin-daemonset"));
   EXPECT_EQ(plain.reason, "ForeignPlugin");
-  EXPECT_EQ(plain.message,
-            "DaemonSet kube-system/nvidia-device-plugin-daemonset runs a device plugin on this node (NVIDIA's device "
-            "plugin), and two device plugins give a card out twice; remove that DaemonSet, or give its pods the "
-            "required node affinity quartermaster.io/taken-over DoesNotExist; spec.enrolment.takeOver: true of the "
-            "policy lets the node change from it when it was prepared so");
+  EXPECT_EQ(
+      text_of(plain),
+      words::english(
+          "intent.plugin.wrong",
+          {{"finding",
+            words::english("intent.plugin.daemon_set", {{"name", "kube-system/nvidia-device-plugin-daemonset"},
+                                                        {"product", "NVIDIA's device plugin"}})},
+           {"remedy", words::english("intent.plugin.daemon_set_remedy", {{"label", "quartermaster.io/taken-over"}})},
+           {"more", ""},
+           {"take_over", words::english("intent.plugin.take_over")}}));
   const auto managed = beside(of_set("nvidia-device-plugin-daemonset", "gpu-operator"),
                               {{"nvidia.com/gpu.deploy.device-plugin", "true"}});
-  EXPECT_THAT(managed.message,
-              HasSubstr("kubectl label node gpu-1 nvidia.com/gpu.deploy.device-plugin=false --overwrite"));
-  EXPECT_THAT(beside(of_set("gpushare-device-plugin-ds", "quartermaster")).message, HasSubstr("adopt: true"));
+  EXPECT_THAT(text_of(managed),
+              HasSubstr(words::english("intent.plugin.switch_off",
+                                       {{"node", "gpu-1"}, {"label", "nvidia.com/gpu.deploy.device-plugin"}})));
+  EXPECT_THAT(text_of(beside(of_set("gpushare-device-plugin-ds", "quartermaster"))),
+              HasSubstr(words::english("intent.plugin.ours_by_name_remedy")));
   const auto ascend = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{"modules":{"ascend":
     {"enabled":true,"image":"x","device":{"resources":[{"name":"huawei.com/Ascend910"}]}}}}})");
   const foreign_pods around{{foreign_pod_of(of_set("hami-device-plugin"), "quartermaster")}, false};
@@ -327,7 +336,7 @@ TEST(intent, S74_the_policy_may_take_over) {
   const auto is = beside(of_set("hami-device-plugin"), {}, policy);
   EXPECT_EQ(is.type, kind::mode);
   ASSERT_EQ(is.foreign.size(), 1u);
-  EXPECT_THAT(is.foreign[0].is, HasSubstr("kube-system/hami-device-plugin"));
+  EXPECT_THAT(words_of(is.foreign[0].finding, text::language::en), HasSubstr("kube-system/hami-device-plugin"));
   EXPECT_EQ(beside(of_set("hami-device-plugin"), {{"quartermaster.io/module", "pgpu"}}, policy).reason, "ForeignPlugin")
       << "it came later: nothing to take over";
   policy.enrolment.default_mode = "pgpu";
@@ -348,7 +357,7 @@ TEST(intent, S58_labels_of_other_products_ask_for_our_modes_where_these_are_on) 
   };
   for (const auto& [key, value, mode] : table) {
     const auto is = asked({{key, value}});
-    EXPECT_EQ(is.type, kind::mode) << key << "=" << value << ": " << is.message;
+    EXPECT_EQ(is.type, kind::mode) << key << "=" << value << ": " << text_of(is);
     EXPECT_EQ(is.requested, mode);
     auto disabled = all_on();
     disabled.modules[mode].enabled = false;
@@ -361,7 +370,8 @@ TEST(intent, S58_labels_of_other_products_ask_for_our_modes_where_these_are_on) 
   }
   const auto typo = asked({{"ack.node.gpu.schedule", "shared"}});
   EXPECT_EQ(typo.reason, "UnknownMode");
-  EXPECT_THAT(typo.message, HasSubstr("Did you mean share?"));
+  EXPECT_EQ(typo.message.key, "intent.label_unknown_with_hint");
+  EXPECT_THAT(text_of(typo), HasSubstr("share"));
   EXPECT_EQ(asked({{"gpu", "off"}}).type, kind::none) << "a word of their own";
   EXPECT_EQ(asked({{"gpu", "on"}, {"nvidia-device-enable", "pgpu"}}).reason, "ConflictingLabels");
   EXPECT_EQ(asked({{"gpu", "on"}, {"nvidia-device-enable", "hami"}}).requested, "hami");
@@ -375,8 +385,8 @@ TEST(intent, device_configurations_name_labels_that_ask) {
       << "what a person declares goes before what we know of a product";
   const std::vector<label_alias> known{{"nvidia-device-enable", "pgpu", "pgpu"}};
   EXPECT_EQ(intent_of(node_with({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "mps"}}), &policy, known)
-                .message,
-            "labels nvidia-device-enable=pgpu and quartermaster.io/mode=mps disagree; remove one of them")
+                .message.key,
+            "intent.labels_disagree")
       << "one that says what we know changes nothing";
 }
 
@@ -427,7 +437,7 @@ TEST(intent, S27_a_module_of_the_policys_own_is_asked_for_by_its_name_or_its_lab
   for (const auto& [key, value] : std::map<std::string, std::string>{
            {"nvidia-device-enable", "Ascend"}, {"quartermaster.io/mode", "ascend"}, {"ascend", "on"}}) {
     const auto is = intent_of(node_with({{key, value}}, "linux", "arm64"), &*policy);
-    ASSERT_EQ(is.type, kind::mode) << key << ": " << is.message;
+    ASSERT_EQ(is.type, kind::mode) << key << ": " << text_of(is);
     EXPECT_EQ(is.mode->name, "ascend");
     EXPECT_EQ(is.mode->resources[0], "huawei.com/Ascend910");
   }

@@ -33,7 +33,7 @@ class mode_lab {
     switch_on();
   }
   void ask_nothing() { is.wanted = {}; }
-  void refuse(const char* reason, const char* message) { is.wanted = {kind::refused, nullptr, "x", reason, message}; }
+  void refuse(const char* reason, const char* message) { is.wanted = {kind::refused, nullptr, "x", reason, {message}}; }
   void switch_on() {
     const auto match = [&](const std::string& name) { return name != switched_off && modules::find(name); };
     is.placed_enabled = match(is.placed);
@@ -504,7 +504,7 @@ TEST(mode_change, a_node_left_to_others_gives_up_our_mode) {
   mode_lab lab;
   lab.ask("pgpu");
   lab.settle();
-  lab.is.wanted = {kind::left_alone, nullptr, "pgpu-dra", "LeftAlone", "the DRA driver"};
+  lab.is.wanted = {kind::left_alone, nullptr, "pgpu-dra", "LeftAlone", {"the DRA driver"}};
   EXPECT_TRUE(lab.step().writes_node());
   lab.settle();
   EXPECT_EQ(lab.is.placed, "");
@@ -578,7 +578,7 @@ mode_lab with_theirs() {
   node.is.allocatable = {{"nvidia.com/gpu", 8}};
   node.is.holders = {mode_lab::pod("train", "pgpu")};
   node.ask("pgpu");
-  node.is.wanted.foreign = {{"DaemonSet kube-system/theirs runs here", "give it an affinity"}};
+  node.is.wanted.foreign = {{{"DaemonSet kube-system/theirs runs here"}, {"give it an affinity"}}};
   return node;
 }
 

@@ -132,8 +132,8 @@ TEST(verify, S4_what_could_not_be_seen_is_unknown_and_nothing_is_called_missing)
   cluster cluster;
   cluster.is.daemon_sets.clear();
   EXPECT_THAT(cluster.wrong(), Not(IsEmpty()));
-  cluster.is.sets_unseen = "the file has none";
-  cluster.is.labels_unseen = "forbidden";
+  cluster.is.sets_unseen = {"the file has none"};
+  cluster.is.labels_unseen = {"forbidden"};
   EXPECT_THAT(cluster.wrong(), IsEmpty());
   std::vector<std::pair<stage, std::string>> unknown;
   for (const auto& step : cluster.walked().cluster)
@@ -331,11 +331,11 @@ TEST(verify, names_a_card_that_the_agent_finds_sick_while_its_plugin_offers_it) 
 
 TEST(verify, names_pods_that_the_ledger_cannot_count) {
   cluster cluster;
-  for (int i = 0; i < 7; ++i) cluster.first().uncounted_pods.push_back("team/p" + std::to_string(i) + " (why)");
+  for (int i = 0; i < 7; ++i) cluster.first().uncounted_pods.push_back({"team/p" + std::to_string(i) + " (why)"});
   EXPECT_THAT(not_good(cluster), ElementsAre("wrong pods_not_counted"));
   for (const auto& step : cluster.walked().nodes.front().steps)
     if (step.cause == stage_code::pods_not_counted) {
-      EXPECT_THAT(step.value, testing::AllOf(HasSubstr("team/p0 (why), "), testing::EndsWith("team/p4 (why), …")));
+      EXPECT_THAT(step.other, testing::AllOf(HasSubstr("team/p0 (why), "), testing::EndsWith("team/p4 (why), …")));
     }
 }
 
@@ -786,7 +786,7 @@ TEST(verify, S4_every_refusal_is_shown_once) {
     const auto intent =
         intent_of(refused.node(), refused.is.policy ? &*refused.is.policy : nullptr, {}, refused.first().foreign);
     EXPECT_EQ(intent.reason, reason);
-    refused.phase(intent.reason == module_disabled ? phases::disabled : phases::refused, intent.reason, intent.message);
+    refused.phase(intent.reason == module_disabled ? phases::disabled : phases::refused, intent.reason, words_of(intent.message, text::language::en));
     EXPECT_THAT(refused.wrong(), ElementsAre(code));
   }
   cluster runtime;

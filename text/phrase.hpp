@@ -1,0 +1,44 @@
+#pragma once
+// What is to be said, before it has a language: a key of the catalogue with what fills it, which may itself be phrases.
+// A part that finds something out returns one; who prints it, or writes it to an object, chooses the language.
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/message.hpp"
+
+namespace text {
+
+struct phrase_argument;
+
+/// A key without words is its own words, so a sentence of someone else is a phrase, too.
+struct phrase {
+  std::string key;  ///< empty: there is nothing to say
+  std::vector<phrase_argument> arguments;
+
+  phrase();
+  phrase(std::string name);
+  phrase(std::string name, std::vector<phrase_argument> values);
+
+  bool empty() const noexcept { return key.empty(); }
+};
+
+/// What {name} in the words of a phrase stands for.
+struct phrase_argument {
+  std::string_view name;
+  std::array<std::string, 2> values;  ///< by language, where `inner` says nothing
+  phrase inner;
+
+  phrase_argument(std::string_view placeholder, const std::string& value) : name(placeholder), values{value, value} {}
+  phrase_argument(std::string_view placeholder, phrase words) : name(placeholder), inner(std::move(words)) {}
+  /// A value that has words of its own in each language.
+  phrase_argument(std::string_view placeholder, std::string english, std::string chinese)
+      : name(placeholder), values{std::move(english), std::move(chinese)} {}
+};
+
+/// Empty where there is nothing to say.
+std::string words_of(const phrase& phrase, language locale);
+
+}  // namespace text

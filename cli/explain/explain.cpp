@@ -61,14 +61,13 @@ void print_steps(std::string_view title, std::string_view steps, std::ostream& o
 }
 
 void print(const cuda::error_match& match, language locale, std::ostream& out) {
-  const bool zh = locale == language::zh;
   const auto& say = match.error->in(locale);
   out << say.title << "\n";
   for (const auto xid : match.xids) out << cuda::text_of_xid(xid, locale) << "\n";
   out << say.symptom << "\n";
-  print_steps(zh ? "检查：" : "Check:", say.check, out);
-  print_steps(zh ? "处理：" : "Cure:", say.cure, out);
-  out << (zh ? "来源：" : "Source: ") << match.error->source << "\n";
+  print_steps(text::message("explain_error.check", locale), say.check, out);
+  print_steps(text::message("explain_error.cure", locale), say.cure, out);
+  out << text::message("explain_error.source", locale, {{"text", std::string(match.error->source)}}) << "\n";
 }
 
 ordered_json as_json(const cuda::error_match& match) {
@@ -109,8 +108,7 @@ struct answer {
 bool runs(const verdict& verdict) { return verdict.is == outcome::works || verdict.is == outcome::minor_version; }
 
 std::string_view use_words(std::string_view use, language locale) {
-  if (locale == language::en) return use == "share" ? "a share of a card" : "whole cards";
-  return use == "share" ? "共享卡" : "整卡";
+  return text::pattern_of(use == "share" ? "explain_compat.share" : "explain_compat.whole_cards", locale);
 }
 
 std::string wrong_version(std::string_view flag, const std::string& value, std::string_view example) {
@@ -168,15 +166,19 @@ std::vector<answer> answers_for(const cuda::version& runtime, const subject& abo
 
 void print(const cuda::version& runtime, const subject& about, const std::vector<answer>& all, language locale,
            std::ostream& out) {
-  const bool zh = locale == language::zh;
-  out << (zh ? "" : "Image of ") << "CUDA " << to_string(runtime) << (zh ? " 的镜像" : "");
-  if (!about.name.empty()) out << (zh ? "，节点 " : " on node ") << about.name;
-  out << (zh ? "：" : ": ") << cuda::describe(about.facts, locale) << "\n";
+  out << text::message(about.name.empty() ? "explain_compat.image" : "explain_compat.image_on_node", locale,
+                       {{"cuda", to_string(runtime)},
+                        {"node", about.name},
+                        {"facts", cuda::describe(about.facts, locale)}})
+      << "\n";
   for (const auto& entry : all) {
-    if (all.size() > 1) out << use_words(entry.use, locale) << (zh ? "：" : ": ");
-    out << cuda::title_of(entry.is.is, locale) << "\n  " << cuda::text_of(entry.is, locale) << "\n";
+    const std::string title(cuda::title_of(entry.is.is, locale));
+    out << (all.size() > 1 ? text::message("explain_compat.of_use", locale,
+                                           {{"use", std::string(use_words(entry.use, locale))}, {"title", title}})
+                           : title)
+        << "\n  " << cuda::text_of(entry.is, locale) << "\n";
     if (const auto source = cuda::source_of(entry.is); !source.empty())
-      out << (zh ? "  来源：" : "  Source: ") << source << "\n";
+      out << "  " << text::message("explain_error.source", locale, {{"text", std::string(source)}}) << "\n";
   }
 }
 
@@ -223,13 +225,18 @@ std::vector<driver_need> needs_of(const cuda::version& runtime) {
 }
 
 void print_needs(const cuda::version& runtime, language locale, std::ostream& out) {
-  const bool zh = locale == language::zh;
-  table rows(zh ? std::vector<std::string>{"结论", "驱动不低于", "来源"}
-                : std::vector<std::string>{"VERDICT", "DRIVER FROM", "SOURCE"});
-  for (const auto& entry : needs_of(runtime))
-    rows.add({std::string(cuda::title_of(entry.is, locale)), entry.driver, std::string(entry.source)});
-  out << (zh ? "Linux 上 CUDA " : "CUDA ") << to_string(runtime) << (zh ? " 对驱动的要求：\n" : " on Linux:\n");
-  rows.print(out);
+  static const listing<driver_need> needs{
+      .name = "needs",
+      .columns = {{"verdict",
+                   [](const driver_need& entry, const bilingual& say) {
+                     return std::string(cuda::title_of(entry.is, say.locale()));
+                   }},
+                  {"driver-from", [](const driver_need& entry, const bilingual&) { return entry.driver; }},
+                  {"source", [](const driver_need& entry, const bilingual&) { return std::string(entry.source); }}},
+      .json = {},
+      .object = {}};
+  out << text::message("explain_compat.on_linux", locale, {{"cuda", to_string(runtime)}}) << "\n";
+  print(needs, needs_of(runtime), listing_style("table", std::string(code_of(locale))), out);
 }
 
 ordered_json json_of_needs(const cuda::version& runtime) {
@@ -297,8 +304,10 @@ int explain_compat(const explain_compat_options& options, const std::optional<ku
     return 0;
   }
   if (const auto newest = cuda::toolkits().front().cuda; runtime > newest)
-    err << "quartermaster: CUDA " << to_string(runtime) << " is not known here, the newest that is known is "
-        << to_string(newest) << ": the rules of today may not hold for it\n";
+    err << "quartermaster: "
+        << text::message("explain_compat.newer", language,
+                         {{"cuda", to_string(runtime)}, {"newest", to_string(newest)}})
+        << "\n";
   const auto about = subject_of(options, node);
   const auto all = answers_for(runtime, about);
   if (!printed_as_data(as_json(runtime, about, all), options.output, out)) print(runtime, about, all, language, out);

@@ -174,27 +174,21 @@ const listing<resource_row>& resources_listing() {
   static const auto locale = [](const bilingual& say) { return say.zh ? language::zh : language::en; };
   static const listing<row> out{
       "resources",
-      {{"RESOURCE", "资源名", [](const row& entry, const bilingual&) { return shown(entry.declaration.key, 320); }},
-       {"LABEL", "名称",
-        [](const row& entry, const bilingual& say) { return shown(entry.declaration.label(locale(say)), 256); }},
-       {"GROUP", "组",
-        [](const row& entry, const bilingual& say) { return shown(group_of(entry.declaration, locale(say)), 256); }},
-       {"UNIT", "单位", [](const row& entry, const bilingual&) { return entry.declaration.unit; }},
-       {"DEFAULT", "默认值", [](const row& entry, const bilingual&) { return default_of(entry.declaration); }},
-       {"LIMITS", "LIMITS",
-        [](const row& entry, const bilingual&) {
+      {{"resource", [](const row& entry, const bilingual&) { return shown(entry.declaration.key, 320); }},
+       {"label", "resource_label",         [](const row& entry, const bilingual& say) { return shown(entry.declaration.label(locale(say)), 256); }},
+       {"group",         [](const row& entry, const bilingual& say) { return shown(group_of(entry.declaration, locale(say)), 256); }},
+       {"unit", [](const row& entry, const bilingual&) { return entry.declaration.unit; }},
+       {"default", [](const row& entry, const bilingual&) { return default_of(entry.declaration); }},
+       {"limits",         [](const row& entry, const bilingual&) {
           return word_of(entry.declaration.limits, entry.judged, "data.limits");
         }},
-       {"REQUESTS", "REQUESTS",
-        [](const row& entry, const bilingual&) {
+       {"requests",         [](const row& entry, const bilingual&) {
           return word_of(entry.declaration.requests, entry.judged, "data.requests");
         }},
-       {"ENABLED", "启用", [](const row& entry, const bilingual& say) { return enabled_in(entry.declaration, say); }},
-       {"VERDICT", "结论",
-        [](const row& entry, const bilingual& say) { return verdict_in(entry.judged, locale(say)); }},
-       {"CONFIGMAP", "CONFIGMAP", [](const row& entry, const bilingual&) { return entry.declaration.config_map.name; }},
-       {"DESCRIPTION", "说明",
-        [](const row& entry, const bilingual& say) {
+       {"enabled", [](const row& entry, const bilingual& say) { return enabled_in(entry.declaration, say); }},
+       {"verdict",         [](const row& entry, const bilingual& say) { return verdict_in(entry.judged, locale(say)); }},
+       {"configmap", [](const row& entry, const bilingual&) { return entry.declaration.config_map.name; }},
+       {"description",         [](const row& entry, const bilingual& say) {
           return shown(entry.declaration.description(locale(say)), declarations::max_text_bytes);
         },
         true}},

@@ -150,25 +150,24 @@ const listing<node_row>& nodes_listing() {
   using words = const bilingual&;
   static const listing<node_row> out{
       .name = "nodes",
-      .columns = {{"NAME", "节点", [](row node, words) { return node.name; }},
-                  {"MODE", "模式", [](row node, words) { return node.mode; }},
-                  {"PHASE", "阶段", [](row node, words) { return node.phase; }},
-                  {"CARDS", "卡数", [](row node, words) { return cards_of(node); }},
-                  {"FREE", "空闲", [](row node, words) { return free_of(node); }},
-                  {"REASON", "原因", [](row node, words) { return reason_of(node); }},
-                  {"REQUESTED", "请求", [](row node, words) { return node.requested; }, true},
-                  {"NODE", "状态", [](row node, words say) { return node_state(node, say); }, true},
-                  {"MODEL", "型号", [](row node, words) { return shown(node.model); }, true},
-                  {"MEMORY", "显存",
-                   [](row node, words) {
+      .columns = {{"name", "node_name", [](row node, words) { return node.name; }},
+                  {"mode", [](row node, words) { return node.mode; }},
+                  {"phase", [](row node, words) { return node.phase; }},
+                  {"cards", "card_number", [](row node, words) { return cards_of(node); }},
+                  {"free", [](row node, words) { return free_of(node); }},
+                  {"reason", [](row node, words) { return reason_of(node); }},
+                  {"requested", [](row node, words) { return node.requested; }, true},
+                  {"node", "node_state", [](row node, words say) { return node_state(node, say); }, true},
+                  {"model", [](row node, words) { return shown(node.model); }, true},
+                  {"memory",                    [](row node, words) {
                      return node.memory_mib > 0 ? std::to_string(node.memory_mib) + " MiB" : std::string();
                    },
                    true},
-                  {"DRIVER", "驱动", [](row node, words) { return shown(node.driver); }, true},
-                  {"CUDA", "CUDA", [](row node, words) { return shown(node.cuda); }, true},
-                  {"HEALTH", "健康", [](row node, words say) { return health_of(node, say); }, true},
-                  {"PREFLIGHT", "预检", [](row node, words say) { return preflight_of(node, say); }, true},
-                  {"MESSAGE", "说明", [](row node, words) { return shown(node.message, most_shown); }, true}},
+                  {"driver", [](row node, words) { return shown(node.driver); }, true},
+                  {"cuda", [](row node, words) { return shown(node.cuda); }, true},
+                  {"health", [](row node, words say) { return health_of(node, say); }, true},
+                  {"preflight", [](row node, words say) { return preflight_of(node, say); }, true},
+                  {"message", [](row node, words) { return shown(node.message, most_shown); }, true}},
       .json = [](row node) { return as_json(node); },
       .object = [](row node) { return "node/" + node.name; },
       .absence = "inspect.no_node"};
@@ -180,20 +179,18 @@ const listing<module_row>& modules_listing() {
   using words = const bilingual&;
   static const listing<module_row> out{
       .name = "modules",
-      .columns = {{"NAME", "模块", [](row module, words) { return module.name; }},
-                  {"ENABLED", "启用",
-                   [](row module, words say) { return say.message(module.enabled ? "inspect.yes" : "inspect.no"); }},
-                  {"READY", "就绪",
-                   [](row module, words) {
+      .columns = {{"name", "module_name", [](row module, words) { return module.name; }},
+                  {"enabled",                    [](row module, words say) { return say.message(module.enabled ? "inspect.yes" : "inspect.no"); }},
+                  {"ready",                    [](row module, words) {
                      return std::to_string(module.ready) + "/" + std::to_string(module.desired);
                    }},
-                  {"NODES", "节点数", [](row module, words) { return std::to_string(module.nodes); }},
-                  {"RESOURCES", "资源", [](row module, words) { return text::joined(module.resources); }},
-                  {"MESSAGE", "说明", [](row module, words) { return shown(module.message, most_shown); }},
-                  {"LABEL", "标签值", [](row module, words) { return text::joined(module.label_values); }, true},
-                  {"DAEMONSET", "DAEMONSET", [](row module, words) { return module.daemon_set; }, true},
-                  {"IMAGE", "镜像", [](row module, words) { return shown(module.image, 300); }, true},
-                  {"TITLE", "描述", [](row module, words) { return module.title; }, true}},
+                  {"nodes", [](row module, words) { return std::to_string(module.nodes); }},
+                  {"resources", [](row module, words) { return text::joined(module.resources); }},
+                  {"message", [](row module, words) { return shown(module.message, most_shown); }},
+                  {"label", "label_value", [](row module, words) { return text::joined(module.label_values); }, true},
+                  {"daemonset", [](row module, words) { return module.daemon_set; }, true},
+                  {"image", [](row module, words) { return shown(module.image, 300); }, true},
+                  {"title", [](row module, words) { return module.title; }, true}},
       .json = [](row module) { return as_json(module); },
       .object = [](row module) { return "daemonset.apps/" + module.daemon_set; }};
   return out;
@@ -204,15 +201,15 @@ const listing<pod_row>& pods_listing() {
   using words = const bilingual&;
   static const listing<pod_row> out{
       .name = "pods",
-      .columns = {{"NAMESPACE", "命名空间", [](row pod, words) { return pod.key.ns; }},
-                  {"NAME", "名称", [](row pod, words) { return pod.key.name; }},
-                  {"NODE", "节点", [](row pod, words) { return pod.node; }},
-                  {"MODE", "模式", [](row pod, words) { return pod.mode; }},
-                  {"PHASE", "阶段", [](row pod, words) { return pod.phase; }},
-                  {"ASKS", "申请", [](row pod, words) { return asked_of(pod); }},
-                  {"CARDS", "卡", [](row pod, words) { return shown(text::joined(pod.cards), most_shown); }},
-                  {"ISOLATION", "隔离", [](row pod, words) { return shown(pod.isolation); }, true},
-                  {"REASON", "原因", [](row pod, words) { return shown(pod.reason); }, true}},
+      .columns = {{"namespace", [](row pod, words) { return pod.key.ns; }},
+                  {"name", [](row pod, words) { return pod.key.name; }},
+                  {"node", [](row pod, words) { return pod.node; }},
+                  {"mode", [](row pod, words) { return pod.mode; }},
+                  {"phase", [](row pod, words) { return pod.phase; }},
+                  {"asks", [](row pod, words) { return asked_of(pod); }},
+                  {"cards", [](row pod, words) { return shown(text::joined(pod.cards), most_shown); }},
+                  {"isolation", [](row pod, words) { return shown(pod.isolation); }, true},
+                  {"reason", [](row pod, words) { return shown(pod.reason); }, true}},
       .json = [](row pod) { return as_json(pod); },
       .object = [](row pod) { return "pod/" + pod.key.name; },
       .absence = "inspect.no_pod"};

@@ -31,13 +31,10 @@ void add_answer_options(CLI::App& verb, std::string& language, std::string& outp
 /// Adds -n to a verb that reads nothing of a namespace: taken as kubectl takes it for nodes, and without effect.
 void add_unused_namespace(CLI::App& verb);
 
-/// Picks the text in the language of --lang.
+/// The language of --lang.
 struct bilingual {
   bool zh;
   explicit bilingual(std::string_view language) : zh(language == "zh") {}
-  std::string_view operator()(std::string_view english, std::string_view chinese) const {
-    return zh ? chinese : english;
-  }
   text::language locale() const { return zh ? text::language::zh : text::language::en; }
   /// The words of a key (text/messages.hpp).
   std::string message(std::string_view key, std::initializer_list<text::parameter> parameters = {}) const {

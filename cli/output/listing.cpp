@@ -20,10 +20,10 @@ std::optional<std::int64_t> number_at_start(std::string_view& text) {
 
 }  // namespace
 
-std::vector<std::string> sort_keys(const std::vector<std::string_view>& headers) {
-  std::vector<std::string> out;
-  for (const auto header : headers) out.push_back(CLI::detail::to_lower(std::string(header)));
-  return out;
+std::string header_of(std::string_view name, std::string_view words, const bilingual& say) {
+  std::string key(words.empty() ? name : words);
+  std::ranges::replace(key, '-', '_');
+  return say.message("column." + key);
 }
 
 bool sorts_before(std::string_view a, std::string_view b) {

@@ -24,7 +24,7 @@ namespace cli {
 
 struct listing_style : report_style {
   std::string selector;  ///< of labels of nodes; empty: all
-  std::string sort_by;   ///< an English header, in any case; empty: the verb's own order
+  std::string sort_by;   ///< the name of a column; empty: the verb's own order
   bool no_headers = false;
 
   listing_style(std::string form = "table", std::string tongue = "en") {
@@ -33,11 +33,20 @@ struct listing_style : report_style {
   }
 };
 
+/// The words of "column.WORDS" of the catalogue; `words` empty: those of the name, with _ for -.
+std::string header_of(std::string_view name, std::string_view words, const bilingual& say);
+
 template <class Row>
 struct listed_column {
-  std::string_view en, zh;  ///< its header
-  std::function<std::string(const Row&, const bilingual&)> text;
-  bool is_wide = false;  ///< only with -o wide
+  using cell = std::function<std::string(const Row&, const bilingual&)>;
+  std::string_view name;   ///< what --sort-by takes: "memory-mib"
+  std::string_view words;  ///< the key of its header, where that is not the name
+  cell text;
+  bool is_wide;  ///< only with -o wide
+
+  listed_column(std::string_view column, cell value, bool wide = false) : listed_column(column, {}, value, wide) {}
+  listed_column(std::string_view column, std::string_view header, cell value, bool wide = false)
+      : name(column), words(header), text(std::move(value)), is_wide(wide) {}
 };
 
 template <class Row>
@@ -60,13 +69,12 @@ void add_node_selector(CLI::App& verb, listing_style& style);
 /// What the style selects: it was checked when the flag was read.
 kube::label_selector node_selector(const listing_style& style);
 
-/// The English headers of a listing, in lower case.
-std::vector<std::string> sort_keys(const std::vector<std::string_view>& headers);
+/// The names of its columns.
 template <class Row>
 std::vector<std::string> sort_keys(const listing<Row>& listing) {
-  std::vector<std::string_view> headers;
-  for (const auto& column : listing.columns) headers.push_back(column.en);
-  return sort_keys(headers);
+  std::vector<std::string> out;
+  for (const auto& column : listing.columns) out.emplace_back(column.name);
+  return out;
 }
 
 /// Numbers at the start by their value, the rest as text.
@@ -80,7 +88,7 @@ bool print(const listing<Row>& listing, std::vector<Row> rows, const listing_sty
            nlohmann::ordered_json more = nlohmann::ordered_json::object()) {
   const bilingual english("en"), say(style.language);
   for (const auto& column : listing.columns) {
-    if (style.sort_by.empty() || sort_keys({column.en}).front() != style.sort_by) continue;
+    if (style.sort_by.empty() || column.name != style.sort_by) continue;
     std::vector<std::string> keys;
     for (const auto& row : rows) keys.push_back(column.text(row, english));
     std::vector<Row> sorted;
@@ -105,7 +113,7 @@ bool print(const listing<Row>& listing, std::vector<Row> rows, const listing_sty
   const auto has = [&](const listed_column<Row>& column) { return !column.is_wide || style.output == "wide"; };
   std::vector<std::string> cells;
   for (const auto& column : listing.columns)
-    if (has(column)) cells.emplace_back(say(column.en, column.zh));
+    if (has(column)) cells.push_back(header_of(column.name, column.words, say));
   table lines(cells);
   for (const auto& row : rows) {
     cells.clear();

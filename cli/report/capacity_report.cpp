@@ -15,31 +15,30 @@ std::string part_of(const nlohmann::ordered_json& row, const char* used, const c
 }
 
 using model_row = nlohmann::ordered_json;
-listed_column<model_row> number_column(std::string_view en, std::string_view zh, const char* name,
-                                       bool is_wide = false) {
-  const auto text = [name](const model_row& entry, const bilingual&) {
-    return entry[name].is_null() ? std::string() : entry[name].dump();
+listed_column<model_row> number_column(std::string_view name, const char* field, bool is_wide = false) {
+  const auto text = [field](const model_row& entry, const bilingual&) {
+    return entry[field].is_null() ? std::string() : entry[field].dump();
   };
-  return {en, zh, text, is_wide};
+  return {name, text, is_wide};
 }
-listed_column<model_row> name_column(std::string_view en, std::string_view zh, const char* name) {
-  return {en, zh, [name](const model_row& entry, const bilingual&) { return shown(entry[name].get<std::string>()); }};
+listed_column<model_row> name_column(std::string_view name, const char* field) {
+  return {name, [field](const model_row& entry, const bilingual&) { return shown(entry[field].get<std::string>()); }};
 }
-listed_column<model_row> part_column(std::string_view en, std::string_view zh, const char* used, const char* all) {
-  return {en, zh, [used, all](const model_row& entry, const bilingual&) { return part_of(entry, used, all); }};
+listed_column<model_row> part_column(std::string_view name, const char* used, const char* all) {
+  return {name, [used, all](const model_row& entry, const bilingual&) { return part_of(entry, used, all); }};
 }
 
 const listing<model_row>& models_listing() {
   static const listing<model_row> out{
       "models",
-      {name_column("MODEL", "型号", "model"), name_column("MODE", "模式", "mode"),
-       number_column("CARDS", "卡", "cards"), number_column("USABLE", "可用", "usable"),
-       number_column("FREE", "空闲", "free"), part_column("CORES", "核心", "usedCores", "cores"),
-       part_column("MEMORY-MIB", "显存(MIB)", "usedMiB", "memoryMiB"),
-       number_column("STRANDED-CORES", "搁置核心", "strandedCores"),
-       number_column("STRANDED-MIB", "搁置(MIB)", "strandedMiB"),
-       number_column("DAYS-UNTIL-FULL", "用满天数", "daysUntilFull"), number_column("NODES", "节点数", "nodes", true),
-       number_column("STRANDED-CARDS", "搁置的卡", "strandedCards", true)},
+      {name_column("model", "model"), name_column("mode", "mode"),
+       number_column("cards", "cards"), number_column("usable", "usable"),
+       number_column("free", "free"), part_column("cores", "usedCores", "cores"),
+       part_column("memory-mib", "usedMiB", "memoryMiB"),
+       number_column("stranded-cores", "strandedCores"),
+       number_column("stranded-mib", "strandedMiB"),
+       number_column("days-until-full", "daysUntilFull"), number_column("nodes", "nodes", true),
+       number_column("stranded-cards", "strandedCards", true)},
       [](const model_row& entry) { return entry; },
       {},
       "report.capacity.nothing"};

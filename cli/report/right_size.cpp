@@ -99,25 +99,23 @@ namespace {
 
 const listing<right_size_row>& containers_listing() {
   using row = right_size_row;
-  static const auto name_column = [](std::string_view en, std::string_view zh, std::string row::* name,
-                                     bool is_wide = false) {
-    return listed_column<row>{en, zh, [name](const row& entry, const bilingual&) { return shown(entry.*name); },
-                              is_wide};
+  static const auto name_column = [](std::string_view name, std::string row::* member, bool is_wide = false) {
+    return listed_column<row>{
+        name, [member](const row& entry, const bilingual&) { return shown(entry.*member); }, is_wide};
   };
   static const listing<row> out{
       "containers",
-      {name_column("NAMESPACE", "命名空间", &row::name_space),
-       name_column("POD", "POD", &row::pod),
-       name_column("CONTAINER", "容器", &row::container),
-       name_column("MODEL", "型号", &row::model),
-       {"GIVEN-MIB", "分配(MIB)", [](const row& entry, const bilingual&) { return std::to_string(entry.given_mib); }},
-       {"PEAK-MIB", "峰值(MIB)", [](const row& entry, const bilingual&) { return std::to_string(entry.peak_mib); }},
-       {"USED%", "使用率", [](const row& entry, const bilingual&) { return percent(entry.used); }},
-       {"ADVISED-MIB", "建议(MIB)",
-        [](const row& entry, const bilingual&) { return std::to_string(entry.advised_mib()); }},
-       name_column("MODE", "模式", &row::mode, true),
-       name_column("NODE", "节点", &row::node, true),
-       name_column("CARD", "卡", &row::card, true)},
+      {name_column("namespace", &row::name_space),
+       name_column("pod", &row::pod),
+       name_column("container", &row::container),
+       name_column("model", &row::model),
+       {"given-mib", [](const row& entry, const bilingual&) { return std::to_string(entry.given_mib); }},
+       {"peak-mib", [](const row& entry, const bilingual&) { return std::to_string(entry.peak_mib); }},
+       {"used%", [](const row& entry, const bilingual&) { return percent(entry.used); }},
+       {"advised-mib",         [](const row& entry, const bilingual&) { return std::to_string(entry.advised_mib()); }},
+       name_column("mode", &row::mode, true),
+       name_column("node", &row::node, true),
+       name_column("card", &row::card, true)},
       [](const row& entry) {
         return ordered_json{{"namespace", entry.name_space},
                             {"pod", entry.pod},

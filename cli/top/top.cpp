@@ -130,14 +130,13 @@ const listing<node_sums>& nodes_listing() {
   using row = const node_sums&;
   static const listing<node_sums> out{
       .name = "nodes",
-      .columns = {{"NODE", "节点", [](row entry, words) { return entry.node->node->key.name; }},
-                  {"MODE", "模式", [](row entry, words) { return shown(entry.node->mode()); }},
-                  {"CARDS", "卡", [](row entry, words) { return std::to_string(entry.sums.cards); }},
-                  {"SICK", "异常", [](row entry, words) { return std::to_string(entry.sums.sick); }},
-                  {"CORES", "核心", [](row entry, words) { return part_of(entry.sums.used_cores, entry.sums.cores); }},
-                  {"MEMORY-MIB", "显存(MIB)",
-                   [](row entry, words) { return part_of(entry.sums.used_mib, entry.sums.memory_mib); }},
-                  {"PODS", "POD", [](row entry, words) { return std::to_string(entry.sums.pods.size()); }}},
+      .columns = {{"node", [](row entry, words) { return entry.node->node->key.name; }},
+                  {"mode", [](row entry, words) { return shown(entry.node->mode()); }},
+                  {"cards", [](row entry, words) { return std::to_string(entry.sums.cards); }},
+                  {"sick", [](row entry, words) { return std::to_string(entry.sums.sick); }},
+                  {"cores", [](row entry, words) { return part_of(entry.sums.used_cores, entry.sums.cores); }},
+                  {"memory-mib",                    [](row entry, words) { return part_of(entry.sums.used_mib, entry.sums.memory_mib); }},
+                  {"pods", [](row entry, words) { return std::to_string(entry.sums.pods.size()); }}},
       .json =
           [](row entry) {
             ordered_json out{{"node", entry.node->node->key.name}, {"mode", entry.node->mode()}};
@@ -161,21 +160,18 @@ const listing<card_row>& cards_listing() {
   using row = const card_row&;
   static const listing<card_row> out{
       .name = "cards",
-      .columns = {{"NODE", "节点", [](row card, words) { return card.node->node->key.name; }},
-                  {"CARD", "卡", [](row card, words) { return std::to_string(card.index()); }},
-                  {"MODEL", "型号", [](row card, words) { return shown(card.card().model); }},
-                  {"CORES", "核心", [](row card, words) { return part_of(card.entry().cores(), quota::whole_card); }},
-                  {"MEMORY-MIB", "显存(MIB)",
-                   [](row card, words) { return part_of(card.entry().memory_mib(), card.card().lendable_mib()); }},
-                  {"SHARES", "份数",
-                   [](row card, words) {
+      .columns = {{"node", [](row card, words) { return card.node->node->key.name; }},
+                  {"card", [](row card, words) { return std::to_string(card.index()); }},
+                  {"model", [](row card, words) { return shown(card.card().model); }},
+                  {"cores", [](row card, words) { return part_of(card.entry().cores(), quota::whole_card); }},
+                  {"memory-mib",                    [](row card, words) { return part_of(card.entry().memory_mib(), card.card().lendable_mib()); }},
+                  {"shares",                    [](row card, words) {
                      return std::to_string(card.entry().shares.size()) + (card.guesses() > 0 ? "?" : "");
                    }},
-                  {"HEALTH", "健康",
-                   [](row card, words say) {
+                  {"health",                    [](row card, words say) {
                      return say.message(card.card().healthy ? "top.healthy" : "top.unhealthy");
                    }},
-                  {"UUID", "UUID", [](row card, words) { return shown(card.card().uuid, 128); }, true}},
+                  {"uuid", [](row card, words) { return shown(card.card().uuid, 128); }, true}},
       .json =
           [](row card) {
             return ordered_json{{"node", card.node->node->key.name},
@@ -198,12 +194,12 @@ const listing<pod_row>& pods_listing() {
   using row = const pod_row&;
   static const listing<pod_row> out{
       .name = "pods",
-      .columns = {{"NAMESPACE", "命名空间", [](row pod, words) { return pod.key.ns; }},
-                  {"NAME", "名称", [](row pod, words) { return pod.key.name; }},
-                  {"NODE", "节点", [](row pod, words) { return pod.node; }},
-                  {"CARDS", "卡", [](row pod, words) { return std::to_string(pod.cards.size()); }},
-                  {"CORES", "核心", [](row pod, words) { return std::to_string(pod.cores); }},
-                  {"MEMORY-MIB", "显存(MIB)", [](row pod, words) { return std::to_string(pod.memory_mib); }}},
+      .columns = {{"namespace", [](row pod, words) { return pod.key.ns; }},
+                  {"name", [](row pod, words) { return pod.key.name; }},
+                  {"node", [](row pod, words) { return pod.node; }},
+                  {"cards", [](row pod, words) { return std::to_string(pod.cards.size()); }},
+                  {"cores", [](row pod, words) { return std::to_string(pod.cores); }},
+                  {"memory-mib", [](row pod, words) { return std::to_string(pod.memory_mib); }}},
       .json =
           [](row pod) {
             return ordered_json{{"namespace", pod.key.ns},    {"name", pod.key.name},    {"node", pod.node},

@@ -12,7 +12,7 @@
 
 #include "api/accelerator_usage.hpp"
 #include "cli/chargeback/cost.hpp"
-#include "cli/explain/answer_form.hpp"
+#include "cli/output/listing.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 
 namespace cli {
@@ -46,7 +46,10 @@ std::optional<chargeback> chargeback_of(std::string_view month, const std::vecto
 /// One field of a CSV file by RFC 4180. Text that a spreadsheet would take for a formula gets an apostrophe before it.
 std::string csv_text(std::string_view text);
 
-/// `style.output`: table, wide, csv, json or yaml.
-void print(const chargeback& report, const report_style& style, std::ostream& out);
+/// What --sort-by takes.
+std::vector<std::string> chargeback_headers();
+
+/// `style.output`: table, wide, csv, json or yaml. A spreadsheet sorts by itself: csv has the order of the report.
+void print(const chargeback& report, const listing_style& style, std::ostream& out);
 
 }  // namespace cli

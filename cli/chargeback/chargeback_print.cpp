@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/chargeback/chargeback.hpp"
 #include "cli/output/answer.hpp"
-#include "cli/output/headers.hpp"
-#include "cli/output/table.hpp"
+#include "cli/output/listing.hpp"
 #include "controller/clock.hpp"
 #include "text/list.hpp"
 #include "text/text.hpp"
@@ -46,25 +44,84 @@ ordered_json as_json(const quota::card_time& time) {
   return {{"coreSeconds", time.core_seconds}, {"memoryMiBSeconds", time.memory_mib_seconds}};
 }
 
-ordered_json as_json(const chargeback& report) {
+ordered_json as_json(const chargeback_row& row) {
+  ordered_json out{{"namespace", row.name_space},
+                   {"model", row.key.model},
+                   {"mode", row.key.mode},
+                   {"organization", row.key.organization},
+                   {"priority", row.key.priority}};
+  out.update(as_json(row.time));
+  out["cardMemoryMiB"] = row.card_mib;
+  out["cardHour"] = row.card_hour ? ordered_json(decimal(*row.card_hour, exact_places)) : ordered_json();
+  out["cost"] = row.price ? ordered_json(decimal(row.price->millionths, exact_places)) : ordered_json();
+  out["roundedCost"] = row.price ? ordered_json(decimal(row.price->hundredths, rounded_places)) : ordered_json();
+  return out;
+}
+
+/// Text that a name cannot be is quoted and marked; numbers are ours and stay as they are.
+void print_csv(const chargeback& report, std::ostream& out) {
+  out << "month,namespace,model,mode,organization,priority,coreSeconds,memoryMiBSeconds,cost,currency,roundedCost,"
+         "cardHours,memoryGiBHours\r\n";
+  for (const auto& row : report.rows)
+    out << csv_text(report.month) << ',' << csv_text(row.name_space) << ',' << csv_text(row.key.model) << ','
+        << csv_text(row.key.mode) << ',' << csv_text(row.key.organization) << ',' << row.key.priority << ','
+        << row.time.core_seconds << ',' << row.time.memory_mib_seconds << ','
+        << (row.price ? decimal(row.price->millionths, exact_places) : "") << ',' << csv_text(report.currency) << ','
+        << (row.price ? decimal(row.price->hundredths, rounded_places) : "") << ',' << card_hours(row.time) << ','
+        << memory_gib_hours(row.time) << "\r\n";
+}
+
+/// A row with what stands once in the report.
+struct bill_row {
+  const chargeback_row* row;
+  const chargeback* report;
+};
+std::vector<bill_row> bill_rows(const chargeback& report) {
+  std::vector<bill_row> out;
+  for (const auto& row : report.rows) out.push_back({&row, &report});
+  return out;
+}
+
+const listing<bill_row>& bill_listing() {
+  using words = const bilingual&;
+  using entry = const bill_row&;
+  static const listing<bill_row> out{
+      .name = "rows",
+      .columns =
+          {{"namespace", [](entry bill, words) { return shown(bill.row->name_space); }},
+           {"model", [](entry bill, words) { return shown(bill.row->key.model); }},
+           {"mode", [](entry bill, words) { return shown(bill.row->key.mode); }},
+           {"organization", [](entry bill, words) { return shown(bill.row->key.organization); }},
+           {"priority", [](entry bill, words) { return std::to_string(bill.row->key.priority); }},
+           {"card-hours", [](entry bill, words) { return card_hours(bill.row->time); }},
+           {"memory-gib-hours", [](entry bill, words) { return memory_gib_hours(bill.row->time); }},
+           {"cost",
+            [](entry bill, words) {
+              return bill.row->price ? money(bill.row->price->hundredths, bill.report->currency) : std::string();
+            }},
+           {"paid-hours",
+            [](entry bill, words) {
+              constexpr std::int64_t unit = 1'000'000;
+              return decimal(cost_of(unit, bill.row->time, bill.row->card_mib).hundredths, rounded_places);
+            },
+            true},
+           {"price",
+            [](entry bill, words) {
+              return bill.row->card_hour ? decimal(*bill.row->card_hour, exact_places) : std::string();
+            },
+            true}},
+      .json = [](entry bill) { return as_json(*bill.row); },
+      .object = {}};
+  return out;
+}
+
+ordered_json as_json(const chargeback& report, const std::vector<bill_row>& rows) {
   ordered_json out{{"month", report.month},
                    {"since", text_of(report.counted_since)},
                    {"through", text_of(report.counted_until)},
                    {"currency", report.currency},
                    {"rows", ordered_json::array()}};
-  for (const auto& row : report.rows) {
-    ordered_json entry{{"namespace", row.name_space},
-                       {"model", row.key.model},
-                       {"mode", row.key.mode},
-                       {"organization", row.key.organization},
-                       {"priority", row.key.priority}};
-    entry.update(as_json(row.time));
-    entry["cardMemoryMiB"] = row.card_mib;
-    entry["cardHour"] = row.card_hour ? ordered_json(decimal(*row.card_hour, exact_places)) : ordered_json();
-    entry["cost"] = row.price ? ordered_json(decimal(row.price->millionths, exact_places)) : ordered_json();
-    entry["roundedCost"] = row.price ? ordered_json(decimal(row.price->hundredths, rounded_places)) : ordered_json();
-    out["rows"].push_back(std::move(entry));
-  }
+  for (const auto& bill : rows) out["rows"].push_back(bill_listing().json(bill));
   out["cost"] = report.has_prices ? ordered_json(decimal(report.sum.millionths, exact_places)) : ordered_json();
   out["roundedCost"] =
       report.has_prices ? ordered_json(decimal(report.sum.hundredths, rounded_places)) : ordered_json();
@@ -83,44 +140,6 @@ ordered_json as_json(const chargeback& report) {
   return out;
 }
 
-/// Text that a name cannot be is quoted and marked; numbers are ours and stay as they are.
-void print_csv(const chargeback& report, std::ostream& out) {
-  out << "month,namespace,model,mode,organization,priority,coreSeconds,memoryMiBSeconds,cost,currency,roundedCost,"
-         "cardHours,memoryGiBHours\r\n";
-  for (const auto& row : report.rows)
-    out << csv_text(report.month) << ',' << csv_text(row.name_space) << ',' << csv_text(row.key.model) << ','
-        << csv_text(row.key.mode) << ',' << csv_text(row.key.organization) << ',' << row.key.priority << ','
-        << row.time.core_seconds << ',' << row.time.memory_mib_seconds << ','
-        << (row.price ? decimal(row.price->millionths, exact_places) : "") << ',' << csv_text(report.currency) << ','
-        << (row.price ? decimal(row.price->hundredths, rounded_places) : "") << ',' << card_hours(row.time) << ','
-        << memory_gib_hours(row.time) << "\r\n";
-}
-
-void print_rows(const chargeback& report, const bilingual& say, bool is_wide, std::ostream& out) {
-  auto header = headers_of(
-      "report", {"namespace", "model", "mode", "organization", "priority", "card_hours", "memory_gib_hours", "cost"},
-      say);
-  if (is_wide) std::ranges::move(headers_of("report", {"paid_hours", "price"}, say), std::back_inserter(header));
-  table lines(std::move(header));
-  constexpr std::int64_t unit = 1'000'000;
-  for (const auto& row : report.rows) {
-    std::vector<std::string> line{shown(row.name_space),
-                                  shown(row.key.model),
-                                  shown(row.key.mode),
-                                  shown(row.key.organization),
-                                  std::to_string(row.key.priority),
-                                  card_hours(row.time),
-                                  memory_gib_hours(row.time),
-                                  row.price ? money(row.price->hundredths, report.currency) : ""};
-    if (is_wide) {
-      line.push_back(decimal(cost_of(unit, row.time, row.card_mib).hundredths, rounded_places));
-      line.push_back(row.card_hour ? decimal(*row.card_hour, exact_places) : "");
-    }
-    lines.add(std::move(line));
-  }
-  lines.print(out);
-}
-
 void print_prices(const chargeback& report, const bilingual& say, std::ostream& out) {
   if (!report.has_prices) {
     out << say.message("report.no_prices") << "\n";
@@ -131,17 +150,22 @@ void print_prices(const chargeback& report, const bilingual& say, std::ostream& 
     out << say.message("report.without_price", {{"models", shown(text::joined(report.without_price), 2000)}}) << "\n";
 }
 
-void print_models(const quota::model_rows& models, const bilingual& say, std::ostream& out) {
-  auto header = headers_of("report", {"model"}, say);
-  for (const auto& column : columns)
-    std::ranges::move(headers_of("report", {column.name}, say), std::back_inserter(header));
-  table lines(std::move(header));
-  for (const auto& [model, row] : models) {
-    std::vector<std::string> line{shown(model)};
-    for (const auto& column : columns) line.push_back(card_hours(row.*column.member));
-    lines.add(std::move(line));
-  }
-  lines.print(out);
+using model_entry = std::pair<std::string, quota::model_time>;
+
+const listing<model_entry>& times_listing() {
+  static const listing<model_entry> out = [] {
+    listing<model_entry> made{
+        .name = "models",
+        .columns = {{"model", [](const model_entry& entry, const bilingual&) { return shown(entry.first); }}},
+        .json = {},
+        .object = {}};
+    for (const auto& column : columns)
+      made.columns.emplace_back(column.name, [member = column.member](const model_entry& entry, const bilingual&) {
+        return card_hours(entry.second.*member);
+      });
+    return made;
+  }();
+  return out;
 }
 
 void print_period(const chargeback& report, const bilingual& say, std::ostream& out) {
@@ -165,19 +189,22 @@ std::string csv_text(std::string_view text) {
   return '"' + out + '"';
 }
 
-void print(const chargeback& report, const report_style& style, std::ostream& out) {
+std::vector<std::string> chargeback_headers() { return sort_keys(bill_listing()); }
+
+void print(const chargeback& report, const listing_style& style, std::ostream& out) {
   if (style.output == "csv") return print_csv(report, out);
-  if (printed_as_data(as_json(report), style.output, out)) return;
+  const auto rows = sorted(bill_listing(), bill_rows(report), style);
+  if (printed_as_data(as_json(report, rows), style.output, out)) return;
   const bilingual say(style.language);
-  if (report.rows.empty()) {
+  if (rows.empty()) {
     out << say.message("report.no_part", {{"month", report.month}}) << "\n";
   } else {
-    print_rows(report, say, style.output == "wide", out);
+    print_table(bill_listing(), rows, style, out);
     print_prices(report, say, out);
   }
   if (report.models) {
     out << "\n";
-    print_models(*report.models, say, out);
+    print_table(times_listing(), {report.models->begin(), report.models->end()}, style, out);
   }
   print_period(report, say, out);
 }

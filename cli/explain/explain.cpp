@@ -10,7 +10,7 @@
 #include "api/xid.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
-#include "cli/output/table.hpp"
+#include "cli/output/listing.hpp"
 #include "cli/verbs.hpp"
 #include "kube/wire.hpp"
 #include "reconcilers/cuda/errors.hpp"

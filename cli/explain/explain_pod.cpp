@@ -17,7 +17,7 @@
 #include "cli/explain/unserved.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
-#include "cli/output/table.hpp"
+#include "cli/output/listing.hpp"
 #include "cli/verbs.hpp"
 #include "controller/conditions.hpp"
 #include "kube/config.hpp"
@@ -65,11 +65,50 @@ void print_line(std::string_view key, std::initializer_list<text::parameter> par
   out << say.message("explain." + std::string(key), parameters) << "\n";
 }
 
-/// Such a table, by the keys of its columns.
-table table_of(std::initializer_list<std::string_view> columns, const bilingual& say) {
-  std::vector<std::string> header;
-  for (const auto column : columns) header.push_back(say.message("explain.column." + std::string(column)));
-  return table(std::move(header));
+/// A reason, and of how many nodes.
+struct reason_row {
+  std::size_t nodes;
+  std::string reason, object;
+};
+const listing<reason_row>& reasons_listing() {
+  static const listing<reason_row> out{
+      .name = "reasons",
+      .columns = {{"nodes", [](const reason_row& row, const bilingual&) { return std::to_string(row.nodes); }},
+                  {"reason", [](const reason_row& row, const bilingual&) { return row.reason; }},
+                  {"object", [](const reason_row& row, const bilingual&) { return row.object; }}},
+      .json = {},
+      .object = {}};
+  return out;
+}
+
+struct node_reason {
+  std::string node, reason;
+};
+const listing<node_reason>& node_reasons_listing() {
+  static const listing<node_reason> out{
+      .name = "nodes",
+      .columns = {{"node", [](const node_reason& row, const bilingual&) { return row.node; }},
+                  {"reason", [](const node_reason& row, const bilingual&) { return row.reason; }}},
+      .json = {},
+      .object = {}};
+  return out;
+}
+
+const listing<held_row>& held_listing() {
+  static const listing<held_row> out{
+      .name = "holds",
+      .columns = {{"container", [](const held_row& row, const bilingual&) { return row.container; }},
+                  {"card", [](const held_row& row, const bilingual&) { return shown(row.card, most_shown); }},
+                  {"amount", [](const held_row& row, const bilingual&) { return row.amount; }}},
+      .json = {},
+      .object = {}};
+  return out;
+}
+
+/// A table within the answer.
+template <class Row>
+void print_rows(const listing<Row>& listing, const std::vector<Row>& rows, const bilingual& say, std::ostream& out) {
+  print_table(listing, rows, listing_style("table", say.zh ? "zh" : "en"), out);
 }
 
 /// Why a pod with cards is refused whatever it tolerates, and where to look.
@@ -85,7 +124,7 @@ void print_changing(std::span<const quota::node_view> nodes, const bilingual& sa
 void print(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
            const ext::pod_request& request, const picture& picture, const std::vector<std::string>& unserved,
            const bilingual& say, std::ostream& out) {
-  auto rows = table_of({"nodes", "reason", "object"}, say);
+  std::vector<reason_row> rows;
   std::map<std::string, std::size_t> refusals;
   for (const auto& node : nodes)
     if (auto text = refusal_of(node, request, picture, say.locale()); !text.empty()) ++refusals[std::move(text)];
@@ -94,7 +133,7 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
     const auto no = quota::read(request.containers(), node.inventory->serves, needs);
     return no && no->kind != quota::wrong::not_served;
   });
-  for (const auto& [text, count] : refusals) rows.add({std::to_string(count), text, ""});
+  for (const auto& [text, count] : refusals) rows.push_back({count, text, ""});
   for (const auto& cause : explanation.causes) {
     const bool is_refused = cause.code == quota::reason::refused || cause.code == quota::reason::not_offered;
     if (is_refused && !refusals.empty()) continue;
@@ -102,9 +141,9 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
     if (object.empty() && cause.container >= 0 && static_cast<std::size_t>(cause.container) < request.names().size())
       object =
           say.message("engine.container", {{"name", request.names()[static_cast<std::size_t>(cause.container)]->name}});
-    rows.add({std::to_string(cause.nodes), words_of(cause.code, say.locale()), object});
+    rows.push_back({cause.nodes, words_of(cause.code, say.locale()), object});
   }
-  rows.print(out);
+  print_rows(reasons_listing(), rows, say, out);
   if (explanation.nearest) print_line("nearest", {{"name", nodes[*explanation.nearest].inventory->name}}, say, out);
   if (explanation.of_pod)
     print_line("of_pod", {{"change", shown(words_of(*explanation.of_pod, nodes, request, say.locale()), most_shown)}},
@@ -140,13 +179,13 @@ void print_nodes(std::span<const quota::node_view> nodes, const ext::pod_request
                  const bilingual& say, std::ostream& out) {
   std::vector<quota::shortfall> found(nodes.size());
   quota::filter(request.containers(), nodes, found, request.only());
-  auto rows = table_of({"node", "reason"}, say);
+  std::vector<node_reason> rows;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     auto text = refusal_of(nodes[i], request, picture, say.locale());
     if (text.empty()) text = words_of(found[i], say.locale());
-    rows.add({nodes[i].inventory->name, text});
+    rows.push_back({nodes[i].inventory->name, std::move(text)});
   }
-  rows.print(out);
+  print_rows(node_reasons_listing(), rows, say, out);
 }
 
 /// "2 other nodes are left out: cordoned, or without cards that someone serves (a, b)."
@@ -338,10 +377,7 @@ int explain_bound(const kube::pod& pod, const picture& picture, const std::vecto
               {"node", pod.node_name},
               {"scheduler", pod.scheduler_name.empty() ? std::string("default-scheduler") : pod.scheduler_name}},
              say, out);
-  auto rows = table_of({"container", "card", "amount"}, say);
-  for (const auto& entry : rows_of(held->held, request, say.locale()))
-    rows.add({entry.container, shown(entry.card, most_shown), entry.amount});
-  rows.print(out);
+  print_rows(held_listing(), rows_of(held->held, request, say.locale()), say, out);
   for (const auto& text : reasons) print_line("these", {{"text", shown(text, most_shown)}}, say, out);
   for (const auto& text : too_full) print_line("over_given", {{"text", shown(text, most_shown)}}, say, out);
   say_old(old, say, out);

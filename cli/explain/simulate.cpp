@@ -301,8 +301,8 @@ int simulate(picture& picture, namespace_limits& limits, std::span<const tried_p
   ordered_json doc{{"pods", ordered_json::array()}};
   std::vector<std::string> header{"POD"};
   for (const auto* column : {"node", "cards", "cause"})
-    header.push_back(say.message(std::string("explain.column.") + column));
-  if (wide) header.insert(header.begin() + 3, say.message("explain.column.amounts"));
+    header.push_back(say.message(std::string("column.") + column));
+  if (wide) header.insert(header.begin() + 3, say.message("column.amounts"));
   table rows(header);
   const auto add = [&](std::vector<std::string> cells, const std::string& amounts) {
     if (wide) cells.insert(cells.begin() + 3, amounts);

@@ -57,8 +57,8 @@ void add_node_selector(CLI::App& verb, listing_style& style) {
       ->type_name("SELECTOR");
 }
 
-void add_listing_options(CLI::App& verb, listing_style& style, std::vector<std::string> headers, object_names names) {
-  std::vector<std::string> more;
+void add_listing_options(CLI::App& verb, listing_style& style, std::vector<std::string> headers, object_names names,
+                         std::vector<std::string> more) {
   if (names == object_names::some) more.emplace_back("name");
   add_answer_options(verb, style.language, style.output, more);
   add_flag(verb, "--no-headers", style.no_headers, "A table without its first line");

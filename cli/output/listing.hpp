@@ -59,10 +59,10 @@ struct listing {
 };
 
 enum class object_names : std::uint8_t { some, none };
-/// --lang, -o (with name, unless the rows are no objects), --no-headers and --sort-by, which takes `headers`. `style`
-/// must outlive parsing.
+/// --lang, -o (with name, unless the rows are no objects, and with `more` forms), --no-headers and --sort-by, which
+/// takes `headers`. `style` must outlive parsing.
 void add_listing_options(CLI::App& verb, listing_style& style, std::vector<std::string> headers,
-                         object_names names = object_names::some);
+                         object_names names = object_names::some, std::vector<std::string> more = {});
 
 /// -l, of verbs that list nodes.
 void add_node_selector(CLI::App& verb, listing_style& style);
@@ -82,34 +82,26 @@ bool sorts_before(std::string_view a, std::string_view b);
 /// The places of the keys when they are sorted; equal ones stay in their order.
 std::vector<std::size_t> order_of(const std::vector<std::string>& keys);
 
-/// Returns whether people read it, so that a verb can add a line for them. `more` are members next to the list.
+/// The rows as --sort-by has them.
 template <class Row>
-bool print(const listing<Row>& listing, std::vector<Row> rows, const listing_style& style, std::ostream& out,
-           nlohmann::ordered_json more = nlohmann::ordered_json::object()) {
-  const bilingual english("en"), say(style.language);
+std::vector<Row> sorted(const listing<Row>& listing, std::vector<Row> rows, const listing_style& style) {
+  const bilingual english("en");
   for (const auto& column : listing.columns) {
     if (style.sort_by.empty() || column.name != style.sort_by) continue;
     std::vector<std::string> keys;
     for (const auto& row : rows) keys.push_back(column.text(row, english));
-    std::vector<Row> sorted;
-    for (const auto index : order_of(keys)) sorted.push_back(std::move(rows[index]));
-    rows = std::move(sorted);
-    break;
+    std::vector<Row> out;
+    for (const auto index : order_of(keys)) out.push_back(std::move(rows[index]));
+    return out;
   }
-  if (style.output == "name") {
-    for (const auto& row : rows) out << listing.object(row) << "\n";
-    return false;
-  }
-  if (style.as_data()) {
-    nlohmann::ordered_json all{{listing.name, nlohmann::ordered_json::array()}};
-    for (const auto& row : rows) all[listing.name].push_back(listing.json(row));
-    all.update(more);
-    return !printed_as_data(all, style.output, out);
-  }
-  if (rows.empty() && !listing.absence.empty()) {
-    out << say.message(listing.absence) << "\n";
-    return true;
-  }
+  return rows;
+}
+
+/// The table alone, also where it is a part of an answer.
+template <class Row>
+void print_table(const listing<Row>& listing, const std::vector<Row>& rows, const listing_style& style,
+                 std::ostream& out) {
+  const bilingual say(style.language);
   const auto has = [&](const listed_column<Row>& column) { return !column.is_wide || style.output == "wide"; };
   std::vector<std::string> cells;
   for (const auto& column : listing.columns)
@@ -122,6 +114,28 @@ bool print(const listing<Row>& listing, std::vector<Row> rows, const listing_sty
     lines.add(cells);
   }
   lines.print(out, !style.no_headers);
+}
+
+/// Returns whether people read it, so that a verb can add a line for them. `more` are members next to the list.
+template <class Row>
+bool print(const listing<Row>& listing, std::vector<Row> rows, const listing_style& style, std::ostream& out,
+           nlohmann::ordered_json more = nlohmann::ordered_json::object()) {
+  rows = sorted(listing, std::move(rows), style);
+  if (style.output == "name") {
+    for (const auto& row : rows) out << listing.object(row) << "\n";
+    return false;
+  }
+  if (style.as_data()) {
+    nlohmann::ordered_json all{{listing.name, nlohmann::ordered_json::array()}};
+    for (const auto& row : rows) all[listing.name].push_back(listing.json(row));
+    all.update(more);
+    return !printed_as_data(all, style.output, out);
+  }
+  if (rows.empty() && !listing.absence.empty()) {
+    out << bilingual(style.language).message(listing.absence) << "\n";
+    return true;
+  }
+  print_table(listing, rows, style, out);
   return true;
 }
 

@@ -111,7 +111,7 @@ const listing<right_size_row>& containers_listing() {
        name_column("model", &row::model),
        {"given-mib", [](const row& entry, const bilingual&) { return std::to_string(entry.given_mib); }},
        {"peak-mib", [](const row& entry, const bilingual&) { return std::to_string(entry.peak_mib); }},
-       {"used%", [](const row& entry, const bilingual&) { return percent(entry.used); }},
+       {"used%", "used_percent", [](const row& entry, const bilingual&) { return percent(entry.used); }},
        {"advised-mib",         [](const row& entry, const bilingual&) { return std::to_string(entry.advised_mib()); }},
        name_column("mode", &row::mode, true),
        name_column("node", &row::node, true),

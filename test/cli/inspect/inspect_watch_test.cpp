@@ -21,7 +21,7 @@ node_row row_of(const std::string& name, const std::string& reason) {
   return out;
 }
 
-TEST(node_watch, a_pipe_gets_the_table_and_then_the_rows_that_changed) {
+TEST(node_watch, golden_table_for_a_pipe_and_then_the_rows_that_changed) {
   node_watch watch({}, false);
   EXPECT_EQ(watch.changes({row_of("gpu-1", "Enrolled"), row_of("gpu-2", "Enrolled")}),
             "NAME   MODE  PHASE  CARDS  FREE  REASON\n"

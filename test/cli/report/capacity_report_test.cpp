@@ -33,7 +33,7 @@ TEST_F(capacity_report, is_the_capacity_view_as_a_table) {
   EXPECT_THAT(text, HasSubstr(row["usedMiB"].dump() + "/" + row["memoryMiB"].dump()));
   EXPECT_THAT(text, HasSubstr("\n" + words::english("report.capacity.no_days", {{"reason", "no Prometheus"}}) + "\n"));
   EXPECT_THAT(printed(view(), "table", "zh"), HasSubstr("用满天数"));
-  EXPECT_THAT(printed(view(), "wide"), HasSubstr("STRANDED-CARDS"));
+  EXPECT_THAT(printed(view(), "wide"), HasSubstr(words::english("column.stranded_cards")));
 }
 
 TEST_F(capacity_report, S43_has_days_where_there_is_a_trend) {

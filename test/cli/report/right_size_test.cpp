@@ -88,18 +88,22 @@ TEST(right_size, an_answer_that_cannot_be_read_is_said) {
     EXPECT_EQ(right_sizes(body_of({series_of("team-a", "infer", "GPU-1", value)}), given(), "")->size(), 0u) << value;
 }
 
-TEST(right_size, is_a_table_and_json) {
-  const auto printed = [](const std::string& output, const std::string& language) {
-    std::ostringstream out;
-    print(*right_sizes(unused(), given(), ""), {output, language}, out);
-    return out.str();
-  };
-  EXPECT_EQ(printed("table", "en"),
+std::string printed_sizes(const std::string& output, const std::string& language) {
+  std::ostringstream out;
+  print(*right_sizes(unused(), given(), ""), {output, language}, out);
+  return out.str();
+}
+
+TEST(right_size, golden_table) {
+  EXPECT_EQ(printed_sizes("table", "en"),
             "NAMESPACE  POD    CONTAINER  MODEL     GIVEN-MIB  PEAK-MIB  USED%  ADVISED-MIB\n"
             "team-a     infer  main       Tesla-T4  15360      1500      9%     2048\n"
             "team-b     train  main       Tesla-T4  1024       256       25%    512\n");
-  EXPECT_THAT(printed("wide", "zh"), HasSubstr("vgpu  gpu-1  GPU-2\n"));
-  const auto data = json::parse(printed("json", "en"));
+}
+
+TEST(right_size, has_wide_columns_and_is_json) {
+  EXPECT_THAT(printed_sizes("wide", "zh"), HasSubstr("vgpu  gpu-1  GPU-2\n"));
+  const auto data = json::parse(printed_sizes("json", "en"));
   EXPECT_EQ(data["containers"][0]["advisedMiB"], 2048);
   EXPECT_EQ(data["containers"][0]["used"], 0.0976);
   std::ostringstream none;

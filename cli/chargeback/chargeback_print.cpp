@@ -87,29 +87,28 @@ const listing<bill_row>& bill_listing() {
   using entry = const bill_row&;
   static const listing<bill_row> out{
       .name = "rows",
-      .columns =
-          {{"namespace", [](entry bill, words) { return shown(bill.row->name_space); }},
-           {"model", [](entry bill, words) { return shown(bill.row->key.model); }},
-           {"mode", [](entry bill, words) { return shown(bill.row->key.mode); }},
-           {"organization", [](entry bill, words) { return shown(bill.row->key.organization); }},
-           {"priority", [](entry bill, words) { return std::to_string(bill.row->key.priority); }},
-           {"card-hours", [](entry bill, words) { return card_hours(bill.row->time); }},
-           {"memory-gib-hours", [](entry bill, words) { return memory_gib_hours(bill.row->time); }},
-           {"cost",
-            [](entry bill, words) {
-              return bill.row->price ? money(bill.row->price->hundredths, bill.report->currency) : std::string();
-            }},
-           {"paid-hours",
-            [](entry bill, words) {
-              constexpr std::int64_t unit = 1'000'000;
-              return decimal(cost_of(unit, bill.row->time, bill.row->card_mib).hundredths, rounded_places);
-            },
-            true},
-           {"price",
-            [](entry bill, words) {
-              return bill.row->card_hour ? decimal(*bill.row->card_hour, exact_places) : std::string();
-            },
-            true}},
+      .columns = {{"namespace", [](entry bill, words) { return shown(bill.row->name_space); }},
+                  {"model", [](entry bill, words) { return shown(bill.row->key.model); }},
+                  {"mode", [](entry bill, words) { return shown(bill.row->key.mode); }},
+                  {"organization", [](entry bill, words) { return shown(bill.row->key.organization); }},
+                  {"priority", [](entry bill, words) { return std::to_string(bill.row->key.priority); }},
+                  {"card-hours", [](entry bill, words) { return card_hours(bill.row->time); }},
+                  {"memory-gib-hours", [](entry bill, words) { return memory_gib_hours(bill.row->time); }},
+                  {"cost",
+                   [](entry bill, words) {
+                     return bill.row->price ? money(bill.row->price->hundredths, bill.report->currency) : std::string();
+                   }},
+                  {"paid-hours",
+                   [](entry bill, words) {
+                     constexpr std::int64_t unit = 1'000'000;
+                     return decimal(cost_of(unit, bill.row->time, bill.row->card_mib).hundredths, rounded_places);
+                   },
+                   true},
+                  {"price",
+                   [](entry bill, words) {
+                     return bill.row->card_hour ? decimal(*bill.row->card_hour, exact_places) : std::string();
+                   },
+                   true}},
       .json = [](entry bill) { return as_json(*bill.row); },
       .object = {}};
   return out;

@@ -260,10 +260,9 @@ result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
   for (const auto& saved : saved_lists()) {
     if (!saved.optional || member(snapshot, saved.name).is_array()) continue;
     const auto& reason = member(member(snapshot, "unseen"), saved.name);
-    picture.unseen.emplace(saved.purpose,
-                           reason.is_string()
-                               ? text::phrase{reason.get<std::string>()}
-                               : text::phrase{"snapshot.lacks", {{"name", std::string(saved.name)}}});
+    picture.unseen.emplace(saved.purpose, reason.is_string()
+                                              ? text::phrase{reason.get<std::string>()}
+                                              : text::phrase{"snapshot.lacks", {{"name", std::string(saved.name)}}});
   }
   const auto has = [&](part part) { return !picture.unseen.contains(part); };
   result_of_read done;

@@ -166,10 +166,9 @@ std::vector<answer> answers_for(const cuda::version& runtime, const subject& abo
 
 void print(const cuda::version& runtime, const subject& about, const std::vector<answer>& all, language locale,
            std::ostream& out) {
-  out << text::message(about.name.empty() ? "explain_compat.image" : "explain_compat.image_on_node", locale,
-                       {{"cuda", to_string(runtime)},
-                        {"node", about.name},
-                        {"facts", cuda::describe(about.facts, locale)}})
+  out << text::message(
+             about.name.empty() ? "explain_compat.image" : "explain_compat.image_on_node", locale,
+             {{"cuda", to_string(runtime)}, {"node", about.name}, {"facts", cuda::describe(about.facts, locale)}})
       << "\n";
   for (const auto& entry : all) {
     const std::string title(cuda::title_of(entry.is.is, locale));
@@ -227,10 +226,8 @@ std::vector<driver_need> needs_of(const cuda::version& runtime) {
 void print_needs(const cuda::version& runtime, language locale, std::ostream& out) {
   static const listing<driver_need> needs{
       .name = "needs",
-      .columns = {{"verdict",
-                   [](const driver_need& entry, const bilingual& say) {
-                     return std::string(cuda::title_of(entry.is, say.locale()));
-                   }},
+      .columns = {{"verdict", [](const driver_need& entry,
+                                 const bilingual& say) { return std::string(cuda::title_of(entry.is, say.locale())); }},
                   {"driver-from", [](const driver_need& entry, const bilingual&) { return entry.driver; }},
                   {"source", [](const driver_need& entry, const bilingual&) { return std::string(entry.source); }}},
       .json = {},

@@ -347,9 +347,8 @@ int explain_bound(const kube::pod& pod, const picture& picture, const std::vecto
   const auto view = picture.book->book().view(pod.node_name);
   std::string_view source = no_source;
   if (held && view) source = ext::to_string(ext::held_by(pod, *view, request).origin);
-  const auto reasons =
-      held && view && source != "guessed" ? why_these(held->held, *view, request, say.locale())
-                                          : std::vector<std::string>();
+  const auto reasons = held && view && source != "guessed" ? why_these(held->held, *view, request, say.locale())
+                                                           : std::vector<std::string>();
   auto unread = held || !view ? std::string() : words_of(miscounted(*view, request), say.locale());
   if (!held && view && unread.empty()) unread = refusal_of(*view, request, picture, say.locale());
   const auto too_full = held && view ? overfull(held->held, *view, say) : std::vector<std::string>();
@@ -456,8 +455,8 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
           << "\n";
   }
   if (!picture.book->trouble().empty())
-    err << "quartermaster: "
-        << text::message("explain.doubt.old_quotas", locale, {{"text", picture.book->trouble()}}) << "\n";
+    err << "quartermaster: " << text::message("explain.doubt.old_quotas", locale, {{"text", picture.book->trouble()}})
+        << "\n";
 }
 
 std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns,

@@ -300,8 +300,7 @@ int simulate(picture& picture, namespace_limits& limits, std::span<const tried_p
   const bool wide = style.output == "wide";
   ordered_json doc{{"pods", ordered_json::array()}};
   std::vector<std::string> header{"POD"};
-  for (const auto* column : {"node", "cards", "cause"})
-    header.push_back(say.message(std::string("column.") + column));
+  for (const auto* column : {"node", "cards", "cause"}) header.push_back(say.message(std::string("column.") + column));
   if (wide) header.insert(header.begin() + 3, say.message("column.amounts"));
   table rows(header);
   const auto add = [&](std::vector<std::string> cells, const std::string& amounts) {

@@ -8,9 +8,7 @@
 
 namespace cli {
 
-text::phrase uncounted_pod::text() const {
-  return {"uncounted.pod", {{"pod", pod.to_string()}, {"reason", reason}}};
-}
+text::phrase uncounted_pod::text() const { return {"uncounted.pod", {{"pod", pod.to_string()}, {"reason", reason}}}; }
 
 text::phrase miscounted(const quota::node_view& node, const reconcilers::extender::pod_request& request) {
   quota::demand needs;

@@ -42,7 +42,8 @@ std::string remedy_of(const modules::module_type& module, const reconcilers::acc
                           {{"reason", reason}, {"module", name}, {"label", label}});
   }
   const auto spec = policy->modules.find(module.name);
-  if (const auto reason = module.not_offered ? words_of(module.not_offered(spec->second), locale) : std::string(); !reason.empty())
+  if (const auto reason = module.not_offered ? words_of(module.not_offered(spec->second), locale) : std::string();
+      !reason.empty())
     return unserved_words("not_to_be_had", locale, {{"reason", reason}});
   const auto nodes = static_cast<std::size_t>(std::ranges::count_if(picture.nodes.all(), [&](const auto& node) {
     return node.labels.value_or(api::names::module_label, "") == module.name;

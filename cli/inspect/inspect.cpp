@@ -175,20 +175,23 @@ const listing<resource_row>& resources_listing() {
   static const listing<row> out{
       "resources",
       {{"resource", [](const row& entry, const bilingual&) { return shown(entry.declaration.key, 320); }},
-       {"label", "resource_label",         [](const row& entry, const bilingual& say) { return shown(entry.declaration.label(locale(say)), 256); }},
-       {"group",         [](const row& entry, const bilingual& say) { return shown(group_of(entry.declaration, locale(say)), 256); }},
+       {"label", "resource_label",
+        [](const row& entry, const bilingual& say) { return shown(entry.declaration.label(locale(say)), 256); }},
+       {"group",
+        [](const row& entry, const bilingual& say) { return shown(group_of(entry.declaration, locale(say)), 256); }},
        {"unit", [](const row& entry, const bilingual&) { return entry.declaration.unit; }},
        {"default", [](const row& entry, const bilingual&) { return default_of(entry.declaration); }},
-       {"limits",         [](const row& entry, const bilingual&) {
-          return word_of(entry.declaration.limits, entry.judged, "data.limits");
-        }},
-       {"requests",         [](const row& entry, const bilingual&) {
+       {"limits", [](const row& entry,
+                     const bilingual&) { return word_of(entry.declaration.limits, entry.judged, "data.limits"); }},
+       {"requests",
+        [](const row& entry, const bilingual&) {
           return word_of(entry.declaration.requests, entry.judged, "data.requests");
         }},
        {"enabled", [](const row& entry, const bilingual& say) { return enabled_in(entry.declaration, say); }},
-       {"verdict",         [](const row& entry, const bilingual& say) { return verdict_in(entry.judged, locale(say)); }},
+       {"verdict", [](const row& entry, const bilingual& say) { return verdict_in(entry.judged, locale(say)); }},
        {"configmap", [](const row& entry, const bilingual&) { return entry.declaration.config_map.name; }},
-       {"description",         [](const row& entry, const bilingual& say) {
+       {"description",
+        [](const row& entry, const bilingual& say) {
           return shown(entry.declaration.description(locale(say)), declarations::max_text_bytes);
         },
         true}},

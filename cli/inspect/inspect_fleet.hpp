@@ -22,7 +22,9 @@ struct resource_use {
 };
 
 struct node_row {
-  std::string name, address, mode, requested, phase, reason, message, model, driver, cuda;
+  std::string name, address, mode, requested, phase, reason, model, driver, cuda;
+  text::phrase
+      message;  ///< what the operator wrote; with words of its own where it can be made again from what is seen
   std::int64_t cards = 0, memory_mib = 0;  ///< memory of one card; 0: not known
   bool cards_known = false;
   std::optional<std::int64_t> unhealthy;     ///< cards; null: neither an agent nor a plugin has said
@@ -36,7 +38,8 @@ struct node_row {
 };
 
 struct module_row {
-  std::string name, title, daemon_set, image, message;
+  std::string name, title, daemon_set, image;
+  text::phrase message;
   bool enabled = false;
   std::int64_t desired = 0, ready = 0, nodes = 0;
   std::vector<std::string> resources, label_values;

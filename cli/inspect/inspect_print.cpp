@@ -92,10 +92,14 @@ ordered_json as_json(const node_row& node_row) {
                          {"allocatable", resource.allocatable},
                          {"asked", resource.requested},
                          {"free", resource.free()}});
-  ordered_json out = {{"name", node_row.name},        {"address", node_row.address},
-                      {"mode", node_row.mode},        {"requestedMode", node_row.requested},
-                      {"phase", node_row.phase},      {"reason", node_row.reason},
-                      {"message", node_row.message},  {"nodeReady", node_row.ready},
+  ordered_json out = {{"name", node_row.name},
+                      {"address", node_row.address},
+                      {"mode", node_row.mode},
+                      {"requestedMode", node_row.requested},
+                      {"phase", node_row.phase},
+                      {"reason", node_row.reason},
+                      {"message", words_of(node_row.message, text::language::en)},
+                      {"nodeReady", node_row.ready},
                       {"cordoned", node_row.cordoned}};
   out["cards"] = node_row.cards_known ? ordered_json(node_row.cards) : ordered_json();
   out["unhealthyCards"] = node_row.unhealthy ? ordered_json(*node_row.unhealthy) : ordered_json();
@@ -132,7 +136,7 @@ ordered_json as_json(const module_row& module_row) {
           {"labelValues", module_row.label_values},
           {"daemonSet", module_row.daemon_set},
           {"image", module_row.image},
-          {"message", module_row.message}};
+          {"message", words_of(module_row.message, text::language::en)}};
 }
 
 ordered_json as_json(const pod_row& pod_row) {
@@ -159,7 +163,8 @@ const listing<node_row>& nodes_listing() {
                   {"requested", [](row node, words) { return node.requested; }, true},
                   {"node", "node_state", [](row node, words say) { return node_state(node, say); }, true},
                   {"model", [](row node, words) { return shown(node.model); }, true},
-                  {"memory",                    [](row node, words) {
+                  {"memory",
+                   [](row node, words) {
                      return node.memory_mib > 0 ? std::to_string(node.memory_mib) + " MiB" : std::string();
                    },
                    true},
@@ -167,7 +172,8 @@ const listing<node_row>& nodes_listing() {
                   {"cuda", [](row node, words) { return shown(node.cuda); }, true},
                   {"health", [](row node, words say) { return health_of(node, say); }, true},
                   {"preflight", [](row node, words say) { return preflight_of(node, say); }, true},
-                  {"message", [](row node, words) { return shown(node.message, most_shown); }, true}},
+                  {"message",
+                   [](row node, words say) { return shown(words_of(node.message, say.locale()), most_shown); }, true}},
       .json = [](row node) { return as_json(node); },
       .object = [](row node) { return "node/" + node.name; },
       .absence = "inspect.no_node"};
@@ -180,13 +186,14 @@ const listing<module_row>& modules_listing() {
   static const listing<module_row> out{
       .name = "modules",
       .columns = {{"name", "module_name", [](row module, words) { return module.name; }},
-                  {"enabled",                    [](row module, words say) { return say.message(module.enabled ? "inspect.yes" : "inspect.no"); }},
-                  {"ready",                    [](row module, words) {
-                     return std::to_string(module.ready) + "/" + std::to_string(module.desired);
-                   }},
+                  {"enabled",
+                   [](row module, words say) { return say.message(module.enabled ? "inspect.yes" : "inspect.no"); }},
+                  {"ready", [](row module,
+                               words) { return std::to_string(module.ready) + "/" + std::to_string(module.desired); }},
                   {"nodes", [](row module, words) { return std::to_string(module.nodes); }},
                   {"resources", [](row module, words) { return text::joined(module.resources); }},
-                  {"message", [](row module, words) { return shown(module.message, most_shown); }},
+                  {"message",
+                   [](row module, words say) { return shown(words_of(module.message, say.locale()), most_shown); }},
                   {"label", "label_value", [](row module, words) { return text::joined(module.label_values); }, true},
                   {"daemonset", [](row module, words) { return module.daemon_set; }, true},
                   {"image", [](row module, words) { return shown(module.image, 300); }, true},

@@ -94,6 +94,20 @@ void add_cards(node_row& node_row, const fleet& fleet, const kube::node& node) {
   node_row.cards_known = node_row.cards > 0;
 }
 
+/// The operator writes in English. Where the same finding is made from what is seen here, it has words in both
+/// languages.
+text::phrase made_again(const text::phrase& finding, const std::string& written) {
+  return !written.empty() && words_of(finding, text::language::en) == written ? finding : text::phrase(written);
+}
+
+/// Why a module that is on offers nothing, as its row of the policy's status says it.
+text::phrase refusal_of(const reconcilers::modules::module_type& module,
+                        const reconcilers::accelerator_policy* policy) {
+  if (!policy || !module.not_offered) return {};
+  const auto spec = policy->modules.find(module.name);
+  return spec == policy->modules.end() ? text::phrase() : module.not_offered(spec->second);
+}
+
 node_row row_of(const fleet& fleet, const kube::node& node) {
   node_row out;
   out.name = node.key.name;
@@ -109,7 +123,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
     if (!says.actual_mode.empty()) out.mode = says.actual_mode;
     out.phase = says.phase;
     out.reason = says.reason;
-    out.message = says.message;
+    out.message = made_again(wanted.message, says.message);
     out.waits_for = says.blockers;
     out.fix = accelerator->fix;
     out.is_report_old = accelerator->is_report_old();
@@ -119,7 +133,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
     }
   } else if (wanted.type == reconcilers::node_intent::kind::refused) {
     out.reason = wanted.reason;
-    out.message = words_of(wanted.message, text::language::en);
+    out.message = wanted.message;
   }
   const auto* mode = offered(fleet).find(out.mode);
   if (!mode) mode = offered(fleet).find(node.labels.value_or(api::names::module_label, ""));
@@ -199,7 +213,8 @@ std::vector<module_row> module_rows(const fleet& fleet) {
     });
     const auto statuses = status.is_object() ? status.value("modules", json::array()) : json::array();
     for (const auto& entry : statuses) {
-      if (entry.is_object() && entry.value("name", "") == mode.name) row.message = entry.value("message", "");
+      if (entry.is_object() && entry.value("name", "") == mode.name)
+        row.message = made_again(refusal_of(mode, fleet.policy), entry.value("message", ""));
     }
     out.push_back(std::move(row));
   }

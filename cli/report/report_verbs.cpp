@@ -182,11 +182,10 @@ void add_report(CLI::App& app, int& rc) {
   report->require_subcommand(1);
 
   const auto bill = std::make_shared<report_options>();
-  auto* chargeback =
-      add(*report, "chargeback", "Who held how much of which card in a month, and what it costs", chargeback_example,
-          [&](CLI::App& verb) {
-            add_listing_options(verb, bill->style, chargeback_headers(), object_names::none, {"csv"});
-          });
+  auto* chargeback = add(*report, "chargeback", "Who held how much of which card in a month, and what it costs",
+                         chargeback_example, [&](CLI::App& verb) {
+                           add_listing_options(verb, bill->style, chargeback_headers(), object_names::none, {"csv"});
+                         });
   add_option(*chargeback, "--month", bill->month, "Month of UTC; without it the current one")
       ->check(CLI::Validator(problem_of_month, ""))
       ->type_name("YYYY-MM");

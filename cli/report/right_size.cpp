@@ -100,8 +100,8 @@ namespace {
 const listing<right_size_row>& containers_listing() {
   using row = right_size_row;
   static const auto name_column = [](std::string_view name, std::string row::* member, bool is_wide = false) {
-    return listed_column<row>{
-        name, [member](const row& entry, const bilingual&) { return shown(entry.*member); }, is_wide};
+    return listed_column<row>{name, [member](const row& entry, const bilingual&) { return shown(entry.*member); },
+                              is_wide};
   };
   static const listing<row> out{
       "containers",
@@ -112,7 +112,7 @@ const listing<right_size_row>& containers_listing() {
        {"given-mib", [](const row& entry, const bilingual&) { return std::to_string(entry.given_mib); }},
        {"peak-mib", [](const row& entry, const bilingual&) { return std::to_string(entry.peak_mib); }},
        {"used%", "used_percent", [](const row& entry, const bilingual&) { return percent(entry.used); }},
-       {"advised-mib",         [](const row& entry, const bilingual&) { return std::to_string(entry.advised_mib()); }},
+       {"advised-mib", [](const row& entry, const bilingual&) { return std::to_string(entry.advised_mib()); }},
        name_column("mode", &row::mode, true),
        name_column("node", &row::node, true),
        name_column("card", &row::card, true)},

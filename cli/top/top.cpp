@@ -135,7 +135,7 @@ const listing<node_sums>& nodes_listing() {
                   {"cards", [](row entry, words) { return std::to_string(entry.sums.cards); }},
                   {"sick", [](row entry, words) { return std::to_string(entry.sums.sick); }},
                   {"cores", [](row entry, words) { return part_of(entry.sums.used_cores, entry.sums.cores); }},
-                  {"memory-mib",                    [](row entry, words) { return part_of(entry.sums.used_mib, entry.sums.memory_mib); }},
+                  {"memory-mib", [](row entry, words) { return part_of(entry.sums.used_mib, entry.sums.memory_mib); }},
                   {"pods", [](row entry, words) { return std::to_string(entry.sums.pods.size()); }}},
       .json =
           [](row entry) {
@@ -164,11 +164,14 @@ const listing<card_row>& cards_listing() {
                   {"card", [](row card, words) { return std::to_string(card.index()); }},
                   {"model", [](row card, words) { return shown(card.card().model); }},
                   {"cores", [](row card, words) { return part_of(card.entry().cores(), quota::whole_card); }},
-                  {"memory-mib",                    [](row card, words) { return part_of(card.entry().memory_mib(), card.card().lendable_mib()); }},
-                  {"shares",                    [](row card, words) {
+                  {"memory-mib",
+                   [](row card, words) { return part_of(card.entry().memory_mib(), card.card().lendable_mib()); }},
+                  {"shares",
+                   [](row card, words) {
                      return std::to_string(card.entry().shares.size()) + (card.guesses() > 0 ? "?" : "");
                    }},
-                  {"health",                    [](row card, words say) {
+                  {"health",
+                   [](row card, words say) {
                      return say.message(card.card().healthy ? "top.healthy" : "top.unhealthy");
                    }},
                   {"uuid", [](row card, words) { return shown(card.card().uuid, 128); }, true}},

@@ -215,8 +215,7 @@ std::vector<text::phrase> why_these(const quota::holding& held, const quota::nod
       sharers += used[index].sharers;
     }
     std::ranges::sort(set.cards);
-    auto words =
-        grants.front()->whole ? why_whole(set, free, picks) : why_shared(set, std::max(sharers, 0), policy);
+    auto words = grants.front()->whole ? why_whole(set, free, picks) : why_shared(set, std::max(sharers, 0), policy);
     if (container < request.names().size())
       words = {"why_cards.of_container", {{"name", request.names()[container]->name}, {"text", std::move(words)}}};
     out.push_back(std::move(words));

@@ -217,8 +217,8 @@ node_intent not_alone(const kube::node& node, const module_type& mode, std::vect
   text::phrase more, way;
   if (others.size() > 1) more = phrase_of("plugin.more", {{"number", std::to_string(others.size() - 1)}});
   if (!settled_with_us(node) && !may_take_over) way = phrase_of("plugin.take_over", {});
-  auto message = phrase_of(
-      "plugin.wrong", {{"finding", first.finding}, {"remedy", first.remedy}, {"more", more}, {"take_over", way}});
+  auto message = phrase_of("plugin.wrong",
+                           {{"finding", first.finding}, {"remedy", first.remedy}, {"more", more}, {"take_over", way}});
   auto out = refused(&mode, std::string(mode.name), "ForeignPlugin", std::move(message));
   out.foreign = std::move(others);
   return out;
@@ -276,10 +276,8 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
   if (!others.empty() && (!may_take_over || settled_with_us(node)))
     return not_alone(node, mode, std::move(others), may_take_over);
   const std::string name(mode.name);
-  if (!policy)
-    return refused(&mode, name, "NoPolicy", phrase_of("no_policy", {{"mode", name}}));
-  if (policy->removing)
-    return refused(&mode, name, std::string(module_disabled), phrase_of("removing", {}));
+  if (!policy) return refused(&mode, name, "NoPolicy", phrase_of("no_policy", {{"mode", name}}));
+  if (policy->removing) return refused(&mode, name, std::string(module_disabled), phrase_of("removing", {}));
   if (!policy->enabled(mode.name))
     return refused(&mode, name, std::string(module_disabled),
                    phrase_of(needs_image(mode, *policy) ? "off_without_image" : "off", {{"mode", name}}));

@@ -544,7 +544,8 @@ class transaction {
   std::optional<step_finding> at_rest() {
     if (is_.wanted.type == kind::refused) {
       const bool is_disabled = is_.wanted.reason == module_disabled && (is_.placed.empty() || !is_.placed_enabled);
-      return step_finding{is_disabled ? phases::disabled : phases::refused, is_.wanted.reason, words_of(is_.wanted.message, text::language::en)};
+      return step_finding{is_disabled ? phases::disabled : phases::refused, is_.wanted.reason,
+                          words_of(is_.wanted.message, text::language::en)};
     }
     if (memory_) {
       if (memory_->reason != foreign_stays)

@@ -198,8 +198,7 @@ class node_walker {
         const bool unknown = wanted_.reason == "UnknownMode";
         return refused(stage::label, unknown ? stage_code::unknown_mode : stage_code::conflicting_labels, asking_label);
       }
-      if (wanted_.reason == "ForeignPlugin")
-        return refused(stage::label, stage_code::foreign_label, asking_label);
+      if (wanted_.reason == "ForeignPlugin") return refused(stage::label, stage_code::foreign_label, asking_label);
     }
     return good(stage::label, asking_label, wanted_.mode ? std::string(wanted_.mode->name) : wanted_.requested);
   }

@@ -40,9 +40,9 @@ struct node_view {
   std::vector<plugin_pod> plugins;
   std::vector<claim> claims;
   foreign_pods foreign;
-  std::vector<api::reported_card> cards;    ///< as the agent reports them; empty: no agent
-  std::string old_report;                   ///< why the report is old; empty: it is recent, or there is none
-  std::vector<std::string> given_twice;     ///< overbooked cards, each with its pods
+  std::vector<api::reported_card> cards;     ///< as the agent reports them; empty: no agent
+  std::string old_report;                    ///< why the report is old; empty: it is recent, or there is none
+  std::vector<std::string> given_twice;      ///< overbooked cards, each with its pods
   std::vector<text::phrase> uncounted_pods;  ///< whose limits the ledger cannot count, each with the reason
   /// What others than device plugins offer of its cards: "8 devices of the DRA driver gpu.nvidia.com".
   std::vector<std::string> claimed_devices{};
@@ -67,7 +67,7 @@ struct cluster_view {
   text::phrase sets_unseen;    ///< why our DaemonSets could not be seen; empty: they were
   text::phrase slices_unseen;  ///< why it is not known what DRA drivers offer; empty: that is known
   text::phrase labels_unseen;  ///< why the labels of device configurations could not be seen; empty: they were
-  bool whole = true;          ///< `nodes` are all that have or ask for a mode
+  bool whole = true;           ///< `nodes` are all that have or ask for a mode
   std::vector<api::accelerator_quota> quotas;
   std::vector<node_view> nodes;
 };

@@ -242,7 +242,8 @@ void compare_pods(const picture& cluster) {
       EXPECT_TRUE(answer["holds"].empty() && answer.contains("unread")) << answer << " cores without memory";
       const auto named = pod.key.to_string() + " (" + answer.value("unread", "") + ")";
       std::vector<std::string> texts;
-      for (const auto& entry : uncounted_pods(cluster, pod.node_name)) texts.push_back(words_of(entry.text(), text::language::en));
+      for (const auto& entry : uncounted_pods(cluster, pod.node_name))
+        texts.push_back(words_of(entry.text(), text::language::en));
       EXPECT_THAT(texts, testing::Contains(named)) << "in the words of `verify`";
       continue;
     }

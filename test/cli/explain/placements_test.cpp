@@ -337,9 +337,10 @@ TEST_F(placements_test, says_why_a_pod_has_these_cards) {
       planned(pod("shared", {container("main", {{"nvidia.com/mps-core", 20}, {"nvidia.com/mps-memory", 4}})}, "m"), "m",
               {{{"card", "m/1"}, {"cores", 20}, {"memoryMiB", 4096}}}));
   EXPECT_EQ(explain("lab/shared"), 0);
-  EXPECT_THAT(out.str(),
-              HasSubstr(of_main(english("why_cards.packed",
-                                        {{"shares", english("why_cards.shares.many", {{"number", "0"}})}, {"numa", ""}}))));
+  EXPECT_THAT(
+      out.str(),
+      HasSubstr(of_main(english("why_cards.packed",
+                                {{"shares", english("why_cards.shares.many", {{"number", "0"}})}, {"numa", ""}}))));
   std::ostringstream answer;
   EXPECT_EQ(explain_pod(cluster, {"lab", "shared"}, {"text", "zh"}, answer, err), 0);
   const auto packed = words::chinese(
@@ -349,9 +350,10 @@ TEST_F(placements_test, says_why_a_pod_has_these_cards) {
   cluster.pods.erase(*cluster.pods.find({"lab", "near"}));
   cluster.pods.put(planned(gpus("far"), "p", {whole("GPU-0"), whole("GPU-2")}));
   EXPECT_EQ(explain("lab/far"), 0);
-  EXPECT_THAT(out.str(),
-              HasSubstr(of_main(whole_cards("SYS", english("why_cards.numa.many", {{"list", "0, 1"}}), "10",
-                                            english("why_cards.better_now", {{"free", four_free}, {"score", "450"}})))));
+  EXPECT_THAT(
+      out.str(),
+      HasSubstr(of_main(whole_cards("SYS", english("why_cards.numa.many", {{"list", "0, 1"}}), "10",
+                                    english("why_cards.better_now", {{"free", four_free}, {"score", "450"}})))));
 }
 
 TEST_F(placements_test, a_card_with_more_given_out_than_it_has_is_named) {

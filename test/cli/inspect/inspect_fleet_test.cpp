@@ -178,6 +178,23 @@ TEST(inspect_fleet, S3_S63_golden_tables_in_both_languages) {
   }
 }
 
+TEST(inspect_fleet, S3_a_message_that_follows_from_what_is_seen_has_words_in_both_languages) {
+  small_cluster cluster;
+  const auto* policy = cluster.policies.find(reconcilers::policy_key);
+  const auto refusal = reconcilers::intent_of(*cluster.nodes.find({{}, "gpu-3"}), policy).message;
+  ASSERT_EQ(refusal.key, "intent.label_unknown_with_hint");
+  const auto line = [&](const std::string& language) {
+    return printed(node_rows(cluster, {"gpu-3"}), language, "wide", true);
+  };
+  EXPECT_THAT(line("zh"), testing::Not(HasSubstr(words_of(refusal, text::language::zh))))
+      << "the operator wrote something else";
+  change(cluster, "gpu-3", [&](auto& gpu_3) { gpu_3.mode.message = words_of(refusal, text::language::en); });
+  EXPECT_THAT(line("zh"), HasSubstr(words_of(refusal, text::language::zh)));
+  EXPECT_THAT(line("en"), HasSubstr(words_of(refusal, text::language::en)));
+  cluster.cards.erase(kube::object_key{{}, "gpu-3"});
+  EXPECT_THAT(line("zh"), HasSubstr(words_of(refusal, text::language::zh))) << "before the operator has seen the node";
+}
+
 TEST(inspect_fleet, json_is_stable_and_yaml_says_the_same) {
   const small_cluster cluster;
   EXPECT_EQ(printed(node_rows(cluster), "en", "json"), file("nodes.json"));

@@ -18,9 +18,9 @@ const listing<machine>& machines() {
   static const listing<machine> out{
       .name = "machines",
       .columns = {{"name", [](const machine& row, const bilingual&) { return row.name; }},
-                  {"cards",
-                   [](const machine& row, const bilingual&) { return std::to_string(row.cards) + "/9"; }},
-                  {"kind", "model", [](const machine&, const bilingual& say) { return say.message("column.node"); }, true}},
+                  {"cards", [](const machine& row, const bilingual&) { return std::to_string(row.cards) + "/9"; }},
+                  {"kind", "model", [](const machine&, const bilingual& say) { return say.message("column.node"); },
+                   true}},
       .json = [](const machine& row) { return nlohmann::ordered_json{{"name", row.name}, {"cards", row.cards}}; },
       .object = [](const machine& row) { return "node/" + row.name; },
       .absence = "inspect.no_pod"};
@@ -33,7 +33,7 @@ std::string printed(const listing_style& style, std::vector<machine> rows = {{"b
   return out.str();
 }
 
-TEST(listing, S0_golden_table_in_both_languages) {
+TEST(listing, golden_table_in_both_languages) {
   EXPECT_EQ(printed(listing_style()), "NAME  CARDS\nb     10/9\nc     2/9\na     2/9\n");
   EXPECT_EQ(printed({"wide", "zh"}, {{"b", 1}}), "名称  卡   型号\nb     1/9  节点\n");
   EXPECT_EQ(printed({"table", "zh"}, {}), words::chinese("inspect.no_pod") + "\n");

@@ -85,9 +85,8 @@ TEST(intent, S3_two_labels_that_disagree_are_refused_not_guessed) {
   const auto is = asked({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "mps"}});
   EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "ConflictingLabels");
-  EXPECT_EQ(text_of(is),
-            words::english("intent.labels_disagree",
-                           {{"label", "nvidia-device-enable=pgpu"}, {"other", "quartermaster.io/mode=mps"}}));
+  EXPECT_EQ(text_of(is), words::english("intent.labels_disagree", {{"label", "nvidia-device-enable=pgpu"},
+                                                                   {"other", "quartermaster.io/mode=mps"}}));
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu-dra"}, {"quartermaster.io/mode", "mps"}}).reason,
             "ConflictingLabels");
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "none"}}).reason, "ConflictingLabels");
@@ -163,9 +162,8 @@ TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
   EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "NotOffered");
   EXPECT_EQ(is.requested, "mps");
-  EXPECT_EQ(text_of(is),
-            words::english("intent.not_offered",
-                           {{"mode", "mps"}, {"reason", words::english("intent.mps_not_offered")}}));
+  EXPECT_EQ(text_of(is), words::english("intent.not_offered",
+                                        {{"mode", "mps"}, {"reason", words::english("intent.mps_not_offered")}}));
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).type, kind::mode) << "the others are offered";
   policy.modules["mps"].enabled = false;
   EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).reason, module_disabled) << "the first thing to do";

@@ -786,7 +786,8 @@ TEST(verify, S4_every_refusal_is_shown_once) {
     const auto intent =
         intent_of(refused.node(), refused.is.policy ? &*refused.is.policy : nullptr, {}, refused.first().foreign);
     EXPECT_EQ(intent.reason, reason);
-    refused.phase(intent.reason == module_disabled ? phases::disabled : phases::refused, intent.reason, words_of(intent.message, text::language::en));
+    refused.phase(intent.reason == module_disabled ? phases::disabled : phases::refused, intent.reason,
+                  words_of(intent.message, text::language::en));
     EXPECT_THAT(refused.wrong(), ElementsAre(code));
   }
   cluster runtime;

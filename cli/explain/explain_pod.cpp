@@ -21,6 +21,7 @@
 #include "cli/verbs.hpp"
 #include "controller/conditions.hpp"
 #include "kube/config.hpp"
+#include "kube/projections/from_json.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/reasons.hpp"
@@ -250,17 +251,16 @@ std::string_view asking_scheduler(const picture& picture) {
   return mode == "Dedicated" ? api::names::scheduler_name : mode == "StaticPod" ? "default-scheduler" : "";
 }
 
-/// As far as the projection has it: of a pod whose whole object was not read. Null for one that waits, of which it has
-/// neither gates nor what a scheduler said.
-nlohmann::json kept_of(const kube::pod& pod) {
-  if (pod.node_name.empty() && !pod.finished()) return {};
-  nlohmann::json out{{"spec", {{"nodeName", pod.node_name}, {"schedulerName", pod.scheduler_name}}},
-                     {"status", {{"reason", pod.reason}}}};
-  if (pod.finished()) out["status"]["phase"] = pod.phase == kube::pod_phase::failed ? "Failed" : "Succeeded";
-  return out;
+/// What keeps a pod back. Of one whose whole object was not read: as far as the projection has it, which of one that
+/// waits is nothing.
+std::vector<obstacle> known_obstacles(const kube::pod& pod, const std::optional<kube::described_pod>& whole,
+                                      const picture& picture, const bilingual& say) {
+  if (whole) return obstacles_of(*whole, asking_scheduler(picture), say.locale());
+  if (pod.node_name.empty() && !pod.finished()) return {{"not_read", say.message("explain.pod_not_read"), false}};
+  kube::described_pod kept{pod};
+  kept.status.reason = pod.reason;
+  return obstacles_of(kept, asking_scheduler(picture), say.locale());
 }
-
-obstacle not_read(const bilingual& say) { return {"not_read", say.message("explain.pod_not_read"), false}; }
 
 constexpr std::string_view no_source = "nothing of ours";
 
@@ -314,16 +314,16 @@ struct closed_nodes {
   std::map<std::string, std::size_t> reasons;
   std::size_t open = 0;
 };
-closed_nodes closed_to(const nlohmann::json& whole, const ext::pod_request& request,
+closed_nodes closed_to(const std::optional<kube::described_pod>& whole, const ext::pod_request& request,
                        std::span<const quota::node_view> nodes, const picture& picture, text::language locale) {
   closed_nodes out;
-  const node_rules rules(whole.is_object() ? whole.value("spec", nlohmann::json()) : nlohmann::json());
+  const auto rules = whole ? node_rules(*whole) : node_rules();
   std::vector<quota::shortfall> found(nodes.size());
   quota::filter(request.containers(), nodes, found, request.only());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!found[i].fits()) continue;
     const auto* node = picture.nodes.find({{}, nodes[i].inventory->name});
-    auto reason = node && whole.is_object() ? rules.refuses(*node, locale) : std::string();
+    auto reason = node && whole ? rules.refuses(*node, locale) : std::string();
     if (reason.empty())
       ++out.open;
     else
@@ -480,15 +480,14 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
 }
 
 int explain_pod(const picture& picture, const kube::object_key& key, const report_style& style, std::ostream& out,
-                std::ostream& err, const nlohmann::json& whole) {
+                std::ostream& err, const std::optional<kube::described_pod>& whole) {
   const bilingual say(style.language);
   say_doubts(picture, {key.ns}, say.locale(), err);
   const auto* pod = picture.pods.find(key);
   if (!pod) {
     return failed(say.message("explain.no_pod", {{"name", key.name}, {"namespace", key.ns}}), err);
   }
-  auto obstacles = obstacles_of(whole.is_object() ? whole : kept_of(*pod), asking_scheduler(picture), say.locale());
-  if (!whole.is_object() && pod->node_name.empty() && !pod->finished()) obstacles.push_back(not_read(say));
+  const auto obstacles = known_obstacles(*pod, whole, picture, say);
   if (pod->finished()) return explain_ended(*pod, obstacles, style, out);
   if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
@@ -551,9 +550,9 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
 
 namespace {
 
-/// The cluster, and the whole object of the pod: null without the right to get it, or where it is gone by then.
+/// The cluster, and the whole object of the pod: empty without the right to get it, or where it is gone by then.
 kube::task<void> read_with_pod(kube::transport& transport, const kube::object_key& key, picture& picture,
-                               nlohmann::json& whole) {
+                               std::string& whole) {
   auto done = co_await read_ledger(transport, picture);
   if (!done || !picture.pods.find(key)) co_return done;
   const auto answer =
@@ -563,7 +562,7 @@ kube::task<void> read_with_pod(kube::transport& transport, const kube::object_ke
     if (code == kube::errc::not_found || code == kube::errc::forbidden) co_return kube::result<void>();
     co_return std::unexpected(answer.error());
   }
-  whole = nlohmann::json::parse(answer->body, nullptr, false);
+  whole = answer->body;
   co_return kube::result<void>();
 }
 
@@ -593,16 +592,17 @@ void add_explain_pod(CLI::App& explain, int& rc) {
     const auto pod = pod_named(flags->pod, flags->ns, of_context ? namespace_of(flags->cluster) : "default");
     if (!pod) return fail(pod.error(), 2);
     picture all;
-    nlohmann::json whole;
+    std::string whole;
     const auto read =
         flags->snapshot.empty()
             ? ask_cluster(flags->cluster,
                           [&](kube::transport& transport) { return read_with_pod(transport, *pod, all, whole); })
             : gather(flags->cluster, flags->snapshot, all);
     if (!read) return fail(read.error().message, 1);
-    if (const auto saved = all.whole_pods.find(*pod); saved != all.whole_pods.end())
-      whole = nlohmann::json::parse(saved->second, nullptr, false);
-    rc = explain_pod(all, *pod, flags->style, std::cout, std::cerr, whole);
+    if (const auto saved = all.whole_pods.find(*pod); saved != all.whole_pods.end()) whole = saved->second;
+    std::optional<kube::described_pod> described;
+    if (auto known = kube::from_json<kube::described_pod>(whole)) described = std::move(*known);
+    rc = explain_pod(all, *pod, flags->style, std::cout, std::cerr, described);
   });
 }
 

@@ -2,13 +2,13 @@
 // `quartermaster explain pod`: why a pod waits, or what it was given.
 
 #include <expected>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <set>
 #include <string>
 
 #include "cli/explain/answer_form.hpp"
+#include "kube/projections/described_pod.hpp"
 #include "quota/explain.hpp"
 
 namespace cli {
@@ -53,9 +53,9 @@ waiting_answer why_waiting(const picture& picture, const known_resources& known,
 void say_doubts(const picture& picture, const std::set<std::string>& namespaces, text::language locale,
                 std::ostream& err);
 
-/// @param whole the pod as the API has it, JSON; null: not read, so gates, selectors and messages are left out
+/// @param whole the pod as the API has it; none: not read, so gates, selectors and messages are left out
 /// @return exit code: 0 bound or would fit, 1 not there, 3 waits, is held back or has failed
 int explain_pod(const picture& cluster, const kube::object_key& pod, const report_style& style, std::ostream& out,
-                std::ostream& err, const nlohmann::json& whole = {});
+                std::ostream& err, const std::optional<kube::described_pod>& whole = {});
 
 }  // namespace cli

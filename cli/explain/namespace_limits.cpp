@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/explain/pod_fields.hpp"
 #include "kube/client.hpp"
 #include "kube/quantity.hpp"
 #include "text/messages.hpp"
@@ -16,12 +15,24 @@ using nlohmann::json;
 
 constexpr std::string_view request_prefix = "requests.";
 
+// Fields of an object that may have any form: what is not as the API has it is as if it were not there.
+
+const json& member(const json& object, const char* name) {
+  static const json none;
+  if (!object.is_object()) return none;
+  const auto found = object.find(name);
+  return found == object.end() ? none : *found;
+}
+std::string text_at(const json& object, const char* name) {
+  const auto& found = member(object, name);
+  return found.is_string() ? found.get<std::string>() : std::string();
+}
+
 std::string limit_words(const std::string& key, text::language locale,
                         std::initializer_list<text::parameter> parameters) {
   return text::message("namespace_limit." + key, locale, parameters);
 }
 
-bool is_extended(std::string_view key) { return key.contains('/'); }
 bool counts_pods(std::string_view key) { return key == "pods" || key == "count/pods"; }
 
 /// More than any node has; sums over the containers of a file stay below an int64's most.
@@ -43,27 +54,25 @@ std::map<std::string, std::int64_t> amounts_in(const json& list, auto wanted) {
 }
 
 /// What a container asks for: its requests, and where they say nothing its limits.
-std::map<std::string, std::int64_t> requests_of(const json& container) {
-  const auto& resources = member(container, "resources");
-  auto out = amounts_in(member(resources, "limits"), is_extended);
-  for (const auto& [key, amount] : amounts_in(member(resources, "requests"), is_extended)) out[key] = amount;
+std::map<std::string, std::int64_t> requests_of(const kube::container& container) {
+  std::map<std::string, std::int64_t> out;
+  for (const auto* list : {&container.limits, &container.requests})
+    for (const auto& [key, amount] : *list) out[key] = std::clamp<std::int64_t>(amount, 0, largest);
   return out;
 }
 
 /// What the pod asks for at most at one time, as the API server reckons it: an init container next to the sidecars that
 /// started before it, or all others together.
-std::map<std::string, std::int64_t> requests_of_pod(const json& spec) {
+std::map<std::string, std::int64_t> requests_of_pod(std::span<const kube::container> containers) {
   std::map<std::string, std::int64_t> sum, peak;
-  for (const auto& container : member(spec, "initContainers"))
+  for (const auto& container : containers)
     for (const auto& [key, amount] : requests_of(container)) {
       auto& now = sum[key];
-      if (text_at(container, "restartPolicy") == "Always")
-        now += amount;
-      else
+      if (container.kind == kube::container::role::init)
         peak[key] = std::max(peak[key], now + amount);
+      else
+        now += amount;
     }
-  for (const auto& container : member(spec, "containers"))
-    for (const auto& [key, amount] : requests_of(container)) sum[key] += amount;
   for (const auto& [key, amount] : peak) sum[key] = std::max(sum[key], amount);
   return sum;
 }
@@ -79,13 +88,15 @@ void namespace_limits::add(const json& object) {
     for (const auto& item : member(spec, "limits")) {
       const auto type = text_at(item, "type");
       if (type != "Container" && type != "Pod") continue;
-      range made{name, type == "Pod", amounts_in(member(item, "default"), is_extended),
-                 amounts_in(member(item, "min"), is_extended), amounts_in(member(item, "max"), is_extended)};
+      range made{name, type == "Pod", amounts_in(member(item, "default"), kube::is_extended_resource),
+                 amounts_in(member(item, "min"), kube::is_extended_resource),
+                 amounts_in(member(item, "max"), kube::is_extended_resource)};
       if (!made.standard.empty() || !made.least.empty() || !made.most.empty()) ranges_[ns].push_back(std::move(made));
     }
   } else if (kind == "ResourceQuota") {
     const auto counted = [](std::string_view key) {
-      return counts_pods(key) || (key.starts_with(request_prefix) && is_extended(key));
+      return counts_pods(key) ||
+             (key.starts_with(request_prefix) && kube::is_extended_resource(key.substr(request_prefix.size())));
     };
     quota made{name, amounts_in(member(spec, "hard"), counted),
                amounts_in(member(member(object, "status"), "used"), counted)};
@@ -96,21 +107,18 @@ void namespace_limits::add(const json& object) {
   }
 }
 
-std::string namespace_limits::admit(const std::string& ns, json& spec) {
+std::string namespace_limits::admit(const std::string& ns, std::span<kube::container> containers) {
   static const std::vector<range> no_ranges;
   const auto found = ranges_.find(ns);
   const auto& ranges = found == ranges_.end() ? no_ranges : found->second;
   for (const auto& range : ranges)
-    for (const auto* list : {"initContainers", "containers"}) {
-      if (!spec.is_object() || !spec.contains(list) || !spec[list].is_array()) continue;
-      for (auto& container : spec[list]) {
-        if (!container.is_object()) continue;
-        const auto has = requests_of(container);
-        for (const auto& [key, amount] : range.standard)
-          if (!has.contains(key)) container["resources"]["limits"][key] = amount;
-      }
+    for (auto& container : containers) {
+      const auto has = requests_of(container);
+      for (const auto& [key, amount] : range.standard)
+        if (!has.contains(key)) container.limits.emplace_back(key, amount);
+      std::ranges::sort(container.limits);
     }
-  const auto of_pod = requests_of_pod(spec);
+  const auto of_pod = requests_of_pod(containers);
   const auto beyond = [&](const range& range, const std::map<std::string, std::int64_t>& has, const char* holder) {
     const auto words = [&](const char* code, const std::string& key, std::int64_t amount, const char* name,
                            std::int64_t bound) {
@@ -138,9 +146,8 @@ std::string namespace_limits::admit(const std::string& ns, json& spec) {
       if (auto no = beyond(range, of_pod, "pod"); !no.empty()) return no;
       continue;
     }
-    for (const auto* list : {"initContainers", "containers"})
-      for (const auto& container : member(spec, list))
-        if (auto no = beyond(range, requests_of(container), "container"); !no.empty()) return no;
+    for (const auto& container : containers)
+      if (auto no = beyond(range, requests_of(container), "container"); !no.empty()) return no;
   }
   const auto quotas = quotas_.find(ns);
   if (quotas == quotas_.end()) return {};

@@ -5,10 +5,12 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/cluster/picture.hpp"
+#include "kube/projections/pod.hpp"
 #include "kube/task.hpp"
 #include "kube/transport.hpp"
 #include "text/message.hpp"
@@ -32,9 +34,9 @@ class namespace_limits {
 
   /// As admission does it: fills in what a LimitRange gives to containers that name none, then judges, and counts the
   /// pod where it is let in.
-  /// @param spec of a pod; limits are written into it
+  /// @param containers of a pod, with their requests; limits are written into them
   /// @return why the API server refuses it, for a person; empty: it does not
-  std::string admit(const std::string& ns, nlohmann::json& spec);
+  std::string admit(const std::string& ns, std::span<kube::container> containers);
 
  private:
   using amounts = std::map<std::string, std::int64_t>;

@@ -198,23 +198,15 @@ std::optional<nlohmann::json> spec_of(const pod_form& form) {
 
 namespace {
 
-kube::result<kube::pod> pod_of(const nlohmann::json& metadata, const nlohmann::json& spec) {
+kube::result<kube::described_pod> pod_of(const nlohmann::json& metadata, const nlohmann::json& spec) {
   const nlohmann::json document{{"metadata", metadata}, {"spec", spec}};
-  return kube::from_json<kube::pod>(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return kube::from_json<kube::described_pod>(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-/// The pod as admission leaves it, or why the API server refuses it.
-std::expected<kube::pod, std::string> admitted(const tried_pod& tried, namespace_limits& limits) {
-  if (!tried.document || limits.empty(tried.pod.key.ns)) return tried.pod;
-  auto spec = tried.document->value("spec", nlohmann::json());
-  if (auto refused = limits.admit(tried.pod.key.ns, spec); !refused.empty()) return std::unexpected(std::move(refused));
-  auto metadata = tried.document->value("metadata", nlohmann::json());
-  metadata["name"] = tried.pod.key.name;
-  auto made = pod_of(metadata, spec);
-  if (!made) return std::unexpected(made.error().message);
-  auto out = tried.pod;
-  out.containers = std::move(made->containers);
-  return out;
+/// What admission adds to pods that it sends to the scheduler of our own; such a taint is there only while it does.
+bool is_sent(const kube::pod& pod) {
+  return (pod.scheduler_name.empty() || pod.scheduler_name == api::names::scheduler_name) &&
+         pod.labels.value_or(api::names::scheduler_label, "") != "ignore";
 }
 
 }  // namespace
@@ -239,27 +231,19 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
         for (const auto& entry : map->entries) metadata[part][entry.key->text] = text::yaml::canonical(*entry.value);
     const auto number = count_of(manifest, forms, form);
     if (!number.wrong.empty()) return manifest.kind + " " + manifest.key.to_string() + ": spec." + number.wrong;
-    node_rules nodes(*read);
-    // What admission adds to pods that it sends to the scheduler of our own; such a taint is there only while it does.
-    const auto scheduler = read->is_object() ? read->value("schedulerName", nlohmann::json()) : nlohmann::json();
-    const bool sent = scheduler.is_null() || scheduler == "" || scheduler == "default-scheduler" ||
-                      scheduler == std::string(api::names::scheduler_name);
-    const auto labels = metadata.value("labels", nlohmann::json::object());
-    if (sent && labels.value(std::string(api::names::scheduler_label), "") != "ignore")
-      nodes.tolerate(std::string(api::names::accelerator_taint));
-    const auto document =
-        std::make_shared<const nlohmann::json>(nlohmann::json{{"metadata", metadata}, {"spec", *read}});
     const bool single = forms.forms.size() == 1 && number.count == 1;
     for (std::int64_t i = 0; i < number.count; ++i, ++index) {
       metadata["name"] = single ? manifest.key.name : manifest.key.name + "-" + std::to_string(index);
       if (tried_pods.size() == most_pods) return "more than " + std::to_string(most_pods) + " pods; give fewer";
-      tried_pod tried{{}, nodes, !bare, document, refused};
+      tried_pod tried{{}, {}, !bare, refused};
       tried.pod.key = {metadata["namespace"].get<std::string>(), metadata["name"].get<std::string>()};
       if (refused.empty()) {
         auto pod = pod_of(metadata, *read);
         if (pod) {
           tried.pod = std::move(*pod);
           tried.pod.id = kube::uid::parse("simulated " + tried.pod.key.to_string());
+          tried.nodes = node_rules(tried.pod);
+          if (is_sent(tried.pod)) tried.nodes.tolerate(std::string(api::names::accelerator_taint));
           tried.pod.node_name.clear();
         } else {
           tried.refused = pod.error().message;
@@ -274,7 +258,8 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
 
 namespace {
 
-std::string without_judgement(const std::vector<std::string>& claims, const bilingual& say) {
+std::string without_judgement(std::vector<std::string> claims, const bilingual& say) {
+  for (auto& claim : claims) claim = text::shown(claim);
   return say.message("explain.simulate.claims", {{"list", some_of(claims, 8, say.locale())}});
 }
 
@@ -282,12 +267,13 @@ std::string without_judgement(const std::vector<std::string>& claims, const bili
 std::string cause_before_cards(const tried_pod& tried, namespace_limits& limits, const known_resources& known,
                                const bilingual& say, std::optional<kube::pod>& let_in) {
   if (!tried.refused.empty()) return tried.refused;
-  auto made = admitted(tried, limits);
-  if (!made) return made.error();
-  if (auto unknown = unknown_keys(*made, known, say.locale()); !unknown.empty()) return unknown;
-  const auto claims = tried.document ? claims_of(tried.document->at("spec")) : std::vector<std::string>();
-  if (!claims.empty()) return without_judgement(claims, say);
-  let_in = std::move(*made);
+  kube::pod pod = tried.pod;
+  if (auto refused = limits.admit(pod.key.ns, pod.containers); !refused.empty()) return refused;
+  if (auto unknown = unknown_keys(pod, known, say.locale()); !unknown.empty()) return unknown;
+  if (!tried.pod.claims.empty()) return without_judgement(tried.pod.claims, say);
+  if (std::ranges::all_of(pod.containers, [](const auto& container) { return container.limits.empty(); }))
+    pod.containers.clear();
+  let_in = std::move(pod);
   return {};
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 // `quartermaster simulate`: would these pods fit, and on which cards?
 
-#include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <span>
 #include <string>
@@ -17,11 +15,9 @@ namespace cli {
 
 /// A pod of a file.
 struct tried_pod {
-  kube::pod pod;
-  node_rules nodes;     ///< where it may run
-  bool is_new = false;  ///< a workload makes it; a Pod of this name in the cluster is another one
-  /// {metadata, spec} as in the file, the same for all pods of a workload; null: not kept.
-  std::shared_ptr<const nlohmann::json> document = {};
+  kube::described_pod pod;
+  node_rules nodes;          ///< where it may run
+  bool is_new = false;       ///< a workload makes it; a Pod of this name in the cluster is another one
   std::string refused = {};  ///< why it is no pod, or none that the API server takes; then only its name is known
 };
 /// The pods an object of a file makes, at the end of `tried_pods`; without a namespace of its own in `ns`. Pods that

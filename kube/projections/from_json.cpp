@@ -8,6 +8,7 @@
 #include "kube/json_object.hpp"
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
+#include "kube/projections/described_pod.hpp"
 #include "kube/projections/lease.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
@@ -60,32 +61,48 @@ constexpr field_shape metadata[] = {
     {"labels", 11, texts},
     {"annotations", 12, texts},
     {"ownerReferences", 13, message, owner},
+    {"finalizers", 14},
 };
-constexpr field_shape condition[] = {{"type", 1}, {"status", 2}, {"lastTransitionTime", 4, time}};
+constexpr field_shape condition[] = {
+    {"type", 1}, {"status", 2}, {"lastTransitionTime", 4, time}, {"reason", 5}, {"message", 6}};
 
-constexpr field_shape resources[] = {{"limits", 1, quantities}};
+constexpr field_shape resources[] = {{"limits", 1, quantities}, {"requests", 2, quantities}};
 constexpr field_shape container[] = {
     {"name", 1}, {"image", 2}, {"resources", 8, message, resources}, {"restartPolicy", 24}};
 constexpr field_shape host_path[] = {{"path", 1}};
 constexpr field_shape volume[] = {{"hostPath", 1, message, host_path, 2}};
+constexpr field_shape named[] = {{"name", 1}};
+constexpr field_shape requirement[] = {{"key", 1}, {"operator", 2}, {"values", 3}};
+constexpr field_shape term[] = {{"matchExpressions", 1, message, requirement},
+                                {"matchFields", 2, message, requirement}};
+constexpr field_shape node_selector[] = {{"nodeSelectorTerms", 1, message, term}};
+constexpr field_shape node_affinity[] = {{"requiredDuringSchedulingIgnoredDuringExecution", 1, message, node_selector}};
+constexpr field_shape affinity[] = {{"nodeAffinity", 1, message, node_affinity}};
+constexpr field_shape toleration[] = {{"key", 1}, {"operator", 2}, {"value", 3}, {"effect", 4}};
 constexpr field_shape pod_spec[] = {
     {"volumes", 1, message, volume},
     {"containers", 2, message, container},
+    {"nodeSelector", 7, texts},
     {"nodeName", 10},
     {"hostNetwork", 11, flag},
+    {"affinity", 18, message, affinity},
     {"schedulerName", 19},
     {"initContainers", 20, message, container},
+    {"tolerations", 22, message, toleration},
     {"priority", 25, number},
+    {"schedulingGates", 38, message, named},
+    {"resourceClaims", 39, message, named},
 };
-constexpr field_shape waiting[] = {{"reason", 1}};
+constexpr field_shape waiting[] = {{"reason", 1}, {"message", 2}};
 constexpr field_shape terminated[] = {{"exitCode", 1, number}, {"finishedAt", 6, time}};
 constexpr field_shape state[] = {
     {"waiting", 1, message, waiting}, {"running", 2, message, shape()}, {"terminated", 3, message, terminated}};
 constexpr field_shape container_status[] = {
-    {"state", 2, message, state}, {"ready", 4, flag}, {"restartCount", 5, number}};
+    {"name", 1}, {"state", 2, message, state}, {"ready", 4, flag}, {"restartCount", 5, number}};
 constexpr field_shape pod_status[] = {
     {"phase", 1},
     {"conditions", 2, message, condition},
+    {"message", 3},
     {"reason", 4},
     {"podIP", 6},
     {"startTime", 7, time},
@@ -190,6 +207,17 @@ std::string_view word_of(simdjson::ondemand::json_type type) {
 
 void write_message(pbf_writer& out, shape fields, on_demand::value object);
 
+/// By way of a text of its own: a writer inside of a writer leaves an empty message out, and one that is there and
+/// empty says something (state.running; a term that no node meets).
+void write_inner(pbf_writer& out, const field_shape& field, on_demand::value object) {
+  std::string bytes;
+  pbf_writer inner(bytes);
+  write_message(inner, field.fields, object);
+  if (field.holder == 0) return out.add_message(field.number, bytes);
+  pbf_writer holder(out, field.holder);
+  holder.add_message(field.number, bytes);
+}
+
 void write_value(pbf_writer& out, const field_shape& field, on_demand::value value) {
   using json_type = simdjson::ondemand::json_type;
   const auto type = value.type().value();
@@ -213,14 +241,7 @@ void write_value(pbf_writer& out, const field_shape& field, on_demand::value val
       return;
     case field_type::message:
       if (type != json_type::object && type != json_type::null) throw wrong_field{{}, word_of(type)};
-      if (type == json_type::object && field.holder != 0) {
-        pbf_writer holder(out, field.holder);
-        pbf_writer inner(holder, field.number);
-        write_message(inner, field.fields, value);
-      } else if (type == json_type::object) {
-        pbf_writer inner(out, field.number);
-        write_message(inner, field.fields, value);
-      }
+      if (type == json_type::object) write_inner(out, field, value);
       return;
     case field_type::texts:
     case field_type::quantities:
@@ -281,6 +302,10 @@ result<T> decoded(std::string_view text, shape fields) {
 template <>
 result<pod> from_json(std::string_view text) {
   return decoded<pod>(text, table::pod);
+}
+template <>
+result<described_pod> from_json(std::string_view text) {
+  return decoded<described_pod>(text, table::pod);
 }
 template <>
 result<node> from_json(std::string_view text) {

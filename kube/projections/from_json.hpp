@@ -9,8 +9,9 @@
 
 namespace kube {
 
-/// T: pod, node, daemon_set, lease or config_map (data alone, without binaryData). A word or number of another
-/// type than the field's is left out, as an unknown field is. errc::decode where the object cannot be understood.
+/// T: pod, described_pod, node, daemon_set, lease or config_map (data alone, without binaryData). A word or number of
+/// another type than the field's is left out, as an unknown field is. errc::decode where the object cannot be
+/// understood.
 template <class T>
 result<T> from_json(std::string_view text);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kube/projections/described_pod.hpp"
 #include "kube/projections/kept.hpp"
 #include "kube/projections/running_pod.hpp"
 #include "kube/wire.hpp"
@@ -15,12 +16,19 @@ constexpr std::string_view label_patterns[] = {
     "quartermaster.io/",        "app.kubernetes.io/",  "name", "k8s-app", "pod-template-generation",
     "controller-revision-hash", "aliyun.com/gpu-count"};
 
-container read_container(std::string_view bytes, container::role role) {
+/// Which containers are kept: all where one asks for an extended resource, else none.
+enum class kept_containers : std::uint8_t { asking, all, all_with_requests };
+
+container read_container(std::string_view bytes, container::role role, kept_containers kept) {
   container made;
   made.kind = role;
   const auto add_limit = [&](std::string_view entry) { wire::add_extended_resource(made.limits, entry); };
-  each_field(bytes, field<1>(made.name),
-             field<8>([&](std::string_view resources) { each_field(resources, field<1>(add_limit)); }),
+  const auto add_request = [&](std::string_view entry) {
+    if (kept == kept_containers::all_with_requests) wire::add_extended_resource(made.requests, entry);
+  };
+  each_field(bytes, field<1>(made.name), field<8>([&](std::string_view resources) {
+               each_field(resources, field<1>(add_limit), field<2>(add_request));
+             }),
              field<24>([&](std::string_view policy) {
                if (policy == "Always" && role == container::role::init) made.kind = container::role::sidecar;
              }));
@@ -61,18 +69,19 @@ bool is_plugin_folder(std::string_view volume) {
   return out;
 }
 
-void read_spec(std::string_view bytes, pod& pod, bool keeps_all) {
+void read_spec(std::string_view bytes, pod& pod, kept_containers kept) {
   std::vector<container> main;
   const auto asks = [](const container& container) { return !container.limits.empty(); };
   each_field(
       bytes, field<1>([&](std::string_view volume) { pod.mounts_plugin_folder |= is_plugin_folder(volume); }),
-      field<2>([&](std::string_view item) { main.push_back(read_container(item, container::role::main)); }),
-      field<20>([&](std::string_view item) { pod.containers.push_back(read_container(item, container::role::init)); }),
+      field<2>([&](std::string_view item) { main.push_back(read_container(item, container::role::main, kept)); }),
+      field<20>(
+          [&](std::string_view item) { pod.containers.push_back(read_container(item, container::role::init, kept)); }),
       field<10>(pod.node_name), field<11>(pod.host_network), field<19>([&](std::string_view name) {
         if (name != "default-scheduler") pod.scheduler_name = name;
       }),
       field<25>(pod.priority));
-  if (keeps_all || std::ranges::any_of(main, asks) || std::ranges::any_of(pod.containers, asks)) {
+  if (kept != kept_containers::asking || std::ranges::any_of(main, asks) || std::ranges::any_of(pod.containers, asks)) {
     std::ranges::move(main, std::back_inserter(pod.containers));
     pod.containers.shrink_to_fit();
   } else {
@@ -167,18 +176,18 @@ void read_status(std::string_view bytes, pod& pod) {
   if (pod.finished()) pod.finished_at = last_end(init, main);
 }
 
-void read_pod_parts(std::string_view bytes, pod& pod, bool keeps_all) {
+void read_pod_parts(std::string_view bytes, pod& pod, kept_containers kept) {
   each_field(bytes, field<1>([&](std::string_view meta) {
                wire::read_metadata(meta, pod, {label_patterns}, {kept_pod_annotations});
              }),
-             field<2>([&](std::string_view spec) { read_spec(spec, pod, keeps_all); }),
+             field<2>([&](std::string_view spec) { read_spec(spec, pod, kept); }),
              field<3>([&](std::string_view status) { read_status(status, pod); }));
   pod.mirror = pod.annotations.contains(mirror_annotation);
 }
-void read_pod(std::string_view bytes, pod& pod) { read_pod_parts(bytes, pod, false); }
+void read_pod(std::string_view bytes, pod& pod) { read_pod_parts(bytes, pod, kept_containers::asking); }
 
 void read_running_pod(std::string_view bytes, running_pod& pod) {
-  read_pod_parts(bytes, pod, true);
+  read_pod_parts(bytes, pod, kept_containers::all);
   const auto read_id = [&pod](std::string_view status) {
     container_id out;
     each_field(status, field<1>(out.name), field<8>([&](std::string_view text) {
@@ -190,6 +199,94 @@ void read_running_pod(std::string_view bytes, running_pod& pod) {
   each_field(bytes, field<3>([&](std::string_view status) {
                each_field(status, field<8>(read_id), field<10>(read_id), field<13>(read_id));
              }));
+}
+
+auto appended_to(std::vector<std::string>& list) {
+  return [&list](std::string_view text) { list.emplace_back(text); };
+}
+/// PodSchedulingGate and PodResourceClaim: name 1.
+auto name_appended_to(std::vector<std::string>& list) {
+  return [&list](std::string_view message) { each_field(message, field<1>(appended_to(list))); };
+}
+
+/// NodeSelectorTerm: matchExpressions 1, matchFields 2.
+std::vector<node_rules::requirement> read_term(std::string_view bytes) {
+  std::vector<node_rules::requirement> out;
+  const auto add = [&](std::string_view message, bool is_field) {
+    auto& made = out.emplace_back();
+    made.is_field = is_field;
+    each_field(message, field<1>(made.key), field<2>(made.op), field<3>(appended_to(made.values)));
+  };
+  each_field(bytes, field<1>([&](std::string_view message) { add(message, false); }),
+             field<2>([&](std::string_view message) { add(message, true); }));
+  return out;
+}
+
+/// PodSpec: nodeSelector 7, affinity 18 (nodeAffinity 1, of which 1 is required), tolerations 22.
+void read_rules(std::string_view spec, node_rules& rules) {
+  const auto read_required = [&](std::string_view required) {
+    auto& terms = rules.terms.emplace();
+    each_field(required, field<1>([&](std::string_view term) { terms.push_back(read_term(term)); }));
+  };
+  const auto read_node_affinity = [&](std::string_view affinity) { each_field(affinity, field<1>(read_required)); };
+  each_field(spec, field<7>([&](std::string_view entry) {
+               const auto [key, value] = wire::read_entry(entry);
+               rules.selector.insert_or_assign(std::string(key), value);
+             }),
+             field<18>([&](std::string_view affinity) { each_field(affinity, field<1>(read_node_affinity)); }),
+             field<22>([&](std::string_view message) {
+               auto& made = rules.tolerations.emplace_back();
+               each_field(message, field<1>(made.key), field<2>(made.op), field<3>(made.value), field<4>(made.effect));
+             }));
+}
+
+void read_native_limits(std::string_view container, described_pod& pod) {
+  const auto add = [&](std::string_view entry) {
+    if (const auto key = wire::read_entry(entry).key; !is_extended_resource(key)) pod.native_limits.emplace(key);
+  };
+  each_field(container, field<8>([&](std::string_view resources) { each_field(resources, field<1>(add)); }));
+}
+
+void read_statements(std::string_view status, described_pod& pod) {
+  std::vector<statement> main;
+  const auto add_waiting = [](std::vector<statement>& list) {
+    return [&list](std::string_view bytes) {
+      statement made;
+      bool waits = false;
+      const auto read_waiting = [&](std::string_view waiting) {
+        waits = true;
+        each_field(waiting, field<1>(made.reason), field<2>(made.message));
+      };
+      each_field(bytes, field<1>(made.name),
+                 field<2>([&](std::string_view state) { each_field(state, field<1>(read_waiting)); }));
+      if (waits) list.push_back(std::move(made));
+    };
+  };
+  each_field(status, field<2>([&](std::string_view condition) {
+               statement made;
+               std::string_view type;
+               each_field(condition, field<1>(type), field<2>(made.name), field<5>(made.reason),
+                          field<6>(made.message));
+               if (type == "PodScheduled") pod.scheduled = std::move(made);
+             }),
+             field<3>(pod.status.message), field<4>(pod.status.reason), field<8>(add_waiting(main)),
+             field<10>(add_waiting(pod.waiting)));
+  std::ranges::move(main, std::back_inserter(pod.waiting));
+}
+
+void read_described_pod(std::string_view bytes, described_pod& pod) {
+  read_pod_parts(bytes, pod, kept_containers::all_with_requests);
+  const auto read_container_limits = [&](std::string_view container) { read_native_limits(container, pod); };
+  each_field(bytes, field<1>([&](std::string_view meta) {
+               const auto read_end = [&](std::string_view time) { pod.deleted_at = wire::read_time(time).seconds; };
+               each_field(meta, field<9>(read_end), field<14>(appended_to(pod.finalizers)));
+             }),
+             field<2>([&](std::string_view spec) {
+               read_rules(spec, pod.rules);
+               each_field(spec, field<2>(read_container_limits), field<20>(read_container_limits),
+                          field<38>(name_appended_to(pod.gates)), field<39>(name_appended_to(pod.claims)));
+             }),
+             field<3>([&](std::string_view status) { read_statements(status, pod); }));
 }
 
 }  // namespace
@@ -216,6 +313,10 @@ result<pod> pod::decode(std::string_view bytes) { return wire::decode<pod>(bytes
 
 result<running_pod> running_pod::decode(std::string_view bytes) {
   return wire::decode<running_pod>(bytes, read_running_pod);
+}
+
+result<described_pod> described_pod::decode(std::string_view bytes) {
+  return wire::decode<described_pod>(bytes, read_described_pod);
 }
 
 }  // namespace kube

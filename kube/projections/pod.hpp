@@ -26,8 +26,8 @@ struct container {
   std::string name;
   role kind = role::main;
   quantities limits;  ///< extended resources only
-  /// As well; only where a pod that is not made yet is read (declarations::read_pod_spec). The API server holds them to
-  /// be equal to the limits, so that of a pod it has nothing is kept here.
+  /// As well; only where a pod may not be made yet (declarations::read_pod_spec, described_pod.hpp). The API server
+  /// holds them to be equal to the limits, so that of a pod it has nothing is kept here.
   quantities requests;
   friend bool operator==(const container&, const container&) = default;
 };

@@ -6,6 +6,7 @@
 #include "api/memory.hpp"
 #include "api/names.hpp"
 #include "kube/json_text.hpp"
+#include "kube/projections/from_json.hpp"
 #include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
 
@@ -275,21 +276,14 @@ kube::task<bool> rollouts::is_idle(std::string node) {
   if (!match) co_return false;
   const auto& offered = modules::offered_by(stores_.policies.find(policy_key));
   const auto* mode = offered.find(module_of(match));
-  const auto asks = [&](const json& container) {
-    for (const auto* kind : {"limits", "requests"}) {
-      const auto amounts = container.value("resources", json::object()).value(kind, json::object());
-      for (const auto& [name, amount] : amounts.items()) {
-        if (amount != "0" && module_of(name, *match, offered, mode)) return true;
-      }
-    }
-    return false;
+  const auto is_card = [&](const auto& limit) {
+    return limit.second > 0 && module_of(limit.first, *match, offered, mode);
   };
-  for (const auto& pod : *pods) {
-    const auto spec = pod.value("spec", json::object());
-    for (const auto* list : {"containers", "initContainers"}) {
-      const auto containers = spec.value(list, json::array());
-      if (std::ranges::any_of(containers, asks)) co_return false;
-    }
+  for (const auto& object : *pods) {
+    const auto pod = kube::from_json<kube::pod>(object.dump());
+    if (!pod) co_return std::unexpected(pod.error());
+    for (const auto& container : pod->containers)
+      if (std::ranges::any_of(container.limits, is_card)) co_return false;
   }
   co_return true;
 }

@@ -5,11 +5,13 @@
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
 #include "kube/projections/deployment.hpp"
+#include "kube/projections/described_pod.hpp"
 #include "kube/projections/from_json.hpp"
 #include "kube/projections/lease.hpp"
 #include "kube/projections/name_space.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
+#include "kube/rfc3339.hpp"
 #include "test/kube/golden.hpp"
 
 namespace {
@@ -134,13 +136,38 @@ void expect_random(const std::string& name) {
 TEST(projections, read_a_gpu_node_as_kubernetes_wrote_it) { expect_golden<kube::node>("node_gfd"); }
 
 TEST(projections, read_pods_as_kubernetes_wrote_them) {
-  for (const auto* name : {"pod_gpu", "pod_plain", "pod_mirror", "pod_evicted"}) expect_golden<kube::pod>(name);
+  for (const auto* name : {"pod_gpu", "pod_plain", "pod_mirror", "pod_evicted", "pod_described"})
+    expect_golden<kube::pod>(name);
 }
 
 TEST(projections, read_when_a_pod_was_bound_and_when_its_last_container_ended) {
   for (const auto* name : {"pod_finished", "pod_init_failed", "pod_lost_running", "pod_lost_waiting", "pod_lost_end",
                            "pod_restarting", "pod_unbound", "pod_taken_back", "pod_taken_back_early"})
     expect_golden<kube::pod>(name);
+}
+
+TEST(projections, read_all_that_a_pod_says_of_where_it_may_run_and_of_what_keeps_it) {
+  const auto made = kube::described_pod::decode(golden::read("pod_described.pb"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(*made, kube::from_json<kube::described_pod>(golden::read("pod_described.json")).value());
+  kube::described_pod expected{kube::pod::decode(golden::read("pod_described.pb")).value()};
+  expected.containers.at(1).requests = {{"nvidia.com/gpu", 2}};
+  expected.deleted_at = kube::parse_rfc3339("2026-07-01T11:10:30Z").value();
+  expected.finalizers = {"a.example/b", "c.example/d"};
+  expected.gates = {"gate"};
+  expected.claims = {"claim"};
+  expected.native_limits = {"cpu", "kubernetes.io/gpu"};
+  expected.rules.selector = {{"arch", "amd64"}, {"zone", "x"}};
+  expected.rules.tolerations = {{"k", "Equal", "v", "NoSchedule"}, {"", "Exists", "", ""}};
+  expected.rules.terms = {{{"disk", "In", {"ssd", "nvme"}, false}, {"metadata.name", "NotIn", {"n"}, true}}, {}};
+  expected.status = {"", "Held", "by a gate"};
+  expected.scheduled = {"False", "SchedulingGated", "waits for gates"};
+  expected.waiting = {{"first", "ImagePullBackOff", "no image"}, {"main", "PodInitializing", ""}};
+  EXPECT_EQ(*made, expected);
+  // The projection of the stores keeps none of that, and of pods that ask for nothing no containers.
+  const auto plain = kube::described_pod::decode(golden::read("pod_plain.pb")).value();
+  EXPECT_FALSE(plain.rules.terms);
+  EXPECT_FALSE(plain.containers.empty());
 }
 
 /// Pods with one volume each, by its path on the node.
@@ -166,9 +193,9 @@ TEST(projections, read_a_lease_as_kubernetes_wrote_it) { expect_golden<kube::lea
 TEST(projections, read_a_namespace_as_kubernetes_wrote_it) { expect_golden<kube::name_space>("name_space"); }
 
 TEST(projections, are_the_same_of_an_object_in_json) {
-  for (const auto* name :
-       {"pod_gpu", "pod_plain", "pod_mirror", "pod_evicted", "pod_finished", "pod_init_failed", "pod_lost_running",
-        "pod_lost_waiting", "pod_lost_end", "pod_restarting", "pod_unbound", "pod_taken_back", "pod_taken_back_early"})
+  for (const auto* name : {"pod_gpu", "pod_plain", "pod_mirror", "pod_evicted", "pod_finished", "pod_init_failed",
+                           "pod_lost_running", "pod_lost_waiting", "pod_lost_end", "pod_restarting", "pod_unbound",
+                           "pod_taken_back", "pod_taken_back_early", "pod_described"})
     expect_golden_from_json<kube::pod>(name);
   expect_golden_from_json<kube::node>("node_gfd");
   expect_golden_from_json<kube::daemon_set>("daemon_set");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "kube/projections/from_json.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 #include "test/words.hpp"
 
@@ -87,7 +88,8 @@ TEST_F(snapshot_test, what_a_pod_says_of_nodes_and_gates_is_saved_and_of_an_olde
     picture picture;
     EXPECT_TRUE(read_snapshot(file.dump(), picture));
     const auto saved = picture.whole_pods.find({"lab", "p"});
-    const auto whole = saved == picture.whole_pods.end() ? json() : json::parse(saved->second);
+    std::optional<kube::described_pod> whole;
+    if (saved != picture.whole_pods.end()) whole = kube::from_json<kube::described_pod>(saved->second).value();
     std::ostringstream out, err;
     explain_pod(picture, {"lab", "p"}, {"json", "en"}, out, err, whole);
     std::string list;

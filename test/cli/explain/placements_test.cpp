@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "kube/projections/from_json.hpp"
 #include "test/english.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 #include "test/words.hpp"
@@ -54,7 +55,13 @@ struct placements_test : testing::Test {
     return explain_pod(cluster, *pod_named(name, ""), {output, language}, out, err);
   }
   static tried_pod tried(kube::pod pod, const json& spec = json::object()) {
-    return {std::move(pod), node_rules(spec)};
+    return {{std::move(pod)}, node_rules(described({{"spec", spec}}))};
+  }
+  static kube::described_pod described(json pod) {
+    pod["metadata"]["name"] = "p";
+    const auto made = kube::from_json<kube::described_pod>(pod.dump());
+    EXPECT_TRUE(made) << pod;
+    return made.value_or(kube::described_pod());
   }
   /// The pods of a file.
   static std::vector<tried_pod> in_file(const std::string& text, const std::string& ns = "") {
@@ -93,12 +100,12 @@ TEST_F(placements_test, a_pod_is_held_by_other_things_than_cards) {
                          std::initializer_list<text::parameter> parameters, const std::string& id) {
     for (const auto& [language, locale] : {std::pair("en", text::language::en), std::pair("zh", text::language::zh)}) {
       out.str("");
-      EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {"text", language}, out, err, whole), code) << whole;
+      EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {"text", language}, out, err, described(whole)), code) << whole;
       EXPECT_THAT(out.str(), HasSubstr(text::message("explain.obstacle." + key, locale, parameters)));
       EXPECT_FALSE(language == std::string("zh") && words::has_english_sentence(out.str())) << out.str();
     }
     out.str("");
-    explain_pod(cluster, {"lab", "p"}, {"json", "en"}, out, err, whole);
+    explain_pod(cluster, {"lab", "p"}, {"json", "en"}, out, err, described(whole));
     const auto obstacles = json::parse(out.str())["obstacles"];
     EXPECT_TRUE(std::ranges::any_of(obstacles, [&](const auto& entry) { return entry["code"] == id; })) << obstacles;
   };
@@ -184,7 +191,7 @@ TEST_F(placements_test, nodes_where_the_cards_fit_may_be_closed_to_the_pod) {
   cluster.pods.put(share("p", 20, 4));
   finish();
   const json whole = {{"spec", {{"nodeSelector", {{"zone", "x"}}}}}};
-  EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {}, out, err, whole), 3);
+  EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {}, out, err, described(whole)), 3);
   EXPECT_THAT(out.str(), HasSubstr(english("explain.closed",
                                            {{"nodes", nodes_of(2)},
                                             {"text", english("explain.closed_by.selector", {{"label", "zone=x"}})}})));
@@ -204,7 +211,7 @@ TEST_F(placements_test, a_pod_that_has_ended_says_how) {
                                    "\n" + english("explain.obstacle.refused_by_kubelet")));
   out.str("");
   const json whole = {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "low on\x1b disk"}}}};
-  EXPECT_EQ(explain_pod(cluster, {"lab", "failed"}, {}, out, err, whole), 3);
+  EXPECT_EQ(explain_pod(cluster, {"lab", "failed"}, {}, out, err, described(whole)), 3);
   EXPECT_THAT(out.str(), AllOf(HasSubstr("Evicted: low on"), Not(HasSubstr("\x1b"))));
   out.str("");
   EXPECT_EQ(explain("lab/done"), 0);

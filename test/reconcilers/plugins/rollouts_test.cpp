@@ -238,12 +238,13 @@ TEST(rollouts, looks_again_when_a_pod_that_a_node_waits_for_ends) {
 TEST(rollouts, a_pod_that_our_watch_has_not_shown_yet_is_not_disturbed) {
   rollout_cluster cluster;
   cluster.version("a.2");
-  cluster.on_server = {
-      json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"tencent.com/vcuda-core":"10"}}}]}})")};
+  cluster.on_server = {json::parse(R"({"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"limits":{
+        "tencent.com/vcuda-core":"10"}}}]}})")};
   cluster.server.forget();
   EXPECT_TRUE(cluster.reconcile().again_in);
   EXPECT_THAT(cluster.server.writes(), ElementsAre("patch " + set_path)) << "and no plugin is deleted";
-  cluster.on_server = {json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"1"}}}]}})")};
+  cluster.on_server = {
+      json::parse(R"({"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"limits":{"cpu":"1"}}}]}})")};
   cluster.server.forget();
   cluster.reconcile();
   ASSERT_EQ(cluster.server.writes().size(), 1u);

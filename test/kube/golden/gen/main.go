@@ -68,6 +68,7 @@ func main() {
 	writeObject("node_gfd", gfd, expectNode(gfd))
 	for name, pod := range map[string]*corev1.Pod{
 		"pod_gpu": gpuPod(), "pod_plain": plainPod(), "pod_mirror": mirrorPod(), "pod_evicted": evictedPod(),
+		"pod_described": describedPod(),
 	} {
 		writeObject(name, pod, expectPod(pod))
 	}

@@ -199,6 +199,42 @@ func evictedPod() *corev1.Pod {
 	}
 }
 
+// A pod with all that it can say of where it may run and of what keeps it.
+func describedPod() *corev1.Pod {
+	waiting := func(name, reason, message string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+	}
+	return &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: "described", Namespace: "team-a", UID: uid(19), ResourceVersion: "34",
+			DeletionTimestamp: pointer(at(50)), Finalizers: []string{"a.example/b", "c.example/d"}},
+		Spec: corev1.PodSpec{
+			NodeSelector:  map[string]string{"zone": "x", "arch": "amd64"},
+			SchedulerName: "volcano",
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+					{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: "In", Values: []string{"ssd", "nvme"}}},
+						MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "NotIn", Values: []string{"n"}}}},
+					{}}},
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+					{Weight: 1, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "no", Operator: "Exists"}}}}}}},
+			Tolerations:     []corev1.Toleration{{Key: "k", Operator: "Equal", Value: "v", Effect: "NoSchedule"}, {Operator: "Exists"}},
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: "gate"}},
+			ResourceClaims:  []corev1.PodResourceClaim{{Name: "claim"}},
+			InitContainers:  []corev1.Container{{Name: "first"}},
+			Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
+				Limits:   amounts("nvidia.com/gpu", "2", "kubernetes.io/gpu", "1", "cpu", "4"),
+				Requests: amounts("nvidia.com/gpu", "2", "cpu", "1")}}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending, Reason: "Held", Message: "by a gate",
+			Conditions: []corev1.PodCondition{
+				{Type: "Ready", Status: "False", Reason: "other"},
+				{Type: "PodScheduled", Status: "False", Reason: "SchedulingGated", Message: "waits for gates"}},
+			ContainerStatuses:     []corev1.ContainerStatus{waiting("main", "PodInitializing", ""), {Name: "runs"}},
+			InitContainerStatuses: []corev1.ContainerStatus{waiting("first", "ImagePullBackOff", "no image")}},
+	}
+}
+
 // Pods as a kubelet and the pod garbage collector leave them: what is known of when they were bound and ended.
 func boundPod(name string, phase corev1.PodPhase, init, main []corev1.ContainerStatus) *corev1.Pod {
 	pod := &corev1.Pod{

@@ -1,0 +1,55 @@
+#pragma once
+// A Pod with all it says of where it may run and of what became of it. For answers about one pod, or about pods of a
+// file: the stores keep kube::pod.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/projections/pod.hpp"
+
+namespace kube {
+
+/// What a spec says of nodes, apart from spec.nodeName; what affinity prefers is left out.
+struct node_rules {
+  struct toleration {
+    std::string key, op, value, effect;
+    friend bool operator==(const toleration&, const toleration&) = default;
+  };
+  struct requirement {
+    std::string key, op;
+    std::vector<std::string> values;
+    bool is_field = false;  ///< of matchFields, which knows metadata.name alone
+    friend bool operator==(const requirement&, const requirement&) = default;
+  };
+  std::map<std::string, std::string> selector;
+  std::vector<toleration> tolerations;
+  std::optional<std::vector<std::vector<requirement>>> terms;  ///< where there is a list, a node has to meet one of it
+  friend bool operator==(const node_rules&, const node_rules&) = default;
+};
+
+/// Reason and message of a status; `name` is the container's, of a condition its status ("False").
+struct statement {
+  std::string name, reason, message;
+  friend bool operator==(const statement&, const statement&) = default;
+};
+
+/// `containers` are all of them, with their requests.
+struct described_pod : pod {
+  std::int64_t deleted_at = 0;  ///< metadata.deletionTimestamp, seconds since 1970; 0: none
+  std::vector<std::string> finalizers = {}, gates = {}, claims = {};  ///< names; the claims are of DRA
+  std::set<std::string> native_limits = {};  ///< keys that are no extended resource: cpu, kubernetes.io/gpu
+  node_rules rules = {};
+  statement status = {};                    ///< its own
+  std::optional<statement> scheduled = {};  ///< the condition PodScheduled
+  std::vector<statement> waiting = {};      ///< containers, init containers first
+
+  static result<described_pod> decode(std::string_view bytes);
+  friend bool operator==(const described_pod&, const described_pod&) = default;
+};
+
+}  // namespace kube

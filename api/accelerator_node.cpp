@@ -102,6 +102,12 @@ void read_check(on_demand::value object, accelerator_node& node, agent_report* r
     if (key == "state") row.state = check_state_in(on_demand::text_or(field));
     if (key == "found" && report) row.found = on_demand::text_or(field);
     if (key == "remedy" && report) row.remedy = on_demand::text_or(field);
+    if (key == "cause" && report) row.cause = on_demand::text_or(field);
+    if (key == "parameters" && report && field.type() == simdjson::ondemand::json_type::object)
+      on_demand::each_member(field, [&](std::string_view name, on_demand::value value) {
+        if (row.parameters.size() < most_check_parameters)
+          row.parameters[std::string(name)] = on_demand::text_or(value);
+      });
   });
   if (row.name == to_string(check::default_runtime)) node.default_runtime = row.state;
   if (row.name == to_string(check::container_toolkit)) node.container_toolkit = row.state;

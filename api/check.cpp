@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "text/escape.hpp"
+#include "text/fact.hpp"
+
 namespace api {
 namespace {
 
@@ -55,6 +58,60 @@ static_assert(
     }(),
     "one entry per check, in the order of the enumeration");
 
+constexpr std::string_view cause_table = "preflight_cause", advice_table = "preflight_advice", advice_name = "advice";
+
+/// Words of a cause have as much room as the row's own text, and twice more: a Chinese character has three bytes.
+constexpr std::size_t longest_words = 3 * longest_check_text;
+
+/// Whether every {name} of a pattern has a value. A newer agent may know other parameters for a cause.
+bool is_complete(std::string_view pattern, std::span<const text::parameter> parameters) {
+  for (auto open = pattern.find('{'); open != pattern.npos; open = pattern.find('{', open + 1)) {
+    const auto name = pattern.substr(open + 1, pattern.find('}', open) - open - 1);
+    // In a program that says keys, `{` opens the list of parameters, too.
+    if (name.contains('{') || name.empty()) continue;
+    if (std::ranges::find(parameters, name, &text::parameter::name) == parameters.end()) return false;
+  }
+  return true;
+}
+
+std::string_view advice_words(std::string_view code, text::language locale) {
+  return text::pattern_of({.table = advice_table, .code = code, .level = {}, .parameters = {}}, "remedy", locale);
+}
+
+/// An advice is words itself.
+text::fact fact_of(const check_row& row, text::language locale) {
+  text::fact out{.table = cause_table, .code = row.cause, .level = text::severity::warning, .parameters = {}};
+  for (const auto& [name, value] : row.parameters) {
+    if (out.parameters.size() == most_check_parameters) break;
+    out.parameters.push_back({name, text::utf8_clean(value, longest_check_parameter)});
+  }
+  const auto advice = std::ranges::find(out.parameters, advice_name, &text::parameter::name);
+  if (advice == out.parameters.end()) return out;
+  const std::string words(advice_words(advice->value, locale));
+  if (words.empty())
+    out.parameters.erase(advice);  // of a newer agent: then the row's own text is complete
+  else
+    advice->value = words;
+  return out;
+}
+
+/// The words of one part of the row's cause; `own` where there are none.
+std::string words_of(const check_row& row, std::string_view part, const std::string& own, text::language locale) {
+  if (row.cause.empty()) return own;
+  const auto fact = fact_of(row, locale);
+  const auto pattern = text::pattern_of(fact, part, locale);
+  if (pattern.empty() || !is_complete(pattern, fact.parameters)) return own;
+  return text::utf8_clean(text::filled(pattern, fact.parameters), longest_words);
+}
+
+check_row row_of(const explained_cause& cause) {
+  check_row out;
+  out.cause = to_string(cause.code);
+  for (const auto& [name, value] : cause.parameters)
+    out.parameters[std::string(name)] = text::utf8_clean(value, longest_check_parameter);
+  return out;
+}
+
 }  // namespace
 
 std::string_view to_string(check_state state) noexcept { return states[static_cast<std::size_t>(state)]; }
@@ -67,5 +124,28 @@ check_state check_state_in(std::string_view word) noexcept {
 std::span<const check_entry> checks() noexcept { return check_table; }
 const check_entry& entry_of(check check) noexcept { return check_table[static_cast<std::size_t>(check)]; }
 std::string_view to_string(check check) noexcept { return entry_of(check).name; }
+
+check_row row_of(check check, check_state state, std::string found, const explained_cause& cause) {
+  auto out = row_of(cause);
+  out.name = to_string(check);
+  out.state = state;
+  out.found = std::move(found);
+  // Names and contents of files may be anything.
+  out.found = text::utf8_clean(out.found.empty() ? found_text(out, text::language::en) : out.found, longest_check_text);
+  out.remedy = text::utf8_clean(remedy_text(out, text::language::en), longest_check_text);
+  return out;
+}
+
+std::string found_text(const check_row& row, text::language locale) {
+  return words_of(row, "found", row.found, locale);
+}
+std::string remedy_text(const check_row& row, text::language locale) {
+  return words_of(row, "remedy", row.remedy, locale);
+}
+std::string found_text(const explained_cause& cause) { return found_text(row_of(cause), text::language::en); }
+std::string remedy_text(const explained_cause& cause) { return remedy_text(row_of(cause), text::language::en); }
+std::string remedy_text(check_advice advice) {
+  return std::string(advice_words(to_string(advice), text::language::en));
+}
 
 }  // namespace api

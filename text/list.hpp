@@ -27,4 +27,11 @@ std::string some_of(const auto& items, std::size_t most = 3) {
   return number > most ? out + " and " + std::to_string(number - most) + " more" : out;
 }
 
+/// The same without words, for a parameter of a message: "a, b, c (+4)".
+std::string abridged(const auto& items, std::size_t most = 3) {
+  const auto number = static_cast<std::size_t>(std::ranges::distance(items));
+  const auto out = joined(items | std::views::take(most));
+  return number > most ? out + " (+" + std::to_string(number - most) + ")" : out;
+}
+
 }  // namespace text

@@ -16,6 +16,7 @@ namespace text {
 struct parameter {
   std::string_view name;
   std::string value;
+  friend bool operator==(const parameter&, const parameter&) = default;
 };
 
 /// A row of the table, whose order is that of the keys.

@@ -11,6 +11,7 @@
 #include "agent/disk/folder.hpp"
 #include "agent/facts/kubelet.hpp"
 #include "agent/facts/runtime.hpp"
+#include "api/check.hpp"
 #include "text/list.hpp"
 
 namespace agent::container_runtime {
@@ -109,17 +110,18 @@ std::string obstacle(const setup_options& options, const layout& files, const fa
   const auto has_program = facts::has_program(node, entry ? entry->program : "");
   if (!has_program)
     return std::string(files.name) + ": its runtime " + entry->name + " is " + entry->program +
-           ", which cannot be seen: " + has_program.error();
+           ", which cannot be seen: " + api::found_text(has_program.error());
   if (options.in_pod && !*has_program && !entry->program.starts_with("/usr/bin/"))
     return std::string(files.name) + ": its runtime " + entry->name + " is " + entry->program +
            ", which is not mounted in this pod: call quartermaster agent fix-runtime on the node itself";
   for (const auto& defect : facts::defects_of(settings, has_program)) {
-    if (!defect.is_repairable()) return std::string(files.name) + ": " + defect.text + ": " + defect.remedy();
-    plan.repairs.push_back(std::string(files.name) + ": " + defect.text);
+    const auto cause = facts::cause_of(defect, files.name, defect.advice());
+    if (!defect.is_repairable()) return api::found_text(cause) + ": " + api::remedy_text(cause);
+    plan.repairs.push_back(api::found_text(cause));
   }
   if (edit.program.empty()) return {};
   const auto has_own = node.exists(std::string(nvidia_program));
-  if (!has_own) return has_own.error();
+  if (!has_own) return api::found_text(has_own.error());
   if (*has_own) return {};
   return below_root(options.root, nvidia_program) + " is not there: install nvidia-container-toolkit, and call again";
 }
@@ -307,9 +309,9 @@ std::expected<layout, std::string> chosen(const setup_options& options) {
   const auto names = runtime ? runtime->names : std::vector<std::string>();
   const auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
   for (const auto& found : names)
-    if (const auto remedy = facts::distribution_remedy(found); !remedy.empty())
+    if (const auto advice = facts::distribution_advice(found))
       if (options.runtime.empty() || (options.runtime == "containerd" && !has("containerd")))
-        return std::unexpected(std::string(remedy));
+        return std::unexpected(api::remedy_text(*advice));
   auto name = options.runtime;
   if (name.empty()) {
     if (names.empty())

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "api/check.hpp"
+
 namespace agent::container_runtime {
 
 std::string name_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
@@ -36,7 +38,7 @@ std::string add_sources(const std::string& root, const std::string& pattern, std
   std::vector<std::string> names{name};
   if (star != std::string::npos) {
     auto all = facts::files(root).names(folder);
-    if (!all) return all.error();
+    if (!all) return api::found_text(all.error());
     names = std::move(*all);
     std::erase_if(names, [&](const auto& entry) {
       return entry.size() + 1 < name.size() || !entry.starts_with(name.substr(0, star)) ||

@@ -36,6 +36,12 @@ std::string mount_of(const std::string& path) {
   return path.substr(0, end);
 }
 
+explained_cause about(check_cause code, const std::string& path) { return {code, {{"path", path}}}; }
+
+explained_cause unreadable(const std::string& path, int error) {
+  return {check_cause::unreadable, {{"path", path}, {"error", std::strerror(error)}}};
+}
+
 }  // namespace
 
 files::files(std::string root) : root_(std::move(root)) {
@@ -67,17 +73,17 @@ bool files::look(const std::string& path, struct stat& file_status, bool follows
   return file.number >= 0 && ::fstat(file.number, &file_status) == 0;
 }
 
-std::string files::blindness(const std::string& path, int error) const {
-  if (error != ENOENT && error != ENOTDIR) return path + " cannot be read: " + std::strerror(error);
+std::optional<explained_cause> files::blindness(const std::string& path, int error) const {
+  if (error != ENOENT && error != ENOTDIR) return unreadable(path, error);
   // Only what is below a folder that is mounted can be said not to be there.
   const auto top = mount_of(path);
   struct stat file_status{};
-  if (!look(top, file_status)) return top + " of the node is not mounted at " + full(top);
+  if (!look(top, file_status)) return explained_cause{check_cause::not_mounted, {{"path", top}, {"place", full(top)}}};
   for (auto end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const auto part = path.substr(0, end);
-    if (!look(part, file_status, false)) return {};
-    if (S_ISLNK(file_status.st_mode) && !look(part, file_status)) return part + " is a link to what is not mounted";
-    if (end == std::string::npos) return {};
+    if (!look(part, file_status, false)) return std::nullopt;
+    if (S_ISLNK(file_status.st_mode) && !look(part, file_status)) return about(check_cause::link_leads_out, part);
+    if (end == std::string::npos) return std::nullopt;
   }
 }
 
@@ -86,18 +92,18 @@ fact<std::optional<std::string>> files::text(const std::string& path, std::size_
   const descriptor file{open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)};
   if (file.number < 0) {
     auto reason = blindness(path, errno);
-    if (!reason.empty()) return std::unexpected(std::move(reason));
+    if (reason) return std::unexpected(*std::move(reason));
     return std::nullopt;
   }
   struct stat file_status{};
   if (::fstat(file.number, &file_status) != 0 || !S_ISREG(file_status.st_mode))
-    return std::unexpected(path + " is not a regular file");
+    return std::unexpected(about(check_cause::no_regular_file, path));
   std::string out;
   char part[4096];
   while (out.size() < enough_bytes) {
     const auto length = ::read(file.number, &part[0], sizeof part);
     if (length < 0 && errno == EINTR) continue;
-    if (length < 0) return std::unexpected(path + " cannot be read: " + std::strerror(errno));
+    if (length < 0) return std::unexpected(unreadable(path, errno));
     if (length == 0) break;
     out.append(&part[0], static_cast<std::size_t>(length));
   }
@@ -108,7 +114,7 @@ fact<bool> files::exists(const std::string& path) const {
   struct stat file_status{};
   if (look(path, file_status, false)) return true;
   auto reason = blindness(path, errno);
-  if (!reason.empty()) return std::unexpected(std::move(reason));
+  if (reason) return std::unexpected(*std::move(reason));
   return false;
 }
 
@@ -118,7 +124,7 @@ fact<std::vector<std::string>> files::names(const std::string& folder) const {
   if (!opened) {
     auto reason = blindness(folder, errno);
     if (number >= 0) ::close(number);
-    if (!reason.empty()) return std::unexpected(std::move(reason));
+    if (reason) return std::unexpected(*std::move(reason));
     return std::vector<std::string>();
   }
   std::vector<std::string> out;
@@ -134,7 +140,7 @@ fact<std::optional<unsigned>> files::mode(const std::string& path) const {
   struct stat file_status{};
   if (look(path, file_status)) return file_status.st_mode & 07777U;
   auto reason = blindness(path, errno);
-  if (!reason.empty()) return std::unexpected(std::move(reason));
+  if (reason) return std::unexpected(*std::move(reason));
   return std::nullopt;
 }
 

@@ -13,11 +13,15 @@
 #include <string_view>
 #include <vector>
 
+#include "api/check_cause.hpp"
+
 namespace agent::facts {
 
-/// What was found, or in one line why it cannot be known.
+using api::check_cause, api::explained_cause;
+
+/// What was found, or why it cannot be known.
 template <class T>
-using fact = std::expected<T, std::string>;
+using fact = std::expected<T, explained_cause>;
 
 class files {
  public:
@@ -40,8 +44,8 @@ class files {
   int open(const std::string& path, int flags) const;
   /// As `stat`, or `lstat` where a link at the end is not followed.
   bool look(const std::string& path, struct stat& about, bool follows = true) const;
-  /// Why a path cannot be seen; empty: it is not there.
-  std::string blindness(const std::string& path, int error) const;
+  /// Why a path cannot be seen; nothing: it is not there.
+  std::optional<explained_cause> blindness(const std::string& path, int error) const;
 
   std::string root_;  ///< without the last slash
 };

@@ -4,12 +4,10 @@
 #include <map>
 
 #include "agent/facts/other_cards.hpp"
-#include "text/escape.hpp"
+#include "text/list.hpp"
 
 namespace agent::facts {
 namespace {
-
-constexpr std::size_t longest = 1024;  // of the CRD
 
 /// A node of another vendor's cards only: what NVIDIA's need does not concern it. Empty on all other nodes, also where
 /// those cards may be for a screen only: then an NVIDIA card is missed.
@@ -22,18 +20,17 @@ std::vector<row> judge_other_cards(const machine_facts& node, const cards::inven
   if (!has_others) return {};
   std::map<std::string, int> vendors;
   for (const auto& card : other_cards(node)) ++vendors[card.vendor];
-  std::string found = "none of NVIDIA";
-  for (const auto& [vendor, count] : vendors) found += ", " + std::to_string(count) + " of " + vendor;
+  std::vector<std::string> counts;
+  for (const auto& [vendor, count] : vendors) counts.push_back(std::to_string(count) + " " + vendor);
   std::vector<row> out;
-  add(out, check::cards, {check_state::ok, found, {}});
+  add(out, check::cards, {check_state::ok, {}, {check_cause::other_vendors, {{"cards", text::joined(counts)}}}});
   return out;
 }
 
 }  // namespace
 
 void add(std::vector<row>& rows, check check, judgement judgement) {
-  rows.push_back(
-      {std::string(to_string(check)), judgement.state, std::move(judgement.found), std::move(judgement.remedy)});
+  rows.push_back(api::row_of(check, judgement.state, std::move(judgement.found), judgement.cause));
 }
 
 bool is_driven(const machine_facts& node, const cards::inventory* cards) {
@@ -48,10 +45,6 @@ std::vector<row> judge(const machine_facts& node, const cards::inventory* cards)
   judge_containers(node, out);
   judge_network(node, cards, out);
   judge_machine(node, cards, out);
-  for (auto& row : out) {
-    row.found = text::utf8_clean(row.found, longest);  // names and contents of files may be anything
-    row.remedy = text::utf8_clean(row.remedy, longest);
-  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 // row: what only follows from it is unknown and names it. What does not concern a node has no row.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/cards/inventory.hpp"
@@ -14,12 +15,15 @@ namespace agent::facts {
 using api::check, api::check_state;
 using row = api::check_row;
 
-/// What a row says of its check.
+/// What a row says of its check. Its words are those of the cause.
 struct judgement {
   check_state state = check_state::ok;
-  std::string found, remedy;
+  std::string found;  ///< what needs no words (a version), or a word that programs read; empty: the words say it
+  explained_cause cause = {};
   friend bool operator==(const judgement&, const judgement&) = default;
 };
+/// What could not be read, and why.
+inline judgement unknown(explained_cause cause) { return {check_state::unknown, {}, std::move(cause)}; }
 void add(std::vector<row>& rows, check check, judgement judgement);
 
 /// @param cards nothing: NVML has not answered yet

@@ -26,7 +26,7 @@ std::vector<std::string> needed_devices(const cards::inventory* inventory) {
 }
 
 judgement nodes_judgement(const machine_facts& node, const cards::inventory* inventory) {
-  if (!node.devices) return {check_state::unknown, node.devices.error(), {}};
+  if (!node.devices) return unknown(node.devices.error());
   std::vector<std::string> missing, closed;
   for (const auto& name : needed_devices(inventory)) {
     const auto device = node.devices->find(name);
@@ -36,38 +36,29 @@ judgement nodes_judgement(const machine_facts& node, const cards::inventory* inv
       closed.push_back("/dev/" + name + " " + octal(device->second));
   }
   if (!missing.empty())
-    return {check_state::failed, text::some_of(missing, 4) + (missing.size() == 1 ? " is" : " are") + " missing",
-            "run nvidia-smi on the node as root, which makes them, and nvidia-persistenced, which makes them when "
-            "the machine starts"};
-  if (!closed.empty())
-    return {check_state::warning, text::some_of(closed, 4),
-            "programs that are not root cannot open them: take NVreg_DeviceFileMode out of /etc/modprobe.d, load the "
-            "driver again, or chmod 666"};
-  return {check_state::ok, text::counted(needed_devices(inventory).size(), "device"), {}};
+    return {check_state::failed, {}, {check_cause::devices_missing, {{"devices", text::abridged(missing, 4)}}}};
+  if (!closed.empty()) return {check_state::warning, text::abridged(closed, 4), {check_cause::devices_closed}};
+  return {check_state::ok, std::to_string(needed_devices(inventory).size())};
 }
 
 judgement uvm_judgement(const machine_facts& node) {
-  if (!node.devices) return {check_state::unknown, node.devices.error(), {}};
+  if (!node.devices) return unknown(node.devices.error());
   const auto device = node.devices->find("nvidia-uvm");
   if (device != node.devices->end()) {
-    if ((device->second & for_everyone) == for_everyone) return {check_state::ok, "/dev/nvidia-uvm", {}};
-    return {check_state::warning, "/dev/nvidia-uvm " + octal(device->second),
-            "programs that are not root have no CUDA: chmod 666 /dev/nvidia-uvm"};
+    if ((device->second & for_everyone) == for_everyone) return {check_state::ok, "/dev/nvidia-uvm"};
+    return {check_state::warning, "/dev/nvidia-uvm " + octal(device->second), {check_cause::uvm_closed}};
   }
   const bool is_loaded = node.modules && std::ranges::find(*node.modules, "nvidia_uvm") != node.modules->end();
-  if (is_loaded)
-    return {check_state::failed, "/dev/nvidia-uvm is missing", "run nvidia-modprobe -u -c 0 on the node as root"};
-  return {check_state::warning, "the module nvidia_uvm is not loaded",
-          "run nvidia-modprobe -u -c 0 on the node as root, and add nvidia_uvm to /etc/modules-load.d: CUDA needs it, "
-          "and devices that come by CDI do not load it"};
+  if (is_loaded) return {check_state::failed, {}, {check_cause::uvm_device_missing}};
+  return {check_state::warning, {}, {check_cause::uvm_not_loaded}};
 }
 
 /// runc lets systemd allow devices by the links in /dev/char. Without them a container loses its cards when systemd
 /// reads its units again (NVIDIA/nvidia-container-toolkit issue 48).
 judgement links_judgement(const machine_facts& node, const cards::inventory* inventory) {
-  if (!node.char_links) return {check_state::unknown, node.char_links.error(), {}};
-  if (!node.runtime) return {check_state::unknown, node.runtime.error(), {}};
-  if (!node.runtime->uses_systemd) return {check_state::ok, "not needed: cgroups are not systemd's", {}};
+  if (!node.char_links) return unknown(node.char_links.error());
+  if (!node.runtime) return unknown(node.runtime.error());
+  if (!node.runtime->uses_systemd) return {check_state::ok, {}, {check_cause::links_not_needed}};
   std::vector<std::string> numbers{"195:255"};
   if (inventory)
     for (const auto& card : inventory->cards)
@@ -76,18 +67,17 @@ judgement links_judgement(const machine_facts& node, const cards::inventory* inv
   std::erase_if(numbers, [&](const std::string& number) {
     return std::ranges::find(*node.char_links, number) != node.char_links->end();
   });
-  if (numbers.empty()) return {check_state::ok, "complete", {}};
-  return {check_state::warning, "/dev/char has no link for " + text::some_of(numbers, 4),
-          "running containers can lose their cards at a systemctl daemon-reload: run nvidia-ctk system "
-          "create-dev-char-symlinks --create-all, and again whenever the machine starts (a udev rule)"};
+  if (numbers.empty()) return {check_state::ok, {}, {check_cause::links_complete}};
+  return {check_state::warning, {}, {check_cause::links_missing, {{"links", text::abridged(numbers, 4)}}}};
 }
 
 judgement persistence_judgement(const cards::inventory& inventory) {
-  if (inventory.without_persistence == 0) return {check_state::ok, "on", {}};
-  return {check_state::warning,
-          "off for " + text::counted(static_cast<std::size_t>(inventory.without_persistence), "card"),
-          "systemctl enable --now nvidia-persistenced on the node; without it the driver lets go of idle cards, and "
-          "the next program waits seconds"};
+  if (inventory.without_persistence == 0) return {check_state::ok, {}, {check_cause::persistence_on}};
+  return {
+      check_state::warning,
+      {},
+      {check_cause::persistence_off,
+       {{"number", std::to_string(inventory.without_persistence)}, {"total", std::to_string(inventory.cards.size())}}}};
 }
 
 bool has_switch(const machine_facts& node) {
@@ -95,36 +85,25 @@ bool has_switch(const machine_facts& node) {
 }
 
 judgement fabric_manager_judgement(const machine_facts& node, const std::string& driver) {
-  if (!node.fabric_manager) return {check_state::unknown, node.fabric_manager.error(), {}};
+  if (!node.fabric_manager) return unknown(node.fabric_manager.error());
   const auto& found = *node.fabric_manager;
   const auto& version = node.fabric_manager_version;
   const std::string branch = driver.substr(0, driver.find('.'));
   const bool is_other = !version.empty() && !driver.empty() && version_parts(version) != version_parts(driver);
-  if (is_other)
-    return {check_state::failed, version,
-            "it starts in exactly the driver's version only: install nvidia-fabricmanager-" + branch + " " + driver};
-  if (found == "missing")
-    return {check_state::failed, found,
-            "CUDA does not start on a machine with NVSwitches without it (error 802): install nvidia-fabricmanager-" +
-                branch + " in version " + driver + ", then systemctl enable --now nvidia-fabricmanager"};
-  if (found != "active")
-    return {check_state::failed, found,
-            "systemctl enable --now nvidia-fabricmanager; journalctl -u nvidia-fabricmanager says why it ends, often "
-            "because its version is not " +
-                driver};
-  return {check_state::ok, version.empty() ? found : version, {}};
+  const std::vector<text::parameter> wanted{{"branch", branch}, {"driver", driver}};
+  if (is_other) return {check_state::failed, version, {check_cause::fabric_manager_other, wanted}};
+  if (found == "missing") return {check_state::failed, found, {check_cause::fabric_manager_absent, wanted}};
+  if (found != "active") return {check_state::failed, found, {check_cause::fabric_manager_ended, wanted}};
+  return {check_state::ok, version.empty() ? found : version};
 }
 
 judgement fabric_judgement(const std::string& fabric, bool has_manager_failed) {
-  if (fabric == "completed") return {check_state::ok, fabric, {}};
-  if (has_manager_failed) return {check_state::unknown, fabric + ", because of fabric_manager", {}};
-  if (fabric == "in progress")
-    return {check_state::warning, fabric,
-            "the cards are being joined: wait some minutes; then see "
-            "journalctl -u nvidia-fabricmanager"};
-  return {check_state::failed, fabric,
-          "CUDA does not start before the cards are joined (error 802): systemctl restart nvidia-fabricmanager, and "
-          "nvidia-smi -q | grep -A4 Fabric shows the state"};
+  if (fabric == "completed") return {check_state::ok, fabric};
+  if (has_manager_failed)
+    return unknown(
+        {check_cause::follows, {{"value", fabric}, {"check", std::string(to_string(check::fabric_manager))}}});
+  if (fabric == "in progress") return {check_state::warning, fabric, {check_cause::fabric_joining}};
+  return {check_state::failed, fabric, {check_cause::fabric_not_joined}};
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ bool is_misfit(const pci_device& card, const std::string& driver) {
 std::string addresses(const std::vector<pci_device>& cards) {
   std::vector<std::string> out;
   for (const auto& card : cards) out.push_back(card.address);
-  return text::some_of(out, 4);
+  return text::abridged(out, 4);
 }
 
 std::vector<pci_device> bound_to(const std::vector<pci_device>& cards, std::string_view driver) {
@@ -77,53 +77,44 @@ bool has_module(const machine_facts& node, std::string_view name) {
 judgement cards_judgement(const machine_facts& node, const cards::inventory* inventory) {
   const auto cards = cards_on(node);
   const auto answering = inventory ? inventory->cards.size() : 0;
-  if (cards.empty() && answering > 0) return {check_state::ok, std::to_string(answering), {}};
-  if (!node.pci) return {check_state::unknown, node.pci.error(), {}};
-  if (cards.empty())
-    return {check_state::failed, "no NVIDIA card on the PCI bus",
-            "see lspci -d 10de: on the node; a virtual machine has to be given its card by the hypervisor. Take the "
-            "label of the mode off a node without cards"};
+  if (cards.empty() && answering > 0) return {check_state::ok, std::to_string(answering)};
+  if (!node.pci) return unknown(node.pci.error());
+  if (cards.empty()) return {check_state::failed, {}, {check_cause::cards_absent}};
   const auto passed = bound_to(cards, "vfio-pci");
   if (!passed.empty())
     return {passed.size() == cards.size() ? check_state::failed : check_state::warning,
-            "vfio-pci has " + addresses(passed) + " for virtual machines",
-            "containers get no card that is passed through: keep this node for virtual machines, or bind the cards "
-            "to nvidia again (driverctl unset-override ADDRESS)"};
+            {},
+            {check_cause::cards_passed_through, {{"cards", addresses(passed)}}}};
   std::vector<pci_device> idle;
   if (is_driven(node, nullptr))
     std::ranges::copy_if(cards, std::back_inserter(idle), [&](const pci_device& card) {
       return card.driver.empty() && !is_misfit(card, node.module_version);
     });
   if (!idle.empty())
-    return {check_state::failed, "no driver has taken " + addresses(idle),
-            "journalctl -k | grep NVRM says why; often a reset helps (restart the machine), or the card's power or "
-            "seat is bad"};
-  return {check_state::ok, std::to_string(cards.size()), {}};
+    return {check_state::failed, {}, {check_cause::cards_without_driver, {{"cards", addresses(idle)}}}};
+  return {check_state::ok, std::to_string(cards.size())};
 }
 
 judgement nouveau_judgement(const machine_facts& node) {
   const auto held = bound_to(cards_on(node), "nouveau");
-  const std::string remedy =
-      "echo 'blacklist nouveau' > /etc/modprobe.d/nouveau.conf, renew the initramfs (update-initramfs -u or dracut -f) "
-      "and restart the machine";
-  if (!held.empty()) return {check_state::failed, "nouveau drives " + addresses(held), remedy};
-  if (!node.modules) return {check_state::unknown, node.modules.error(), {}};
+  if (!held.empty()) return {check_state::failed, {}, {check_cause::nouveau_bound, {{"cards", addresses(held)}}}};
+  if (!node.modules) return unknown(node.modules.error());
   if (has_module(node, "nouveau"))
-    return {is_driven(node, nullptr) ? check_state::warning : check_state::failed, "nouveau is loaded", remedy};
-  return {check_state::ok, "not loaded", {}};
+    return {is_driven(node, nullptr) ? check_state::warning : check_state::failed, {}, {check_cause::nouveau_loaded}};
+  return {check_state::ok, {}, {check_cause::nouveau_absent}};
 }
 
 /// A kernel that was installed after the driver has no module of it.
 judgement kernel_judgement(const machine_facts& node) {
-  if (!node.kernel) return {check_state::unknown, node.kernel.error(), {}};
-  if (is_driven(node, nullptr)) return {check_state::ok, *node.kernel, {}};
-  if (!node.driver_kernels) return {check_state::unknown, node.driver_kernels.error(), {}};
+  if (!node.kernel) return unknown(node.kernel.error());
+  if (is_driven(node, nullptr)) return {check_state::ok, *node.kernel};
+  if (!node.driver_kernels) return unknown(node.driver_kernels.error());
   const auto& built = *node.driver_kernels;
-  if (built.empty()) return {check_state::unknown, *node.kernel + "; no driver is built for any kernel", {}};
-  if (std::ranges::find(built, *node.kernel) != built.end()) return {check_state::ok, *node.kernel, {}};
-  return {check_state::failed, *node.kernel + " runs; the driver is built for " + text::some_of(built),
-          "build the driver for this kernel (install its headers, then dkms autoinstall), or start the older kernel; "
-          "then modprobe nvidia"};
+  if (built.empty()) return unknown({check_cause::kernel_without_driver, {{"kernel", *node.kernel}}});
+  if (std::ranges::find(built, *node.kernel) != built.end()) return {check_state::ok, *node.kernel};
+  return {check_state::failed,
+          {},
+          {check_cause::kernel_other, {{"kernel", *node.kernel}, {"kernels", text::abridged(built)}}}};
 }
 
 /// For device plugins, whatever the card.
@@ -135,59 +126,56 @@ bool is_too_old(const std::string& driver) {
 judgement driver_judgement(const machine_facts& node, const cards::inventory* inventory, const std::vector<row>& rows) {
   const auto& version = inventory && !inventory->driver.empty() ? inventory->driver : node.module_version;
   if (is_too_old(version))
-    return {check_state::failed, version,
-            "install driver " + std::string(entry_of(check::driver).version) +
-                " or newer on the node: device plugins need it"};
-  if (!version.empty() || is_driven(node, inventory)) return {check_state::ok, version, {}};
-  const auto cause = std::ranges::find(rows, check_state::failed, &row::state);
-  if (cause != rows.end()) return {check_state::unknown, "not loaded, because of " + cause->name, {}};
-  if (!node.modules) return {check_state::unknown, node.modules.error(), {}};
+    return {check_state::failed,
+            version,
+            {check_cause::driver_too_old, {{"needed", std::string(entry_of(check::driver).version)}}}};
+  if (!version.empty() || is_driven(node, inventory)) return {check_state::ok, version};
+  const auto first = std::ranges::find(rows, check_state::failed, &row::state);
+  if (first != rows.end()) return unknown({check_cause::driver_follows, {{"check", first->name}}});
+  if (!node.modules) return unknown(node.modules.error());
   const bool is_built = node.kernel && node.driver_kernels &&
                         std::ranges::find(*node.driver_kernels, *node.kernel) != node.driver_kernels->end();
-  if (is_built)
-    return {check_state::failed, "missing",
-            "the driver is installed and not loaded: modprobe nvidia; journalctl -k | grep NVRM says why it fails "
-            "(Secure Boot refuses a module without a signature)"};
-  return {check_state::failed, "missing",
-          "install NVIDIA's driver on the node (nvidia-smi must work there), or let the GPU Operator do it"};
+  return {check_state::failed, "missing", {is_built ? check_cause::driver_not_loaded : check_cause::driver_absent}};
 }
 
 judgement library_judgement(const machine_facts& node) {
-  if (!node.libraries) return {check_state::unknown, node.libraries.error(), {}};
+  if (!node.libraries) return unknown(node.libraries.error());
   const auto& versions = *node.libraries;
   const auto& loaded = node.module_version;
-  if (versions.empty()) return {check_state::unknown, "no libnvidia-ml where libraries usually are", {}};
+  if (versions.empty()) return unknown({check_cause::libraries_unseen});
+  const text::parameter libraries{"libraries", text::abridged(versions)};
   if (std::ranges::find(versions, loaded) == versions.end())
-    return {check_state::failed, "the kernel runs " + loaded + ", the libraries are " + text::joined(versions),
-            "the driver was upgraded while it was loaded: drain the node and restart it, or unload and load the "
-            "driver (rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia; modprobe nvidia)"};
-  if (versions.size() > 1)
-    return {check_state::warning, "libraries of several drivers: " + text::joined(versions),
-            "remove what other drivers have left in the folders of libraries; containers may get the wrong one"};
-  return {check_state::ok, loaded, {}};
+    return {check_state::failed, {}, {check_cause::library_other, {{"loaded", loaded}, libraries}}};
+  if (versions.size() > 1) return {check_state::warning, {}, {check_cause::libraries_mixed, {libraries}}};
+  return {check_state::ok, loaded};
 }
 
 judgement branch_judgement(const machine_facts& node, const std::vector<pci_device>& cards) {
   const auto& driver = node.module_version;
-  if (is_too_old(driver)) return {check_state::unknown, driver + ", because of driver", {}};
+  if (is_too_old(driver))
+    return unknown({check_cause::follows, {{"value", driver}, {"check", std::string(to_string(check::driver))}}});
   for (const auto& card : cards) {
     const auto* architecture = architecture_of(card);
     if (!architecture || !is_misfit(card, driver)) continue;
-    const auto about = driver + " does not drive " + card.address + " (" + std::string(architecture->name) + ")";
-    if (version_parts(driver) < version_parts(architecture->first_driver))
-      return {check_state::failed, about,
-              "the card needs driver " + std::string(architecture->first_driver) + " or newer"};
-    return {check_state::failed, about,
-            "branch " + std::to_string(architecture->last_branch) + " is the last that drives this card: install it"};
+    const std::string first(architecture->first_driver);
+    explained_cause cause{check_cause::driver_too_old_for_card,
+                          {{"driver", driver},
+                           {"card", card.address},
+                           {"architecture", std::string(architecture->name)},
+                           {"needed", first}}};
+    if (version_parts(driver) >= version_parts(first)) {
+      cause.code = check_cause::driver_too_new_for_card;
+      cause.parameters.back() = {"branch", std::to_string(architecture->last_branch)};
+    }
+    return {check_state::failed, {}, std::move(cause)};
   }
-  const auto unknown = std::ranges::find_if(cards, [](const pci_device& card) { return !architecture_of(card); });
-  if (unknown != cards.end()) {
-    char number[8];
-    std::snprintf(&number[0], sizeof number, "%04x", unknown->device & 0xffffU);
-    return {
-        check_state::unknown, "which drivers card 10de:" + std::string(&number[0]) + " needs is not known here", {}};
+  const auto stranger = std::ranges::find_if(cards, [](const pci_device& card) { return !architecture_of(card); });
+  if (stranger != cards.end()) {
+    char number[16];
+    std::snprintf(&number[0], sizeof number, "10de:%04x", stranger->device & 0xffffU);
+    return unknown({check_cause::card_unknown, {{"card", &number[0]}}});
   }
-  return {check_state::ok, driver, {}};
+  return {check_state::ok, driver};
 }
 
 judgement flavor_judgement(const machine_facts& node, const std::vector<pci_device>& cards) {
@@ -197,17 +185,19 @@ judgement flavor_judgement(const machine_facts& node, const std::vector<pci_devi
     if (!architecture || is_misfit(card, node.module_version)) continue;
     const bool is_wrong = architecture->module == (node.is_open_module ? flavor::only_proprietary : flavor::only_open);
     if (is_wrong)
-      return {check_state::failed, found + "; " + card.address + " is " + std::string(architecture->name),
-              "install the " + std::string(node.is_open_module ? "proprietary" : "open") +
-                  " kernel modules of the same driver: the other flavor does not drive this card"};
+      return {check_state::failed,
+              {},
+              {node.is_open_module ? check_cause::open_module_unfit : check_cause::proprietary_module_unfit,
+               {{"card", card.address}, {"architecture", std::string(architecture->name)}}}};
   }
-  return {check_state::ok, found, {}};
+  return {check_state::ok, found};
 }
 
 judgement cuda_judgement(const cards::inventory* inventory) {
-  if (!inventory) return {check_state::unknown, "NVML has not answered yet", {}};
-  if (!inventory->cuda.empty()) return {check_state::ok, inventory->cuda, {}};
-  return {check_state::unknown, inventory->problem.empty() ? "NVML does not say" : inventory->problem, {}};
+  if (!inventory) return unknown({check_cause::nvml_pending});
+  if (!inventory->cuda.empty()) return {check_state::ok, inventory->cuda};
+  if (inventory->problem.empty()) return unknown({check_cause::cuda_unsaid});
+  return unknown({check_cause::nvml_failed, {{"error", inventory->problem}}});
 }
 
 }  // namespace

@@ -17,42 +17,35 @@ bool is_adapter(const pci_device& device) {
 }
 
 judgement rdma_judgement(const machine_facts& node) {
-  if (!node.rdma) return {check_state::unknown, node.rdma.error(), {}};
+  if (!node.rdma) return unknown(node.rdma.error());
   if (!node.rdma->empty()) {
     const std::string oldest(entry_of(check::rdma).version);
     if (!node.module_version.empty() && version_parts(node.module_version) < version_parts(oldest))
-      return {check_state::warning, "available", "RDMA to cards needs driver " + oldest + " or newer: upgrade it"};
-    return {check_state::ok, "available", {}};
+      return {check_state::warning, "available", {check_cause::rdma_driver_too_old, {{"needed", oldest}}}};
+    return {check_state::ok, "available"};
   }
-  if (!node.pci) return {check_state::unknown, node.pci.error(), {}};
+  if (!node.pci) return unknown(node.pci.error());
   if (std::ranges::any_of(*node.pci, is_adapter))
-    return {check_state::warning, "capable",
-            "an adapter is there and its RDMA modules are not loaded: modprobe mlx5_ib (or erdma, efa), or install "
-            "rdma-core; cards work without"};
-  return {check_state::ok, "none", {}};
+    return {check_state::warning, "capable", {check_cause::rdma_not_loaded}};
+  return {check_state::ok, "none"};
 }
 
 judgement ports_judgement(const std::vector<rdma_device>& devices) {
   std::vector<std::string> idle;
   for (const auto& device : devices)
     for (const auto& port : device.idle_ports) idle.push_back(device.name + " port " + port);
-  if (idle.empty()) return {check_state::ok, "all active", {}};
-  return {
-      check_state::warning, text::some_of(idle, 4),
-      "see ibstat on the node: a cable, the switch, or a missing subnet manager (INIT); a port that is to be unused "
-      "can be left so"};
+  if (idle.empty()) return {check_state::ok, {}, {check_cause::ports_active}};
+  return {check_state::warning, text::abridged(idle, 4), {check_cause::ports_idle}};
 }
 
 /// A module, or DMA-BUF, which the open kernel modules have with a new kernel.
 judgement peer_memory_judgement(const machine_facts& node) {
-  if (!node.modules) return {check_state::unknown, node.modules.error(), {}};
+  if (!node.modules) return unknown(node.modules.error());
   for (const std::string name : {"nvidia_peermem", "nv_peer_mem"})
-    if (std::ranges::find(*node.modules, name) != node.modules->end()) return {check_state::ok, name, {}};
+    if (std::ranges::find(*node.modules, name) != node.modules->end()) return {check_state::ok, name};
   const bool is_new = version_parts(node.kernel.value_or("")) >= version_parts(entry_of(check::peermem).version);
-  if (node.is_open_module && is_new) return {check_state::ok, "DMA-BUF", {}};
-  return {check_state::warning, "nvidia_peermem is not loaded",
-          "adapters cannot reach the memory of cards by themselves (GPUDirect RDMA): modprobe nvidia-peermem, and add "
-          "it to /etc/modules-load.d"};
+  if (node.is_open_module && is_new) return {check_state::ok, "DMA-BUF"};
+  return {check_state::warning, {}, {check_cause::peermem_missing}};
 }
 
 std::vector<std::string> parts_of(const std::string& path) {
@@ -99,15 +92,15 @@ judgement affinity_judgement(const std::vector<pci_device>& devices, const std::
                     text::joined(names, "+"));
     if (nearest > distance::bridges) far.push_back(card.address);
   }
-  if (found.empty()) return {check_state::unknown, "the adapters are no PCI devices", {}};
-  if (far.empty()) return {check_state::ok, text::joined(found), {}};
-  return {check_state::warning, text::joined(found),
-          "no adapter is below a PCIe switch with " + text::some_of(far) +
-              ": their traffic crosses the host bridge; put adapters next to cards, or let such jobs use other cards"};
+  if (found.empty()) return unknown({check_cause::adapters_without_address});
+  if (far.empty()) return {check_state::ok, text::joined(found)};
+  return {check_state::warning, text::joined(found), {check_cause::adapters_far, {{"cards", text::abridged(far)}}}};
 }
 
-std::string machine_text(const machine_facts& node) {
-  return (node.is_virtual ? "virtual" : "physical") + (node.machine.empty() ? "" : ": " + node.machine);
+explained_cause machine_cause(const machine_facts& node) {
+  if (node.machine.empty()) return {node.is_virtual ? check_cause::machine_virtual : check_cause::machine_physical};
+  return {node.is_virtual ? check_cause::machine_virtual_named : check_cause::machine_physical_named,
+          {{"machine", node.machine}}};
 }
 
 /// A card that a hypervisor has cut is called after its profile: "NVIDIA A40-48Q", "GRID T4-16C".
@@ -119,11 +112,9 @@ bool is_vgpu(std::string_view model) {
 }
 
 judgement license_judgement(const machine_facts& node) {
-  if (!node.has_license) return {check_state::unknown, node.has_license.error(), {}};
-  if (*node.has_license) return {check_state::ok, "configured", {}};
-  return {check_state::failed, "neither a token nor a server is configured",
-          "put the token of the license server into /etc/nvidia/ClientConfigToken and restart nvidia-gridd; a vGPU "
-          "without a license becomes slow"};
+  if (!node.has_license) return unknown(node.has_license.error());
+  if (*node.has_license) return {check_state::ok, {}, {check_cause::license_configured}};
+  return {check_state::failed, {}, {check_cause::license_missing}};
 }
 
 }  // namespace
@@ -142,13 +133,10 @@ void judge_machine(const machine_facts& node, const cards::inventory* inventory,
   const auto vgpu = inventory ? std::ranges::find_if(inventory->cards, is_vgpu, &cards::card::model)
                               : std::vector<cards::card>::const_iterator();
   if (!inventory || vgpu == inventory->cards.end()) {
-    add(rows, check::machine, {check_state::ok, machine_text(node), {}});
+    add(rows, check::machine, {check_state::ok, {}, machine_cause(node)});
     return;
   }
-  add(rows, check::machine,
-      {check_state::warning, machine_text(node) + ", with NVIDIA vGPU " + vgpu->model,
-       "the hypervisor has cut this card already: give it out whole (mode pgpu); MIG and more memory are set "
-       "on the hypervisor"});
+  add(rows, check::machine, {check_state::warning, {}, {check_cause::machine_vgpu, {{"model", vgpu->model}}}});
   add(rows, check::vgpu_license, license_judgement(node));
 }
 

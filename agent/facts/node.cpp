@@ -170,7 +170,8 @@ std::string read_uvm_major(const files& kernel) {
 fact<std::string> read_cgroup(const files& kernel) {
   const auto text = kernel.text("/proc/self/cgroup");
   if (!text) return std::unexpected(text.error());
-  if (!*text || (*text)->empty()) return std::unexpected("/proc/self/cgroup says nothing");
+  if (!*text || (*text)->empty())
+    return std::unexpected(explained_cause{check_cause::file_empty, {{"path", "/proc/self/cgroup"}}});
   return (*text)->starts_with("0::") && (*text)->find('\n') + 1 >= (*text)->size() ? "v2" : "v1";
 }
 
@@ -195,7 +196,7 @@ fact<std::string> read_toolkit(const files& node) {
   for (const auto* program : {"/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk",
                               "/usr/local/nvidia/toolkit/nvidia-container-runtime"}) {
     if (node.exists(program).value_or(false))
-      return std::unexpected(std::string(program) + " is there, and no file says its version");
+      return std::unexpected(explained_cause{check_cause::toolkit_without_version, {{"path", program}}});
   }
   return "missing";
 }
@@ -257,7 +258,7 @@ fact<std::string> read_fabric_manager(const files& node) {
   const auto program = node.exists("/usr/bin/nv-fabricmanager");
   if (!program) return std::unexpected(program.error());
   if (node.exists(std::string(driver_container) + "/usr/bin/nv-fabricmanager").value_or(false))
-    return std::unexpected("the driver's container has its own");
+    return std::unexpected(explained_cause{check_cause::fabric_manager_elsewhere});
   return *program ? "inactive" : "missing";
 }
 
@@ -295,10 +296,14 @@ fact<bool> read_license(const files& node) {
 }
 
 void read_driver(const files& kernel, const files& node, machine_facts& out) {
-  const auto release = kernel.text("/proc/sys/kernel/osrelease");
-  out.kernel = !release    ? fact<std::string>(std::unexpected(release.error()))
-               : !*release ? fact<std::string>(std::unexpected("/proc/sys/kernel/osrelease is not there"))
-                           : fact<std::string>(text::trimmed(**release));
+  const std::string path = "/proc/sys/kernel/osrelease";
+  const auto release = kernel.text(path);
+  if (!release)
+    out.kernel = std::unexpected(release.error());
+  else if (!*release)
+    out.kernel = std::unexpected(explained_cause{check_cause::file_absent, {{"path", path}}});
+  else
+    out.kernel = std::string(text::trimmed(**release));
   out.driver_kernels = read_driver_kernels(node);
   out.modules = read_modules(kernel);
   out.module_version = line_of(kernel, "/sys/module/nvidia/version");

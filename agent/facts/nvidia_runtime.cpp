@@ -29,18 +29,21 @@ std::string_view program_key(runtime_settings::kind type) {
 bool is_quoted(std::string_view value) { return value.starts_with('"') || value.starts_with('\''); }
 
 std::optional<runtime_defect> cgroup_defect(const runtime_settings& settings, const runtime_entry& entry) {
+  constexpr auto type = runtime_defect::kind::cgroups;
   if (is_quoted(entry.systemd))
-    return runtime_defect{runtime_defect::kind::cgroups, "SystemdCgroup of its runtime " + entry.name +
-                                                             " is the text " + entry.systemd +
-                                                             ", and containerd takes true or false"};
+    return runtime_defect{type, {check_cause::cgroups_quoted, {{"runtime", entry.name}, {"value", entry.systemd}}}};
   const auto source = source_of_cgroups(settings);
   if (!source || (source->value == "true") == (entry.systemd == "true")) return std::nullopt;
   const auto* present = settings.find(settings.default_name);
   // Pods of the default work with it: a runc that no pod uses has containerd's own false.
   if (entry.systemd == "true" && present && present->systemd == "true") return std::nullopt;
-  return runtime_defect{runtime_defect::kind::cgroups, "SystemdCgroup of its runtime " + entry.name + " is " +
-                                                           (entry.systemd.empty() ? "missing" : entry.systemd) +
-                                                           ", and that of " + source->name + " is " + source->value};
+  runtime_defect out{
+      type,
+      {check_cause::cgroups_unset, {{"runtime", entry.name}, {"source", source->name}, {"needed", source->value}}}};
+  if (entry.systemd.empty()) return out;
+  out.cause.code = check_cause::cgroups_other;
+  out.cause.parameters.push_back({"value", entry.systemd});
+  return out;
 }
 
 }  // namespace
@@ -89,36 +92,36 @@ std::optional<cgroup_source> source_of_cgroups(const runtime_settings& settings)
   return std::nullopt;
 }
 
-std::string runtime_defect::remedy() const {
-  if (type == kind::missing_program)
-    return "install nvidia-container-toolkit, or run nvidia-ctk runtime configure again; then restart the runtime";
-  if (type == kind::other_program)
-    return "give that runtime another name, or make its program nvidia-container-runtime; then restart the runtime";
-  return "on the node, as root, run quartermaster agent fix-runtime and restart the runtime";
+api::check_advice runtime_defect::advice() const {
+  if (type == kind::missing_program) return api::check_advice::install_toolkit;
+  return type == kind::other_program ? api::check_advice::rename_runtime : api::check_advice::fix_runtime;
 }
 
 std::vector<runtime_defect> defects_of(const runtime_settings& settings, const fact<bool>& has_program) {
   using kind = runtime_defect::kind;
   const auto* entry = nvidia_entry(settings);
-  if (!entry && is_nvidia_default(settings)) return {{kind::no_entry, "its default runtime nvidia is not configured"}};
+  if (!entry && is_nvidia_default(settings)) return {{kind::no_entry, {check_cause::runtime_undefined}}};
   if (!entry) {
     const auto* usual = settings.find(usual_name);
     if (!usual) return {};
-    return {
-        {kind::other_program, "its runtime nvidia is " + usual->program + ", which is not nvidia-container-runtime"}};
+    return {{kind::other_program, {check_cause::runtime_other_program, {{"program", usual->program}}}}};
   }
   std::vector<runtime_defect> out;
-  const auto subject = "its runtime " + entry->name;
+  const text::parameter runtime{"runtime", entry->name};
   if (entry->program.empty())
-    out.push_back({kind::unnamed_program, subject + " has no " + std::string(program_key(settings.type))});
+    out.push_back(
+        {kind::unnamed_program,
+         {check_cause::runtime_without_program, {runtime, {"key", std::string(program_key(settings.type))}}}});
   else if (has_program && !*has_program)
-    out.push_back({kind::missing_program, subject + " is " + entry->program + ", which is not there"});
+    out.push_back(
+        {kind::missing_program, {check_cause::runtime_program_missing, {runtime, {"program", entry->program}}}});
   if (settings.type != runtime_settings::kind::containerd) return out;
   if (entry->type.empty())
-    out.push_back({kind::type, subject + " has no runtime_type"});
+    out.push_back({kind::type, {check_cause::runtime_without_type, {runtime}}});
   else if (!is_runc_type(entry->type))
     out.push_back(
-        {kind::type, subject + " has the runtime_type " + entry->type + ", which is not " + std::string(wanted_type)});
+        {kind::type,
+         {check_cause::runtime_other_type, {runtime, {"type", entry->type}, {"needed", std::string(wanted_type)}}}});
   if (auto defect = cgroup_defect(settings, *entry)) out.push_back(std::move(*defect));
   return out;
 }
@@ -140,18 +143,17 @@ fact<bool> has_program(const files& node, const std::string& program) {
   return out;
 }
 
-std::string_view distribution_remedy(std::string_view name) {
-  if (name == "k3s")
-    return "k3s and RKE2 write containerd's configuration themselves: install nvidia-container-toolkit and restart k3s "
-           "or rke2-agent, which then finds the runtime nvidia; make it the default with --default-runtime nvidia";
-  if (name == "k0s")
-    return "k0s writes containerd's configuration itself: install nvidia-container-toolkit, write the runtime nvidia "
-           "and default_runtime_name into /etc/k0s/containerd.d/nvidia.toml (docs.k0sproject.io, Runtime), and restart "
-           "k0s";
-  if (name == "microk8s")
-    return "MicroK8s writes containerd's configuration itself: run microk8s enable nvidia, or set the runtime in "
-           "/var/snap/microk8s/current/args/containerd-template.toml and call microk8s stop and microk8s start";
-  return {};
+std::optional<api::check_advice> distribution_advice(std::string_view name) {
+  for (const auto advice : {api::check_advice::k3s, api::check_advice::k0s, api::check_advice::microk8s})
+    if (to_string(advice) == name) return advice;
+  return std::nullopt;
+}
+
+explained_cause cause_of(const runtime_defect& defect, std::string_view names, api::check_advice advice) {
+  auto out = defect.cause;
+  out.parameters.push_back({"names", std::string(names)});
+  out.parameters.push_back({"advice", std::string(to_string(advice))});
+  return out;
 }
 
 }  // namespace agent::facts

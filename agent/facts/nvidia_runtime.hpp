@@ -50,10 +50,10 @@ std::optional<cgroup_source> source_of_cgroups(const runtime_settings& settings)
 struct runtime_defect {
   enum class kind { no_entry, other_program, unnamed_program, missing_program, type, cgroups };
   kind type = kind::no_entry;
-  std::string text;  ///< "its runtime nvidia has no runtime_type"
-  /// `fix-runtime` writes what is missing. Otherwise a person has to, and `remedy` says what.
+  explained_cause cause;  ///< without the names of the runtimes and without an advice
+  /// `fix-runtime` writes what is missing. Otherwise a person has to, and `advice` says what.
   bool is_repairable() const { return type != kind::missing_program && type != kind::other_program; }
-  std::string remedy() const;
+  api::check_advice advice() const;
 };
 
 /// `has_program`: of nvidia_entry. None: it works, or there is none, or its program cannot be seen. The worst is first.
@@ -63,7 +63,9 @@ std::optional<runtime_defect> defect_of(const runtime_settings& settings, const 
 /// A bare name is looked for where systemd's PATH leads. True without a name.
 fact<bool> has_program(const files& node, const std::string& program);
 
-/// What to do on k3s, k0s and MicroK8s, which write containerd's configuration themselves. Empty: another name.
-std::string_view distribution_remedy(std::string_view name);
+/// What to do on k3s, k0s and MicroK8s, which write containerd's configuration themselves. Nothing: another name.
+std::optional<api::check_advice> distribution_advice(std::string_view name);
+/// The cause as a row has it: of these runtimes, with what to do.
+explained_cause cause_of(const runtime_defect& defect, std::string_view names, api::check_advice advice);
 
 }  // namespace agent::facts

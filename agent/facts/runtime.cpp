@@ -270,7 +270,8 @@ void read_crio(const files& node, container_runtime& runtime) {
 }
 
 void read_docker(const files& node, container_runtime& runtime) {
-  const auto text = node.text("/etc/docker/daemon.json", most_bytes);
+  const std::string path = "/etc/docker/daemon.json";
+  const auto text = node.text(path, most_bytes);
   if (!text) {
     runtime.default_runtime = std::unexpected(text.error());
     return;
@@ -278,7 +279,7 @@ void read_docker(const files& node, container_runtime& runtime) {
   const auto is_shallow = [](int depth, auto, const auto&) { return depth < deepest_json; };  // copies are recursive
   const auto json = nlohmann::json::parse(text->value_or("{}"), is_shallow, false);
   if (!json.is_object()) {
-    runtime.default_runtime = std::unexpected("/etc/docker/daemon.json is no JSON object");
+    runtime.default_runtime = std::unexpected(explained_cause{check_cause::no_json, {{"path", path}}});
     return;
   }
   const auto text_in = [](const nlohmann::json& object, const char* key) {
@@ -362,8 +363,8 @@ fact<container_runtime> read_runtime(const files& node) {
     if (*exists) out.names.emplace_back(name);
   }
   if (out.names.empty())
-    return std::unexpected("no container runtime has a socket where it usually is, below /run" +
-                           std::string(sees_snaps ? "" : "; that of MicroK8s in /var/snap cannot be seen from here"));
+    return std::unexpected(
+        explained_cause{sees_snaps ? check_cause::runtime_unseen : check_cause::runtime_unseen_but_snaps});
   const auto& first = out.names.front();
   if (first == "cri-o")
     read_crio(node, out);

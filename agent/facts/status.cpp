@@ -43,6 +43,8 @@ json status_of(const std::vector<row>& rows, const std::vector<api::other_card>&
   for (const auto& row : rows) {
     json entry = {{"check", row.name}, {"state", to_string(row.state)}, {"found", row.found}};
     if (!row.remedy.empty()) entry["remedy"] = row.remedy;
+    if (!row.cause.empty()) entry["cause"] = row.cause;
+    if (!row.parameters.empty()) entry["parameters"] = row.parameters;
     out["preflight"].push_back(std::move(entry));
   }
   for (const auto& card : other_cards) out["otherCards"].push_back(api::json_of(card));

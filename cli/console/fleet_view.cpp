@@ -37,6 +37,11 @@ struct dictionaries {
   dictionary models, modes, phases, namespaces;
 };
 
+/// What a row of the agent says, in the languages of the page.
+ordered_json in_both(const api::check_row& row, std::string (*say)(const api::check_row&, text::language)) {
+  return {{"en", say(row, text::language::en)}, {"zh", say(row, text::language::zh)}};
+}
+
 enum card_flag : int { sick = 1, cordoned_card = 2, cut = 4, given_whole = 8, over_given = 16 };
 enum node_flag : int {
   not_ready = 1,
@@ -274,8 +279,10 @@ ordered_json node_view(const picture& picture, const viewer& viewer, const kube:
                                 {"requested", use.requested}});
   out["preflight"] = ordered_json::array();
   for (const auto& check : inspected_row.preflight)
-    out["preflight"].push_back(
-        {{"check", check.name}, {"state", to_string(check.state)}, {"found", check.found}, {"remedy", check.remedy}});
+    out["preflight"].push_back({{"check", check.name},
+                                {"state", to_string(check.state)},
+                                {"found", in_both(check, &api::found_text)},
+                                {"remedy", in_both(check, &api::remedy_text)}});
   return out;
 }
 

@@ -114,8 +114,12 @@ ordered_json as_json(const node_row& node_row) {
   out["reportOld"] = node_row.is_report_old;
   out["preflight"] = ordered_json::array();
   for (const auto& row : node_row.preflight)
-    out["preflight"].push_back(
-        {{"check", row.name}, {"state", to_string(row.state)}, {"found", row.found}, {"remedy", row.remedy}});
+    out["preflight"].push_back({{"check", row.name},
+                                {"state", to_string(row.state)},
+                                {"found", row.found},
+                                {"remedy", row.remedy},
+                                {"cause", row.cause},
+                                {"parameters", row.parameters}});
   out["runtimeFix"] = ordered_json();
   if (node_row.fix)
     out["runtimeFix"] = {

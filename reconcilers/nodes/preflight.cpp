@@ -297,17 +297,18 @@ std::vector<preflight_row> preflight(const node_facts& known, const modules::mod
 
 std::string text_of(const preflight_row& row, language locale) {
   if (!is_judged(row.name))
-    return text::message("verify.step.reported", locale, {{"check", row.name}, {"found", row.found}});
+    return text::message("verify.step.reported", locale, {{"check", row.name}, {"found", found_text(row, locale)}});
   auto out = words_of(row, "title", locale);
   if (row.state == check_state::unknown) out += text::message("preflight.not_reported", locale);
-  if (!row.found.empty()) out += text::message("preflight.detail", locale, {{"text", row.found}});
+  if (const auto found = found_text(row, locale); !found.empty())
+    out += text::message("preflight.detail", locale, {{"text", found}});
   if (row.state != check_state::ok && !row.needed.empty())
     out += text::message("preflight.needs", locale, {{"needed", needed_in_words(row, locale)}});
   return out;
 }
 
 std::string remedy_of(const preflight_row& row, language locale) {
-  if (row.is_by_agent) return row.remedy;
+  if (row.is_by_agent) return remedy_text(row, locale);
   if (row.state != check_state::failed && row.state != check_state::warning) return {};
   return words_of(row, "remedy", locale);
 }

@@ -49,7 +49,7 @@ void take_in(node_facts& known, std::vector<api::check_row> reported);
 std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& type,
                                      std::string_view runtime_class = {});
 
-/// What is so, in one line: "CUDA 11.4; needed is 11.5 or newer".
+/// What is so, in one line: "CUDA 11.4; needed is 11.5 or newer". Of a row of the agent its cause says it.
 std::string text_of(const preflight_row& row, text::language language);
 /// What to do about it; empty unless failed or warning.
 std::string remedy_of(const preflight_row& row, text::language language);

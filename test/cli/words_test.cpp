@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "cli/lint/lint_finding.hpp"
 #include "reconcilers/cuda/verdict.hpp"
 #include "reconcilers/declarations/evaluate.hpp"
@@ -86,6 +88,65 @@ TEST(words_of_codes, are_there_for_every_check_of_a_node) {
       EXPECT_NE(chinese, "") << entry.name;
       EXPECT_FALSE(words::has_english_sentence(chinese)) << chinese;
     }
+}
+
+/// Every {name} of a pattern. Of a message that is its key, those of its parameters.
+std::vector<std::string> placeholders_of(std::string_view pattern) {
+  std::vector<std::string> out;
+  for (auto open = pattern.find('{'); open != pattern.npos; open = pattern.find('{', open + 1)) {
+    const auto name = pattern.substr(open + 1, pattern.find('}', open) - open - 1);
+    if (!name.empty() && !name.contains('{')) out.emplace_back(name);
+  }
+  return out;
+}
+
+/// A row of this cause with a value for all that its words are about.
+api::check_row filled_row(api::check_cause cause) {
+  api::check_row out{"cdi", api::check_state::failed, "OWN TEXT", "OWN REMEDY"};
+  out.cause = to_string(cause);
+  for (const auto* part : {".found", ".remedy"})
+    for (const auto& name : placeholders_of(text::pattern_of("preflight_cause." + out.cause + part, language::en)))
+      out.parameters[name] = name == "advice" ? "fix_runtime" : "V-" + name;
+  return out;
+}
+
+TEST(words_of_codes, are_there_for_every_cause_of_a_row_of_the_agent) {
+  for (std::size_t i = 1; i < api::check_cause_count; ++i) {
+    const auto row = filled_row(static_cast<api::check_cause>(i));
+    const auto key = "preflight_cause." + row.cause;
+    EXPECT_LE(row.cause.size(), 63U) << row.cause << ": the type refuses it";
+    EXPECT_LE(row.parameters.size(), api::most_check_parameters) << row.cause;
+    const bool has_found = !text::pattern_of(key + ".found", language::en).empty();
+    const bool has_remedy = !text::pattern_of(key + ".remedy", language::en).empty();
+    EXPECT_TRUE(has_found || has_remedy) << key;
+    for (const auto locale : {language::en, language::zh}) {
+      const auto found = found_text(row, locale), remedy = remedy_text(row, locale);
+      EXPECT_EQ(found == "OWN TEXT", !has_found) << key << ": " << found;
+      EXPECT_EQ(remedy == "OWN REMEDY", !has_remedy) << key << ": " << remedy;
+      for (const auto& [name, value] : row.parameters)
+        if (name != "advice") EXPECT_TRUE((found + remedy).contains(value)) << key << " does not say " << name;
+      if (locale == language::zh) {
+        EXPECT_FALSE(words::has_english_sentence(found)) << key << ": " << found;
+        EXPECT_FALSE(words::has_english_sentence(remedy)) << key << ": " << remedy;
+      }
+    }
+  }
+}
+
+TEST(words_of_codes, are_there_for_every_advice_of_a_row_of_the_agent) {
+  for (std::size_t i = 0; i < api::check_advice_count; ++i)
+    expect_words("preflight_advice." + std::string(to_string(static_cast<api::check_advice>(i))) + ".remedy");
+}
+
+TEST(words_of_codes, are_of_a_cause_or_an_advice_that_the_agent_can_give) {
+  std::set<std::string, std::less<>> codes;
+  for (std::size_t i = 1; i < api::check_cause_count; ++i)
+    codes.insert("preflight_cause." + std::string(to_string(static_cast<api::check_cause>(i))));
+  for (std::size_t i = 0; i < api::check_advice_count; ++i)
+    codes.insert("preflight_advice." + std::string(to_string(static_cast<api::check_advice>(i))));
+  for (const auto& entry : text::catalogue())
+    if (entry.key.starts_with("preflight_"))
+      EXPECT_TRUE(codes.contains(entry.key.substr(0, entry.key.rfind('.')))) << entry.key;
 }
 
 TEST(words_of_codes, are_there_for_every_step_of_verify) {

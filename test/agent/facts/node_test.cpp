@@ -11,11 +11,15 @@ namespace agent::facts {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
+
+explained_cause about(check_cause code, const std::string& path) { return {code, {{"path", path}}}; }
+explained_cause not_mounted(const tree& node, const std::string& path) {
+  return {check_cause::not_mounted, {{"path", path}, {"place", node.root.string() + path}}};
+}
 
 container_runtime runtime_of(const tree& node) {
   const auto seen = node.seen();
-  EXPECT_TRUE(seen.runtime) << seen.runtime.error();
+  EXPECT_TRUE(seen.runtime);
   return seen.runtime.value_or(container_runtime());
 }
 
@@ -69,16 +73,16 @@ TEST(runtimes, CRI_O_and_Docker_and_k3s_and_RKE2) {
   node.put("etc/docker/daemon.json", R"({"default-runtime": "nvidia"})");
   EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
   node.put("etc/docker/daemon.json", "{");
-  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/docker/daemon.json is no JSON object");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), about(check_cause::no_json, "/etc/docker/daemon.json"));
   node.remove("run/cri-dockerd.sock");
   node.remove("run/containerd");
   node.put("run/k3s/containerd/containerd.sock");
   node.put("var/lib/rancher/rke2/agent/etc/containerd/config.toml", tree::containerd);
   EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
   node.remove("var");
-  EXPECT_THAT(runtime_of(node).default_runtime.error(), HasSubstr("/var/lib/rancher of the node is not mounted"));
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), not_mounted(node, "/var/lib/rancher"));
   node.remove("run/k3s");
-  EXPECT_THAT(node.seen().runtime.error(), HasSubstr("no container runtime has a socket"));
+  EXPECT_EQ(node.seen().runtime.error().code, check_cause::runtime_unseen_but_snaps);
 }
 
 // AKS: https://github.com/Azure/AgentBaker
@@ -171,7 +175,8 @@ TEST(sources, of_the_toolkit_version) {
   EXPECT_EQ(node.seen().toolkit, "1.17.8") << "17 is more than 9";
   node.remove("usr/lib64");
   node.remove("usr/lib/x86_64-linux-gnu");
-  EXPECT_EQ(node.seen().toolkit.error(), "/usr/bin/nvidia-container-runtime is there, and no file says its version");
+  EXPECT_EQ(node.seen().toolkit.error(),
+            about(check_cause::toolkit_without_version, "/usr/bin/nvidia-container-runtime"));
   node.remove("usr/bin/nvidia-container-runtime");
   EXPECT_EQ(node.seen().toolkit, "missing");
   node.put("usr/local/nvidia/toolkit/libnvidia-container.so.1.16.2");
@@ -266,10 +271,12 @@ TEST(hostile_files, are_values) {
   const good_node node;
   node.remove("etc/containerd/config.toml");
   ASSERT_EQ(::mkfifo((node.root / "etc/containerd/config.toml").c_str(), 0644), 0);
-  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml is not a regular file");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(),
+            about(check_cause::no_regular_file, "/etc/containerd/config.toml"));
   node.remove("etc/containerd/config.toml");
   node.folder("etc/containerd/config.toml");
-  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml is not a regular file");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(),
+            about(check_cause::no_regular_file, "/etc/containerd/config.toml"));
   node.put("etc/containerd/config.toml", std::string("imports = [\n\"/etc/containerd/a*\n[[[\n= \n[\"\n\0\xff", 40));
   node.put("etc/cdi/nvidia.yaml", std::string(5'000'000, '/'));
   node.put("proc/driver/nvidia/version", "  \n");
@@ -289,6 +296,12 @@ TEST(hostile_files, are_reported_as_UTF_8_of_the_length_that_fits) {
     for (const auto& row : node.rows()) {
       EXPECT_EQ(text::utf8_clean(row.found), row.found) << row.name;
       EXPECT_LE(row.found.size(), 1024U) << row.name;
+      EXPECT_LE(row.remedy.size(), 1024U) << row.name;
+      EXPECT_LE(row.parameters.size(), api::most_check_parameters) << row.name;
+      for (const auto& [parameter, value] : row.parameters) {
+        EXPECT_EQ(text::utf8_clean(value), value) << row.name << " " << parameter;
+        EXPECT_LE(value.size(), api::longest_check_parameter) << row.name << " " << parameter;
+      }
     }
   }
 }
@@ -334,7 +347,7 @@ TEST(hostile_files, an_absolute_link_begins_at_the_root) {
   EXPECT_EQ(*seen.mode("/etc/link"), 0644U);
   EXPECT_EQ(seen.target("/etc/link"), "/etc/inside");
   EXPECT_EQ(seen.link_name("/etc/out"), "secret");
-  EXPECT_EQ(seen.text("/etc/out").error(), "/etc/out is a link to what is not mounted");
+  EXPECT_EQ(seen.text("/etc/out").error(), about(check_cause::link_leads_out, "/etc/out"));
   EXPECT_EQ(seen.target("/etc/out"), "");
   EXPECT_EQ(*seen.names("/etc/folder"), std::vector<std::string>{"etc"});
 }
@@ -342,7 +355,7 @@ TEST(hostile_files, an_absolute_link_begins_at_the_root) {
 TEST(hostile_files, a_link_that_leads_out_of_the_mounts_is_unknown_and_not_missing) {
   const good_node node;
   node.link("etc/containerd", "/opt/somewhere/containerd");
-  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd is a link to what is not mounted");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), about(check_cause::link_leads_out, "/etc/containerd"));
 }
 
 // The DaemonSet mounts one folder of /var: the others are not said to be missing.
@@ -351,8 +364,7 @@ TEST(sources, of_single_folders_below_var) {
   node.system();
   node.remove("var/lib/kubelet/pod-resources");
   EXPECT_EQ(node.seen().device_plugin_socket, true);
-  EXPECT_THAT(node.seen().pod_resources_socket.error(),
-              HasSubstr("/var/lib/kubelet/pod-resources of the node is not mounted"));
+  EXPECT_EQ(node.seen().pod_resources_socket.error(), not_mounted(node, "/var/lib/kubelet/pod-resources"));
   node.remove("var/lib/kubelet/device-plugins/kubelet.sock");
   EXPECT_EQ(node.seen().device_plugin_socket, false);
 }
@@ -366,7 +378,9 @@ TEST(hostile_files, what_may_not_be_read_is_unknown) {
   }
   const good_node node;
   node.put("etc/containerd/config.toml", tree::containerd, 0);
-  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml cannot be read: Permission denied");
+  auto unreadable = about(check_cause::unreadable, "/etc/containerd/config.toml");
+  unreadable.parameters.push_back({"error", "Permission denied"});
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), unreadable);
 }
 
 }  // namespace

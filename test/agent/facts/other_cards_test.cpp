@@ -98,7 +98,9 @@ TEST(preflight, of_a_node_with_cards_of_another_vendor_only_asks_for_nothing_of_
   node.system();
   node.pci("pci0000:00", "0000:01:00.0", "0x1002", "0x740c", "0x038000", "amdgpu");
   node.pci("pci0000:00", "0000:02:00.0", "0x1002", "0x740c", "0x038000", "amdgpu");
-  EXPECT_THAT(rows_of(node), ElementsAre(row{"cards", check_state::ok, "none of NVIDIA, 2 of AMD", ""}));
+  const text::parameter cards{"cards", "2 AMD"};
+  EXPECT_THAT(rows_of(node),
+              ElementsAre(api::row_of(check::cards, check_state::ok, {}, {check_cause::other_vendors, {cards}})));
   node.pci("pci0000:00", "0000:04:00.0", "0x10de", "0x2330", "0x030200", "nvidia");
   EXPECT_GT(rows_of(node).size(), 5U);
 }
@@ -110,7 +112,7 @@ TEST(preflight, of_a_node_with_a_screen_still_misses_the_nvidia_card) {
   const auto rows = rows_of(node);
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows[0].state, check_state::failed);
-  EXPECT_EQ(rows[0].found, "no NVIDIA card on the PCI bus");
+  EXPECT_EQ(rows[0].cause, "cards_absent");
 }
 
 }  // namespace

@@ -14,7 +14,9 @@ namespace {
 const std::vector<row> rows{{"driver", check_state::ok, "550.90.07", ""},
                             {"cdi", check_state::failed, "old", "renew it"},
                             {"persistence", check_state::warning, "off", "switch it on"},
-                            {"cgroup", check_state::unknown, "not mounted", ""}};
+                            {"cgroup", check_state::unknown, "not mounted", ""},
+                            api::row_of(check::rdma_affinity, check_state::warning, "0000:3d:00.0 SYS mlx5_0",
+                                        {check_cause::adapters_far, {{"cards", "0000:3d:00.0"}}})};
 
 api::reported_node written(const nlohmann::json& status) {
   const nlohmann::json object = {{"apiVersion", "quartermaster.io/v1alpha1"},
@@ -32,8 +34,13 @@ TEST(preflight_status, sums_up_in_a_condition_and_is_read_back_as_it_was_written
   EXPECT_EQ(condition["type"], "PreflightPassed");
   EXPECT_EQ(condition["status"], "False");
   EXPECT_EQ(condition["reason"], "CheckFailed");
-  EXPECT_EQ(condition["message"],
-            "failed: cdi (old); warnings: persistence (off); not known: cgroup; status.preflight says what to do");
+  EXPECT_EQ(
+      condition["message"],
+      "failed: cdi (old); warnings: persistence (off), rdma_affinity (0000:3d:00.0 SYS mlx5_0); not known: cgroup; "
+      "status.preflight says what to do");
+  EXPECT_EQ(status["preflight"][4]["cause"], "adapters_far");
+  EXPECT_EQ(status["preflight"][4]["parameters"], (nlohmann::json{{"cards", "0000:3d:00.0"}}));
+  EXPECT_FALSE(status["preflight"][0].contains("cause")) << "a version needs no words";
   const auto node = written(status);
   EXPECT_EQ(node.report.checks, rows);
   EXPECT_TRUE(says(node, rows, {}));
@@ -42,6 +49,9 @@ TEST(preflight_status, sums_up_in_a_condition_and_is_read_back_as_it_was_written
   EXPECT_FALSE(says(node, others, {}));
   others = {rows[0]};
   EXPECT_FALSE(says(node, others, {}));
+  others = rows;
+  others[4].cause.clear();
+  EXPECT_FALSE(says(node, others, {})) << "what an agent without causes wrote is written again";
 }
 
 TEST(preflight_status, a_condition_keeps_its_time_while_it_stays_the_same) {
@@ -66,6 +76,8 @@ TEST(preflight_status, has_the_cards_of_other_vendors_next_to_it) {
 
 TEST(preflight_status, of_another_shape_is_no_crash) {
   for (const auto* status : {R"({"preflight": [1, null, {}], "conditions": []})", R"({"preflight": {}})", "{}",
+                             R"({"preflight": [{"check": "cdi", "cause": 1, "parameters": {"path": {}}}]})",
+                             R"({"preflight": [{"check": "cdi", "parameters": ["path"]}]})",
                              R"({"otherCards": [1, null, {"busID": 7}]})", R"({"otherCards": {}})"})
     EXPECT_FALSE(says(written(nlohmann::json::parse(status)), rows, {})) << status;
 }

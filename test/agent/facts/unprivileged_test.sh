@@ -57,7 +57,7 @@ expect cards ok 8
 expect driver ok 550.90.07
 expect driver_library ok 550.90.07
 expect driver_branch ok 550.90.07
-expect device_nodes ok "9 devices"
+expect device_nodes ok 9
 expect nvidia_uvm ok /dev/nvidia-uvm
 expect persistence ok on
 expect fabric ok completed
@@ -74,6 +74,6 @@ chmod 660 /dev/nvidia3
 rm /dev/nvidia5
 chmod 600 "$node/etc/containerd/config.toml"
 report=$(seen)
-expect device_nodes failed "/dev/nvidia5 is missing"
+expect device_nodes failed "missing: /dev/nvidia5"
 expect default_runtime unknown "/etc/containerd/config.toml cannot be read: Permission denied"
 exit "$failed"

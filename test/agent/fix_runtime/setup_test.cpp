@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "agent/facts/runtime.hpp"
+#include "api/check.hpp"
 #include "test/agent/static_pod/system_calls.hpp"
 
 namespace agent::container_runtime {
@@ -94,7 +95,9 @@ std::string defect_text(const node& node) {
   const auto runtime = facts::read_runtime(files);
   if (!runtime || !runtime->default_runtime) return {};
   const auto defect = facts::defect_of(runtime->settings, facts::has_program(files, runtime->program));
-  return defect ? defect->text : std::string();
+  if (!defect) return {};
+  const auto text = api::found_text(facts::cause_of(*defect, "runtime", defect->advice()));
+  return text.substr(text.find(": ") + 1);
 }
 
 /// The program that `./dev` fetched for other tests; empty: it is not there.
@@ -201,7 +204,7 @@ TEST_P(fix_runtime, S6_writes_what_the_golden_file_says_keeps_the_rest_and_takes
 
   // The reader of the preflight checks shares no code with the writer.
   const auto runtime = facts::read_runtime(facts::files(node.root));
-  ASSERT_TRUE(runtime) << runtime.error();
+  ASSERT_TRUE(runtime) << api::found_text(runtime.error());
   EXPECT_TRUE(runtime->has_nvidia);
   if (node.options.set_default) EXPECT_TRUE(facts::is_nvidia_default(runtime->settings)) << *runtime->default_runtime;
   EXPECT_EQ(defect_text(node), "");

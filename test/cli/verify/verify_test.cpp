@@ -326,6 +326,11 @@ TEST(verify_verb, S1_golden_rows_are_as_the_agent_judged_them) {
       {{"check", "kubelet_pod_resources"}, {"state", "unknown"}, {"found", "/var is not mounted"}},
       {{"check", "container_toolkit"}, {"state", "unknown"}, {"found", "/usr is not mounted"}},
       {{"check", "cgroup"}, {"state", "ok"}, {"found", "v1"}},
+      {{"check", "rdma_ports"},
+       {"state", "warning"},
+       {"found", "its own text"},
+       {"cause", "links_missing"},
+       {"parameters", {{"links", "195:0\x1b[2J"}}}},
   };
   const auto found = cluster.walked();
   const auto text = printed(found, "en", "wide");
@@ -336,6 +341,8 @@ TEST(verify_verb, S1_golden_rows_are_as_the_agent_judged_them) {
   EXPECT_THAT(text, HasSubstr("preflight      kubelet_pod_resources: /var is not mounted\n"));
   EXPECT_THAT(text, HasSubstr("preflight      NVIDIA container toolkit is not reported: /usr is not mounted"));
   EXPECT_THAT(text, HasSubstr("  ok      preflight      cgroup: v1\n"));
+  EXPECT_THAT(text, HasSubstr("preflight      rdma_ports: /dev/char has no link for 195:0\\u{1b}[2J\n"));
+  EXPECT_THAT(printed(found, "zh", "wide"), HasSubstr("rdma_ports：/dev/char 中缺少 195:0\\u{1b}[2J 的链接\n"));
   const auto all = json::parse(printed(found, "en", "json"));
   std::map<std::string, std::string> outcomes;
   for (const auto& step : all.at("nodes").at(0).at("steps"))

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "test/words.hpp"
+#include "text/escape.hpp"
 
 namespace reconcilers {
 namespace {
@@ -97,6 +99,69 @@ TEST(preflight, S1_a_row_of_the_agent_is_the_verdict) {
       }
     }
   }
+}
+
+TEST(preflight, a_row_of_the_agent_is_read_in_the_language_of_its_reader) {
+  const text::parameter path{"path", "/etc/cdi/nvidia.yaml"};
+  const auto known =
+      with(good_node(), {api::row_of(check::cdi, check_state::failed, {}, {api::check_cause::cdi_incomplete, {path}})});
+  const auto row = row_of(known, modules::pgpu, check::cdi);
+  EXPECT_EQ(row.found, words::english("preflight_cause.cdi_incomplete.found", {path}));
+  EXPECT_EQ(row.remedy, words::english("preflight_cause.cdi_incomplete.remedy", {path}));
+  EXPECT_THAT(text_of(row, language::zh), HasSubstr(words::chinese("preflight_cause.cdi_incomplete.found", {path})));
+  EXPECT_EQ(remedy_of(row, language::zh), words::chinese("preflight_cause.cdi_incomplete.remedy", {path}));
+}
+
+TEST(preflight, an_advice_of_a_row_is_read_in_the_same_language) {
+  const auto known = with(good_node(), {api::row_of(check::default_runtime, check_state::warning, "runc",
+                                                    {api::check_cause::default_broken, {{"advice", "k0s"}}})});
+  const auto row = row_of(known, modules::pgpu, check::default_runtime);
+  EXPECT_THAT(text_of(row, language::zh), HasSubstr("runc"));
+  for (const auto locale : {language::en, language::zh}) {
+    const text::parameter advice{"advice", text::message("preflight_advice.k0s.remedy", locale)};
+    EXPECT_EQ(remedy_of(row, locale), text::message("preflight_cause.default_broken.remedy", locale, {advice}));
+  }
+}
+
+// An agent of a newer version has causes, parameters and advice that this program does not know; one of an older
+// version has none.
+TEST(preflight, a_row_of_an_unknown_cause_shows_its_own_text) {
+  const std::map<std::string, std::string, std::less<>> path{{"path", "/etc/cdi/a.yaml"}};
+  const check_row own{"cdi", check_state::failed, "something new", "do something new"};
+  auto newer = own, with_other_parameters = own, strange = own;
+  newer.cause = "of_the_next_version";
+  newer.parameters = path;
+  with_other_parameters.cause = "cdi_incomplete";
+  with_other_parameters.parameters = {{"file", "/etc/cdi/a.yaml"}};
+  strange.cause = "../finding.remedy";
+  for (const auto& reported : {own, newer, with_other_parameters, strange}) {
+    const auto row = row_of(with(good_node(), {reported}), modules::pgpu, check::cdi);
+    for (const auto locale : {language::en, language::zh}) {
+      EXPECT_THAT(text_of(row, locale), HasSubstr("something new")) << reported.cause;
+      EXPECT_EQ(remedy_of(row, locale), "do something new") << reported.cause;
+    }
+  }
+  auto with_new_advice = own;
+  with_new_advice.name = "default_runtime";
+  with_new_advice.cause = "default_broken";
+  with_new_advice.parameters = {{"advice", "of_the_next_version"}};
+  EXPECT_EQ(remedy_text(with_new_advice, language::zh), "do something new");
+}
+
+// Whoever has taken a node over writes what they like into its rows.
+TEST(preflight, words_of_a_row_are_bounded_and_parameters_are_not_words) {
+  check_row row{"cdi", check_state::failed, "f", "r"};
+  row.cause = "cdi_other_driver";
+  row.parameters = {{"path", std::string(100'000, 'a')}, {"drivers", "{driver}"}, {"driver", "\xff{path}"}};
+  for (const auto locale : {language::en, language::zh}) {
+    EXPECT_LE(found_text(row, locale).size(), 3 * api::longest_check_text);
+    EXPECT_LE(remedy_text(row, locale).size(), 3 * api::longest_check_text);
+    EXPECT_EQ(text::utf8_clean(found_text(row, locale)), found_text(row, locale));
+  }
+  EXPECT_THAT(found_text(row, language::en), HasSubstr("{driver}")) << "what stands in a value is not filled in";
+  row.parameters.clear();
+  for (int i = 0; i < 1000; ++i) row.parameters[std::to_string(i)] = "x";
+  EXPECT_EQ(found_text(row, language::en), "f");
 }
 
 TEST(preflight, the_default_runtime_does_not_matter_to_pods_that_name_a_runtime_class) {

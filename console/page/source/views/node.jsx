@@ -1,6 +1,6 @@
 // One node: its cards and who has them, a change of mode with its steps and what blocks it, topology, what it offers.
 import { use_answer } from '../answers.js';
-import { cores, memory, moment, number, text, word } from '../language.js';
+import { cores, language, memory, moment, number, text, word } from '../language.js';
 import { level_of, use_of } from '../parts/card.jsx';
 import { Answer, Empty } from '../parts/state.jsx';
 import { Bar, Table, Unknown } from '../parts/table.jsx';
@@ -159,7 +159,7 @@ export function Node({ name, on_refused }) {
               <Table label={text('preflight.title')} columns={[['column.check'], ['column.state'], ['column.found'], ['column.remedy']]}>
                 {node.preflight.map((row) => (
                   <tr key={row.check} class={row.state === 'failed' ? 'bad' : ''}><th scope="row"><code>{row.check}</code></th>
-                    <td>{text(`check_sign.${row.state}`)} {word('check', row.state)}</td><td>{row.found}</td><td>{row.remedy}</td></tr>
+                    <td>{text(`check_sign.${row.state}`)} {word('check', row.state)}</td><td>{row.found[language()]}</td><td>{row.remedy[language()]}</td></tr>
                 ))}
               </Table>
             </>

@@ -21,6 +21,9 @@ const teams = ['team-a', 'team-b', 'research', 'serving'];
 // Its row in the fleet says what node_of says.
 const changing_node = 1;
 
+// A text that is the same in both languages.
+const same = (text) => ({ en: text, zh: text });
+
 export const node_name = (index) => `gpu-${String(index + 1).padStart(5, '0')}`;
 
 function card_of(random, model, mode) {
@@ -85,9 +88,10 @@ function node_of(name) {
       blockers: [{ namespace: 'team-a', name: 'infer-0' }, { namespace: 'team-a', name: 'infer-1' }], hiddenBlockers: 2 },
     resources: [{ name: 'tencent.com/vcuda-core', capacity: 800, allocatable: 800, requested: 320 },
       { name: 'tencent.com/vcuda-memory', capacity: 2560, allocatable: 2560, requested: null }],
-    preflight: [{ check: 'driver', state: 'ok', found: '550.54.15', remedy: '' },
-      { check: 'default_runtime', state: 'warning', found: 'runc', remedy: 'Set nvidia as the default runtime.' },
-      { check: 'device_files', state: 'failed', found: '7 of 8', remedy: 'Load nvidia-uvm.' }],
+    preflight: [{ check: 'driver', state: 'ok', found: same('550.54.15'), remedy: same('') },
+      { check: 'default_runtime', state: 'warning', found: same('runc'),
+        remedy: { en: 'Set nvidia as the default runtime.', zh: '请将 nvidia 设为默认运行时。' } },
+      { check: 'device_files', state: 'failed', found: { en: '7 of 8', zh: '8 个中有 7 个' }, remedy: same('Load nvidia-uvm.') }],
   };
 }
 

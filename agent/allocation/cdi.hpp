@@ -11,8 +11,8 @@ namespace agent::allocation {
 
 struct container_edits {
   std::map<std::string, std::string> environment;
-  std::vector<std::string> device_nodes;                      ///< paths, the same inside
-  std::vector<std::pair<std::string, std::string>> mounts;    ///< folder of the node, path inside; read-only
+  std::vector<std::string> device_nodes;                    ///< paths, the same inside
+  std::vector<std::pair<std::string, std::string>> mounts;  ///< folder of the node, path inside; read-only
 };
 
 /// "d-" and 16 hexadecimal digits of the sorted IDs: the name that Allocate answers. The kubelet keeps it.

@@ -19,9 +19,11 @@
 
 #include "agent/cards/usage.hpp"
 #include "agent/exporter/pod.hpp"
-#include "agent/exporter/pod_resources.hpp"
+#include "agent/kubelet/pod_resources.hpp"
 
 namespace agent::exporter {
+
+using kubelet::given_devices;
 
 struct container_name {
   std::string ns, pod, container;

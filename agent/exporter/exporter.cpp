@@ -63,7 +63,7 @@ void exporter::count_xid(const std::string& card, std::uint64_t xid) {
 boost::asio::awaitable<void> exporter::ask_kubelet() {
   std::string trouble;
   for (;;) {
-    auto devices = co_await list_devices(loop_.executor(), options_.pod_resources, kubelet_deadline);
+    auto devices = co_await kubelet::list_devices(loop_.executor(), options_.pod_resources, kubelet_deadline);
     kubelet_answers_->set(devices ? 1 : 0);
     if (devices) {
       trouble.clear();

@@ -99,7 +99,7 @@ class node {
     std::ranges::shuffle(decoded, random_);
     std::vector<const agent::exporter::pod*> known;
     for (const auto& pod : decoded) known.push_back(&pod);
-    const auto devices = devices_in(wire_of(kubelet()));
+    const auto devices = kubelet::devices_in(wire_of(kubelet()));
     EXPECT_TRUE(devices);
     page.parts = attribute(page.usage, *devices, knows_pods ? &known : nullptr);
     controller::metric_text text;

@@ -10,7 +10,7 @@
 
 #include "kube/task.hpp"
 
-namespace agent::exporter {
+namespace agent::kubelet {
 
 /// The devices of one container. `ids` are as the plugin reported them, of all its resources.
 struct given_devices {
@@ -27,4 +27,4 @@ kube::result<std::vector<given_devices>> devices_in(std::string_view message);
 kube::task<std::vector<given_devices>> list_devices(boost::asio::any_io_executor executor, std::string socket,
                                                     std::chrono::milliseconds deadline);
 
-}  // namespace agent::exporter
+}  // namespace agent::kubelet

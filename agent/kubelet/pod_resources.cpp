@@ -1,10 +1,10 @@
-#include "agent/exporter/pod_resources.hpp"
+#include "agent/kubelet/pod_resources.hpp"
 
 #include "agent/grpc/client.hpp"
 #include "kube/wire.hpp"
 #include "text/escape.hpp"
 
-namespace agent::exporter {
+namespace agent::kubelet {
 namespace {
 
 using kube::wire::each_field, kube::wire::field;
@@ -55,4 +55,4 @@ kube::task<std::vector<given_devices>> list_devices(boost::asio::any_io_executor
   co_return out;
 }
 
-}  // namespace agent::exporter
+}  // namespace agent::kubelet

@@ -1,4 +1,4 @@
-#include "agent/exporter/pod_resources.hpp"
+#include "agent/kubelet/pod_resources.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -17,28 +17,28 @@
 
 #include "test/agent/exporter/wire.hpp"
 
-namespace agent::exporter {
+namespace agent::kubelet {
 namespace {
 
 TEST(pod_resources, are_read_by_container) {
-  const auto devices = devices_in(
-      wire_of({{"ns", "a", "main", "nvidia.com/gpu", {"GPU-1", "GPU-2"}}, {"ns", "b", "none", "nvidia.com/gpu", {}}}));
+  const auto devices = devices_in(exporter::wire_of(
+      {{"ns", "a", "main", "nvidia.com/gpu", {"GPU-1", "GPU-2"}}, {"ns", "b", "none", "nvidia.com/gpu", {}}}));
   ASSERT_TRUE(devices);
   EXPECT_EQ(*devices, (std::vector<given_devices>{{"ns", "a", "main", {"GPU-1", "GPU-2"}}}));
   EXPECT_TRUE(devices_in("")->empty());
 }
 
 TEST(pod_resources, that_are_cut_off_are_an_error) {
-  const auto whole = wire_of({{"ns", "a", "main", "nvidia.com/gpu", {"GPU-1"}}});
+  const auto whole = exporter::wire_of({{"ns", "a", "main", "nvidia.com/gpu", {"GPU-1"}}});
   int failures = 0;
   for (std::size_t length = 1; length < whole.size(); ++length) failures += !devices_in(whole.substr(0, length));
   EXPECT_EQ(failures, static_cast<int>(whole.size()) - 1);
 }
 
 /// A server on a Unix socket that answers every call with the same bytes.
-class kubelet {
+class scripted_kubelet {
  public:
-  explicit kubelet(std::string answer) : answer_(std::move(answer)) {
+  explicit scripted_kubelet(std::string answer) : answer_(std::move(answer)) {
     auto pattern = (std::filesystem::temp_directory_path() / "kubelet.XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     sockaddr_un address{};
@@ -49,14 +49,14 @@ class kubelet {
     EXPECT_EQ(listen(listener_, 4), 0);
     thread_ = std::thread([this] { serve(); });
   }
-  ~kubelet() {
+  ~scripted_kubelet() {
     shutdown(listener_, SHUT_RDWR);
     thread_.join();
     close(listener_);
     std::filesystem::remove_all(folder_);
   }
-  kubelet(const kubelet&) = delete;
-  kubelet& operator=(const kubelet&) = delete;
+  scripted_kubelet(const scripted_kubelet&) = delete;
+  scripted_kubelet& operator=(const scripted_kubelet&) = delete;
 
   std::string socket() const { return folder_ + "/kubelet.sock"; }
 
@@ -109,7 +109,7 @@ std::string recorded(const std::string& name) {
 using namespace std::chrono_literals;
 
 TEST(kubelet, of_1_36_gives_whole_cards) {
-  const kubelet real(recorded("kubelet-1.36.bin"));
+  const scripted_kubelet real(recorded("kubelet-1.36.bin"));
   for (int i = 0; i < 2; ++i) {
     const auto devices = asked(real.socket(), 20s);
     ASSERT_TRUE(devices) << devices.error().message;
@@ -120,7 +120,7 @@ TEST(kubelet, of_1_36_gives_whole_cards) {
 }
 
 TEST(kubelet, of_1_30_gives_shares_and_names_a_pod_that_has_finished) {
-  const kubelet real(recorded("kubelet-1.30.bin"));
+  const scripted_kubelet real(recorded("kubelet-1.30.bin"));
   const auto devices = asked(real.socket(), 20s);
   ASSERT_TRUE(devices) << devices.error().message;
   const std::string first = "GPU-74200000-0000-4000-8000-000000000000",
@@ -142,7 +142,7 @@ std::string header(const std::string& name, const std::string& value) {
 }
 
 TEST(kubelet, that_refuses_is_quoted) {
-  const kubelet refusing(
+  const scripted_kubelet refusing(
       frame(4, 0, "") + frame(1, 5, "\x88" + header("grpc-status", "8") + header("grpc-message", "too many requests")));
   const auto devices = asked(refusing.socket(), 20s);
   ASSERT_FALSE(devices);
@@ -151,7 +151,7 @@ TEST(kubelet, that_refuses_is_quoted) {
 
 TEST(kubelet, that_cannot_be_asked_is_one_line) {
   const auto complaint = [](const std::string& answer, std::chrono::milliseconds deadline) {
-    const kubelet kubelet(answer);
+    const scripted_kubelet kubelet(answer);
     const auto devices = asked(kubelet.socket(), deadline);
     return devices ? std::string("an answer") : devices.error().message.substr(kubelet.socket().size());
   };
@@ -167,4 +167,4 @@ TEST(kubelet, that_cannot_be_asked_is_one_line) {
 }
 
 }  // namespace
-}  // namespace agent::exporter
+}  // namespace agent::kubelet

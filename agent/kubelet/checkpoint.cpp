@@ -1,9 +1,9 @@
-#include "agent/allocation/checkpoint.hpp"
+#include "agent/kubelet/checkpoint.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-namespace agent::allocation {
+namespace agent::kubelet {
 namespace {
 
 using nlohmann::json;
@@ -49,11 +49,11 @@ kube::result<std::vector<recorded_devices>> devices_recorded_in(std::string_view
   for (const auto& entry : *list) {
     auto& devices = out.emplace_back();
     if (!entry.is_object() || !read_text(entry, "PodUID", devices.pod_uid) ||
-        !read_text(entry, "ContainerName", devices.container) ||
-        !read_text(entry, "ResourceName", devices.resource) || !read_ids(entry, devices.ids))
+        !read_text(entry, "ContainerName", devices.container) || !read_text(entry, "ResourceName", devices.resource) ||
+        !read_ids(entry, devices.ids))
       return malformed("has an entry of another form: PodUID, ContainerName, ResourceName and DeviceIDs are expected");
   }
   return out;
 }
 
-}  // namespace agent::allocation
+}  // namespace agent::kubelet

@@ -1,7 +1,8 @@
 #pragma once
-// The kubelet's own record of which device IDs each container has: its file kubelet_internal_checkpoint in the folder of
-// device plugins. It is there before a container is started, and it has the pod's UID, which pod-resources lacks, and
-// init containers, which pod-resources leaves out. The format is private to the kubelet; it is the same in 1.30 and 1.37.
+// The kubelet's own record of which device IDs each container has: its file kubelet_internal_checkpoint in the folder
+// of device plugins. It is there before a container is started, and it has the pod's UID, which pod-resources lacks,
+// and init containers, which pod-resources leaves out. The format is private to the kubelet; it is the same in 1.30
+// and 1.37.
 
 #include <string>
 #include <string_view>
@@ -9,7 +10,7 @@
 
 #include "kube/error.hpp"
 
-namespace agent::allocation {
+namespace agent::kubelet {
 
 /// Devices of one container and one resource.
 struct recorded_devices {
@@ -22,4 +23,4 @@ struct recorded_devices {
 /// errc::decode where the text has not this form; entries are in the order of the file.
 kube::result<std::vector<recorded_devices>> devices_recorded_in(std::string_view checkpoint);
 
-}  // namespace agent::allocation
+}  // namespace agent::kubelet

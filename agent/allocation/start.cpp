@@ -1,0 +1,251 @@
+#include "agent/allocation/start.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "text/messages.hpp"
+
+namespace agent::allocation {
+namespace {
+
+using api::placed_share;
+using role = kube::container::role;
+
+constexpr std::pair<start_doubt, std::string_view> doubt_names[] = {
+    {start_doubt::not_recorded, "not_recorded"},
+    {start_doubt::recorded_for_several, "recorded_for_several"},
+    {start_doubt::pod_unknown, "pod_unknown"},
+    {start_doubt::kubelet_disagrees, "kubelet_disagrees"},
+    {start_doubt::bound_elsewhere, "bound_elsewhere"},
+    {start_doubt::pod_ended, "pod_ended"},
+    {start_doubt::container_unknown, "container_unknown"},
+    {start_doubt::not_placed, "not_placed"},
+    {start_doubt::placement_unreadable, "placement_unreadable"},
+    {start_doubt::placed_elsewhere, "placed_elsewhere"},
+    {start_doubt::container_not_placed, "container_not_placed"},
+    {start_doubt::amount_differs, "amount_differs"},
+    {start_doubt::card_unknown, "card_unknown"},
+    {start_doubt::card_twice, "card_twice"},
+    {start_doubt::card_full, "card_full"},
+};
+
+std::unexpected<refused_start> refuse(start_doubt code, std::vector<text::parameter> parameters = {}) {
+  return std::unexpected(refused_start{code, std::move(parameters)});
+}
+
+const kube::running_pod* pod_of(const node_records& known, std::string_view uid) {
+  const auto match =
+      std::ranges::find(known.pods, kube::uid::parse(uid), [](const kube::running_pod* pod) { return pod->id; });
+  return match == known.pods.end() ? nullptr : *match;
+}
+
+const kube::container* container_of(const kube::running_pod& pod, std::string_view name) {
+  const auto match = std::ranges::find(pod.containers, name, &kube::container::name);
+  return match == pod.containers.end() ? nullptr : &*match;
+}
+
+/// Entries with exactly these devices, of pods that may still start containers. A pod that has ended keeps its entry
+/// until the kubelet gives its devices away.
+std::vector<const kubelet::recorded_devices*> records_of(const offered_resource& resource,
+                                                         const std::vector<std::string>& ids,
+                                                         const node_records& known) {
+  std::vector<const kubelet::recorded_devices*> out;
+  for (const auto& entry : known.recorded) {
+    if (entry.resource != resource.name || entry.ids != ids) continue;
+    const auto* pod = pod_of(known, entry.pod_uid);
+    if (!pod || !pod->finished()) out.push_back(&entry);
+  }
+  return out;
+}
+
+/// The container that starts. An init container may have left its devices to a later one, and no one says which of the
+/// two it is: the later one's cards are right for both, because it has as many.
+const kube::container* starting(const kube::running_pod& pod,
+                                const std::vector<const kubelet::recorded_devices*>& records) {
+  const kube::container* out = nullptr;
+  for (const auto* entry : records)
+    if (const auto* container = container_of(pod, entry->container); container && (!out || out->kind == role::init))
+      out = container;
+  return out;
+}
+
+std::int64_t amount_of(const std::vector<placed_share>& shares, device_unit unit) {
+  if (unit == device_unit::card) return std::ranges::count_if(shares, &placed_share::whole);
+  std::int64_t sum = 0;
+  for (const auto& share : shares) sum += share.cores;
+  return sum;
+}
+
+const std::vector<placed_share>& shares_in(const api::placement& placement, std::string_view container) {
+  static const std::vector<placed_share> none;
+  const auto match = placement.containers.find(container);
+  return match == placement.containers.end() ? none : match->second;
+}
+
+/// What an init container gets: what the placement gives it beyond the others, and then cards of containers that start
+/// after it, as many as it asks for. A share is lent whole: the later container's is as large as the larger of both.
+std::vector<placed_share> lent_to(const kube::running_pod& pod, const kube::container& init,
+                                  const api::placement& placement, device_unit unit, std::int64_t amount) {
+  auto out = shares_in(placement, init.name);
+  const auto later = std::ranges::subrange(std::ranges::find(pod.containers, init.name, &kube::container::name) + 1,
+                                           pod.containers.end());
+  for (const auto& container : later) {
+    if (amount_of(out, unit) >= amount) break;
+    const auto& shares = shares_in(placement, container.name);
+    if (unit == device_unit::core) {
+      if (amount_of(shares, unit) >= amount) out = shares;
+      continue;
+    }
+    for (const auto& share : shares)
+      if (amount_of(out, unit) < amount && std::ranges::find(out, share.card, &placed_share::card) == out.end())
+        out.push_back(share);
+  }
+  return out;
+}
+
+/// Was bound before: who came first has the card.
+bool is_before(const kube::running_pod& a, const kube::running_pod& b) {
+  return std::pair(a.scheduled_at, a.id.to_string()) < std::pair(b.scheduled_at, b.id.to_string());
+}
+
+struct card_sum {
+  std::int64_t cores = 0, memory_mib = 0;
+  bool whole = false;
+  std::string last_pod;
+};
+
+/// What pods that were bound before this one, and have not ended, have of a card.
+card_sum given_before(const kube::running_pod& pod, std::string_view card, const node_records& known) {
+  card_sum out;
+  for (const auto* other : known.pods) {
+    if (other == &pod || other->finished() || other->node_name != known.node || !is_before(*other, pod)) continue;
+    const auto placement = api::placement_in(other->annotations.value_or(api::placement_annotation, ""));
+    if (!placement || placement->node != known.node) continue;
+    for (const auto& container : other->containers)
+      for (const auto& share : shares_in(*placement, container.name)) {
+        if (share.card != card) continue;
+        out.cores += share.cores;
+        out.memory_mib += share.memory_mib;
+        out.whole = out.whole || share.whole;
+        out.last_pod = other->key.to_string();
+      }
+  }
+  return out;
+}
+
+/// Of all containers of the pod together.
+card_sum given_to(const kube::running_pod& pod, const api::placement& placement, std::string_view card) {
+  card_sum out;
+  for (const auto& container : pod.containers)
+    for (const auto& share : shares_in(placement, container.name)) {
+      if (share.card != card) continue;
+      out.cores += share.cores;
+      out.memory_mib += share.memory_mib;
+      out.whole = out.whole || share.whole;
+    }
+  return out;
+}
+
+std::optional<refused_start> card_refusal(const kube::running_pod& pod, const api::placement& placement,
+                                          const std::vector<placed_share>& shares, const node_records& known) {
+  const auto name = pod.key.to_string();
+  for (const auto& share : shares) {
+    const auto card = std::ranges::find(known.cards, share.card, &quota::card::uuid);
+    if (card == known.cards.end())
+      return refused_start{start_doubt::card_unknown, {{"pod", name}, {"card", share.card}}};
+    const auto before = given_before(pod, share.card, known), own = given_to(pod, placement, share.card);
+    const bool is_shared = !before.last_pod.empty(), is_whole = before.whole || own.whole;
+    if ((is_shared && is_whole) || before.cores + own.cores > 100 ||
+        (!own.whole && before.memory_mib + own.memory_mib > card->lendable_mib()))
+      return refused_start{start_doubt::card_full,
+                           {{"pod", name}, {"card", share.card}, {"other", is_shared ? before.last_pod : name}}};
+  }
+  return {};
+}
+
+/// The record of the API about this pod agrees with where it is to start.
+std::optional<refused_start> pod_refusal(const kube::running_pod& pod, const node_records& known) {
+  const auto name = pod.key.to_string();
+  if (pod.node_name != known.node)
+    return refused_start{start_doubt::bound_elsewhere, {{"pod", name}, {"node", pod.node_name}}};
+  if (pod.finished()) return refused_start{start_doubt::pod_ended, {{"pod", name}}};
+  return {};
+}
+
+/// Another pod than this one has exactly these devices by pod-resources, or this one has them there not at all although
+/// it should.
+std::optional<refused_start> listed_refusal(const kube::running_pod& pod, const kube::container& container,
+                                            const std::vector<std::string>& ids, const node_records& known) {
+  if (known.listed.empty() || container.kind == role::init) return {};
+  const auto has_all = [&](const kubelet::given_devices& entry) {
+    return std::ranges::all_of(
+        ids, [&](const std::string& id) { return std::ranges::find(entry.ids, id) != entry.ids.end(); });
+  };
+  std::string other = "-";
+  for (const auto& entry : known.listed) {
+    if (!has_all(entry)) continue;
+    if (entry.ns == pod.key.ns && entry.pod == pod.key.name && entry.container == container.name) return {};
+    other = entry.ns + "/" + entry.pod;
+  }
+  return refused_start{start_doubt::kubelet_disagrees, {{"pod", pod.key.to_string()}, {"other", other}}};
+}
+
+}  // namespace
+
+std::string_view to_string(start_doubt code) {
+  return std::ranges::find(doubt_names, code, &std::pair<start_doubt, std::string_view>::first)->second;
+}
+
+std::string refused_start::text() const {
+  return text::filled(text::pattern_of("start." + std::string(to_string(code)), text::language::en), parameters);
+}
+
+std::expected<container_start, refused_start> start_of(const offered_resource& resource,
+                                                       const std::vector<std::string>& ids, const node_records& known) {
+  const auto records = records_of(resource, ids, known);
+  if (records.empty()) return refuse(start_doubt::not_recorded);
+  std::set<std::string_view> uids;
+  for (const auto* entry : records) uids.insert(entry->pod_uid);
+  if (uids.size() > 1) return refuse(start_doubt::recorded_for_several, {{"number", std::to_string(uids.size())}});
+  const auto* pod = pod_of(known, *uids.begin());
+  if (!pod) return refuse(start_doubt::pod_unknown, {{"uid", std::string(*uids.begin())}});
+  if (auto no = pod_refusal(*pod, known)) return std::unexpected(std::move(*no));
+  const auto name = pod->key.to_string();
+  const auto* container = starting(*pod, records);
+  if (!container)
+    return refuse(start_doubt::container_unknown, {{"pod", name}, {"container", records.front()->container}});
+  if (auto no = listed_refusal(*pod, *container, ids, known)) return std::unexpected(std::move(*no));
+
+  const auto text = pod->annotations.value_or(api::placement_annotation, "");
+  if (text.empty()) return refuse(start_doubt::not_placed, {{"pod", name}});
+  const auto placement = api::placement_in(text);
+  if (!placement) return refuse(start_doubt::placement_unreadable, {{"pod", name}});
+  if (placement->node != known.node)
+    return refuse(start_doubt::placed_elsewhere, {{"pod", name}, {"node", placement->node}});
+
+  const auto number = static_cast<std::int64_t>(ids.size());
+  const bool is_init = container->kind == role::init;
+  auto shares =
+      is_init ? lent_to(*pod, *container, *placement, resource.unit, number) : shares_in(*placement, container->name);
+  if (shares.empty()) return refuse(start_doubt::container_not_placed, {{"pod", name}, {"container", container->name}});
+  const auto amount = amount_of(shares, resource.unit);
+  // The share that is lent to an init container may be larger.
+  if (amount < number || (amount > number && !(is_init && resource.unit == device_unit::core)))
+    return refuse(start_doubt::amount_differs, {{"pod", name},
+                                                {"container", container->name},
+                                                {"resource", resource.name},
+                                                {"number", std::to_string(number)},
+                                                {"other", std::to_string(amount)}});
+  std::set<std::string_view> cards;
+  for (const auto& share : shares)
+    if (!cards.insert(share.card).second)
+      return refuse(start_doubt::card_twice, {{"pod", name}, {"container", container->name}, {"card", share.card}});
+  if (auto no = card_refusal(*pod, *placement, shares, known)) return std::unexpected(std::move(*no));
+  container_start out{pod, container->name, {}, std::move(shares)};
+  for (const auto* entry : records) out.candidates.push_back(entry->container);
+  return out;
+}
+
+}  // namespace agent::allocation

@@ -1,0 +1,84 @@
+#pragma once
+// Whose container is about to start, and with which cards. The kubelet asks the plugin before each start and names
+// device IDs alone, so three records are compared: the kubelet's own file says which pod has these IDs, the API says
+// what that pod is and what the scheduler gave it, and the node says which cards there are. Pure.
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/kubelet/checkpoint.hpp"
+#include "agent/kubelet/pod_resources.hpp"
+#include "api/placement.hpp"
+#include "kube/projections/running_pod.hpp"
+#include "quota/inventory.hpp"
+#include "text/fact.hpp"
+
+namespace agent::allocation {
+
+/// What one device ID of a resource stands for.
+enum class device_unit : std::uint8_t {
+  card,  ///< a whole card
+  core,  ///< a hundredth of a card
+};
+
+struct offered_resource {
+  std::string name;  ///< "nvidia.com/gpu"
+  device_unit unit = device_unit::card;
+};
+
+/// What is known of a node at the moment of a start.
+struct node_records {
+  std::string_view node;
+  std::span<const kubelet::recorded_devices> recorded;
+  /// The same by pod-resources, which has no UID and leaves out ordinary init containers. Empty: it was not asked.
+  std::span<const kubelet::given_devices> listed;
+  std::span<const kube::running_pod* const> pods;  ///< bound to this node
+  std::span<const quota::card> cards;
+};
+
+struct container_start {
+  const kube::running_pod* pod = nullptr;
+  std::string container;
+  std::vector<std::string> candidates;    ///< by the kubelet's record: it, or an init container before it
+  std::vector<api::placed_share> shares;  ///< a card at most once
+};
+
+enum class start_doubt : std::uint8_t {
+  not_recorded,          ///< the kubelet has not written down whose devices these are
+  recorded_for_several,  ///< number: pods that are there and have these devices
+  pod_unknown,           ///< uid: the API has not shown this pod yet
+  kubelet_disagrees,     ///< pod, other: pod-resources names another one
+  bound_elsewhere,       ///< pod, node
+  pod_ended,             ///< pod
+  container_unknown,     ///< pod, container
+  not_placed,            ///< pod
+  placement_unreadable,  ///< pod
+  placed_elsewhere,      ///< pod, node
+  container_not_placed,  ///< pod, container
+  amount_differs,        ///< pod, container, resource, number: of devices, other: what the placement comes to
+  card_unknown,          ///< pod, card
+  card_twice,            ///< pod, container, card
+  card_full,             ///< pod, card, other: a pod that had it before
+};
+
+/// Why a container must not start with these devices.
+struct refused_start {
+  start_doubt code{};
+  std::vector<text::parameter> parameters;
+
+  /// The records may agree a moment later.
+  bool may_pass() const { return code == start_doubt::not_recorded || code == start_doubt::pod_unknown; }
+  std::string text() const;  ///< a sentence of the catalogue, for `kubectl describe pod`
+};
+std::string_view to_string(start_doubt code);
+
+/// @param ids sorted
+std::expected<container_start, refused_start> start_of(const offered_resource& resource,
+                                                       const std::vector<std::string>& ids, const node_records& known);
+
+}  // namespace agent::allocation

@@ -35,12 +35,6 @@ std::unexpected<refused_start> refuse(start_doubt code, std::vector<text::parame
   return std::unexpected(refused_start{code, std::move(parameters)});
 }
 
-const kube::running_pod* pod_of(const node_records& known, std::string_view uid) {
-  const auto match =
-      std::ranges::find(known.pods, kube::uid::parse(uid), [](const kube::running_pod* pod) { return pod->id; });
-  return match == known.pods.end() ? nullptr : *match;
-}
-
 const kube::container* container_of(const kube::running_pod& pod, std::string_view name) {
   const auto match = std::ranges::find(pod.containers, name, &kube::container::name);
   return match == pod.containers.end() ? nullptr : &*match;
@@ -193,6 +187,12 @@ std::optional<refused_start> listed_refusal(const kube::running_pod& pod, const 
 }
 
 }  // namespace
+
+const kube::running_pod* pod_of(const node_records& known, std::string_view uid) {
+  const auto match =
+      std::ranges::find(known.pods, kube::uid::parse(uid), [](const kube::running_pod* pod) { return pod->id; });
+  return match == known.pods.end() ? nullptr : *match;
+}
 
 std::string_view to_string(start_doubt code) {
   return std::ranges::find(doubt_names, code, &std::pair<start_doubt, std::string_view>::first)->second;

@@ -41,6 +41,9 @@ struct node_records {
   std::span<const quota::card> cards;
 };
 
+/// Null where the API has not shown it, or it is gone.
+const kube::running_pod* pod_of(const node_records& known, std::string_view uid);
+
 struct container_start {
   const kube::running_pod* pod = nullptr;
   std::string container;

@@ -50,6 +50,8 @@ class starter final : public device_plugin::allocator {
 
   std::expected<std::vector<std::string>, std::string> names_of(const device_plugin::device_ids& devices) override;
   void prepare(device_plugin::device_ids devices, std::function<void(grpc::status)> done) override;
+  /// The kubelet's record, as it is now.
+  std::expected<std::vector<kubelet::recorded_devices>, std::string> recorded() const;
   /// Files of containers that are made already, or never will be. Every second or so.
   void clear_made();
 
@@ -64,7 +66,6 @@ class starter final : public device_plugin::allocator {
   boost::asio::awaitable<grpc::status> start(std::vector<std::string> ids, std::uint64_t call);
   boost::asio::awaitable<std::expected<making, grpc::status>> look(const std::vector<std::string>& ids,
                                                                    const std::string& device, std::string& text);
-  std::expected<std::vector<kubelet::recorded_devices>, std::string> recorded() const;
   std::string kind() const;
   std::string file_of(std::string_view device) const;
   std::expected<void, std::string> write(const std::string& device, std::string_view text) const;

@@ -220,6 +220,7 @@ void add_agent(CLI::App& app, int& rc) {
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
   add_fix_runtime(*verb, rc);
+  add_plugin(*verb, rc);
   verb->callback([verb, options, &rc] {
     if (verb->get_subcommands().empty()) rc = run_agent(*options);
   });

@@ -28,5 +28,7 @@ int run_agent(const agent_options& options);
 
 /// `quartermaster agent fix-runtime`: what a person calls on the node.
 void add_fix_runtime(CLI::App& agent, int& rc);
+/// `quartermaster agent plugin`: the kubelet's device plugin for whole cards.
+void add_plugin(CLI::App& agent, int& rc);
 
 }  // namespace cli

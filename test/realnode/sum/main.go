@@ -1,10 +1,12 @@
-// sum prints the sum of the squares of its arguments and ends with it as exit code. A share that the container was given is named, too.
+// sum prints the sum of the squares of its arguments and ends with it as exit code, after QM_SLEEP. A share or cards that the container was
+// given are named, too.
 package main
 
 import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 )
 
 func main() {
@@ -20,6 +22,12 @@ func main() {
 	fmt.Println("sum of squares", sum)
 	if share := os.Getenv("QM_SHARE"); share != "" {
 		fmt.Println("on share", share)
+	}
+	if cards := os.Getenv("NVIDIA_VISIBLE_DEVICES"); cards != "" {
+		fmt.Println("on cards", cards)
+	}
+	if sleep, err := time.ParseDuration(os.Getenv("QM_SLEEP")); err == nil {
+		time.Sleep(sleep)
 	}
 	os.Exit(sum)
 }

@@ -148,7 +148,7 @@ TEST(preflight, a_row_of_an_unknown_cause_shows_its_own_text) {
   EXPECT_EQ(remedy_text(with_new_advice, language::zh), "do something new");
 }
 
-// Whoever has taken a node over writes what they like into its rows.
+// Someone who has taken a node over writes anything into its rows.
 TEST(preflight, words_of_a_row_are_bounded_and_parameters_are_not_words) {
   check_row row{"cdi", check_state::failed, "f", "r"};
   row.cause = "cdi_other_driver";

@@ -19,6 +19,7 @@
 #include "agent/facts/runtime.hpp"
 #include "api/check.hpp"
 #include "test/agent/static_pod/system_calls.hpp"
+#include "test/words.hpp"
 
 namespace agent::container_runtime {
 namespace {
@@ -382,9 +383,9 @@ TEST(fix_runtime_setup, the_runtime_is_found_or_asked_for_and_k3s_is_refused) {
   fs::remove(node.root / "run/containerd/containerd.sock");
   EXPECT_THAT(set_up(node.options).error(), HasSubstr("name it with --runtime containerd, crio or docker"));
   put(node.root / "run/k3s/containerd/containerd.sock", "");
-  EXPECT_THAT(set_up(node.options).error(), HasSubstr("k3s and RKE2"));
+  EXPECT_EQ(set_up(node.options).error(), words::english("preflight_advice.k3s.remedy"));
   node.options.runtime = "containerd";
-  EXPECT_THAT(set_up(node.options).error(), HasSubstr("k3s and RKE2"));
+  EXPECT_EQ(set_up(node.options).error(), words::english("preflight_advice.k3s.remedy"));
   fs::remove_all(node.root / "run/k3s");
   EXPECT_TRUE(set_up(node.options));
 }
@@ -393,12 +394,13 @@ TEST(fix_runtime_setup, k0s_and_MicroK8s_are_named_with_what_to_do) {
   node k0s("containerd_2.0_default"), microk8s("containerd_2.0_default");
   fs::remove(k0s.root / "run/containerd/containerd.sock");
   put(k0s.root / "run/k0s/containerd.sock", "");
-  EXPECT_THAT(set_up(k0s.options).error(), HasSubstr("into /etc/k0s/containerd.d/nvidia.toml"));
+  EXPECT_EQ(set_up(k0s.options).error(), words::english("preflight_advice.k0s.remedy"));
   fs::remove(microk8s.root / "run/containerd/containerd.sock");
   put(microk8s.root / "var/snap/microk8s/common/run/containerd.sock", "");
-  EXPECT_THAT(set_up(microk8s.options).error(), HasSubstr("run microk8s enable nvidia"));
+  EXPECT_EQ(set_up(microk8s.options).error(), words::english("preflight_advice.microk8s.remedy"));
   put(microk8s.root / "run/containerd/containerd.sock", "");
-  EXPECT_THAT(set_up(microk8s.options).error(), HasSubstr("MicroK8s")) << "the one that is first must be named";
+  EXPECT_EQ(set_up(microk8s.options).error(), words::english("preflight_advice.microk8s.remedy"))
+      << "the one that is first must be named";
   microk8s.options.runtime = "containerd";
   EXPECT_TRUE(set_up(microk8s.options));
 }

@@ -387,8 +387,6 @@ class repairs {
   node_inventory more_;  // the node with something changed; kept, so that its strings are allocated once
 };
 
-std::string name_of(const node_view& view) { return view.inventory == nullptr ? "?" : view.inventory->name; }
-
 }  // namespace
 
 const change* explanation::smallest() const {
@@ -434,88 +432,6 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (takes_pods(nodes[i]) && !read(pod, nodes[i].inventory->serves, demand)) of_nodes.try_all(demand, nodes[i], i);
   if (const auto* const first = out.smallest()) out.nearest = first->node;
-  return out;
-}
-
-namespace {
-
-std::string name_of(std::size_t container, std::span<const std::string_view> names) {
-  return container < names.size() ? std::string{names[container]} : std::to_string(container);
-}
-
-}  // namespace
-
-std::string text_of(const change& change, std::span<const node_view> nodes,
-                    std::span<const std::string_view> containers) {
-  const auto& view = nodes[change.node];
-  const std::string node = "node " + name_of(view), amount = std::to_string(change.amount);
-  const std::string card = change.card && view.inventory != nullptr
-                               ? "card " + view.inventory->cards[*change.card].uuid + " of " + node
-                               : node;
-  switch (change.action) {
-    case change::kind::amount:
-      return (change.amount < change.current ? "lower " : "raise ") + std::string{change.key} + " of container " +
-             name_of(change.container, containers) + " from " + std::to_string(change.current) + " to " + amount +
-             " (fits on " + card + ")";
-    case change::kind::free_cores:
-      return "free " + amount + " cores on " + card;
-    case change::kind::free_memory:
-      return "free " + amount + " MiB on " + card;
-    case change::kind::free_counted:
-      return "free or add " + amount + " " + std::string{change.key} + " on " + node;
-    case change::kind::uncordon_card:
-      return "put " + card + " back into use";
-    case change::kind::heal_card:
-      return "repair " + card;
-    case change::kind::empty_card:
-      return "free " + card + " entirely";
-    case change::kind::add_card:
-      return "add a card to " + node;
-  }
-  return "";
-}
-
-namespace {
-
-/// " (t4-0, t4-1 and 3 more)"
-std::string changing_names(std::span<const node_view> nodes) {
-  constexpr std::size_t most_named = 3;
-  std::string out;
-  std::size_t count = 0;
-  for (const node_view& view : nodes) {
-    if (view.inventory == nullptr || !view.inventory->changes_mode) continue;
-    if (++count <= most_named) out += (out.empty() ? " (" : ", ") + view.inventory->name;
-  }
-  if (count > most_named) out += " and " + std::to_string(count - most_named) + " more";
-  return out + ")";
-}
-
-}  // namespace
-
-std::string text_of(const explanation& explanation, std::span<const node_view> nodes,
-                    std::span<const std::string_view> containers) {
-  std::string out =
-      "fits on " + std::to_string(explanation.fitting) + " of " + std::to_string(explanation.nodes) + " nodes";
-  for (std::size_t i = 0; i < explanation.causes.size(); ++i) {
-    const cause& cause = explanation.causes[i];
-    out += (i == 0 ? ": " : ", ") + std::to_string(cause.nodes) + " " + std::string{text_of(cause.code)};
-    if (cause.code == reason::changes_mode) out += changing_names(nodes);
-    if (!cause.key.empty()) out += " (" + std::string{cause.key} + ")";
-    if (cause.key.empty() && cause.container >= 0) {
-      out += " (container " + name_of(static_cast<std::size_t>(cause.container), containers);
-      if (cause.needed > 0)
-        out += ": asks for " + std::to_string(cause.needed) + " cards, the best node has " +
-               std::to_string(cause.available);
-      out += ")";
-    }
-  }
-  if (explanation.fitting > 0) return out;
-  if (explanation.nearest) out += "; nearest: node " + name_of(nodes[*explanation.nearest]);
-  if (explanation.of_pod) out += "; smallest change of the pod: " + text_of(*explanation.of_pod, nodes, containers);
-  if (explanation.of_node) out += "; smallest change of a node: " + text_of(*explanation.of_node, nodes);
-  const bool waits =
-      std::ranges::find(explanation.causes, reason::changes_mode, &cause::code) != explanation.causes.end();
-  if (!waits && !explanation.of_pod && !explanation.of_node) out += "; no single change is enough";
   return out;
 }
 

@@ -80,11 +80,4 @@ struct explanation {
 /// @param only the cards the pod wants; nullptr: any
 explanation explain(std::span<const limits> pod, std::span<const node_view> nodes, const selector* only = nullptr);
 
-/// For a person, one line each. `nodes` as given to `explain`. `containers` are the names of the pod's; one that has
-/// none there is called by its number.
-std::string text_of(const change& change, std::span<const node_view> nodes,
-                    std::span<const std::string_view> containers = {});
-std::string text_of(const explanation& explanation, std::span<const node_view> nodes,
-                    std::span<const std::string_view> containers = {});
-
 }  // namespace quota

@@ -394,41 +394,4 @@ std::string_view text_of(isolation isolation) {
   return "";
 }
 
-std::string_view text_of(resource resource) {
-  switch (resource) {
-    case resource::cores:
-      return "cores";
-    case resource::memory:
-      return "MiB of card memory";
-    case resource::cards:
-      return "cards";
-  }
-  return "";
-}
-
-std::string text_of(const exceeded_limit& limit) {
-  if (limit.rule == exceeded_limit::kind::model)
-    return "namespace " + limit.name_space + " may not use cards of " +
-           (limit.model.empty() ? "an unknown model" : "model " + limit.model);
-  if (limit.rule == exceeded_limit::kind::pool)
-    return "namespace " + limit.name_space + " may not use nodes of " +
-           (limit.only.pool.empty() ? "no pool" : "pool " + limit.only.pool);
-  if (limit.rule == exceeded_limit::kind::isolation)
-    return "namespace " + limit.name_space + " demands isolation " +
-           std::string{text_of(static_cast<isolation>(limit.limit))} + " or better, the pod would have " +
-           std::string{text_of(static_cast<isolation>(limit.requested))};
-  std::string subject{text_of(limit.unit)};
-  if (!limit.model.empty()) subject += " of model " + limit.model;
-  if (!limit.only.pool.empty()) subject += " in pool " + limit.only.pool;
-  if (limit.only.isolated) subject += " with isolation " + std::string{text_of(*limit.only.isolated)};
-  if (limit.only.priority_from) subject += " for priorities from " + std::to_string(*limit.only.priority_from);
-  if (limit.only.priority_to)
-    subject += (limit.only.priority_from ? " to " : " for priorities up to ") + std::to_string(*limit.only.priority_to);
-  std::string out =
-      limit.rule == exceeded_limit::kind::cohort ? "cohort " + limit.cohort + " of namespace " : "namespace ";
-  out += limit.name_space + " may use " + std::to_string(limit.limit) + " " + subject;
-  if (limit.rule == exceeded_limit::kind::borrowing) out += " with what it may borrow";
-  return out + ", uses " + std::to_string(limit.used) + ", asks for " + std::to_string(limit.requested);
-}
-
 }  // namespace quota

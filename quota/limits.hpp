@@ -28,12 +28,12 @@ enum class resource : std::uint8_t {
   cards,   ///< parts held: a whole card is one, and a share of one is one
 };
 inline constexpr std::array resources{resource::cores, resource::memory, resource::cards};
-std::string_view text_of(resource resource);
 
 /// By `resource`.
 using amounts_of_cards = std::array<std::int64_t, resources.size()>;
 using bounds = std::array<std::optional<std::int64_t>, resources.size()>;
 
+/// As people write it in an AcceleratorQuota.
 std::string_view text_of(isolation isolation);
 /// Of what a vocabulary gives.
 isolation isolation_of(const need& need);
@@ -109,8 +109,6 @@ struct exceeded_limit {
 
   friend bool operator==(const exceeded_limit&, const exceeded_limit&) = default;
 };
-/// One line for a person.
-std::string text_of(const exceeded_limit& limit);
 
 /// One row of a tenant's limits as it stands.
 struct standing {

@@ -44,8 +44,6 @@ enum class reason : std::uint8_t {
   not_steered,    ///< the plugin picks any card of the node, and it has some that the pod does not want
   changes_mode,   ///< the node gets nothing new until its change of mode is over (node_inventory::changes_mode)
 };
-/// Constant and short, as an extender's answer wants it.
-std::string_view text_of(reason reason);
 inline reason reason_of(const refusal& no) {
   return no.kind == wrong::not_served ? reason::not_offered : reason::refused;
 }
@@ -60,8 +58,6 @@ struct shortfall {
   bool fits() const { return code == reason::fits; }
   friend bool operator==(const shortfall&, const shortfall&) = default;
 };
-/// With the numbers, for a person.
-std::string text_of(const shortfall& shortfall);
 
 struct placed {
   std::uint16_t container = 0;

@@ -43,7 +43,7 @@ constexpr key_meaning table[] = {
     {.key = "tencent.com/vcuda-core-limit",
      .node_mode = mode::vgpu,
      .is = role::burst,
-     .legal = {.max = 100, .whole = 100, .words = core_limit.words}},
+     .legal = {.max = 100, .whole = 100}},
     {.key = "nvidia.com/mps-core", .node_mode = mode::mps, .is = role::cores},
     {.key = "nvidia.com/mps-memory", .node_mode = mode::mps, .is = role::memory},
     {.key = "nvidia.com/gpualloc", .node_mode = mode::slots, .is = role::slot},
@@ -111,8 +111,7 @@ refusal not_legal(const key_meaning& row, std::int64_t value) {
           .key = row.key,
           .value = value,
           .below = below(row.legal, value),
-          .above = above(row.legal, value),
-          .legal = row.legal.words};
+          .above = above(row.legal, value)};
 }
 
 /// What one container says, sorted by role. All of one mode.
@@ -219,7 +218,7 @@ reading by_memory(const container_amounts& request, const service& service, need
     auto no = not_legal(request.of(role::memory), memory);
     no.below = memory < cards ? -1 : memory / cards * cards;
     no.above = (memory / cards + 1) * cards;
-    no.legal = "multiples of aliyun.com/gpu-count";
+    no.legal = legal_amounts::multiples_of_count;
     return no;
   }
   out.cards = static_cast<std::uint32_t>(cards);
@@ -242,7 +241,7 @@ reading understand(const container_amounts& request, const service& service, nee
                        .key = request.of(role::replica).key,
                        .value = request[role::replica],
                        .below = 1,
-                       .legal = "1 (the plugin refuses more, because more shares are not more compute)"};
+                       .legal = legal_amounts::one_share};
       out.distinct = false;
       out.cards = static_cast<std::uint32_t>(request[role::replica]);
       return {};
@@ -429,50 +428,6 @@ std::optional<refusal> read(std::span<const limits> containers, const service& s
 std::int64_t in_unit(const resource_key& resource_key, std::int64_t bytes) {
   const auto unit = resource_key.unit_mib << 20;
   return bytes / unit + (bytes % unit > 0 ? 1 : 0);
-}
-
-namespace {
-
-/// A person wrote bytes ("4Gi") for a memory that is counted in another unit: how much of that unit it is; else 0.
-std::int64_t memory_meant(const refusal& refusal) {
-  const auto* known = resource_key_of(refusal.key);
-  const bool bytes = known != nullptr && known->unit_mib > 0 && refusal.value > most;
-  return bytes ? in_unit(*known, refusal.value) : 0;
-}
-
-}  // namespace
-
-std::string text_of(const refusal& refusal) {
-  std::string out{refusal.key};
-  switch (refusal.kind) {
-    case wrong::not_legal:
-      out += refusal.value == not_a_number ? " is no whole number from 1" : " is " + std::to_string(refusal.value);
-      if (const auto meant = memory_meant(refusal); meant > 0)
-        return out + "; its unit is " + std::string{unit_of(*resource_key_of(refusal.key))} + ", not the byte: write " +
-               std::to_string(meant);
-      out += "; allowed: " + (refusal.value > most ? "at most " + std::to_string(most) : std::string{refusal.legal});
-      if (refusal.value == not_a_number || (refusal.below < 0 && refusal.above < 0)) break;
-      out += "; nearest: ";
-      if (refusal.below >= 0) out += std::to_string(refusal.below);
-      if (refusal.below >= 0 && refusal.above >= 0 && refusal.above != refusal.below) out += " or ";
-      if (refusal.above >= 0 && refusal.above != refusal.below) out += std::to_string(refusal.above);
-      break;
-    case wrong::needs_partner:
-      out += " is " + std::to_string(refusal.value) + " and needs " + std::string{refusal.other} + " beside it: add " +
-             std::string{refusal.other} + " to the same container";
-      break;
-    case wrong::mixed:
-      out += " and " + std::string{refusal.other} + " are in one container: remove one of the two";
-      break;
-    case wrong::not_served:
-      out += " is not served by this node's mode";
-      break;
-    case wrong::too_many:
-      out += ": " + std::to_string(refusal.value) + " or more; at most " + std::to_string(refusal.above) +
-             " are looked at";
-      break;
-  }
-  return out;
 }
 
 }  // namespace quota

@@ -1,7 +1,7 @@
 #pragma once
 // From the limits people write to what a container needs of cards. Every vocabulary is rows of one table
 // (vocabulary.cpp); what a row means depends on the node's modes, so a pod is read once for each kind of node. Nothing
-// here allocates but `text_of`; views point into what the caller gave or into the table.
+// here allocates; views point into what the caller gave or into the table.
 
 #include <array>
 #include <cstdint>
@@ -80,6 +80,13 @@ enum class wrong : std::uint8_t {
   too_many,       ///< more containers or keys than are looked at: `value` of at most `above`
 };
 
+/// Which amounts are legal.
+enum class legal_amounts : std::uint8_t {
+  of_key,              ///< those that the table says of the key
+  multiples_of_count,  ///< multiples of the number of cards that the pod names
+  one_share,           ///< 1: the plugin refuses more, because more shares are not more compute
+};
+
 struct refusal {
   wrong kind{};
   std::uint16_t container = 0;
@@ -88,10 +95,8 @@ struct refusal {
   std::int64_t below = -1;  ///< -1: there is none
   std::int64_t above = -1;
   std::string_view other{};
-  std::string_view legal{};  ///< the legal values in words
+  legal_amounts legal{};
 };
-/// One line for a person: what, where, what is allowed.
-std::string text_of(const refusal& refusal);
 
 /// The limits of one container.
 struct limits : std::span<const amount> {

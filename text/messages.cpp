@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/list.hpp"
+
 namespace text {
 namespace {
 
@@ -48,6 +50,14 @@ std::string counted(std::size_t number, std::string_view key, language locale) {
 std::string message(std::string_view key, language locale, std::initializer_list<parameter> parameters) {
   const auto pattern = pattern_of(key, locale);
   return pattern.empty() ? std::string(key) : filled(pattern, parameters);
+}
+
+std::string some_of(const std::vector<std::string>& items, std::size_t most, language locale) {
+  const std::vector<std::string> first(items.begin(),
+                                       items.begin() + static_cast<std::ptrdiff_t>(std::min(most, items.size())));
+  auto list = joined(first, message("engine.comma", locale));
+  if (items.size() <= most) return list;
+  return message("engine.more", locale, {{"list", std::move(list)}, {"number", std::to_string(items.size() - most)}});
 }
 
 }  // namespace text

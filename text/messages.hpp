@@ -39,4 +39,7 @@ std::string counted(std::size_t number, std::string_view key, language locale);
 /// The words of a key. A key without words is its own words: better than silence.
 std::string message(std::string_view key, language locale, std::initializer_list<parameter> parameters = {});
 
+/// "a, b, c and 4 more", as long as the list in text/list.hpp.
+std::string some_of(const std::vector<std::string>& items, std::size_t most, language locale);
+
 }  // namespace text

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "api/engine_words.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/verify/verify.hpp"
@@ -24,8 +25,10 @@ std::string without_place(std::string text) { return text.substr(0, text.rfind("
 ordered_json causes_json(const waiting_answer& answer) {
   auto out = ordered_json::array();
   for (const auto& cause : answer.reason.causes) {
-    ordered_json entry{
-        {"reason", quota::text_of(cause.code)}, {"nodes", cause.nodes}, {"container", nullptr}, {"key", nullptr}};
+    ordered_json entry{{"reason", api::words_of(cause.code, text::language::en)},
+                       {"nodes", cause.nodes},
+                       {"container", nullptr},
+                       {"key", nullptr}};
     const auto& names = answer.request.names();
     if (cause.container >= 0 && static_cast<std::size_t>(cause.container) < names.size())
       entry["container"] = names[static_cast<std::size_t>(cause.container)]->name;
@@ -44,10 +47,10 @@ std::string_view kind_of(const waiting_answer& answer) {
 
 std::string reason_of(const waiting_answer& answer) {
   if (!answer.unknown.empty()) return answer.unknown;
-  if (answer.limit) return "Its namespace's quota refuses it: " + quota::text_of(*answer.limit);
+  if (answer.limit) return "Its namespace's quota refuses it: " + api::words_of(*answer.limit, text::language::en);
   if (answer.is_kept_everywhere)
     return "The pod fits on some nodes, but kube-scheduler keeps each of them for another pod.";
-  const auto text = ext::text_of(answer.reason, answer.nodes, answer.request);
+  const auto text = words_of(answer.reason, answer.nodes, answer.request, text::language::en);
   return answer.reason.fitting > 0 ? text + "; cards are not what it waits for" : text.substr(0, text.find("; "));
 }
 
@@ -76,7 +79,7 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
   const auto answer = why_waiting(picture, known, pod, text::language::en);
   const auto change = [&](const std::optional<quota::change>& entry) -> ordered_json {
     if (!entry || answer.fits()) return nullptr;
-    const auto text = ext::text_of(*entry, answer.nodes, answer.request);
+    const auto text = words_of(*entry, answer.nodes, answer.request, text::language::en);
     return viewer.nodes ? text : without_place(text);
   };
   const bool names_node = viewer.nodes && answer.reason.nearest;
@@ -91,7 +94,7 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
       {"changeOfPod", change(answer.reason.of_pod)},
       {"changeOfNode", viewer.nodes ? change(answer.reason.of_node) : ordered_json()},
       {"nearestNode", names_node ? ordered_json(answer.nodes[*answer.reason.nearest].inventory->name) : ordered_json()},
-      {"quota", answer.limit ? ordered_json(quota::text_of(*answer.limit)) : ordered_json()}};
+      {"quota", answer.limit ? ordered_json(api::words_of(*answer.limit, text::language::en)) : ordered_json()}};
 }
 
 std::string question_of(const viewer& viewer, const kube::pod& pod) {

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/engine_words.hpp"
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/cluster.hpp"
-#include "cli/explain/engine_words.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/explain/uncounted.hpp"
@@ -43,20 +43,22 @@ ordered_json as_json(const quota::explanation& explanation, std::span<const quot
                      const ext::pod_request& request) {
   ordered_json out{{"nodes", explanation.nodes},
                    {"fitting", explanation.fitting},
-                   {"text", ext::text_of(explanation, nodes, request)}};
+                   {"text", words_of(explanation, nodes, request, text::language::en)}};
   out["causes"] = ordered_json::array();
   for (const auto& entry : explanation.causes) {
-    ordered_json cause{{"reason", quota::text_of(entry.code)}, {"nodes", entry.nodes}};
+    ordered_json cause{{"reason", api::words_of(entry.code, text::language::en)}, {"nodes", entry.nodes}};
     if (entry.container >= 0 && static_cast<std::size_t>(entry.container) < request.names().size())
       cause["container"] = request.names()[static_cast<std::size_t>(entry.container)]->name;
     if (!entry.key.empty()) cause["key"] = entry.key;
     out["causes"].push_back(std::move(cause));
   }
   out["nearest"] = explanation.nearest ? ordered_json(nodes[*explanation.nearest].inventory->name) : ordered_json();
-  out["changeOfPod"] =
-      explanation.of_pod ? ordered_json(ext::text_of(*explanation.of_pod, nodes, request)) : ordered_json();
-  out["changeOfNode"] =
-      explanation.of_node ? ordered_json(quota::text_of(*explanation.of_node, nodes)) : ordered_json();
+  out["changeOfPod"] = explanation.of_pod
+                           ? ordered_json(words_of(*explanation.of_pod, nodes, request, text::language::en))
+                           : ordered_json();
+  out["changeOfNode"] = explanation.of_node
+                            ? ordered_json(words_of(*explanation.of_node, nodes, request, text::language::en))
+                            : ordered_json();
   return out;
 }
 
@@ -142,7 +144,7 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
     if (object.empty() && cause.container >= 0 && static_cast<std::size_t>(cause.container) < request.names().size())
       object =
           say.message("engine.container", {{"name", request.names()[static_cast<std::size_t>(cause.container)]->name}});
-    rows.push_back({cause.nodes, words_of(cause.code, say.locale()), object});
+    rows.push_back({cause.nodes, std::string(api::words_of(cause.code, say.locale())), object});
   }
   print_rows(reasons_listing(), rows, say, out);
   if (explanation.nearest) print_line("nearest", {{"name", nodes[*explanation.nearest].inventory->name}}, say, out);
@@ -183,7 +185,7 @@ void print_nodes(std::span<const quota::node_view> nodes, const ext::pod_request
   std::vector<node_reason> rows;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     auto text = refusal_of(nodes[i], request, picture, say.locale());
-    if (text.empty()) text = words_of(found[i], say.locale());
+    if (text.empty()) text = api::words_of(found[i], say.locale());
     rows.push_back({nodes[i].inventory->name, std::move(text)});
   }
   print_rows(node_reasons_listing(), rows, say, out);
@@ -426,7 +428,8 @@ std::optional<node_refusal> refusal_by(const quota::node_view& node, const ext::
   quota::demand needs;
   const auto no = quota::read(request.containers(), node.inventory->serves, needs);
   if (!no) return {};
-  if (no->kind != quota::wrong::not_served) return node_refusal{.text = words_of(*no, locale), .mode = {}, .key = {}};
+  if (no->kind != quota::wrong::not_served)
+    return node_refusal{.text = api::words_of(*no, locale), .mode = {}, .key = {}};
   const auto* known = picture.nodes.find({{}, node.inventory->name});
   const auto module = known ? known->labels.value_or(api::names::module_label, "") : std::string_view();
   return node_refusal{.text = text::message(module.empty() ? "explain.mode.none" : "explain.mode.one", locale,
@@ -505,7 +508,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (style.as_data()) {
     ordered_json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
-    doc["quota"] = limit ? ordered_json(quota::text_of(*limit)) : ordered_json();
+    doc["quota"] = limit ? ordered_json(api::words_of(*limit, text::language::en)) : ordered_json();
     doc["kept"] = kept;
     doc["unserved"] = unserved;
     std::set<std::string> refusals;
@@ -527,7 +530,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (style.output == "wide") print_nodes(nodes, request, picture, say, out);
   if (held_back) print_obstacles({obstacles.front()}, out);
   if (limit) {
-    print_line("quota", {{"text", words_of(*limit, say.locale())}}, say, out);
+    print_line("quota", {{"text", api::words_of(*limit, say.locale())}}, say, out);
     print_line("see", {}, say, out);
     out << where_limits_are(picture, key.ns);
     return rc;

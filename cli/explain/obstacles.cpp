@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/explain/engine_words.hpp"
+#include "api/engine_words.hpp"
 #include "cli/lint/unoffered.hpp"
 #include "controller/clock.hpp"
 #include "text/messages.hpp"

@@ -7,8 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "api/engine_words.hpp"
 #include "api/names.hpp"
-#include "cli/explain/engine_words.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/flags/flags.hpp"
@@ -133,7 +133,7 @@ seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, 
                             {{"nodes", text::counted(nodes, "explain.nodes", locale)}, {"text", text}});
   };
   if (limit)
-    reason = words_of(*limit, locale);
+    reason = api::words_of(*limit, locale);
   else if (!nodes.empty() || closed.empty()) {
     // Nodes of another mode are listed apart from those that are full.
     refusals refused;

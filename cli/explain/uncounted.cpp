@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/explain/engine_words.hpp"
+#include "api/engine_words.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "reconcilers/extender/request.hpp"
 
@@ -14,7 +14,8 @@ text::phrase miscounted(const quota::node_view& node, const reconcilers::extende
   quota::demand needs;
   const auto no = quota::read(request.containers(), node.inventory->serves, needs);
   if (!no || no->kind == quota::wrong::not_served) return {};
-  return {"uncounted.reason", {{"text", words_of(*no, text::language::en), words_of(*no, text::language::zh)}}};
+  return {"uncounted.reason",
+          {{"text", api::words_of(*no, text::language::en), api::words_of(*no, text::language::zh)}}};
 }
 
 std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <tuple>
 
+#include "api/engine_words.hpp"
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "controller/log.hpp"
@@ -543,44 +544,47 @@ std::optional<quota::exceeded_limit> account::over(const kube::pod& pod, const p
   return limits_.check(pod.id.to_string(), pod.key.ns, charges);
 }
 
+std::string account::fitting::reason() const {
+  if (limit) return api::words_of(*limit, text::language::en);
+  if (const auto* text = std::get_if<std::string>(&cause)) return *text;
+  if (const auto* refusal = std::get_if<quota::refusal>(&cause)) return api::words_of(*refusal, text::language::en);
+  return api::words_of(std::get<quota::shortfall>(cause), text::language::en);
+}
+
 account::fitting account::try_on(const kube::pod& pod, const pod_request& request, std::string_view node,
                                  std::span<const std::string> gone) const {
   const auto node_view = book_.view(node);
-  if (!node_view) return {.held = {}, .reason = std::string(quota::text_of(quota::reason::no_node)), .limit = {}};
+  if (!node_view) return {.cause = quota::shortfall{.code = quota::reason::no_node}};
   if (node_view->inventory->changes_mode)
-    return {
-        .held = {}, .reason = "it changes its mode, and gets no new pod with cards until that is over", .limit = {}};
+    return {.cause = "it changes its mode, and gets no new pod with cards until that is over"};
   quota::demand needs;
-  if (const auto no = quota::read(request.containers(), node_view->inventory->serves, needs))
-    return {.held = {}, .reason = quota::text_of(*no), .limit = {}};
+  if (const auto no = quota::read(request.containers(), node_view->inventory->serves, needs)) return {.cause = *no};
   if (auto no = kubelet_rejects(pod, known_.nodes.find({{}, std::string(node)})); !no.empty())
-    return {.held = {}, .reason = std::move(no), .limit = {}};
+    return {.cause = std::move(no)};
   quota::node_trial trial(*node_view);
   for (const auto& uid : gone)
     if (const auto* entry = book_.find(uid); entry && entry->held.node == node) trial.remove(entry->held);
   if (const auto* other = first_in_the_way(trial, pod, request, needs, gone))
-    return {.held = {},
-            .reason = "what is left is kept for pod " + other->key.to_string() +
-                      ", which is nominated to this node and of " +
-                      (other->priority > pod.priority ? "a higher priority" : "the same priority"),
-            .limit = {}};
+    return {.cause = "what is left is kept for pod " + other->key.to_string() +
+                     ", which is nominated to this node and of " +
+                     (other->priority > pod.priority ? "a higher priority" : "the same priority")};
   const auto view = trial.view();
   std::vector<std::string> refused;
   std::optional<quota::exceeded_limit> limit;
   for (;;) {
     quota::placement placement;
     const auto shortfall = quota::place(needs, view, {.only = request.only(), .except_models = refused}, placement);
-    if (!shortfall.fits() && limit) return {.held = {}, .reason = quota::text_of(*limit), .limit = std::move(limit)};
-    if (!shortfall.fits()) return {.held = {}, .reason = quota::text_of(shortfall), .limit = {}};
+    if (!shortfall.fits() && limit) return {.limit = std::move(limit)};
+    if (!shortfall.fits()) return {.cause = shortfall};
     auto held = quota::holding_of(needs, placement, *view.inventory);
-    if (!limited(pod.key.ns)) return {.held = std::move(held), .reason = {}, .limit = {}};
+    if (!limited(pod.key.ns)) return {.held = std::move(held)};
     auto no = limits_.check(pod.id.to_string(), pod.key.ns,
                             quota::charges_of(held, view.inventory, traits_of(pod, *view.inventory)), gone);
-    if (!no) return {.held = std::move(held), .reason = {}, .limit = {}};
+    if (!no) return {.held = std::move(held)};
     if (!limit) limit = no;
     const bool again = no->rule != quota::exceeded_limit::kind::pool && !no->model.empty() &&
                        std::ranges::find(refused, no->model) == refused.end();
-    if (!again) return {.held = {}, .reason = quota::text_of(*limit), .limit = std::move(limit)};
+    if (!again) return {.limit = std::move(limit)};
     refused.push_back(no->model);
   }
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <variant>
 #include <vector>
 
 #include "api/accelerator_node.hpp"
@@ -29,6 +30,7 @@
 #include "quota/ledger.hpp"
 #include "quota/limits.hpp"
 #include "quota/node_trial.hpp"
+#include "quota/place.hpp"
 #include "reconcilers/extender/brake.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
@@ -81,9 +83,13 @@ class account {
 
   /// What the pod would hold of a node, or why it would not.
   struct fitting {
-    std::optional<quota::holding> held;          ///< it fits, and its limits allow it
-    std::string reason;                          ///< else, for a person
-    std::optional<quota::exceeded_limit> limit;  ///< cards are there, and this limit refuses
+    std::optional<quota::holding> held = {};          ///< it fits, and its limits allow it
+    std::optional<quota::exceeded_limit> limit = {};  ///< cards are there, and this limit refuses
+    /// Else what does. Views are into the request.
+    std::variant<std::string, quota::refusal, quota::shortfall> cause = {};
+
+    /// Why not, for a person: most callers try and do not ask.
+    std::string reason() const;
   };
   /// Cards of models that a limit refuses are left alone where the node has others. @param gone UIDs of pods that count
   /// no more, neither on the node nor in the limits. Pods that go before it there are left their room.

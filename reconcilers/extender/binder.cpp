@@ -226,8 +226,7 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& args) {
 
   const pod_request request(*pod, dependencies_.book.keys());
   auto here = dependencies_.book.try_on(*pod, request, args.node);
-  if (!here.held)
-    co_return refuse("no_room", here.limit ? std::move(here.reason) : "node " + args.node + ": " + here.reason);
+  if (!here.held) co_return refuse("no_room", here.limit ? here.reason() : "node " + args.node + ": " + here.reason());
   const auto& node = *dependencies_.book.book().view(args.node)->inventory;
   const auto* lock = dialects::lock_of(node.serves);
   const auto annotations = annotations_of(*here.held, request, *pod, node, wall_ns());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "api/engine_words.hpp"
 #include "controller/sleep.hpp"
 #include "kube/json_text.hpp"
 #include "kube/projections/from_json.hpp"
@@ -156,7 +157,7 @@ http_response request_handler::filter(const std::string& body) {
     for (std::size_t i = 0; i < position.found.size(); ++i) {
       const auto cause = position.found[i].code;
       const bool fits = cause == quota::reason::fits;
-      auto reason = fits ? limits.refusal(*position.views[i].inventory) : quota::text_of(cause);
+      auto reason = fits ? limits.refusal(*position.views[i].inventory) : api::words_of(cause, text::language::en);
       if (reason.empty() && dependencies_.book.goes_before(*pod, request, position.args.nodes[i]))
         reason = kept_for_another;
       fitting += reason.empty() ? 1 : 0;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "api/engine_words.hpp"
 #include "controller/log.hpp"
 #include "kube/projections/from_json.hpp"
 #include "kube/status.hpp"
@@ -135,7 +136,8 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-int{scores[i]}, i); });
 
   std::vector<node_verdict> all;
-  for (std::size_t i = 0; i < found.size(); ++i) all.push_back({args.nodes[i], quota::text_of(found[i].code), false});
+  for (std::size_t i = 0; i < found.size(); ++i)
+    all.push_back({args.nodes[i], api::words_of(found[i].code, text::language::en), false});
   for (const auto i : order) {
     if (!found[i].fits()) continue;
     const auto here = dependencies_.book.try_on(pod, request, args.nodes[i]);
@@ -160,7 +162,7 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
   }
   if (dependencies_.on_waiting) dependencies_.on_waiting(pod);
   for (auto& entry : all)
-    if (entry.reason == quota::text_of(quota::reason::fits)) entry.reason = elsewhere;
+    if (entry.reason == api::words_of(quota::reason::fits, text::language::en)) entry.reason = elsewhere;
   co_return finish("no_room", answer(all, args.whole_nodes));
 }
 

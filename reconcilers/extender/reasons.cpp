@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "api/accelerator_node.hpp"
+#include "api/engine_words.hpp"
 #include "quota/filter.hpp"
 #include "quota/topology.hpp"
 #include "reconcilers/extender/protocol.hpp"
 #include "text/list.hpp"
+#include "text/messages.hpp"
 
 namespace reconcilers::extender {
 
@@ -58,18 +60,16 @@ std::optional<quota::exceeded_limit> limit_of(const account& book, const kube::p
 
 std::string_view short_text_of(const quota::exceeded_limit& limit) {
   using kind = quota::exceeded_limit::kind;
-  if (limit.rule == kind::model) return "the namespace may not use this model";
-  if (limit.rule == kind::pool) return "the namespace may not use this pool";
-  if (limit.rule == kind::isolation) return "the namespace demands more isolation than this node gives";
-  switch (limit.unit) {
-    case quota::resource::cores:
-      return "the namespace's quota of cores is used up";
-    case quota::resource::memory:
-      return "the namespace's quota of card memory is used up";
-    case quota::resource::cards:
-      return "the namespace's quota of cards is used up";
-  }
-  return "the namespace's quota is used up";
+  // Once per process: a filter says it of each node.
+  const auto words = [](std::string_view name) {
+    return text::pattern_of("engine.limit.short." + std::string(name), text::language::en);
+  };
+  static const auto model = words("model"), pool = words("pool"), isolation = words("isolation");
+  static const std::array used_up{words("cores"), words("memory"), words("cards")};
+  if (limit.rule == kind::model) return model;
+  if (limit.rule == kind::pool) return pool;
+  if (limit.rule == kind::isolation) return isolation;
+  return used_up[static_cast<std::size_t>(limit.unit)];
 }
 
 std::string name_of(const quota::exceeded_limit& limit) {
@@ -83,7 +83,7 @@ std::string name_of(const quota::exceeded_limit& limit) {
 
 bool carries_ours(std::string_view message) {
   for (auto i = std::to_underlying(quota::reason::refused); i <= std::to_underlying(quota::reason::changes_mode); ++i)
-    if (message.contains(quota::text_of(quota::reason{i}))) return true;
+    if (message.contains(api::words_of(quota::reason{i}, text::language::en))) return true;
   return false;
 }
 
@@ -97,13 +97,19 @@ std::vector<std::string_view> names_of_containers(const pod_request& request) {
 
 }  // namespace
 
-std::string text_of(const quota::change& change, std::span<const quota::node_view> nodes, const pod_request& request) {
-  return quota::text_of(change, nodes, names_of_containers(request));
+std::string words_of(const quota::change& change, std::span<const quota::node_view> nodes, const pod_request& request,
+                     text::language locale) {
+  return api::words_of(change, nodes, names_of_containers(request), locale);
 }
 
-std::string text_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
-                    const pod_request& request) {
-  return quota::text_of(explanation, nodes, names_of_containers(request));
+std::string words_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                     const pod_request& request, text::language locale) {
+  return api::words_of(explanation, nodes, names_of_containers(request), locale);
+}
+
+std::string words_of_causes(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                            const pod_request& request, text::language locale) {
+  return api::words_of_causes(explanation, nodes, names_of_containers(request), locale);
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "kube/projections/node.hpp"
 #include "quota/explain.hpp"
 #include "reconcilers/extender/account.hpp"
+#include "text/message.hpp"
 #include "text/phrase.hpp"
 
 namespace reconcilers::extender {
@@ -30,10 +31,13 @@ std::string_view short_text_of(const quota::exceeded_limit& limit);
 /// Does what a kube-scheduler says of a pod have one of our reasons in it: was our extender asked?
 bool carries_ours(std::string_view message);
 
-/// One line, with the names of the pod's containers.
-std::string text_of(const quota::change& change, std::span<const quota::node_view> nodes, const pod_request& request);
-std::string text_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
-                    const pod_request& request);
+/// One line, with the names of the pod's containers. `nodes` as in api/engine_words.hpp.
+std::string words_of(const quota::change& change, std::span<const quota::node_view> nodes, const pod_request& request,
+                     text::language locale);
+std::string words_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                     const pod_request& request, text::language locale);
+std::string words_of_causes(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                            const pod_request& request, text::language locale);
 
 /// Why a pod has these cards, one line for each container's set: how they are linked, where they lie, and whether its
 /// node fills cards or spreads pods. Compared with what is free now, apart from what the pod has itself.

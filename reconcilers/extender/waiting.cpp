@@ -4,8 +4,10 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "api/engine_words.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/reasons.hpp"
@@ -28,7 +30,7 @@ constexpr auto touch_pause = 2s;                          // the scheduler's sho
 std::string reasons_of(const quota::explanation& explanation) {
   std::string out;
   for (const auto& cause : explanation.causes) {
-    out += quota::text_of(cause.code);
+    out += std::to_string(std::to_underlying(cause.code)) + ' ';
     out += std::to_string(cause.container);
     out += cause.key;
     out += ';';
@@ -92,7 +94,7 @@ void waiting::say(waiter& waiter, const kube::pod& pod) {
     if (waiter.reason == waiter.limit) return;
     waiter.reason = waiter.limit;
     dependencies_.events.record({kube::resources::pods, pod}, controller::event_type::warning,
-                                "AcceleratorQuotaExceeded", "Schedule", quota::text_of(*limit));
+                                "AcceleratorQuotaExceeded", "Schedule", api::words_of(*limit, text::language::en));
     return;
   }
   quota::explanation explanation;
@@ -113,7 +115,7 @@ void waiting::say(waiter& waiter, const kube::pod& pod) {
   if (reasons == waiter.reason) return;
   waiter.reason = std::move(reasons);
   dependencies_.events.record({kube::resources::pods, pod}, controller::event_type::warning, "NoAcceleratorFits",
-                              "Schedule", text_of(explanation, nodes, request));
+                              "Schedule", words_of(explanation, nodes, request, text::language::en));
 }
 
 void waiting::say_some(controller::milliseconds now) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/engine_words.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
 
@@ -153,7 +154,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     must(placement.all().empty());
     if (result.code == quota::reason::search_limit) continue;
     const auto explanation = quota::explain(pod, {&view, 1}, &only);
-    must(explanation.fitting == 0 && !quota::text_of(explanation, {&view, 1}).empty());
+    must(explanation.fitting == 0 && !api::words_of(explanation, {&view, 1}, {}, text::language::en).empty());
     if (explanation.of_pod) {
       auto changed = amounts;
       changed[explanation.of_pod->container][explanation.of_pod->limit].value = explanation.of_pod->amount;

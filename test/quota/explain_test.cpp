@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "small_world.hpp"
+#include "test/quota/english.hpp"
 #include "test/rounds.hpp"
 
 namespace {
@@ -46,7 +47,7 @@ class why : public testing::Test {
     const std::vector<quota::limits> limits{pod.begin(), pod.end()};
     return explanation_ = quota::explain(limits, nodes_);
   }
-  std::string text(const std::optional<change>& change) const { return change ? text_of(*change, nodes_) : "none"; }
+  std::string text(const std::optional<change>& change) const { return change ? english(*change, nodes_) : "none"; }
   std::string pod_text() const { return text(explanation_.of_pod); }
   std::string node_text() const { return text(explanation_.of_node); }
 
@@ -78,7 +79,7 @@ TEST_F(why, counts_are_by_need_and_reason_and_the_smallest_change_has_its_number
                           quota::cause{quota::reason::memory, 1, {}, 1}));
   EXPECT_EQ(pod_text(), "lower tencent.com/vcuda-core of container 0 from 60 to 20 (fits on card b-0 of node b)");
   EXPECT_EQ(node_text(), "free 40 cores on card b-0 of node b");
-  EXPECT_EQ(text_of(explanation_, nodes_),
+  EXPECT_EQ(english(explanation_, nodes_),
             "fits on 0 of 4 nodes: 2 no card with enough cores left (container 0), 1 cards not known yet, 1 resource "
             "not offered in the node's mode (tencent.com/vcuda-core), 1 no card with enough memory left (container 1); "
             "nearest: node b; smallest change of the pod: " +
@@ -91,7 +92,7 @@ TEST_F(why, a_pod_that_fits_somewhere_is_told_of_the_other_nodes_and_no_change) 
   put(with("b", mode::vgpu, {1024}));
   ask({share(10, 8)});
   EXPECT_EQ(explanation_.fitting, 1U);
-  EXPECT_EQ(text_of(explanation_, nodes_), "fits on 1 of 2 nodes: 1 no card with enough memory left (container 0)");
+  EXPECT_EQ(english(explanation_, nodes_), "fits on 1 of 2 nodes: 1 no card with enough memory left (container 0)");
   EXPECT_EQ(explanation_.smallest(), nullptr);
 }
 
@@ -201,7 +202,7 @@ TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
   ask({{{"nvidia.com/gpumem", INT64_MAX}}});
   EXPECT_EQ(explanation_.of_pod->amount, 80'000);
   ask({{{"nvidia.com/gpumem", INT64_MIN}, {"nvidia.com/gpu", -1}}});
-  EXPECT_EQ(text_of(explanation_, nodes_),
+  EXPECT_EQ(english(explanation_, nodes_),
             "fits on 0 of 1 nodes: 1 request not valid on this node (nvidia.com/gpumem); no single change is enough");
 }
 
@@ -239,14 +240,14 @@ class scene {
     for (const auto& name : names_) fitting += fits(world_, pod, name) ? 1 : 0;
     std::string context;
     for (const auto& [key, value] : notes_) context += "; " + key + "=" + value;
-    ASSERT_EQ(explanation.fitting, fitting) << quota::text_of(explanation, nodes) << context;
+    ASSERT_EQ(explanation.fitting, fitting) << english(explanation, nodes) << context;
     counts_hold(explanation, pod);
     if (fitting > 0) {
       ASSERT_EQ(explanation.smallest(), nullptr);
       return;
     }
     ++tried;
-    const auto text = quota::text_of(explanation, nodes);
+    const auto text = english(explanation, nodes);
     SCOPED_TRACE(text);
     pods_change(explanation.of_pod, pod, limits);
     nodes_change(explanation.of_node, pod, limits);

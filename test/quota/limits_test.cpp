@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "test/quota/english.hpp"
 #include "test/rounds.hpp"
 
 namespace quota {
@@ -28,7 +29,7 @@ class limited : public testing::Test {
  protected:
   std::string check(const char* name_space, const charge& charge, const char* uid = "new") const {
     const auto no = allowances_.check(uid, name_space, {&charge, 1});
-    return no ? text_of(*no) : "allowed";
+    return no ? english(*no) : "allowed";
   }
   allowances allowances_;
 };
@@ -368,12 +369,12 @@ class life {
     const traits like{.priority = below(3), .isolated = static_cast<isolation>(below(3))};
     const auto charges = charges_of(holding, &node, like);
     const auto no = allowances_.check(uid, name, charges);
-    ASSERT_EQ(!no, plain_.allowed(uid, name, holding, like)) << (no ? text_of(*no) : "allowed");
+    ASSERT_EQ(!no, plain_.allowed(uid, name, holding, like)) << (no ? english(*no) : "allowed");
     if (no) {
       ++refused;
     }
     if (no && no->rule != exceeded_limit::kind::isolation) {
-      ASSERT_GT(no->requested, no->limit - no->used) << text_of(*no);
+      ASSERT_GT(no->requested, no->limit - no->used) << english(*no);
       const int unit = static_cast<int>(no->unit);
       ASSERT_EQ(no->requested, plain_.one(holding, like, {no->model, no->only}, unit));
       if (no->rule != exceeded_limit::kind::cohort)

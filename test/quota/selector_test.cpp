@@ -7,6 +7,7 @@
 
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
+#include "test/quota/english.hpp"
 
 namespace quota {
 namespace {
@@ -94,20 +95,20 @@ TEST(selector, placement_filter_and_explain_go_by_it) {
   ASSERT_FALSE(read(pod, node.serves, demand));
   ASSERT_TRUE(place(demand, nodes[0], {.only = &a}, placement).fits());
   EXPECT_EQ(placement.all()[0].card, 1);
-  EXPECT_EQ(text_of(place(demand, nodes[0], {.only = &h}, placement)),
+  EXPECT_EQ(english(place(demand, nodes[0], {.only = &h}, placement)),
             "no room on the cards the pod wants: needs 1, has 0");
   std::vector<shortfall> out(1);
   filter(pod, nodes, out, &h);
   EXPECT_EQ(out[0].code, reason::not_selected);
   EXPECT_EQ(
-      text_of(explain(pod, nodes, &h), nodes),
+      english(explain(pod, nodes, &h), nodes),
       "fits on 0 of 1 nodes: 1 no room on the cards the pod wants (container 0); nearest: node n; no single change "
       "is enough");
   ASSERT_EQ(book.assume("a", {.node = "n", .grants = {{.memory_mib = 40000, .card = "GPU-2"}}, .counts = {}}, 1),
             booked::done);
   const std::vector<node_view> fuller{*book.view("n")};
   EXPECT_EQ(
-      text_of(explain(pod, fuller, &a), fuller),
+      english(explain(pod, fuller, &a), fuller),
       "fits on 0 of 1 nodes: 1 no room on the cards the pod wants (container 0); nearest: node n; smallest change "
       "of the pod: lower nvidia.com/gpumem of container 0 from 4096 to 536 (fits on card GPU-2 of node n); "
       "smallest change of a node: free 3560 MiB on card GPU-2 of node n");

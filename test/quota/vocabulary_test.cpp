@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quota/resource_keys.hpp"
+#include "test/quota/english.hpp"
 
 namespace quota {
 namespace {
@@ -57,16 +58,16 @@ TEST(vocabulary, S11_vcuda_core_from_0_to_1000_has_its_verdict_and_the_nearest_v
 }
 
 TEST(vocabulary, S11_the_message_names_key_value_and_the_nearest_valid_ones) {
-  EXPECT_EQ(text_of(*ask(mode::vgpu, {{"tencent.com/vcuda-core", 150}, {"tencent.com/vcuda-memory", 4}}).no),
+  EXPECT_EQ(english(*ask(mode::vgpu, {{"tencent.com/vcuda-core", 150}, {"tencent.com/vcuda-memory", 4}}).no),
             "tencent.com/vcuda-core is 150; allowed: 1 to 99 (a share of a card) and multiples of 100 (whole cards); "
             "nearest: 100 or 200");
   EXPECT_EQ(
-      text_of(*ask(mode::vgpu, {{"tencent.com/vcuda-core", 50}}).no),
+      english(*ask(mode::vgpu, {{"tencent.com/vcuda-core", 50}}).no),
       "tencent.com/vcuda-core is 50 and needs tencent.com/vcuda-memory beside it: add tencent.com/vcuda-memory to "
       "the same container");
-  EXPECT_EQ(text_of(*ask(mode::pgpu, {{"tencent.com/vcuda-core", 50}}).no),
+  EXPECT_EQ(english(*ask(mode::pgpu, {{"tencent.com/vcuda-core", 50}}).no),
             "tencent.com/vcuda-core is not served by this node's mode");
-  EXPECT_EQ(text_of(*ask(mode::slots, {{"nvidia.com/gpucores", 250}}).no),
+  EXPECT_EQ(english(*ask(mode::slots, {{"nvidia.com/gpucores", 250}}).no),
             "nvidia.com/gpucores is 250; allowed: 0 to 100; nearest: 100");
 }
 
@@ -125,7 +126,7 @@ TEST(vocabulary, S49_S50_S60_S83_every_vocabulary_has_its_steps_and_says_the_nea
   for (const auto& line : lines) {
     const auto got = ask(line.node_mode, line.limits);
     SCOPED_TRACE(std::string{line.limits.back().key} + " " + std::to_string(line.limits.back().value));
-    ASSERT_EQ(!got.no, line.legal) << text_of(*got.no);
+    ASSERT_EQ(!got.no, line.legal) << english(*got.no);
     if (line.legal) continue;
     EXPECT_EQ(got.no->kind, wrong::not_legal);
     EXPECT_EQ(got.no->below, line.below);
@@ -200,7 +201,7 @@ TEST(vocabulary, two_shares_by_time_are_refused_where_the_plugin_refuses_them) {
   EXPECT_EQ(ask(service, {{"nvidia.com/gpu.shared", 1}}).only().cards, 1U);
   const auto two = ask(service, {{"nvidia.com/gpu.shared", 2}}).no;
   ASSERT_TRUE(two);
-  const auto text = text_of(*two);
+  const auto text = english(*two);
   EXPECT_TRUE(text.starts_with("nvidia.com/gpu.shared is 2; allowed: 1 (the plugin refuses more")) << text;
   EXPECT_TRUE(text.ends_with("nearest: 1")) << text;
 }
@@ -228,7 +229,7 @@ TEST(vocabulary, S49_what_is_written_on_the_pod_is_a_whole_number_from_1) {
 
 TEST(vocabulary, S49_what_is_written_on_the_pod_and_is_no_number_is_refused_in_words) {
   const auto refused = [](mode mode, const std::vector<amount>& limits) {
-    return text_of(ask(mode, limits).no.value());
+    return english(ask(mode, limits).no.value());
   };
   EXPECT_EQ(refused(mode::vgpu, {{"tencent.com/vcuda-core", 20},
                                  {"tencent.com/vcuda-memory", 4},
@@ -295,7 +296,7 @@ std::string needed(mode mode, const std::vector<std::pair<bool, std::vector<amou
   std::vector<limits> pod;
   for (const auto& [init, amounts] : containers) pod.emplace_back(amounts).init = init;
   demand out;
-  if (const auto no = read(pod, serving(mode), out)) return text_of(*no);
+  if (const auto no = read(pod, serving(mode), out)) return english(*no);
   std::int64_t wholes = 0, shares = 0, fpga = 0;
   for (const auto& need : out.needs()) (need.whole ? wholes : shares) += need.cards;
   for (const auto& count : out.counts()) fpga += count.amount;
@@ -323,7 +324,7 @@ std::string shares_of(mode mode, const std::vector<std::pair<bool, std::vector<a
   std::vector<limits> pod;
   for (const auto& [init, amounts] : containers) pod.emplace_back(amounts).init = init;
   demand out;
-  if (const auto no = read(pod, serving(mode), out)) return text_of(*no);
+  if (const auto no = read(pod, serving(mode), out)) return english(*no);
   std::string text;
   for (const auto& need : out.needs())
     text += (text.empty() ? "" : " ") + std::to_string(need.memory_mib) + "/" + std::to_string(need.cores);

@@ -627,8 +627,12 @@ TEST_F(placements_test, S58_a_node_that_changes_its_mode_is_named_as_what_a_pod_
   EXPECT_THAT(out.str(), HasSubstr(english("explain.changing.many", {{"list", list}, {"first", "t4-1"}}) + "\n"));
   out.str("");
   EXPECT_EQ(explain("lab/p", "json"), 3);
-  EXPECT_THAT(json::parse(out.str())["explanation"]["text"].get<std::string>(),
-              HasSubstr("2 node changes its mode (t4-1, t4-2)"));
+  EXPECT_THAT(
+      json::parse(out.str())["explanation"]["text"].get<std::string>(),
+      HasSubstr(english("engine.answer.cause_of",
+                        {{"cause", english("engine.answer.cause",
+                                           {{"nodes", "2"}, {"reason", english("engine.reason.changes_mode")}})},
+                         {"object", "t4-1, t4-2"}})));
 }
 
 const auto pgpu_label = english("explain.unserved.label", {{"value", "pgpu"}});

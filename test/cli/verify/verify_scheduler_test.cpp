@@ -64,13 +64,16 @@ TEST(verify_scheduler, the_pod_passes_every_filter_but_the_extenders_and_never_r
 
 TEST(verify_scheduler, tells_by_the_schedulers_words_who_was_asked) {
   struct row {
-    const char *reason, *message, *late, *early;
+    std::string reason, message, late, early;
   };
   const row table[] = {
       {"", "", "scheduler_unseen", "wait"},
-      {"Unschedulable", "0/3 nodes are available: 2 cards not known yet, 1 request not valid on this node.", "asked",
-       "asked"},
-      {"Unschedulable", "0/3 nodes are available: 1 Too many pods, 2 no room on the cards the pod wants.", "asked",
+      {"Unschedulable",
+       "0/3 nodes are available: 2 " + words::english("engine.reason.no_node") + ", 1 " +
+           words::english("engine.reason.refused") + ".",
+       "asked", "asked"},
+      {"Unschedulable",
+       "0/3 nodes are available: 1 Too many pods, 2 " + words::english("engine.reason.not_selected") + ".", "asked",
        "asked"},
       {"Unschedulable", "0/3 nodes are available: 3 Insufficient nvidia.com/gpucores.", "scheduler_looks_itself",
        "scheduler_looks_itself"},
@@ -93,7 +96,7 @@ TEST(verify_scheduler, tells_by_the_schedulers_words_who_was_asked) {
   for (const auto& [reason, message, late, early] : table) {
     EXPECT_EQ(code_of(pod_with(reason, message), true), late) << message;
     EXPECT_EQ(code_of(pod_with(reason, message), false), early) << message;
-    if (*message == '\0') continue;
+    if (message.empty()) continue;
     const std::vector<json> events{event_by("quartermaster", message)};
     const auto found = judge_scheduling(pod_with("", ""), events, {}, 5s, true);
     ASSERT_TRUE(found);
@@ -105,7 +108,7 @@ TEST(verify_scheduler, tells_by_the_schedulers_words_who_was_asked) {
 }
 
 TEST(verify_scheduler, a_pod_that_got_a_node_is_told_loudly_whatever_else_was_said) {
-  auto pod = pod_with("Unschedulable", "0/1 nodes are available: 1 request not valid on this node.");
+  auto pod = pod_with("Unschedulable", "0/1 nodes are available: 1 " + words::english("engine.reason.refused") + ".");
   pod["spec"]["nodeName"] = "gpu-1";
   const auto found = judge_scheduling(pod, {}, {}, 1s, false);
   ASSERT_TRUE(found);
@@ -114,13 +117,14 @@ TEST(verify_scheduler, a_pod_that_got_a_node_is_told_loudly_whatever_else_was_sa
 }
 
 TEST(verify_scheduler, says_who_asked_by_the_event_and_waits_for_it_a_little) {
-  const auto pod = pod_with("Unschedulable", "0/1 nodes are available: 1 no usable card.");
+  const auto message = "0/1 nodes are available: 1 " + words::english("engine.reason.no_cards") + ".";
+  const auto pod = pod_with("Unschedulable", message);
   EXPECT_FALSE(judge_scheduling(pod, {}, {}, 500ms, false)) << "the event may come yet";
-  const std::vector<json> events{event_by("quartermaster", "0/1 nodes are available: 1 no usable card.")};
+  const std::vector<json> events{event_by("quartermaster", message)};
   const auto found = judge_scheduling(pod, events, {}, 500ms, false);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->value, "quartermaster (quartermaster-host)");
-  EXPECT_EQ(found->other, "0.5 s: 0/1 nodes are available: 1 no usable card.");
+  EXPECT_EQ(found->other, "0.5 s: " + message);
   EXPECT_TRUE(judge_scheduling(pod, {}, {}, 3s, false)) << "without the right to read events";
   EXPECT_TRUE(judge_scheduling(pod_with("", ""), events, {}, 500ms, false)) << "the event alone says it too";
 }

@@ -206,7 +206,9 @@ TEST_F(account_test, init_containers_with_amounts_of_hami_keep_away_from_old_kub
     if (with_memory) limits.emplace_back("nvidia.com/gpumem", 2000);
     return pod("p", {container("first", limits, kind), container("main", kind == role::main ? amounts{} : limits)});
   };
-  const auto reason = [&](const kube::pod& pod) { return book.try_on(pod, pod_request(pod, book.keys()), "h").reason; };
+  const auto reason = [&](const kube::pod& pod) {
+    return book.try_on(pod, pod_request(pod, book.keys()), "h").reason();
+  };
   for (const auto* version : {"v1.30.14", "v1.29.0-eks-1", "v1.31.0", "v1.37.2", "", "nightly"}) {
     const bool is_old =
         std::string_view(version).starts_with("v1.30") || std::string_view(version).starts_with("v1.29");

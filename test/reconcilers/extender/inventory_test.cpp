@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "api/engine_words.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 
 namespace extender_test {
@@ -200,7 +201,7 @@ TEST(inventory, S52_keys_of_hami_may_have_other_names) {
   const pod_request request(workload, keys);
   quota::demand needs;
   const auto no = quota::read(request.containers(), made.serves, needs);
-  ASSERT_FALSE(no) << quota::text_of(*no);
+  ASSERT_FALSE(no) << api::words_of(*no, text::language::en);
   ASSERT_EQ(needs.needs().size(), 1u);
   EXPECT_EQ(needs.needs()[0].memory_mib, 3000);
   EXPECT_EQ(needs.needs()[0].cores, 20);

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include "api/engine_words.hpp"
 #include "quota/place.hpp"
 #include "test/reconcilers/extender/rig.hpp"
+#include "test/words.hpp"
 
 namespace extender_test {
 namespace {
@@ -24,7 +26,7 @@ struct decision {
     const pod_request request(pod, is_fpga);
     quota::demand needs;
     const auto no = quota::read(request.containers(), view().inventory->serves, needs);
-    EXPECT_FALSE(no) << quota::text_of(*no);
+    EXPECT_FALSE(no) << api::words_of(*no, text::language::en);
     quota::placement placement;
     EXPECT_TRUE(quota::place(needs, view(), {}, placement).fits());
     held = quota::holding_of(needs, placement, *view().inventory);
@@ -231,10 +233,10 @@ TEST(placement, S69_gpushares_plugin_is_told_one_card_or_the_pod_is_refused) {
       quota::placement placement;
       return quota::place(needs, view, {}, placement).fits();
     }());
-    return std::string(quota::text_of(quota::fit(needs, view).code));
+    return std::string(api::words_of(quota::fit(needs, view).code, text::language::en));
   };
-  EXPECT_EQ(try_on(spread, 4), "the node's plugin gives a pod one card, for one container");
-  EXPECT_EQ(try_on(two, 4), "the node's plugin gives a pod one card, for one container");
+  EXPECT_EQ(try_on(spread, 4), words::english("engine.reason.one_index"));
+  EXPECT_EQ(try_on(two, 4), words::english("engine.reason.one_index"));
   EXPECT_EQ(try_on(two, 1), "fits") << "where there is one card, the plugin does not ask which";
   EXPECT_EQ(try_on(pod("r", {container("main", {{"aliyun.com/gpu-mem", 8}})}), 4), "fits");
   const decision made(node("a", {}, {{"aliyun.com/gpu-mem", 16}, {"aliyun.com/gpu-count", 1}}), two);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "test/reconcilers/extender/rig.hpp"
+#include "test/words.hpp"
 
 namespace extender_test {
 namespace {
@@ -94,7 +95,7 @@ TEST_F(predicates_test, S58_what_was_decided_for_a_node_that_changes_its_mode_is
   EXPECT_EQ(used(first, 0), quota::card_use{});
   const auto other = share("q", 20, 8);
   known.pods.put(other);
-  EXPECT_EQ(ask(other, {first})["FailedNodes"], (json{{first, "node changes its mode"}}));
+  EXPECT_EQ(ask(other, {first})["FailedNodes"], (json{{first, words::english("engine.reason.changes_mode")}}));
 }
 
 TEST_F(predicates_test, a_decision_of_an_earlier_leader_is_found_on_the_pod) {
@@ -165,7 +166,7 @@ TEST_F(predicates_test, S14_beyond_its_quota_nothing_is_decided) {
   transport.sent.clear();
   const auto got = ask(two, {"a", "b"});
   EXPECT_THAT(got["NodeNames"], IsEmpty());
-  for (const auto* name : {"a", "b"}) EXPECT_EQ(got["FailedNodes"][name], "the namespace's quota of cores is used up");
+  for (const auto* name : {"a", "b"}) EXPECT_EQ(got["FailedNodes"][name], words::english("engine.limit.short.cores"));
   EXPECT_THAT(transport.sent, IsEmpty());
   EXPECT_EQ(waiting, 1);
 }

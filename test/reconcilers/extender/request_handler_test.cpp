@@ -10,6 +10,7 @@
 #include "reconcilers/extender/extender.hpp"
 #include "test/kube/loop.hpp"
 #include "test/reconcilers/extender/rig.hpp"
+#include "test/words.hpp"
 
 namespace extender_test {
 namespace {
@@ -65,9 +66,9 @@ TEST_F(request_handler_test, filter_names_what_fits_and_why_the_others_do_not) {
   const auto got = filter(share("p", 20, 8), {"a", "b", "plain", "gone"});
   EXPECT_EQ(got["NodeNames"], json({"a"}));
   EXPECT_EQ(got["Nodes"], nullptr);
-  EXPECT_EQ(got["FailedNodes"], (json{{"b", "no card with enough memory left"}}));
-  EXPECT_EQ(got["FailedAndUnresolvableNodes"],
-            (json{{"plain", "resource not offered in the node's mode"}, {"gone", "cards not known yet"}}));
+  EXPECT_EQ(got["FailedNodes"], (json{{"b", words::english("engine.reason.memory")}}));
+  EXPECT_EQ(got["FailedAndUnresolvableNodes"], (json{{"plain", words::english("engine.reason.not_offered")},
+                                                     {"gone", words::english("engine.reason.no_node")}}));
   EXPECT_EQ(got["Error"], "");
 }
 
@@ -225,7 +226,7 @@ TEST_F(request_handler_test, F5_O8_the_scheduler_gets_its_answer_while_the_API_s
   const auto body = json{{"Pod", as_sent}, {"Nodes", nullptr}, {"NodeNames", {"b"}}}.dump();
   const auto began = std::chrono::steady_clock::now();
   const auto got = kube_test::run(loop.context(), cut_off.filter_nominated(body));
-  EXPECT_EQ(json::parse(got.body)["FailedNodes"]["b"], "no card with enough cores left");
+  EXPECT_EQ(json::parse(got.body)["FailedNodes"]["b"], words::english("engine.reason.cores"));
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(15))
       << "it waits for no answer of the API server";
 }
@@ -284,7 +285,7 @@ TEST_F(request_handler_test, S14_filter_refuses_beyond_the_quota_and_says_which)
   known.quotas.put(limits_of_lab({{{"units", "cores"}, {"max", 60}}}));
   EXPECT_EQ(
       filter(share("p", 20, 8), {"a", "b"})["FailedNodes"],
-      (json{{"a", "the namespace's quota of cores is used up"}, {"b", "the namespace's quota of cores is used up"}}));
+      (json{{"a", words::english("engine.limit.short.cores")}, {"b", words::english("engine.limit.short.cores")}}));
   EXPECT_EQ(filter(share("p", 10, 8), {"a", "b"})["NodeNames"], json({"a", "b"}));
   known.quotas.put(quota_of("lab", "q", {{"isolation", "exclusive"}}));
   EXPECT_EQ(filter(share("p", 10, 8), {"a"})["FailedNodes"]["a"],
@@ -318,10 +319,10 @@ TEST_F(request_handler_test, S48_on_a_node_with_cards_of_several_models_an_allow
   EXPECT_EQ(filter(first, {"mixed"})["NodeNames"], json({"mixed"}));
   const pod_request request(first, book.keys());
   const auto here = book.try_on(first, request, "mixed");
-  ASSERT_TRUE(here.held) << here.reason;
+  ASSERT_TRUE(here.held) << here.reason();
   EXPECT_EQ(here.held->grants.at(0).card, "GPU-t");
   const auto two = pod("q", {container("main", {{"nvidia.com/mps-core", 200}})});
-  EXPECT_EQ(filter(two, {"mixed"})["FailedNodes"]["mixed"], "the namespace's quota of cards is used up");
+  EXPECT_EQ(filter(two, {"mixed"})["FailedNodes"]["mixed"], words::english("engine.limit.short.cards"));
 }
 
 /// kube-scheduler keeps a nominated pod's room in sums only; which card it was emptied of, it does not know.
@@ -334,7 +335,7 @@ TEST_F(request_handler_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_fo
   auto late = share("late", 40, 8);
   EXPECT_EQ(filter(late, {"a", "b"})["NodeNames"], json({"a"}));
   EXPECT_EQ(filter(late, {"b"})["FailedNodes"], refused);
-  EXPECT_EQ(book.try_on(late, pod_request(late, book.keys()), "b").reason,
+  EXPECT_EQ(book.try_on(late, pod_request(late, book.keys()), "b").reason(),
             "what is left is kept for pod lab/urgent, which is nominated to this node and of a higher priority");
   EXPECT_EQ(filter(share("small", 30, 8), {"b"})["NodeNames"], json({"b"})) << "next to it there is room";
   EXPECT_EQ(filter(urgent, {"b"})["NodeNames"], json({"b"})) << "its own room";
@@ -346,7 +347,7 @@ TEST_F(request_handler_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_fo
 
   urgent.node_name = "b";  // bound: from now on the ledger has it
   known.pods.put(urgent);
-  EXPECT_EQ(filter(late, {"b"})["FailedNodes"]["b"], "no card with enough cores left");
+  EXPECT_EQ(filter(late, {"b"})["FailedNodes"]["b"], words::english("engine.reason.cores"));
   known.pods.erase(urgent);
   EXPECT_EQ(filter(late, {"b"})["NodeNames"], json({"b"}));
 }
@@ -366,7 +367,7 @@ TEST_F(request_handler_test, S14_room_is_kept_on_the_card_that_is_being_emptied)
             "what is left is kept for a pod that is nominated to this node")
       << "gpu-manager would put it on the other card, which has the least that is enough";
   auto big = share("big", 50, 8);
-  EXPECT_EQ(filter(big, {"a"})["FailedNodes"]["a"], "no card with enough cores left");
+  EXPECT_EQ(filter(big, {"a"})["FailedNodes"]["a"], words::english("engine.reason.cores"));
   known.pods.erase(leaving);
   EXPECT_EQ(filter(big, {"a"})["FailedNodes"]["a"], "what is left is kept for a pod that is nominated to this node");
   // A caller that would make others leave for it gets the same answer.
@@ -389,7 +390,8 @@ TEST_F(request_handler_test, S58_no_pod_with_cards_comes_to_a_node_that_changes_
   known.pods.put(pod);
   const auto answer = filter(pod, {"a", "b"});
   EXPECT_EQ(answer["NodeNames"], json({"b"}));
-  EXPECT_EQ(answer["FailedAndUnresolvableNodes"], (json{{"a", "node changes its mode"}})) << "no victim would help";
+  EXPECT_EQ(answer["FailedAndUnresolvableNodes"], (json{{"a", words::english("engine.reason.changes_mode")}}))
+      << "no victim would help";
   EXPECT_EQ(preempt(pod, {{"a", {there}}}), json::object());
   EXPECT_EQ(json::parse(subject.prioritize(asked_for(pod, {"a"})).body)[0]["Score"], 0);
   EXPECT_EQ(filter(extender_test::pod("plain", {container("main", {})}), {"a"})["NodeNames"], json({"a"}))
@@ -400,7 +402,17 @@ TEST_F(request_handler_test, S58_no_pod_with_cards_comes_to_a_node_that_changes_
   filter(pod, {"a"});
   EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(10))));
   ASSERT_EQ(recorder.events.size(), 1u);
-  EXPECT_EQ(recorder.events[0].note, "fits on 0 of 1 nodes: 1 node changes its mode (a)");
+  EXPECT_EQ(
+      recorder.events[0].note,
+      words::english(
+          "engine.answer.first",
+          {{"answer", words::english("engine.answer.fits", {{"fitting", "0"}, {"nodes", "1"}})},
+           {"cause",
+            words::english(
+                "engine.answer.cause_of",
+                {{"cause", words::english("engine.answer.cause",
+                                          {{"nodes", "1"}, {"reason", words::english("engine.reason.changes_mode")}})},
+                 {"object", "a"}})}}));
   transport.sent.clear();
   auto done = vgpu_node("a", 2);
   done.resource_version = next_version();

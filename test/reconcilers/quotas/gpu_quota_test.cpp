@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "api/engine_words.hpp"
 #include "test/reconcilers/extender/rig.hpp"
+#include "test/words.hpp"
 
 namespace extender_test {
 namespace {
@@ -74,7 +76,8 @@ TEST_F(gpu_quota_test, holds_a_namespace_to_its_models_pools_and_cards) {
   EXPECT_FALSE(over(share("p", 100, 0), "a"));
   EXPECT_EQ(over(share("p", 100, 0), "b")->rule, quota::exceeded_limit::kind::model);
   EXPECT_EQ(over(share("p", 100, 0), "c")->rule, quota::exceeded_limit::kind::pool);
-  EXPECT_EQ(quota::text_of(*over(share("p", 100, 0), "c")), "namespace lab may not use nodes of pool own");
+  EXPECT_EQ(api::words_of(*over(share("p", 100, 0), "c"), text::language::en),
+            words::english("engine.limit.pool", {{"namespace", "lab"}, {"pool", "own"}}));
   known.pods.put(share("there", 50, 8, "a"));
   EXPECT_TRUE(over(share("p", 100, 0), "a"));
   EXPECT_FALSE(over(share("p", 50, 8), "a"));

@@ -1,4 +1,4 @@
-#include "cli/explain/engine_words.hpp"
+#include "api/engine_words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include "text/list.hpp"
 #include "text/messages.hpp"
 
-namespace cli {
+namespace api {
 namespace {
 
 using text::language;
@@ -23,16 +23,21 @@ constexpr std::array reason_names{"fits",          "refused",   "not_offered", "
                                   "plugin_choice", "one_index", "not_steered", "changes_mode"};
 static_assert(reason_names.size() == static_cast<std::size_t>(quota::reason::changes_mode) + 1);
 
-/// What is allowed, which the engine has in English.
+/// Where the table of keys says what is allowed, it has the words too.
 std::string legal_words(const quota::refusal& refusal, language locale) {
-  if (refusal.legal == "multiples of aliyun.com/gpu-count") return engine_words("refusal.multiples_of_count", locale);
-  if (refusal.legal.starts_with("1 (the plugin")) return engine_words("refusal.one_share", locale);
-  if (locale == language::zh)
-    for (const auto& row : quota::resource_keys) {
-      if (row.legal.words == refusal.legal) return std::string(row.legal.words_zh);
-      if (row.on_pod.words == refusal.legal) return std::string(row.on_pod.words_zh);
-    }
-  return std::string(refusal.legal);
+  switch (refusal.legal) {
+    case quota::legal_amounts::multiples_of_count:
+      return engine_words("refusal.multiples_of_count", locale);
+    case quota::legal_amounts::one_share:
+      return engine_words("refusal.one_share", locale);
+    case quota::legal_amounts::of_key:
+      break;
+  }
+  const auto pick = [&](const auto& row) { return std::string(locale == language::zh ? row.words_zh : row.words); };
+  if (const auto* known = quota::resource_key_of(refusal.key)) return pick(known->legal);
+  for (const auto& row : quota::resource_keys)
+    if (!row.on_pod.name.empty() && row.on_pod.name == refusal.key) return pick(row.on_pod);
+  return pick(quota::amounts{});
 }
 
 /// A person wrote bytes for a memory that is counted in another unit: how much of that unit it is; else 0.
@@ -69,8 +74,7 @@ std::string subject_of(const quota::exceeded_limit& limit, language locale) {
     return engine_words(std::string("limit.") + key, locale,
                         {{"subject", std::move(subject)}, {name, std::move(value)}});
   };
-  constexpr std::array units{"limit.cores", "limit.memory", "limit.cards"};
-  auto out = engine_words(units[static_cast<std::size_t>(limit.unit)], locale);
+  std::string out(words_of(limit.unit, locale));
   const auto& only = limit.only;
   if (!limit.model.empty()) out = say("of_model", out, "model", limit.model);
   if (!only.pool.empty()) out = say("in_pool", out, "pool", only.pool);
@@ -81,28 +85,29 @@ std::string subject_of(const quota::exceeded_limit& limit, language locale) {
   return out;
 }
 
-std::string container_named(std::size_t index, const reconcilers::extender::pod_request& request) {
-  return index < request.names().size() ? request.names()[index]->name : std::to_string(index);
+std::string container_named(std::size_t index, container_names containers) {
+  return index < containers.size() ? std::string(containers[index]) : std::to_string(index);
 }
 std::string name_of(const quota::node_view& view) { return view.inventory ? view.inventory->name : "?"; }
 
 /// Why nodes do not take the pod: "3 no usable card (container main)".
-std::string cause_words(const quota::cause& cause, std::span<const quota::node_view> nodes,
-                        const reconcilers::extender::pod_request& request, language locale) {
+std::string cause_words(const quota::cause& cause, std::span<const quota::node_view> nodes, container_names containers,
+                        language locale) {
   const auto with_object = [&](const std::string& text, std::string object) {
     return engine_words("answer.cause_of", locale, {{"cause", text}, {"object", std::move(object)}});
   };
-  auto out = engine_words("answer.cause", locale,
-                          {{"nodes", std::to_string(cause.nodes)}, {"reason", words_of(cause.code, locale)}});
+  auto out =
+      engine_words("answer.cause", locale,
+                   {{"nodes", std::to_string(cause.nodes)}, {"reason", std::string(words_of(cause.code, locale))}});
   if (cause.code == quota::reason::changes_mode) {
     std::vector<std::string> names;
     for (const auto& view : nodes)
       if (view.inventory && view.inventory->changes_mode) names.push_back(view.inventory->name);
-    out = with_object(out, some_of(names, 3, locale));
+    if (!names.empty()) out = with_object(out, some_of(names, 3, locale));
   }
   if (!cause.key.empty()) return with_object(out, std::string(cause.key));
   if (cause.container < 0) return out;
-  const auto name = container_named(static_cast<std::size_t>(cause.container), request);
+  const auto name = container_named(static_cast<std::size_t>(cause.container), containers);
   return with_object(out, cause.needed > 0 ? engine_words("answer.cards", locale,
                                                           {{"name", name},
                                                            {"needed", std::to_string(cause.needed)},
@@ -112,13 +117,28 @@ std::string cause_words(const quota::cause& cause, std::span<const quota::node_v
 
 }  // namespace
 
-std::string words_of(quota::reason reason, language locale) {
-  return engine_words(std::string("reason.") + reason_names[static_cast<std::size_t>(reason)], locale);
+std::string_view code_of(quota::reason reason) { return reason_names[static_cast<std::size_t>(reason)]; }
+
+std::string_view words_of(quota::reason reason, language locale) {
+  static const auto table = [] {
+    std::array<std::array<std::string_view, 2>, reason_names.size()> out;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      for (const auto each : {language::en, language::zh})
+        out[i][static_cast<std::size_t>(each)] =
+            text::pattern_of(std::string("engine.reason.") + reason_names[i], each);
+    return out;
+  }();
+  return table[static_cast<std::size_t>(reason)][static_cast<std::size_t>(locale)];
+}
+
+std::string_view words_of(quota::resource unit, language locale) {
+  static constexpr std::array keys{"engine.limit.cores", "engine.limit.memory", "engine.limit.cards"};
+  return text::pattern_of(keys[static_cast<std::size_t>(unit)], locale);
 }
 
 std::string words_of(const quota::shortfall& shortfall, language locale) {
   using quota::reason;
-  auto out = words_of(shortfall.code, locale);
+  std::string out(words_of(shortfall.code, locale));
   const std::string key(shortfall.key);
   const auto number = [&](std::int64_t amount) {
     const auto plain = std::to_string(amount);
@@ -197,70 +217,78 @@ std::string words_of(const quota::exceeded_limit& limit, language locale) {
                        {"requested", std::to_string(limit.requested)}});
 }
 
-std::string words_of(const quota::change& change, std::span<const quota::node_view> nodes,
-                     const reconcilers::extender::pod_request& request, language locale) {
+std::string_view code_of(const quota::change& change) {
   using kind = quota::change::kind;
-  const auto& view = nodes[change.node];
-  const auto node = engine_words("node", locale, {{"name", name_of(view)}});
-  const auto place = change.card && view.inventory
-                         ? engine_words("change.card", locale,
-                                        {{"card", view.inventory->cards[*change.card].uuid}, {"node", name_of(view)}})
-                         : node;
-  const auto say = [&](const char* key, const std::string& spot) {
-    return engine_words(std::string("change.") + key, locale,
-                        {{"amount", std::to_string(change.amount)},
-                         {"key", std::string(change.key)},
-                         {"place", spot},
-                         {"current", std::to_string(change.current)},
-                         {"container", container_named(change.container, request)}});
-  };
   switch (change.action) {
     case kind::amount:
-      return say(change.amount < change.current ? "lower" : "raise", place);
+      return change.amount < change.current ? "lower" : "raise";
     case kind::free_cores:
-      return say("free_cores", place);
+      return "free_cores";
     case kind::free_memory:
-      return say("free_memory", place);
+      return "free_memory";
     case kind::free_counted:
-      return say("free_counted", node);
+      return "free_counted";
     case kind::uncordon_card:
-      return say("uncordon_card", place);
+      return "uncordon_card";
     case kind::heal_card:
-      return say("heal_card", place);
+      return "heal_card";
     case kind::empty_card:
-      return say("empty_card", place);
+      return "empty_card";
     case kind::add_card:
-      return say("add_card", node);
+      return "add_card";
   }
   return {};
 }
 
-std::string words_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
-                     const reconcilers::extender::pod_request& request, language locale) {
+std::string words_of(const quota::change& change, std::span<const quota::node_view> nodes, container_names containers,
+                     language locale) {
+  using kind = quota::change::kind;
+  std::string place;
+  if (!nodes.empty()) {
+    const auto& view = nodes[change.node];
+    const bool names_card =
+        change.card && view.inventory && change.action != kind::free_counted && change.action != kind::add_card;
+    const auto node = engine_words("node", locale, {{"name", name_of(view)}});
+    place = names_card ? engine_words("change.card", locale,
+                                      {{"card", view.inventory->cards[*change.card].uuid}, {"node", name_of(view)}})
+                       : node;
+  }
+  const auto out = engine_words("change." + std::string(code_of(change)), locale,
+                                {{"amount", std::to_string(change.amount)},
+                                 {"key", std::string(change.key)},
+                                 {"place", place},
+                                 {"current", std::to_string(change.current)},
+                                 {"container", container_named(change.container, containers)}});
+  return change.action == kind::amount && !place.empty()
+             ? engine_words("change.fits_on", locale, {{"change", out}, {"place", place}})
+             : out;
+}
+
+std::string words_of_causes(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                            container_names containers, language locale) {
   auto out =
       engine_words("answer.fits", locale,
                    {{"fitting", std::to_string(explanation.fitting)}, {"nodes", std::to_string(explanation.nodes)}});
+  for (const auto& cause : explanation.causes)
+    out = engine_words(&cause == explanation.causes.data() ? "answer.first" : "answer.next", locale,
+                       {{"answer", out}, {"cause", cause_words(cause, nodes, containers, locale)}});
+  return out;
+}
+
+std::string words_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                     container_names containers, language locale) {
+  auto out = words_of_causes(explanation, nodes, containers, locale);
   const auto add = [&](const char* key, const char* name, std::string value) {
     out = engine_words(std::string("answer.") + key, locale, {{"answer", out}, {name, std::move(value)}});
   };
-  for (const auto& cause : explanation.causes)
-    add(&cause == explanation.causes.data() ? "first" : "next", "cause", cause_words(cause, nodes, request, locale));
   if (explanation.fitting > 0) return out;
   if (explanation.nearest) add("nearest", "name", name_of(nodes[*explanation.nearest]));
-  if (explanation.of_pod) add("of_pod", "change", words_of(*explanation.of_pod, nodes, request, locale));
-  if (explanation.of_node) add("of_node", "change", words_of(*explanation.of_node, nodes, request, locale));
+  if (explanation.of_pod) add("of_pod", "change", words_of(*explanation.of_pod, nodes, containers, locale));
+  if (explanation.of_node) add("of_node", "change", words_of(*explanation.of_node, nodes, containers, locale));
   const bool waits = std::ranges::find(explanation.causes, quota::reason::changes_mode, &quota::cause::code) !=
                      explanation.causes.end();
   if (!waits && !explanation.of_pod && !explanation.of_node) add("no_change", "name", {});
   return out;
 }
 
-std::string some_of(const std::vector<std::string>& items, std::size_t most, language locale) {
-  const std::vector<std::string> first(items.begin(),
-                                       items.begin() + static_cast<std::ptrdiff_t>(std::min(most, items.size())));
-  auto list = text::joined(first, engine_words("comma", locale));
-  if (items.size() <= most) return list;
-  return engine_words("more", locale, {{"list", std::move(list)}, {"number", std::to_string(items.size() - most)}});
-}
-
-}  // namespace cli
+}  // namespace api

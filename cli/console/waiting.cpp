@@ -5,13 +5,16 @@
 
 #include "api/engine_words.hpp"
 #include "cli/explain/explain_pod.hpp"
+#include "cli/explain/unserved.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/verify/verify.hpp"
+#include "text/messages.hpp"
 
 namespace cli::console {
 namespace {
 
 namespace ext = reconcilers::extender;
+using text::language;
 
 ordered_json asks_json(const kube::pod& pod) {
   auto out = ordered_json::object();
@@ -19,22 +22,40 @@ ordered_json asks_json(const kube::pod& pod) {
   return out;
 }
 
-/// Without the node on which it fits: node names are for those who may list nodes.
-std::string without_place(std::string text) { return text.substr(0, text.rfind(" (fits on ")); }
+/// {"en": words(en), "zh": words(zh)}
+ordered_json in_both(auto words) { return {{"en", words(language::en)}, {"zh", words(language::zh)}}; }
+
+std::string container_of(const waiting_answer& answer, std::size_t index) {
+  const auto& names = answer.request.names();
+  return index < names.size() ? names[index]->name : std::to_string(index);
+}
 
 ordered_json causes_json(const waiting_answer& answer) {
   auto out = ordered_json::array();
   for (const auto& cause : answer.reason.causes) {
-    ordered_json entry{{"reason", api::words_of(cause.code, text::language::en)},
+    ordered_json entry{{"code", api::code_of(cause.code)},
+                       {"reason", in_both([&](language locale) { return api::words_of(cause.code, locale); })},
                        {"nodes", cause.nodes},
                        {"container", nullptr},
                        {"key", nullptr}};
-    const auto& names = answer.request.names();
-    if (cause.container >= 0 && static_cast<std::size_t>(cause.container) < names.size())
-      entry["container"] = names[static_cast<std::size_t>(cause.container)]->name;
+    if (cause.container >= 0) entry["container"] = container_of(answer, static_cast<std::size_t>(cause.container));
     if (!cause.key.empty()) entry["key"] = cause.key;
     out.push_back(std::move(entry));
   }
+  return out;
+}
+
+/// @param nodes empty: no node is named
+ordered_json change_json(const std::optional<quota::change>& change, const waiting_answer& answer,
+                         std::span<const quota::node_view> nodes) {
+  if (!change || answer.fits()) return nullptr;
+  ordered_json out{{"code", api::code_of(*change)}, {"amount", change->amount}};
+  if (!change->key.empty()) out["key"] = change->key;
+  if (change->action == quota::change::kind::amount) {
+    out["container"] = container_of(answer, change->container);
+    out["current"] = change->current;
+  }
+  out["text"] = in_both([&](language locale) { return words_of(*change, nodes, answer.request, locale); });
   return out;
 }
 
@@ -45,13 +66,11 @@ std::string_view kind_of(const waiting_answer& answer) {
   return answer.reason.fitting > 0 ? "other" : "fits_nowhere";
 }
 
-std::string reason_of(const waiting_answer& answer) {
-  if (!answer.unknown.empty()) return answer.unknown;
-  if (answer.limit) return "Its namespace's quota refuses it: " + api::words_of(*answer.limit, text::language::en);
-  if (answer.is_kept_everywhere)
-    return "The pod fits on some nodes, but kube-scheduler keeps each of them for another pod.";
-  const auto text = words_of(answer.reason, answer.nodes, answer.request, text::language::en);
-  return answer.reason.fitting > 0 ? text + "; cards are not what it waits for" : text.substr(0, text.find("; "));
+std::string reason_of(const waiting_answer& answer, std::span<const quota::node_view> nodes, language locale) {
+  if (answer.limit) return text::message("explain.quota", locale, {{"text", api::words_of(*answer.limit, locale)}});
+  if (answer.is_kept_everywhere) return text::message("engine.answer.kept", locale);
+  const auto out = words_of_causes(answer.reason, nodes, answer.request, locale);
+  return answer.reason.fitting > 0 ? text::message("engine.answer.not_cards", locale, {{"answer", out}}) : out;
 }
 
 }  // namespace
@@ -76,25 +95,31 @@ waiting_page waiting_pods(const picture& picture, const known_resources& known, 
 
 ordered_json waiting_reason(const picture& picture, const known_resources& known, const viewer& viewer,
                             const kube::pod& pod) {
-  const auto answer = why_waiting(picture, known, pod, text::language::en);
-  const auto change = [&](const std::optional<quota::change>& entry) -> ordered_json {
-    if (!entry || answer.fits()) return nullptr;
-    const auto text = words_of(*entry, answer.nodes, answer.request, text::language::en);
-    return viewer.nodes ? text : without_place(text);
-  };
+  const auto answer = why_waiting(picture, known, pod, language::en);
+  // Node names are for those who may list nodes.
+  const auto nodes =
+      viewer.nodes ? std::span<const quota::node_view>(answer.nodes) : std::span<const quota::node_view>();
   const bool names_node = viewer.nodes && answer.reason.nearest;
+  const auto reason = [&](language locale) {
+    return answer.unknown.empty() ? reason_of(answer, nodes, locale) : unknown_keys(pod, known, locale);
+  };
+  auto unserved = ordered_json::array();
+  const auto chinese =
+      answer.unserved.empty() ? answer.unserved : unserved_resources(picture, known, pod, language::zh);
+  for (std::size_t i = 0; i < chinese.size(); ++i) unserved.push_back({{"en", answer.unserved[i]}, {"zh", chinese[i]}});
   return {
       {"asks", asks_json(pod)},
       {"kind", kind_of(answer)},
-      {"reason", reason_of(answer)},
-      {"unserved", answer.unserved},
+      {"reason", in_both(reason)},
+      {"unserved", std::move(unserved)},
       {"nodes", answer.reason.nodes},
       {"fitting", answer.reason.fitting},
       {"causes", causes_json(answer)},
-      {"changeOfPod", change(answer.reason.of_pod)},
-      {"changeOfNode", viewer.nodes ? change(answer.reason.of_node) : ordered_json()},
+      {"changeOfPod", change_json(answer.reason.of_pod, answer, nodes)},
+      {"changeOfNode", viewer.nodes ? change_json(answer.reason.of_node, answer, nodes) : ordered_json()},
       {"nearestNode", names_node ? ordered_json(answer.nodes[*answer.reason.nearest].inventory->name) : ordered_json()},
-      {"quota", answer.limit ? ordered_json(api::words_of(*answer.limit, text::language::en)) : ordered_json()}};
+      {"quota",
+       answer.limit ? in_both([&](language locale) { return api::words_of(*answer.limit, locale); }) : ordered_json()}};
 }
 
 std::string question_of(const viewer& viewer, const kube::pod& pod) {

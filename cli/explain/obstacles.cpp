@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "api/engine_words.hpp"
 #include "cli/lint/unoffered.hpp"
 #include "controller/clock.hpp"
 #include "text/messages.hpp"

@@ -21,6 +21,12 @@ struct views : two_teams {
   ordered_json seen(const viewer& viewer, const std::string& node, const api::agent_report& report = {}) {
     return node_view(cluster, viewer, *cluster.nodes.find({{}, node}), report);
   }
+  /// A node, and the first of the pods that wait, for which it has too few cores.
+  void add_half_full() {
+    cluster.nodes.put(vgpu_node("gpu-4", 1));
+    cluster.pods.put(console_test::pod_of("team-a", "half", 60, 8, "gpu-4"));
+    cluster.pods.put(console_test::pod_of("team-a", "0-large", 90, 8));
+  }
   ordered_json waiting(const viewer& viewer, std::string_view ns, page_range range) const {
     const auto known = resources_of(cluster);
     const auto page = waiting_pods(cluster, known, viewer, ns, range);
@@ -87,7 +93,7 @@ TEST_F(views, who_may_not_list_nodes_reads_no_node_name) {
   read();
   for (const auto& view : {me_view(cluster, viewer, false), waiting(viewer, "", {0, 200}),
                            namespaces_view(cluster, viewer, {}), declarations_view(cluster, viewer, {})})
-    EXPECT_THAT(view.dump(), Not(HasSubstr("gpu-1")));
+    EXPECT_THAT(view.dump(), Not(HasSubstr("gpu-")));
   EXPECT_THAT(waiting(team_a(), "", {0, 200}).dump(), HasSubstr("gpu-"));
 }
 
@@ -124,8 +130,37 @@ TEST_F(views, a_waiting_pod_has_reason_and_smallest_change) {
   EXPECT_EQ(pod["name"], hostile_name) << "a text, for the page to put there as text";
   EXPECT_EQ(pod["kind"], "fits_nowhere");
   EXPECT_EQ(pod["asks"]["tencent.com/vcuda-core"], 90);
-  EXPECT_THAT(pod["changeOfNode"].get<std::string>(), HasSubstr("gpu-"));
-  EXPECT_GT(pod["causes"].size(), 0u);
+  EXPECT_THAT(pod["changeOfNode"]["text"]["en"].get<std::string>(), HasSubstr("gpu-"));
+  ASSERT_GT(pod["causes"].size(), 0u);
+  const std::string code = pod["causes"][0]["code"];
+  EXPECT_EQ(pod["causes"][0]["reason"]["en"], words::english("engine.reason." + code));
+  EXPECT_EQ(pod["causes"][0]["reason"]["zh"], words::chinese("engine.reason." + code));
+}
+
+TEST_F(views, a_change_that_would_place_a_pod_has_code_and_amounts_and_words_without_a_node) {
+  add_half_full();
+  read();
+  auto viewer = team_a();
+  viewer.nodes = false;
+  const auto pod = waiting(viewer, "team-a", {0, 1})["pods"][0];
+  EXPECT_EQ(pod["name"], "0-large");
+  const auto& change = pod["changeOfPod"];
+  EXPECT_EQ(change["code"], "lower");
+  EXPECT_EQ(change["key"], "tencent.com/vcuda-core");
+  EXPECT_EQ(change["container"], "main");
+  EXPECT_EQ(change["current"], 90);
+  EXPECT_EQ(change["amount"], 40);
+  const std::vector<text::parameter> parameters{
+      {"key", "tencent.com/vcuda-core"}, {"container", "main"}, {"current", "90"}, {"amount", "40"}, {"place", ""}};
+  EXPECT_EQ(change["text"]["en"],
+            text::filled(text::pattern_of("engine.change.lower", text::language::en), parameters));
+  EXPECT_EQ(change["text"]["zh"],
+            text::filled(text::pattern_of("engine.change.lower", text::language::zh), parameters));
+  EXPECT_TRUE(pod["changeOfNode"].is_null());
+  const auto whole = waiting(everyone(), "team-a", {0, 1})["pods"][0];
+  EXPECT_EQ(whole["changeOfNode"]["code"], "free_cores");
+  EXPECT_EQ(whole["changeOfNode"]["amount"], 50);
+  EXPECT_THAT(whole["changeOfPod"]["text"]["en"].get<std::string>(), HasSubstr("gpu-4"));
 }
 
 TEST_F(views, a_module_that_is_off_is_what_a_pod_waits_for) {
@@ -136,7 +171,7 @@ TEST_F(views, a_module_that_is_off_is_what_a_pod_waits_for) {
   const auto rows = waiting(team_a(), "", {0, 200})["pods"];
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["unserved"], ordered_json::array());
-  EXPECT_THAT(rows[1]["unserved"][0].get<std::string>(),
+  EXPECT_THAT(rows[1]["unserved"][0]["en"].get<std::string>(),
               HasSubstr(words::english(
                   "explain.unserved.off",
                   {{"module", "pgpu"}, {"label", words::english("explain.unserved.label", {{"value", "pgpu"}})}})));
@@ -170,8 +205,9 @@ TEST_F(views, a_resource_that_no_one_knows_is_the_reason) {
   const auto rows = waiting(team_a(), "", {0, 200})["pods"];
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1]["kind"], "unknown_resource");
-  EXPECT_EQ(rows[1]["reason"], words::english("explain.no_offer_with_hint", {{"key", "tencent.com/vcuda-cores"},
-                                                                             {"hint", "tencent.com/vcuda-core"}}));
+  EXPECT_EQ(rows[1]["reason"]["en"],
+            words::english("explain.no_offer_with_hint",
+                           {{"key", "tencent.com/vcuda-cores"}, {"hint", "tencent.com/vcuda-core"}}));
 }
 
 TEST_F(views, a_limit_that_refuses_is_the_reason) {
@@ -183,7 +219,11 @@ TEST_F(views, a_limit_that_refuses_is_the_reason) {
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1]["name"], "small");
   EXPECT_EQ(rows[1]["kind"], "quota");
-  EXPECT_THAT(rows[1]["quota"].get<std::string>(), HasSubstr("cohort all of namespace team-a"));
+  for (const auto* locale : {"en", "zh"}) {
+    const auto quota = rows[1]["quota"][locale].get<std::string>();
+    EXPECT_THAT(quota, AllOf(HasSubstr("all"), HasSubstr("team-a")));
+    EXPECT_THAT(rows[1]["reason"][locale].get<std::string>(), HasSubstr(quota));
+  }
 }
 
 TEST_F(views, S42_namespaces_have_what_they_use_and_may_use) {
@@ -291,7 +331,7 @@ ordered_json example(const std::string& name) {
 }
 
 TEST_F(views, the_examples_have_the_fields_of_the_views) {
-  cluster.nodes.put(vgpu_node("gpu-4", 2));
+  add_half_full();
   auto report = extender_test::reported(
       "gpu-3", ordered_json::parse(R"([{"uuid":"GPU-0","index":0,"model":"T4","memoryMiB":16384,"links":["X"]}])"));
   report.mode = cluster.cards.find({{}, "gpu-3"})->mode;

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 
 import { use_answer } from '../answers.js';
-import { number, text, word } from '../language.js';
+import { either, number, text, word } from '../language.js';
 import { Answer, Empty } from '../parts/state.jsx';
 
 const page_size = 50;
@@ -16,23 +16,23 @@ function Pod({ pod, has_fleet }) {
         <span class="tag">{word('waits', pod.kind)}</span>
         {' '}{Object.entries(pod.asks).map(([key, amount]) => <code key={key} class="asks">{key}: {number(amount)}</code>)}
       </p>
-      <p>{pod.reason}</p>
-      {pod.unserved.map((sentence) => <p key={sentence}><strong>{sentence}</strong></p>)}
+      <p>{either(pod.reason)}</p>
+      {pod.unserved.map((sentence) => <p key={sentence.en}><strong>{either(sentence)}</strong></p>)}
       <dl class="facts">
-        {pod.changeOfPod && <div><dt>{text('waiting.change_of_pod')}</dt><dd><strong>{pod.changeOfPod}</strong></dd></div>}
-        {pod.changeOfNode && <div><dt>{text('waiting.change_of_node')}</dt><dd><strong>{pod.changeOfNode}</strong></dd></div>}
+        {pod.changeOfPod && <div><dt>{text('waiting.change_of_pod')}</dt><dd><strong>{either(pod.changeOfPod.text)}</strong></dd></div>}
+        {pod.changeOfNode && <div><dt>{text('waiting.change_of_node')}</dt><dd><strong>{either(pod.changeOfNode.text)}</strong></dd></div>}
         {pod.nearestNode && (
           <div><dt>{text('waiting.nearest')}</dt>
             <dd>{has_fleet ? <a href={`#/node/${encodeURIComponent(pod.nearestNode)}`}>{pod.nearestNode}</a> : pod.nearestNode}</dd></div>
         )}
-        {pod.quota && <div><dt>{text('waiting.quota')}</dt><dd>{pod.quota}</dd></div>}
+        {pod.quota && <div><dt>{text('waiting.quota')}</dt><dd>{either(pod.quota)}</dd></div>}
         {is_known && <div><dt>{text('waiting.nodes')}</dt><dd>{text('waiting.nodes_of', { fitting: pod.fitting, nodes: pod.nodes })}</dd></div>}
       </dl>
       {is_known && !pod.changeOfPod && !pod.changeOfNode && pod.unserved.length === 0 && <p class="quiet">{text('waiting.no_change')}</p>}
       {pod.causes.length > 0 && (
         <ul>
           {pod.causes.map((cause, index) => (
-            <li key={index}>{text('waiting.cause', { count: cause.nodes, reason: cause.reason })}
+            <li key={index}>{text('waiting.cause', { count: cause.nodes, reason: either(cause.reason) })}
               {cause.key && <> <code>{cause.key}</code></>}{cause.container && <> · {text('waiting.container', { name: cause.container })}</>}</li>
           ))}
         </ul>

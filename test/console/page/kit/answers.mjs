@@ -95,6 +95,9 @@ function node_of(name) {
   };
 }
 
+/// A sentence in both languages.
+const both = (en) => ({ en, zh: `（${en}）` });
+
 function waiting_of(count, { namespace, offset, limit }) {
   const total = namespace ? Math.ceil(count / 8) : Math.ceil(count / 4);
   const pods = [];
@@ -102,12 +105,14 @@ function waiting_of(count, { namespace, offset, limit }) {
     const kind = ['fits_nowhere', 'quota', 'unknown_resource', 'kept_for_others', 'other'][index % 5];
     pods.push({
       namespace: namespace || teams[index % 2], name: `train-${index}`, asks: { 'nvidia.com/gpu': 4 }, kind,
-      reason: `0 of ${count} nodes fit: ${count - 1} need more whole cards.`, nodes: count, fitting: 0,
-      unserved: index === 3 ? ['No node has nvidia.com/gpu. Module pgpu offers it and no node is in its mode: label a node nvidia-device-enable=pgpu.'] : [],
-      causes: [{ reason: 'not enough whole cards', nodes: count - 1, container: 'main', key: null },
-        { reason: 'the node does not offer it', nodes: 1, container: null, key: 'nvidia.com/gpu' }],
-      changeOfPod: index % 3 ? 'container main: nvidia.com/gpu from 4 to 1' : null, changeOfNode: index % 3 === 1 ? 'gpu-00002: 1 card less in use' : null,
-      nearestNode: index % 3 ? 'gpu-00002' : null, quota: kind === 'quota' ? 'research: cores 400 of 400 used' : null,
+      reason: both(`0 of ${count} nodes fit: ${count - 1} need more whole cards.`), nodes: count, fitting: 0,
+      unserved: index === 3 ? [both('No node has nvidia.com/gpu. Module pgpu offers it and no node is in its mode: label a node nvidia-device-enable=pgpu.')] : [],
+      causes: [{ code: 'whole_cards', reason: both('not enough whole cards'), nodes: count - 1, container: 'main', key: null },
+        { code: 'not_offered', reason: both('the node does not offer it'), nodes: 1, container: null, key: 'nvidia.com/gpu' }],
+      changeOfPod: index % 3 !== 2 ? { code: 'lower', key: 'nvidia.com/gpu', container: 'main', current: 4, amount: 1,
+        text: both('container main: nvidia.com/gpu from 4 to 1') } : null,
+      changeOfNode: index % 3 !== 2 ? { code: 'empty_card', amount: 0, text: both('gpu-00002: 1 card less in use') } : null,
+      nearestNode: index % 3 !== 2 ? 'gpu-00002' : null, quota: kind === 'quota' ? both('research: cores 400 of 400 used') : null,
     });
   }
   return { total, offset, pods };

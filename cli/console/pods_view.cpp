@@ -6,7 +6,6 @@
 #include <set>
 
 #include "api/accelerator_quota.hpp"
-#include "api/engine_words.hpp"
 #include "api/names.hpp"
 #include "cli/console/shares.hpp"
 #include "cli/console/views.hpp"
@@ -44,7 +43,7 @@ ordered_json quota_json(const picture& picture, const std::string& ns) {
   auto out = ordered_json::array();
   for (const auto& row : picture.book->limits().standings(ns))
     out.push_back({{"model", row.model},
-                   {"resource", api::words_of(row.unit, text::language::en)},
+                   {"resource", api::unit_of(row.unit)},
                    {"nominal", row.nominal},
                    {"used", row.used},
                    {"borrowed", row.borrowed},

@@ -243,6 +243,19 @@ TEST_F(views, S42_namespaces_have_what_they_use_and_may_use) {
   EXPECT_TRUE(namespaces_view(cluster, without_quotas, {})["namespaces"][0]["quota"].is_null());
 }
 
+/// By the names that the page has words for.
+TEST_F(views, a_limit_names_what_it_is_of) {
+  const nlohmann::json hard{
+      {{"units", "cores"}, {"max", 200}}, {{"units", "memory"}, {"max", 65536}}, {{"units", "cards"}, {"max", 2}}};
+  cluster.quotas.put(extender_test::quota_of("team-a", "limits", {{"hard", hard}},
+                                             static_cast<std::int64_t>(extender_test::next_version())));
+  read();
+  std::set<std::string> names;
+  for (const auto& row : namespaces_view(cluster, team_a(), {})["namespaces"][0]["quota"])
+    names.insert(row["resource"].get<std::string>());
+  EXPECT_EQ(names, (std::set<std::string>{"cards", "cores", "memory"}));
+}
+
 TEST_F(views, namespaces_have_their_cost_where_there_are_prices) {
   read();
   const auto object_of = [](const std::string& ns) {

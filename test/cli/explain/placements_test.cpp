@@ -632,7 +632,7 @@ TEST_F(placements_test, S58_a_node_that_changes_its_mode_is_named_as_what_a_pod_
       HasSubstr(english("engine.answer.cause_of",
                         {{"cause", english("engine.answer.cause",
                                            {{"nodes", "2"}, {"reason", english("engine.reason.changes_mode")}})},
-                         {"object", "t4-1, t4-2"}})));
+                         {"object", "t4-1" + english("engine.comma") + "t4-2"}})));
 }
 
 const auto pgpu_label = english("explain.unserved.label", {{"value", "pgpu"}});

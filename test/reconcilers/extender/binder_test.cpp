@@ -10,6 +10,7 @@
 #include "controller/clock.hpp"
 #include "controller/sleep.hpp"
 #include "test/reconcilers/extender/rig.hpp"
+#include "test/words.hpp"
 
 namespace extender_test {
 namespace {
@@ -422,7 +423,11 @@ TEST_F(binder_test, S14_beyond_its_quota_no_pod_is_bound) {
   known.pods.put(first);
   known.pods.put(two);
   EXPECT_EQ(bind(first), "");
-  EXPECT_EQ(bind(two), "namespace lab may use 30 cores, uses 20, asks for 20");
+  EXPECT_EQ(bind(two), words::english("engine.limit.nominal", {{"namespace", "lab"},
+                                                               {"limit", "30"},
+                                                               {"subject", words::english("engine.limit.cores")},
+                                                               {"used", "20"},
+                                                               {"requested", "20"}}));
   EXPECT_THAT(bindings(), SizeIs(1));
   EXPECT_EQ(used("a", 0).cores, 20);
 }

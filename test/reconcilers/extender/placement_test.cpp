@@ -237,8 +237,10 @@ TEST(placement, S69_gpushares_plugin_is_told_one_card_or_the_pod_is_refused) {
   };
   EXPECT_EQ(try_on(spread, 4), words::english("engine.reason.one_index"));
   EXPECT_EQ(try_on(two, 4), words::english("engine.reason.one_index"));
-  EXPECT_EQ(try_on(two, 1), "fits") << "where there is one card, the plugin does not ask which";
-  EXPECT_EQ(try_on(pod("r", {container("main", {{"aliyun.com/gpu-mem", 8}})}), 4), "fits");
+  EXPECT_EQ(try_on(two, 1), words::english("engine.reason.fits"))
+      << "where there is one card, the plugin does not ask which";
+  EXPECT_EQ(try_on(pod("r", {container("main", {{"aliyun.com/gpu-mem", 8}})}), 4),
+            words::english("engine.reason.fits"));
   const decision made(node("a", {}, {{"aliyun.com/gpu-mem", 16}, {"aliyun.com/gpu-count", 1}}), two);
   EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_IDX"), "0");
   EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_POD"), "8");

@@ -288,8 +288,7 @@ TEST_F(request_handler_test, S14_filter_refuses_beyond_the_quota_and_says_which)
       (json{{"a", words::english("engine.limit.short.cores")}, {"b", words::english("engine.limit.short.cores")}}));
   EXPECT_EQ(filter(share("p", 10, 8), {"a", "b"})["NodeNames"], json({"a", "b"}));
   known.quotas.put(quota_of("lab", "q", {{"isolation", "exclusive"}}));
-  EXPECT_EQ(filter(share("p", 10, 8), {"a"})["FailedNodes"]["a"],
-            "the namespace demands more isolation than this node gives");
+  EXPECT_EQ(filter(share("p", 10, 8), {"a"})["FailedNodes"]["a"], words::english("engine.limit.short.isolation"));
 }
 
 TEST_F(request_handler_test, S48_whole_cards_are_exclusive_for_a_namespace_that_demands_isolation) {
@@ -301,8 +300,7 @@ TEST_F(request_handler_test, S48_whole_cards_are_exclusive_for_a_namespace_that_
     EXPECT_TRUE(book.try_on(whole, pod_request(whole, book.keys()), "p").held) << demanded;
     EXPECT_EQ(filter(share("v", 100, 0), {"a"})["NodeNames"], json({"a"})) << demanded;
   }
-  EXPECT_EQ(filter(share("s", 10, 8), {"a"})["FailedNodes"]["a"],
-            "the namespace demands more isolation than this node gives");
+  EXPECT_EQ(filter(share("s", 10, 8), {"a"})["FailedNodes"]["a"], words::english("engine.limit.short.isolation"));
   const auto both = pod("b", {container("x", {{"tencent.com/vcuda-core", 100}}),
                               container("y", {{"tencent.com/vcuda-core", 10}, {"tencent.com/vcuda-memory", 4}})});
   EXPECT_EQ(filter(both, {"a"})["NodeNames"], json::array()) << "its share is not";

@@ -15,13 +15,14 @@ namespace {
 namespace log = controller::log;
 
 constexpr controller::milliseconds look_period{1'000};
+constexpr std::string_view visible_devices = "NVIDIA_VISIBLE_DEVICES";
 
 /// NVIDIA's runtime reads it; what CDI sets is stronger than what the pod says.
 std::expected<allocation::container_edits, std::string> visible_cards(const allocation::container_start& start) {
   std::vector<std::string> uuids;
   for (const auto& share : start.shares) uuids.push_back(share.card);
   allocation::container_edits out;
-  out.environment["NVIDIA_VISIBLE_DEVICES"] = text::joined(uuids, ",");
+  out.environment[std::string(visible_devices)] = text::joined(uuids, ",");
   return out;
 }
 
@@ -37,7 +38,9 @@ card_plugin::card_plugin(card_plugin_options options, kube::cluster_config clust
            .node = options_.node,
            .plugin_folder = options_.plugin_folder,
            .pod_resources = options_.pod_resources,
-           .cdi_folder = options_.cdi_folder},
+           .cdi_folder = options_.cdi_folder,
+           // containerd 1.7 skips CDI names unless it is set up for them, and an image may ask for all cards.
+           .without_cards = {{std::string(visible_devices), "void"}}},
           pods_, [this] { return cards(); }, visible_cards),
       plugin_(loop_.executor(), starter_,
               {.folder = options_.plugin_folder,
@@ -66,10 +69,13 @@ std::vector<quota::card> card_plugin::cards() const {
 void card_plugin::offer() {
   if (!pods_.synced()) return;
   const auto known = cards();
-  const auto record = starter_.recorded();
+  const bool all_well = std::ranges::all_of(known, &quota::card::usable);
   std::vector<const kube::running_pod*> pods;
   for (const auto& pod : pods_.all()) pods.push_back(&pod);
   allocation::node_records records{.node = options_.node, .recorded = {}, .listed = {}, .pods = pods, .cards = known};
+  // Which pod has which device matters only where some are to be withdrawn; the file is the kubelet's, and not small.
+  std::expected<std::vector<kubelet::recorded_devices>, std::string> record;
+  if (!all_well) record = starter_.recorded();
   if (record) records.recorded = *record;
   plugin_.offer(allocation::offered_devices({options_.resource, allocation::device_unit::card}, records));
 }

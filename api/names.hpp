@@ -29,7 +29,8 @@ inline constexpr std::string_view node_set_label = "quartermaster.io/node-set";
 /// On pods of a module: the hash of the files they read, so that a change replaces them.
 inline constexpr std::string_view files_annotation = "quartermaster.io/files";
 /// On pods of a module and on their DaemonSet: what the pod was made from, and what it is to be made from, as
-/// "<all but the images>.<images>", as hashes. A pod whose value is another is of an older version.
+/// "<all but the images>.<images>", as hashes, with ".placement" behind them where the plugin gives the cards of each
+/// pod's placement. A pod whose value is another is of an older version.
 inline constexpr std::string_view template_annotation = "quartermaster.io/template";
 /// On a DaemonSet: the node that is between two versions (plugin_rollout.hpp).
 inline constexpr std::string_view rollout_annotation = "state.quartermaster.io/rollout";

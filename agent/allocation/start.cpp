@@ -107,8 +107,20 @@ bool is_before(const kube::running_pod& a, const kube::running_pod& b) {
 struct card_sum {
   std::int64_t cores = 0, memory_mib = 0;
   bool whole = false;
-  std::string last_pod;
+  std::string last_pod;  ///< empty: no pod has any of the card
 };
+
+/// All containers of the pod together.
+void add_shares(card_sum& sum, const kube::running_pod& pod, const api::placement& placement, std::string_view card) {
+  for (const auto& container : pod.containers)
+    for (const auto& share : shares_in(placement, container.name)) {
+      if (share.card != card) continue;
+      sum.cores += share.cores;
+      sum.memory_mib += share.memory_mib;
+      sum.whole = sum.whole || share.whole;
+      sum.last_pod = pod.key.to_string();
+    }
+}
 
 /// What pods that were bound before this one, and have not ended, have of a card.
 card_sum given_before(const kube::running_pod& pod, std::string_view card, const node_records& known) {
@@ -116,30 +128,22 @@ card_sum given_before(const kube::running_pod& pod, std::string_view card, const
   for (const auto* other : known.pods) {
     if (other == &pod || other->finished() || other->node_name != known.node || !is_before(*other, pod)) continue;
     const auto placement = api::placement_in(other->annotations.value_or(api::placement_annotation, ""));
-    if (!placement || placement->node != known.node) continue;
-    for (const auto& container : other->containers)
-      for (const auto& share : shares_in(*placement, container.name)) {
-        if (share.card != card) continue;
-        out.cores += share.cores;
-        out.memory_mib += share.memory_mib;
-        out.whole = out.whole || share.whole;
-        out.last_pod = other->key.to_string();
-      }
+    if (placement && placement->node == known.node) add_shares(out, *other, *placement, card);
   }
   return out;
 }
 
-/// Of all containers of the pod together.
-card_sum given_to(const kube::running_pod& pod, const api::placement& placement, std::string_view card) {
-  card_sum out;
-  for (const auto& container : pod.containers)
-    for (const auto& share : shares_in(placement, container.name)) {
-      if (share.card != card) continue;
-      out.cores += share.cores;
-      out.memory_mib += share.memory_mib;
-      out.whole = out.whole || share.whole;
+/// The pod whose container got the card itself from a plugin that was here before: NVIDIA's IDs are UUIDs, of a shared
+/// card with "::" and a number. Which card that was is only in the kubelet's record, not in a placement.
+const kube::running_pod* given_by_another_plugin(const kube::running_pod& pod, std::string_view card,
+                                                 const node_records& known) {
+  for (const auto& entry : known.recorded)
+    for (const std::string_view id : entry.ids) {
+      if (id.substr(0, id.find("::")) != card) continue;
+      const auto* other = pod_of(known, entry.pod_uid);
+      if (other && other != &pod && !other->finished()) return other;
     }
-  return out;
+  return nullptr;
 }
 
 std::optional<refused_start> card_refusal(const kube::running_pod& pod, const api::placement& placement,
@@ -149,7 +153,12 @@ std::optional<refused_start> card_refusal(const kube::running_pod& pod, const ap
     const auto card = std::ranges::find(known.cards, share.card, &quota::card::uuid);
     if (card == known.cards.end())
       return refused_start{start_doubt::card_unknown, {{"pod", name}, {"card", share.card}}};
-    const auto before = given_before(pod, share.card, known), own = given_to(pod, placement, share.card);
+    if (const auto* other = given_by_another_plugin(pod, share.card, known))
+      return refused_start{start_doubt::card_full,
+                           {{"pod", name}, {"card", share.card}, {"other", other->key.to_string()}}};
+    card_sum own;
+    add_shares(own, pod, placement, share.card);
+    const auto before = given_before(pod, share.card, known);
     const bool is_shared = !before.last_pod.empty(), is_whole = before.whole || own.whole;
     if ((is_shared && is_whole) || before.cores + own.cores > 100 ||
         (!own.whole && before.memory_mib + own.memory_mib > card->lendable_mib()))

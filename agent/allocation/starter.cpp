@@ -83,8 +83,9 @@ std::expected<void, std::string> starter::begin() {
   return {};
 }
 
-std::expected<std::vector<std::string>, std::string> starter::names_of(const device_plugin::device_ids& devices) {
-  return std::vector{qualified_name(kind(), device_name_of(devices))};
+std::expected<device_plugin::allocation_answer, std::string> starter::answer_for(
+    const device_plugin::device_ids& devices) {
+  return device_plugin::allocation_answer{{qualified_name(kind(), device_name_of(devices))}, options_.without_cards};
 }
 
 std::expected<void, std::string> starter::write(const std::string& device, std::string_view text) const {

@@ -29,6 +29,8 @@ struct starter_options {
   std::string plugin_folder = "/var/lib/kubelet/device-plugins";  ///< with the kubelet's record
   std::string pod_resources;                                      ///< socket; empty: it is not asked
   std::string cdi_folder = "/run/cdi";
+  /// What a container has where the runtime skips the name: no card.
+  std::map<std::string, std::string> without_cards = {};
   std::chrono::milliseconds patience{5'000};          ///< for records that are a moment behind
   std::chrono::milliseconds longest_making{180'000};  ///< of a container; then its file goes
 };
@@ -48,7 +50,9 @@ class starter final : public device_plugin::allocator {
   /// Removes what an earlier one has left. Before anything is offered; an error is one line.
   std::expected<void, std::string> begin();
 
-  std::expected<std::vector<std::string>, std::string> names_of(const device_plugin::device_ids& devices) override;
+  /// A name, whose file is written before each start.
+  std::expected<device_plugin::allocation_answer, std::string> answer_for(
+      const device_plugin::device_ids& devices) override;
   void prepare(device_plugin::device_ids devices, std::function<void(grpc::status)> done) override;
   /// The kubelet's record, as it is now.
   std::expected<std::vector<kubelet::recorded_devices>, std::string> recorded() const;

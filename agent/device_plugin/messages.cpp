@@ -59,12 +59,17 @@ kube::result<device_ids> started_devices_in(std::string_view message) {
   });
 }
 
-std::string allocations_of(const std::vector<std::vector<std::string>>& cdi_names) {
+std::string allocations_of(const std::vector<allocation_answer>& answers) {
   std::string out;
-  pbf_writer answer(out);
-  for (const auto& names : cdi_names) {
-    pbf_writer container(answer, 1);
-    for (const auto& name : names) {
+  pbf_writer message(out);
+  for (const auto& answer : answers) {
+    pbf_writer container(message, 1);
+    for (const auto& [name, value] : answer.environment) {
+      pbf_writer entry(container, 1);
+      entry.add_string(1, name);
+      entry.add_string(2, value);
+    }
+    for (const auto& name : answer.cdi_names) {
       pbf_writer device(container, 5);
       device.add_string(1, name);
     }

@@ -3,6 +3,7 @@
 // k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1/api.proto. test/grpc reads them with the kubelet's own code.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,13 @@ std::string options_message();
 kube::result<std::vector<device_ids>> allocations_in(std::string_view message);
 /// PreStartContainerRequest.
 kube::result<device_ids> started_devices_in(std::string_view message);
-/// AllocateResponse: for each container the names by which the runtime finds its devices (CDI), and nothing else.
-std::string allocations_of(const std::vector<std::vector<std::string>>& cdi_names);
+/// What Allocate answers for one container.
+struct allocation_answer {
+  std::vector<std::string> cdi_names;  ///< by which the runtime finds its devices
+  /// For a runtime that skips CDI names it does not know: what they set is stronger.
+  std::map<std::string, std::string> environment;
+};
+/// AllocateResponse.
+std::string allocations_of(const std::vector<allocation_answer>& answers);
 
 }  // namespace agent::device_plugin

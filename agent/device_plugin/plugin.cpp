@@ -67,11 +67,11 @@ void plugin::serve(std::shared_ptr<grpc::served_call> call, std::string_view mes
 void plugin::allocate(const std::shared_ptr<grpc::served_call>& call, std::string_view message) {
   const auto containers = allocations_in(message);
   if (!containers) return call->finish({grpc::status_code::invalid_argument, containers.error().message});
-  std::vector<std::vector<std::string>> out;
+  std::vector<allocation_answer> out;
   for (const auto& devices : *containers) {
-    auto names = allocator_.names_of(devices);
-    if (!names) return call->finish({grpc::status_code::failed_precondition, names.error()});
-    out.push_back(std::move(*names));
+    auto answer = allocator_.answer_for(devices);
+    if (!answer) return call->finish({grpc::status_code::failed_precondition, answer.error()});
+    out.push_back(std::move(*answer));
   }
   call->send(allocations_of(out));
   call->finish();

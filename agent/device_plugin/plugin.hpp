@@ -23,9 +23,9 @@ namespace agent::device_plugin {
 /// Decides what containers get. Called in the agent's loop.
 struct allocator {
   virtual ~allocator() = default;
-  /// Which CDI names a container with these devices gets. The kubelet does not say which pod it is, so nothing of a pod
-  /// can be decided here. The reason of a refusal ends the pod for good.
-  virtual std::expected<std::vector<std::string>, std::string> names_of(const device_ids& devices) = 0;
+  /// What a container with these devices gets. The kubelet does not say which pod it is, so nothing of a pod can be
+  /// decided here. The reason of a refusal ends the pod for good.
+  virtual std::expected<allocation_answer, std::string> answer_for(const device_ids& devices) = 0;
   /// Before each start of a container with these devices: `done` once, within 10 s. After a refusal the kubelet asks
   /// again every 12 s or so, and the pod shows the text.
   virtual void prepare(device_ids devices, std::function<void(grpc::status)> done) = 0;

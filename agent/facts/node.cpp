@@ -210,6 +210,12 @@ std::string word_after(std::string_view text, std::string_view key) {
   return std::string(text.substr(0, text.find_first_of("\"', \r\n")));
 }
 
+/// Devices of another vendor, which may mention NVIDIA: our own plugin's files do.
+bool is_of_another(std::string_view text) {
+  const auto kind = word_after(text, "kind");
+  return !kind.empty() && !kind.contains("nvidia.com/");
+}
+
 cdi_spec spec_in(const std::string& path, std::string_view text) {
   cdi_spec out;
   out.path = path;
@@ -240,7 +246,8 @@ fact<std::vector<cdi_spec>> read_cdi(const files& node) {
       const auto path = folder + "/" + name;
       const auto text = node.text(path, most_bytes_of_spec);
       if (!text) return std::unexpected(text.error());
-      if (*text && ((*text)->contains("nvidia") || name.contains("nvidia"))) out.push_back(spec_in(path, **text));
+      if (*text && ((*text)->contains("nvidia") || name.contains("nvidia")) && !is_of_another(**text))
+        out.push_back(spec_in(path, **text));
     }
   }
   return out;

@@ -24,7 +24,7 @@ that annotation quartermaster.io/placement of its pod names. A pod without a pla
   $ kubectl describe pod POD
 It needs a kubelet (its folder of device plugins, to write; its pod-resources, to ask) and a runtime with CDI. Next to
 another device plugin of the same resource it must not run: the kubelet takes the one that came last.
-Not part of any module yet: spec.modules.pgpu installs NVIDIA's plugin.)";
+Module pgpu runs it with spec.modules.pgpu.settings.plugin: quartermaster in the AcceleratorPolicy.)";
 
 struct plugin_flags {
   agent::card_plugin_options plugin;

@@ -62,7 +62,7 @@ void roll_out(json& set, const rollout& rollout) {
 }
 
 /// After everything else is in the template. Images apart, so that amounts are compared where only they changed.
-void mark_template(json& set) {
+void mark_template(json& set, bool follows_placement) {
   auto rest = set.at("spec").at("template");
   rest.at("spec").erase("affinity");  // it says on which nodes, not what a pod is made from
   std::string images;
@@ -73,7 +73,8 @@ void mark_template(json& set) {
       container["image"] = "";
     }
   }
-  const auto mark = api::hex(api::fnv1a(rest.dump())) + "." + api::hex(api::fnv1a(images));
+  const auto mark = api::hex(api::fnv1a(rest.dump())) + "." + api::hex(api::fnv1a(images)) +
+                    (follows_placement ? std::string(placement_mark) : "");
   set["spec"]["template"]["metadata"]["annotations"][api::names::template_annotation] = mark;
   set["metadata"]["annotations"][api::names::template_annotation] = mark;
 }
@@ -127,7 +128,7 @@ std::vector<json> made_for(const module_type& type, const module_spec& spec, con
       leave_out(entry);
     else
       keep_to(entry, known.node_set);
-    mark_template(entry);
+    mark_template(entry, type.follows_placement && type.follows_placement(spec));
   }
   return made;
 }

@@ -103,9 +103,14 @@ struct module_type {
   isolation (*isolates_with)(const module_spec& spec) = nullptr;
   /// What it declares in the namespace of declarations (publish.hpp).
   std::vector<nlohmann::json> (*declarations)(const module_spec& spec, const facts& known) = nullptr;
+  /// Does the plugin give each container the cards of its pod's placement? Null: it chooses by itself.
+  bool (*follows_placement)(const module_spec& spec) = nullptr;
   /// Why its resources cannot be had although it is on; empty when they can.
   text::phrase (*not_offered)(const module_spec& spec) = nullptr;
 };
+
+/// Ends the mark of a template (api::names::template_annotation) whose plugin follows placements.
+inline constexpr std::string_view placement_mark = ".placement";
 
 /// Slices of cards that MIG has cut, one resource a profile (NVIDIA/k8s-device-plugin, strategy mixed).
 inline constexpr std::string_view mig_prefix = "nvidia.com/mig-";

@@ -1,6 +1,6 @@
-// pgpu: whole cards, by NVIDIA's own device plugin. Facts: NVIDIA/k8s-device-plugin v0.20.0,
-// deployments/static/nvidia-device-plugin.yml, README.md, and for named configurations and discovery its Helm chart
-// (templates/daemonset-device-plugin.yml, daemonset-gfd.yml, _helpers.tpl).
+// pgpu: whole cards, by NVIDIA's own device plugin or by ours (agent/card_plugin.hpp). Facts about NVIDIA's:
+// NVIDIA/k8s-device-plugin v0.20.0, deployments/static/nvidia-device-plugin.yml, README.md, and for named
+// configurations and discovery its Helm chart (templates/daemonset-device-plugin.yml, daemonset-gfd.yml, _helpers.tpl).
 
 #include <nlohmann/json.hpp>
 
@@ -19,8 +19,9 @@ constexpr std::string_view values[] = {"pgpu"};
 constexpr std::string_view resources[] = {"nvidia.com/gpu"};
 constexpr std::string_view architectures[] = {"amd64", "arm64"};
 constexpr std::string_view name = "nvidia-device-plugin-ds";
-constexpr std::string_view account = "nvidia-device-plugin";
+constexpr std::string_view account = "nvidia-device-plugin", own_account = "quartermaster-device-plugin";
 
+constexpr std::string_view plugins[] = {"nvidia", "quartermaster"};
 constexpr std::string_view mig_strategies[] = {"none", "single", "mixed"};
 constexpr std::string_view list_strategies[] = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
 constexpr std::string_view id_strategies[] = {"uuid", "index"};
@@ -29,8 +30,9 @@ constexpr std::string_view discovery_strategies[] = {"auto", "nvml", "tegra"};
 /// text.
 constexpr std::string_view roots[] = {"/", "/run/nvidia/driver", "/home/kubernetes/bin/nvidia"};
 
-/// Those in capitals are the plugin's environment.
+/// Those in capitals are the environment of NVIDIA's plugin.
 constexpr setting known_settings[] = {
+    {"plugin", kind::word, "nvidia", plugins},
     {"MIG_STRATEGY", kind::word, "", mig_strategies},
     {"FAIL_ON_INIT_ERROR", kind::flag, "true"},
     {"PASS_DEVICE_SPECS", kind::flag},
@@ -78,6 +80,42 @@ class builder {
     if (!configs_.empty()) use_config_manager(set["spec"]["template"]["spec"]);
     out.push_back(std::move(set));
     return out;
+  }
+
+  /// GPU Feature Discovery writes what it finds into a file; Node Feature Discovery, which is not installed by us,
+  /// makes labels of it. Its pods do not carry our module label: they are no plugins.
+  json discovery() const {
+    json container = {
+        {"name", "gpu-feature-discovery-ctr"},
+        {"image", image_of(spec_, nvidia_image)},
+        {"command", {"gpu-feature-discovery"}},
+        {"env", nvidia_variables()},
+        {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}}}},
+        {"securityContext", confined()},
+        {"volumeMounts",
+         {mount("features", "/etc/kubernetes/node-feature-discovery/features.d", false), mount("sys", "/sys", true)}},
+    };
+    container["env"].push_back(node_name_variable());
+    // By default it writes a NodeFeature object, and ends where it has no token for that.
+    container["env"].push_back(variable("GFD_USE_NODE_FEATURE_API", "false"));
+    if (mig_) {
+      container["env"].push_back(variable("MIG_STRATEGY", value("MIG_STRATEGY")));
+      container["env"].push_back(variable("NVIDIA_MIG_MONITOR_DEVICES", "all"));
+      container["securityContext"]["capabilities"]["add"] = {"SYS_ADMIN"};
+      container["securityContext"]["allowPrivilegeEscalation"] = true;
+    }
+    auto spec = spec_;  // resources, env and args of the policy are the plugin's
+    spec.resources.clear(), spec.env.clear(), spec.args.clear();
+    const json volumes = {
+        host_path("features", "/etc/kubernetes/node-feature-discovery/features.d", "DirectoryOrCreate"),
+        host_path("sys", "/sys", "Directory"),
+    };
+    auto set = daemon_set("pgpu", "gpu-feature-discovery", spec, json::array({std::move(container)}), volumes,
+                          {"nvidia.com/gpu"});
+    const json selector = {{"app.kubernetes.io/name", "gpu-feature-discovery"}};
+    set["spec"]["selector"]["matchLabels"] = selector;
+    set["spec"]["template"]["metadata"]["labels"].erase("quartermaster.io/module");
+    return set;
   }
 
  private:
@@ -156,48 +194,66 @@ class builder {
     pod["automountServiceAccountToken"] = true;
   }
 
-  /// GPU Feature Discovery writes what it finds into a file; Node Feature Discovery, which is not installed by us,
-  /// makes labels of it. Its pods do not carry our module label: they are no plugins.
-  json discovery() const {
-    json container = {
-        {"name", "gpu-feature-discovery-ctr"},
-        {"image", image_of(spec_, nvidia_image)},
-        {"command", {"gpu-feature-discovery"}},
-        {"env", nvidia_variables()},
-        {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}}}},
-        {"securityContext", confined()},
-        {"volumeMounts",
-         {mount("features", "/etc/kubernetes/node-feature-discovery/features.d", false), mount("sys", "/sys", true)}},
-    };
-    container["env"].push_back(node_name_variable());
-    // By default it writes a NodeFeature object, and ends where it has no token for that.
-    container["env"].push_back(variable("GFD_USE_NODE_FEATURE_API", "false"));
-    if (mig_) {
-      container["env"].push_back(variable("MIG_STRATEGY", value("MIG_STRATEGY")));
-      container["env"].push_back(variable("NVIDIA_MIG_MONITOR_DEVICES", "all"));
-      container["securityContext"]["capabilities"]["add"] = {"SYS_ADMIN"};
-      container["securityContext"]["allowPrivilegeEscalation"] = true;
-    }
-    auto spec = spec_;  // resources, env and args of the policy are the plugin's
-    spec.resources.clear(), spec.env.clear(), spec.args.clear();
-    const json volumes = {
-        host_path("features", "/etc/kubernetes/node-feature-discovery/features.d", "DirectoryOrCreate"),
-        host_path("sys", "/sys", "Directory"),
-    };
-    auto set = daemon_set("pgpu", "gpu-feature-discovery", spec, json::array({std::move(container)}), volumes,
-                          {"nvidia.com/gpu"});
-    const json selector = {{"app.kubernetes.io/name", "gpu-feature-discovery"}};
-    set["spec"]["selector"]["matchLabels"] = selector;
-    set["spec"]["template"]["metadata"]["labels"].erase("quartermaster.io/module");
-    return set;
-  }
-
   const module_spec& spec_;
   std::string configs_;
   bool mig_;
 };
 
-std::vector<json> objects(const module_spec& spec, const facts&) { return builder(spec).objects(); }
+bool is_ours(const module_spec& spec) { return setting_of(known_settings, spec, "plugin") == "quartermaster"; }
+
+/// Our own plugin. It reads the agent's report of the node's cards and the placements of its pods.
+json own_plugin(const module_spec& spec, const facts& known) {
+  constexpr std::string_view pod_resources = "/var/lib/kubelet/pod-resources", cdi = "/run/cdi";
+  auto security = confined();
+  security["runAsUser"] = 0;
+  security["runAsNonRoot"] = false;
+  security["readOnlyRootFilesystem"] = true;
+  auto args = json::array({"agent", "plugin", "--resource=nvidia.com/gpu", "--log-format=json"});
+  if (!spec.args.empty()) {
+    for (auto& entry : json::parse(spec.args)) args.push_back(std::move(entry));
+  }
+  json container = {
+      {"name", "quartermaster-device-plugin"},
+      {"image", image_of(spec, known.own_image)},
+      {"args", std::move(args)},
+      {"env", json::array({node_name_variable()})},
+      {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "20Mi"}}}}},
+      {"securityContext", std::move(security)},
+      {"volumeMounts",
+       {mount("device-plugins", plugin_folder, false), mount("pod-resources", pod_resources, true),
+        mount("cdi", cdi, false)}},
+  };
+  const json volumes = {host_path("device-plugins", plugin_folder, "Directory"),
+                        host_path("pod-resources", pod_resources, "Directory"),
+                        host_path("cdi", cdi, "DirectoryOrCreate")};
+  auto set = daemon_set("pgpu", name, spec, json::array({std::move(container)}), volumes, {"nvidia.com/gpu"});
+  auto& pod = set["spec"]["template"]["spec"];
+  pod["serviceAccountName"] = own_account;
+  pod["automountServiceAccountToken"] = true;
+  return set;
+}
+
+/// @throws invalid_policy for a setting that is about NVIDIA's plugin
+std::vector<json> own_objects(const module_spec& spec, const facts& known) {
+  for (const auto& [name_of, value] : spec.settings) {
+    if (name_of != "plugin" && name_of != "featureDiscovery")
+      throw invalid_policy("spec.modules.pgpu.settings." + name_of +
+                           " is about NVIDIA's plugin, and settings.plugin is \"quartermaster\"; allowed next to it: "
+                           "featureDiscovery");
+  }
+  std::vector<json> out{service_account(own_account)};
+  if (setting_of(known_settings, spec, "featureDiscovery") == "true") {
+    auto of_nvidia = spec;
+    of_nvidia.image.clear();  // the policy's image is the plugin's
+    out.push_back(builder(of_nvidia).discovery());
+  }
+  out.push_back(own_plugin(spec, known));
+  return out;
+}
+
+std::vector<json> objects(const module_spec& spec, const facts& known) {
+  return is_ours(spec) ? own_objects(spec, known) : builder(spec).objects();
+}
 
 /// A named configuration may give resources any name of the vendor's (sharing.*.resources[].rename), and cut cards.
 std::vector<std::string> prefixes(const module_spec& spec) {
@@ -245,6 +301,7 @@ constinit const module_type pgpu = {
     .prefixes_with = pgpu_plugin::prefixes,
     .isolates_with = pgpu_plugin::isolates,
     .declarations = pgpu_plugin::declarations,
+    .follows_placement = pgpu_plugin::is_ours,
 };
 
 }  // namespace reconcilers::modules

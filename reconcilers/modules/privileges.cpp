@@ -20,7 +20,16 @@ constexpr privilege table[] = {
      "NVIDIA_DRIVER_ROOT: finds the driver's files for CDI"},
     {"pgpu", "nvidia-device-plugin-ctr", "write /var/run/cdi",
      "DEVICE_LIST_STRATEGY with cdi: the specification that the container runtime reads"},
-    {"pgpu", "", "token", "configMap: the sidecar reads which configuration the node's label names"},
+    {"pgpu", "", "token",
+     "configMap: the sidecar reads which configuration the node's label names; plugin: quartermaster: it reads the "
+     "pods "
+     "of its node, their placements and the agent's report"},
+    {"pgpu", "quartermaster-device-plugin", "write /var/lib/kubelet/device-plugins", registers},
+    {"pgpu", "quartermaster-device-plugin", "root", "plugin: quartermaster: those folders belong to root"},
+    {"pgpu", "quartermaster-device-plugin", "read /var/lib/kubelet/pod-resources",
+     "plugin: quartermaster: the kubelet's socket says which container has which device"},
+    {"pgpu", "quartermaster-device-plugin", "write /run/cdi",
+     "plugin: quartermaster: by a file there the runtime gives one container its cards"},
     {"pgpu", "nvidia-device-plugin-init", "root", "configMap: writes what the plugin, which is root, reads"},
     {"pgpu", "nvidia-device-plugin-sidecar", "root", "configMap: signals the plugin, which is root"},
     {"pgpu", "nvidia-device-plugin-sidecar", "privileged",

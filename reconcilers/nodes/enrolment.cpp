@@ -685,6 +685,14 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
     const auto spec = policy.modules.find(type.name);
     return type.needs.containerd_below != 0 && spec != policy.modules.end() && !spec->second.image.empty();
   };
+  // And by whether its plugin needs CDI, which a node set may choose.
+  const auto same_plugin = [&](const modules::module_type& type) {
+    if (!type.follows_placement) return true;
+    const auto first = before->modules.find(type.name), second = after->modules.find(type.name);
+    if (first == before->modules.end() || second == after->modules.end())
+      return (first == before->modules.end()) == (second == after->modules.end());
+    return first->second.settings == second->second.settings && first->second.node_sets == second->second.node_sets;
+  };
   const auto same_modules = [&] {
     return std::ranges::equal(modules::offered_by(before).rows(), modules::offered_by(after).rows(),
                               [&](const modules::module_type& type, const modules::module_type& other) {
@@ -692,7 +700,7 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
                                        std::ranges::equal(type.prefixes, other.prefixes) &&
                                        std::ranges::equal(type.needs.architectures, other.needs.architectures) &&
                                        before->enabled(type.name) == after->enabled(type.name) &&
-                                       own_image(type, *before) == own_image(other, *after) &&
+                                       own_image(type, *before) == own_image(other, *after) && same_plugin(type) &&
                                        not_offered(type, *before).empty() == not_offered(other, *after).empty();
                               });
   };

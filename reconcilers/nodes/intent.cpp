@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/names.hpp"
+#include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/nodes/preflight.hpp"
 #include "text/nearest.hpp"
 #include "text/text.hpp"
@@ -261,6 +262,28 @@ std::optional<node_intent> unsuitable_runtime(const kube::node& node, const modu
                                        {"version", std::string(runtime.substr(containerd.size()))}}));
 }
 
+/// A plugin that follows placements says which cards a container gets when that is made, by CDI. containerd takes CDI
+/// names by default since 2.0, CRI-O always; Docker does not.
+std::optional<node_intent> without_cdi(const kube::node& node, const module_type& mode,
+                                       const accelerator_policy& policy) {
+  const auto position = policy.modules.find(mode.name);
+  if (!mode.follows_placement || position == policy.modules.end()) return std::nullopt;
+  auto spec = position->second;
+  const auto name_of_set = wanted_set(&policy, mode.name, node);
+  for (const auto& set : spec.node_sets)
+    if (set.name == name_of_set)
+      for (const auto& [key, value] : set.settings) spec.settings[key] = value;
+  if (!mode.follows_placement(spec)) return std::nullopt;
+  constexpr std::string_view containerd = "containerd://";
+  const std::string_view runtime = node.container_runtime;
+  const auto version =
+      runtime.starts_with(containerd) ? parse_version(runtime.substr(containerd.size())) : std::nullopt;
+  if (!runtime.starts_with("docker://") && !(version && version->parts[0] < 2)) return std::nullopt;
+  const std::string name(mode.name);
+  return refused(&mode, name, "UnsuitableRuntime",
+                 phrase_of("no_cdi", {{"mode", name}, {"runtime", std::string(runtime)}}));
+}
+
 /// Would the module, switched on as it is, still offer nothing?
 bool needs_image(const module_type& mode, const accelerator_policy& policy) {
   if (!mode.not_offered) return false;
@@ -282,6 +305,7 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
     return refused(&mode, name, std::string(module_disabled),
                    phrase_of(needs_image(mode, *policy) ? "off_without_image" : "off", {{"mode", name}}));
   if (auto no = unsuitable_runtime(node, mode, *policy)) return *std::move(no);
+  if (auto no = without_cdi(node, mode, *policy)) return *std::move(no);
   if (auto reason = not_offered(mode, *policy); !reason.empty())
     return refused(&mode, name, "NotOffered", std::move(reason));
   return {kind::mode, &mode, name, {}, {}, std::move(others)};

@@ -44,6 +44,10 @@ bool same_but_image(std::string_view version, std::string_view other) {
   return dot != version.npos && version.substr(0, dot) == other.substr(0, other.find('.'));
 }
 
+bool needs_idle(strategy method, const rollout_node& node) {
+  return method == strategy::when_idle || (method == strategy::always && changes_chooser(node));
+}
+
 bool has(const rollout_node& node, const kube::quantities& needs) {
   return std::ranges::all_of(
       needs, [&](const auto& need) { return kube::amount(node.allocatable, need.first) >= need.second; });
@@ -111,7 +115,7 @@ class decision {
     return well(*node, *is_.record) && is_.well_for >= rollout_settle ? nullptr : node;
   }
 
-  bool in_use(const rollout_node& node) const { return is_.method == strategy::when_idle && !node.users.empty(); }
+  bool in_use(const rollout_node& node) const { return needs_idle(is_.method, node) && !node.users.empty(); }
 
   // A node between two versions
   // -----------------------------------------------------------------------------------------
@@ -147,7 +151,7 @@ class decision {
 
   /// The old plugin goes: by itself, or with its DaemonSet's claim to the node.
   void take_away(const rollout_node& node) {
-    const bool if_idle = is_.method == strategy::when_idle;
+    const bool if_idle = needs_idle(is_.method, node);
     if (is_moving(node))
       out_.move = {node.name, node.serves, std::string(between_sets), if_idle};
     else
@@ -343,6 +347,13 @@ class decision {
 };
 
 }  // namespace
+
+bool changes_chooser(const rollout_node& node) {
+  const auto follows = [](std::string_view mark) { return mark.ends_with(modules::placement_mark); };
+  return std::ranges::any_of(node.pods, [&](const rollout_pod& pod) {
+    return !pod.deleting && follows(pod.made_from) != follows(node.wanted);
+  });
+}
 
 std::string rollout_record::to_string() const {
   auto had = json::object();

@@ -74,6 +74,10 @@ struct rollout_node {
   std::vector<std::string> users;  ///< pods that hold the module's resources; may be left out unless when_idle
 };
 
+/// The cards of its pods were chosen by the plugin, and are to be by their placement, or the other way round. Neither
+/// plugin knows what the other gave, so the node waits for its pods even where the method is `always`.
+bool changes_chooser(const rollout_node& node);
+
 struct rollout_state {
   modules::rollout::strategy method = modules::rollout::strategy::always;
   std::vector<std::string> resources;  ///< of the module; the first says that the plugin works

@@ -175,7 +175,8 @@ rollout_state rollouts::state_of(const std::string& module) const {
     made.set = set.key.name;
     made.wanted = template_of(set);
     made.known = position != daemon_sets.all.end() && set.observed_generation >= set.generation;
-    if (out.method == modules::rollout::strategy::when_idle && !made.pods.empty() && !made.changing) {
+    const bool idle = out.method == modules::rollout::strategy::when_idle || changes_chooser(made);
+    if (idle && !made.pods.empty() && !made.changing) {
       // Of any module: NVIDIA's plugin offers shares of MPS under the name of another.
       for (const auto& pod : stores_.on_nodes.holders(node, offered, match)) made.users.push_back(pod.name());
     }

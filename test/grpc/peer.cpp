@@ -63,10 +63,10 @@ struct test_allocator final : agent::device_plugin::allocator {
     for (const auto& id : devices) out += (out.empty() ? "" : "-") + id;
     return out;
   }
-  std::expected<std::vector<std::string>, std::string> names_of(const device_ids& devices) override {
+  std::expected<agent::device_plugin::allocation_answer, std::string> answer_for(const device_ids& devices) override {
     const auto list = joined(devices);
     if (list.starts_with("bad") && !list.starts_with("bad-start")) return std::unexpected("no card for " + list);
-    return std::vector{"test.example/share=" + list};
+    return agent::device_plugin::allocation_answer{.cdi_names = {"test.example/share=" + list}, .environment = {}};
   }
   void prepare(device_ids devices, std::function<void(status)> done) override {
     const auto list = joined(devices);

@@ -156,6 +156,23 @@ TEST_F(allocation_start, a_whole_card_is_nobody_elses) {
   EXPECT_EQ(answer(id_list(0, 1)), "main: A") << "it came first";
 }
 
+TEST_F(allocation_start, a_card_that_another_plugin_gave_to_a_pod_is_its_until_it_ends) {
+  pod("old", json::object(), 50);
+  pod("new", {{"main", {card_entry("A")}}}, 100);
+  record("new", "main", id_list(0, 1));
+  for (const auto* id : {"A", "A::3"}) {
+    recorded.resize(1);
+    record("old", "main", {id});
+    EXPECT_EQ(answer(id_list(0, 1)), "card_full") << id;
+  }
+  recorded.back().ids = {"A-longer", "B"};
+  EXPECT_EQ(answer(id_list(0, 1)), "main: A");
+  recorded.back().ids = {"B", "A"};
+  EXPECT_EQ(answer(id_list(0, 1)), "card_full");
+  pods.front().phase = kube::pod_phase::failed;
+  EXPECT_EQ(answer(id_list(0, 1)), "main: A");
+}
+
 TEST_F(allocation_start, a_missing_wrong_or_forged_placement_is_refused) {
   auto& is = pod("p", {{"main", {card_entry("A")}}});
   record("p", "main", id_list(0, 1));

@@ -41,6 +41,7 @@ struct allocation_starter : testing::Test {
     auto pattern = (fs::temp_directory_path() / "starter.XXXXXX").string();
     return ::mkdtemp(pattern.data());
   }
+  const std::map<std::string, std::string> without_cards{{"CARDS", "none"}};
   void make() {
     subject.reset();
     subject = std::make_unique<starter>(
@@ -50,6 +51,7 @@ struct allocation_starter : testing::Test {
                         .plugin_folder = plugins,
                         .pod_resources = {},
                         .cdi_folder = cdi,
+                        .without_cards = without_cards,
                         .patience = 150ms,
                         .longest_making = 1h},
         pods, [] { return std::vector<quota::card>{{.uuid = "A", .model = "T4", .memory_mib = 16000}}; },
@@ -102,10 +104,11 @@ TEST_F(allocation_starter, writes_the_file_of_the_container_that_starts_and_remo
   ASSERT_TRUE(subject->begin());
   put_pod();
   record(json::array({entry("u1", "main", "slot-1")}));
-  const auto names = subject->names_of({"slot-1"});
-  ASSERT_TRUE(names);
+  const auto answer = subject->answer_for({"slot-1"});
+  ASSERT_TRUE(answer);
   const auto name = device_name_of({"slot-1"});
-  EXPECT_THAT(*names, ElementsAre("quartermaster.io/nvidia.com-gpu=" + name));
+  EXPECT_THAT(answer->cdi_names, ElementsAre("quartermaster.io/nvidia.com-gpu=" + name));
+  EXPECT_EQ(answer->environment, without_cards) << "for a runtime that skips the name";
   EXPECT_THAT(files(), IsEmpty()) << "the kubelet has not said whose they are";
   const auto done = prepared({"slot-1"});
   ASSERT_TRUE(done && done->good()) << done->text;

@@ -422,6 +422,14 @@ INSTANTIATE_TEST_SUITE_P(seeded, defects_of_a_node, testing::ValuesIn(defects), 
   return name;
 });
 
+TEST(preflight, files_of_another_vendor_that_mention_NVIDIA_are_no_specification_of_its_cards) {
+  good_node node;
+  const auto before = text_of(node.rows());
+  node.put("run/cdi/quartermaster.io-nvidia.com-gpu-d-1.json",
+           R"({"cdiVersion": "0.6.0", "kind": "quartermaster.io/nvidia.com-gpu", "devices": []})");
+  EXPECT_EQ(text_of(node.rows()), before);
+}
+
 // What people read: in the object, which is English, and where the row is shown in Chinese.
 TEST(preflight, golden_words_of_each_defect_are_those_of_the_file) {
   std::string text;

@@ -52,7 +52,8 @@ std::vector<module_spec> set_up(const module_type& type) {
          {"configMap", "my-configs"},
          {"defaultConfig", "plain"},
          {"featureDiscovery", "true"}},
-        {{"PASS_DEVICE_SPECS", "true"}, {"configMap", "my-configs"}, {"FAIL_ON_INIT_ERROR", "false"}}}},
+        {{"PASS_DEVICE_SPECS", "true"}, {"configMap", "my-configs"}, {"FAIL_ON_INIT_ERROR", "false"}},
+        {{"plugin", "quartermaster"}, {"featureDiscovery", "true"}}}},
       {"hami",
        {{{"deviceSplitCount", "4"},
          {"deviceMemoryScaling", "1.5"},
@@ -350,6 +351,22 @@ std::string wrong(const module_type& type, const module_spec& spec) {
     return error.what();
   }
   return "nothing";
+}
+
+TEST(settings, of_NVIDIAs_plugin_are_refused_where_the_plugin_is_ours) {
+  module_spec spec;
+  spec.settings = {{"plugin", "quartermaster"}};
+  EXPECT_EQ(wrong(pgpu, spec), "nothing");
+  EXPECT_TRUE(pgpu.follows_placement(spec));
+  spec.settings["featureDiscovery"] = "true";
+  EXPECT_EQ(wrong(pgpu, spec), "nothing");
+  spec.settings["MIG_STRATEGY"] = "single";
+  EXPECT_THAT(wrong(pgpu, spec), HasSubstr("spec.modules.pgpu.settings.MIG_STRATEGY"));
+  spec.settings["plugin"] = "nvidia";
+  EXPECT_EQ(wrong(pgpu, spec), "nothing");
+  EXPECT_FALSE(pgpu.follows_placement(spec));
+  spec.node_sets = {{.name = "late", .settings = {{"plugin", "quartermaster"}}}};
+  EXPECT_THAT(wrong(pgpu, spec), HasSubstr("MIG_STRATEGY")) << "a set has the settings of all, too";
 }
 
 TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {

@@ -155,6 +155,27 @@ TEST(intent, vgpu_is_refused_where_its_image_cannot_talk_to_the_runtime) {
   EXPECT_EQ(judge("containerd://2.4.2", "vgpu").type, kind::mode) << "another build may speak CRI v1";
 }
 
+TEST(intent, a_plugin_that_follows_placements_needs_a_runtime_with_CDI) {
+  auto policy = all_on();
+  const auto judge = [&](const char* runtime, const char* set = "") {
+    auto node = node_with({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/node-set", set}});
+    node.container_runtime = runtime;
+    return intent_of(node, &policy);
+  };
+  EXPECT_EQ(judge("containerd://1.7.27").type, kind::mode) << "NVIDIA's plugin needs none";
+  policy.modules["pgpu"].settings["plugin"] = "quartermaster";
+  for (const auto* runtime : {"containerd://1.7.27", "containerd://1.6.0", "docker://27.0.1"}) {
+    const auto is = judge(runtime);
+    EXPECT_EQ(is.reason, "UnsuitableRuntime") << runtime;
+    EXPECT_EQ(text_of(is), words::english("intent.no_cdi", {{"mode", "pgpu"}, {"runtime", runtime}}));
+  }
+  for (const auto* runtime : {"", "containerd://2.0.0", "containerd://2.4.2", "cri-o://1.30.0", "containerd://unknown"})
+    EXPECT_EQ(judge(runtime).type, kind::mode) << runtime;
+  policy.modules["pgpu"].node_sets = {{.name = "old", .settings = {{"plugin", "nvidia"}}}};
+  EXPECT_EQ(judge("containerd://1.7.27").reason, "UnsuitableRuntime");
+  EXPECT_EQ(judge("containerd://1.7.27", "old").type, kind::mode);
+}
+
 TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
   auto policy = all_on();
   policy.modules["mps"].image.clear();

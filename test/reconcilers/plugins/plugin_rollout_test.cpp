@@ -68,7 +68,8 @@ class lab {
         if (node.name != out.remove->node) continue;
         EXPECT_EQ(node.pods.front().id, out.remove->pod.id);
         EXPECT_TRUE(node.answers && !node.changing);
-        EXPECT_FALSE(is.method == strategy::when_idle && !node.users.empty()) << node.name << " is in use";
+        EXPECT_FALSE((is.method == strategy::when_idle || changes_chooser(node)) && !node.users.empty())
+            << node.name << " is in use";
         order.push_back(node.name);
         node.pods.front().deleting = true;
       }
@@ -305,6 +306,29 @@ TEST(plugin_rollout, a_plugin_that_running_pods_need_waits_for_them_node_by_node
   lab.is.method = strategy::always;
   EXPECT_EQ(lab.run().is, kind::done) << "the policy may say otherwise";
   EXPECT_EQ(lab.versions(), "111");
+}
+
+TEST(plugin_rollout, between_a_plugin_that_follows_placements_and_one_that_chooses_a_node_waits_for_its_pods) {
+  const auto placed = "shape.4" + std::string(modules::placement_mark);
+  const auto newer = "shape.5" + std::string(modules::placement_mark);
+  lab lab(2);
+  for (const auto& [before, after] : {std::pair(v1, placed), std::pair(placed, v2)}) {
+    lab.at(0).users = {"team/train"};
+    lab.want(after);
+    const auto step = lab.run(20);
+    EXPECT_EQ(step.is, kind::wait);
+    EXPECT_TRUE(step.waits_for_pods);
+    EXPECT_EQ(lab.at(0).pods.front().made_from, before);
+    EXPECT_EQ(lab.at(1).pods.front().made_from, after);
+    lab.at(0).users.clear();
+    EXPECT_EQ(lab.run().is, kind::done);
+    EXPECT_EQ(lab.at(0).pods.front().made_from, after);
+  }
+  lab.want(placed);
+  lab.run();
+  lab.at(0).users = {"team/train"};
+  lab.want(newer);
+  EXPECT_EQ(lab.run().is, kind::done) << "a newer version gives what the older one gave";
 }
 
 TEST(plugin_rollout, a_pod_that_comes_before_the_plugin_is_deleted_is_waited_for) {

@@ -1,0 +1,143 @@
+package image
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"quartermaster.io/test/faults/kit"
+)
+
+const probe = "quartermaster.test/probe:1"
+
+// The module pgpu with our own plugin, as people install it: agent, plugin and scheduler are pods, and a kubelet with containerd starts pods
+// with cards of the stand-in. Each sees the card of its placement and no other; a pod that was bound past the scheduler does not start.
+func TestPodsHaveTheCardsOfTheirPlacement_long(t *testing.T) {
+	if _, _, err := kit.Standins(); err != nil {
+		t.Skip(err)
+	}
+	n := &newcomer{product: &product{&kit.Scenario{Cluster: cluster}, t}}
+	t.Cleanup(n.leave)
+	n.haveCards()
+	n.script("node-image", registry+"/quartermaster:"+theImage(t).tag, "--archive", first.file)
+	must(t, n.CompileImage(probe, "../plugins/probe", "/bin/probe"))
+	n.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace", "--set",
+		"image.registry="+registry+",image.pullPolicy=Never,agent.enabled=true,agent.runtimeClassName="+kit.NvidiaRuntime+",crds.keep=false,pgpu_enable=true,"+
+			"policy.modules.pgpu.settings.plugin=quartermaster,policy.modules.pgpu.imagePullPolicy=Never", "--wait", "--timeout", "180s")
+	n.run("kubectl", "label", "node", worker, kit.AskLabel+"=pgpu")
+	n.run("kubectl", "wait", "--for=create", "anode/"+worker, "--timeout=60s")
+	n.run("kubectl", "wait", "anode/"+worker, "--for=jsonpath={.status.phase}=Ready", "--timeout=180s")
+	n.dedicate()
+
+	seen := map[string]bool{}
+	for _, name := range []string{"first", "second"} {
+		n.create(name, "")
+		card := n.sees(name)
+		if seen[card] {
+			t.Errorf("two pods see card %s", card)
+		}
+		seen[card] = true
+	}
+	plugin := n.plugin()
+	n.run("kubectl", "delete", "pod", plugin, "--namespace", kit.Namespace)
+	n.await(time.Minute, "another pod of the plugin is ready", func() (bool, error) {
+		pods, err := n.plugins()
+		return err == nil && len(pods) == 1 && pods[0].Name != plugin && ready(&pods[0]), fmt.Errorf("%v %d", err, len(pods))
+	})
+	n.sees("first")
+	n.run("kubectl", "delete", "pod", "second", "--wait")
+	n.create("third", "")
+	n.sees("third")
+	n.run("kubectl", "delete", "pod", "third", "--wait")
+
+	n.create("past-the-scheduler", worker)
+	n.await(time.Minute, "a pod without a placement does not start", func() (bool, error) {
+		pod, err := n.Client.CoreV1().Pods("default").Get(ctx, "past-the-scheduler", metav1.GetOptions{})
+		if err != nil || len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Waiting == nil {
+			return false, fmt.Errorf("%v %+v", err, pod.Status)
+		}
+		waiting := pod.Status.ContainerStatuses[0].State.Waiting
+		return waiting.Reason == "PreStartContainerError" || strings.Contains(waiting.Message, "placement"), fmt.Errorf("%+v", waiting)
+	})
+	n.run("kubectl", "delete", "pod", "first", "past-the-scheduler", "--wait")
+	if log := n.run("kubectl", "logs", "--namespace", kit.Namespace, n.plugin()); strings.Contains(log, "forbidden") {
+		t.Errorf("the plugin lacks a right:\n%s", log)
+	}
+	n.dedicateNone()
+	n.uninstall()
+}
+
+func ready(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// plugin is the one pod of the module.
+func (n *newcomer) plugin() string {
+	n.t.Helper()
+	pods, err := n.plugins()
+	must(n.t, err)
+	if len(pods) != 1 {
+		n.t.Fatalf("%d pods of the plugin", len(pods))
+	}
+	return pods[0].Name
+}
+
+// create a pod with a card, on this node past any scheduler where it is not empty.
+func (n *newcomer) create(name, node string) {
+	n.t.Helper()
+	none, class := int64(0), kit.NvidiaRuntime
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: &none,
+		RuntimeClassName: &class, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "main",
+			Image: probe, ImagePullPolicy: corev1.PullNever, Env: []corev1.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", Value: "all"}},
+			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gpu: resource.MustParse("1")}}}}}}
+	_, err := n.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	must(n.t, err)
+}
+
+// sees is the card that the container of a pod has, by its device node too; it must be that of the placement.
+func (n *newcomer) sees(name string) string {
+	n.t.Helper()
+	var found struct {
+		Environment map[string]string
+		Devices     []string
+	}
+	pods := n.Client.CoreV1().Pods("default")
+	var pod *corev1.Pod
+	n.await(time.Minute, name+" says what it was given", func() (done bool, err error) {
+		if pod, err = pods.Get(ctx, name, metav1.GetOptions{}); err != nil || pod.Status.Phase != corev1.PodRunning {
+			return false, fmt.Errorf("%v %+v", err, pod.Status)
+		}
+		text, err := pods.GetLogs(name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		if err != nil {
+			return false, err
+		}
+		return json.Unmarshal(text, &found) == nil, fmt.Errorf("%s", text)
+	})
+	placement, err := kit.PlacementOf(pod)
+	must(n.t, err)
+	if placement == nil || len(placement.Containers["main"]) != 1 {
+		n.t.Fatalf("%s has the placement %+v", name, placement)
+	}
+	card := placement.Containers["main"][0].Card
+	var cards []string
+	for _, device := range found.Devices {
+		if number := strings.TrimPrefix(device, "/dev/nvidia"); number == "0" || number == "1" {
+			cards = append(cards, device)
+		}
+	}
+	if found.Environment["NVIDIA_VISIBLE_DEVICES"] != card || len(cards) != 1 {
+		n.t.Errorf("%s was placed on %s, and sees %+v", name, card, found)
+	}
+	return card
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # codes.sh: the unit tests in a build in which every message is its key and parameters (CONTRIBUTING.md, "Words"). A test that fails here compares
-# with a sentence. Golden texts are left out: tests with "golden" in their names, and those of quota, which has facts alone and whose tests
-# compare them in words. Nearly all of it comes out of ccache.
+# with a sentence. Left out are tests with "golden" in their names, and quota, which has no words: its tests compare facts. Nearly all of it
+# comes out of ccache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 programs=(text kube controller scheduler_config reconcilers agent cli)

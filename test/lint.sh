@@ -122,6 +122,12 @@ if [ -d test/names/node_modules ]; then
   [ "$(grep -c . <<<"$said")" = 11 ] || finding "test/names/check.cjs does not find the 11 mistakes of test/names/sample.cxx: $said"
   said=$(node test/names/check.cjs --pending test/names/pending.txt "${cxx[@]}" text/messages.en.yaml) || bad=1
   [ -z "$said" ] || sed 's/^/lint: /' <<<"$said"
+  # Assertions on sentences. test/names/sentences.txt has those that are left; it only shrinks.
+  said=$(node test/names/sentences.cjs test/names/sentences.cxx) || true
+  [ "$(grep -c . <<<"$said")" = 2 ] || finding "test/names/sentences.cjs does not find the 2 sentences of test/names/sentences.cxx: $said"
+  mapfile -t tests < <(printf '%s\n' "${cxx[@]}" | grep '^test/.*\.cpp$')
+  said=$(node test/names/sentences.cjs --pending test/names/sentences.txt "${tests[@]}") || bad=1
+  [ -z "$said" ] || sed 's/^/lint: /' <<<"$said"
 else
   finding "the names were not read: ./dev setup installs what reads them"
 fi

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "small_world.hpp"
-#include "test/quota/english.hpp"
+#include "test/quota/facts.hpp"
 #include "test/rounds.hpp"
 
 namespace {
@@ -47,7 +47,7 @@ class why : public testing::Test {
     const std::vector<quota::limits> limits{pod.begin(), pod.end()};
     return explanation_ = quota::explain(limits, nodes_);
   }
-  std::string text(const std::optional<change>& change) const { return change ? english(*change, nodes_) : "none"; }
+  std::string text(const std::optional<change>& change) const { return change ? facts_of(*change, nodes_) : "none"; }
   std::string pod_text() const { return text(explanation_.of_pod); }
   std::string node_text() const { return text(explanation_.of_node); }
 
@@ -77,13 +77,10 @@ TEST_F(why, counts_are_by_need_and_reason_and_the_smallest_change_has_its_number
               ElementsAre(quota::cause{quota::reason::cores, 0, {}, 2}, quota::cause{quota::reason::no_node, -1, {}, 1},
                           quota::cause{quota::reason::not_offered, 0, "tencent.com/vcuda-core", 1},
                           quota::cause{quota::reason::memory, 1, {}, 1}));
-  EXPECT_EQ(pod_text(), "lower tencent.com/vcuda-core of container 0 from 60 to 20 (fits on card b-0 of node b)");
-  EXPECT_EQ(node_text(), "free 40 cores on card b-0 of node b");
-  EXPECT_EQ(english(explanation_, nodes_),
-            "fits on 0 of 4 nodes: 2 no card with enough cores left (container 0), 1 cards not known yet, 1 resource "
-            "not offered in the node's mode (tencent.com/vcuda-core), 1 no card with enough memory left (container 1); "
-            "nearest: node b; smallest change of the pod: " +
-                pod_text() + "; smallest change of a node: free 40 cores on card b-0 of node b");
+  EXPECT_EQ(pod_text(), "lower 0 tencent.com/vcuda-core 60 -> 20, b b-0");
+  EXPECT_EQ(node_text(), "free_cores 40, b b-0");
+  EXPECT_EQ(std::pair(explanation_.fitting, explanation_.nodes), (std::pair<std::size_t, std::size_t>(0, 4)));
+  EXPECT_EQ(explanation_.nearest, 1U);
   EXPECT_EQ(explanation_.smallest(), &*explanation_.of_node);
 }
 
@@ -91,8 +88,9 @@ TEST_F(why, a_pod_that_fits_somewhere_is_told_of_the_other_nodes_and_no_change) 
   put(with("a", mode::vgpu, {8192}));
   put(with("b", mode::vgpu, {1024}));
   ask({share(10, 8)});
-  EXPECT_EQ(explanation_.fitting, 1U);
-  EXPECT_EQ(english(explanation_, nodes_), "fits on 1 of 2 nodes: 1 no card with enough memory left (container 0)");
+  EXPECT_EQ(std::pair(explanation_.fitting, explanation_.nodes), (std::pair<std::size_t, std::size_t>(1, 2)));
+  EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::memory, 0, {}, 1}));
+  EXPECT_EQ(pod_text() + " " + node_text(), "none none");
   EXPECT_EQ(explanation_.smallest(), nullptr);
 }
 
@@ -100,14 +98,14 @@ TEST_F(why, the_smaller_of_two_amounts_is_named_and_the_pods_where_they_are_equa
   put(with("a", mode::vgpu, {8192}));
   hold("a", "a-0", 50, 4096);
   ask({share(60, 16)});
-  EXPECT_EQ(pod_text(), "lower tencent.com/vcuda-core of container 0 from 60 to 50 (fits on card a-0 of node a)");
+  EXPECT_EQ(pod_text(), "lower 0 tencent.com/vcuda-core 60 -> 50, a a-0");
   EXPECT_EQ(explanation_.of_pod->size, 166'667);
-  EXPECT_EQ(node_text(), "free 10 cores on card a-0 of node a");
+  EXPECT_EQ(node_text(), "free_cores 10, a a-0");
   EXPECT_EQ(explanation_.smallest(), &*explanation_.of_node);
   hold("a", "a-0", 50, 0);
   ask({share(100, 1)});
   EXPECT_EQ(pod_text(), "none");
-  EXPECT_EQ(node_text(), "free card a-0 of node a entirely");
+  EXPECT_EQ(node_text(), "empty_card, a a-0");
 }
 
 TEST_F(why, amounts_go_down_by_the_steps_of_their_vocabulary) {
@@ -123,7 +121,7 @@ TEST_F(why, amounts_go_down_by_the_steps_of_their_vocabulary) {
 TEST_F(why, an_amount_that_is_refused_goes_to_the_next_on_either_side) {
   put(with("a", mode::vgpu, {8192, 8192}));
   ask({share(170, 1)});
-  EXPECT_EQ(pod_text(), "raise tencent.com/vcuda-core of container 0 from 170 to 200 (fits on node a)");
+  EXPECT_EQ(pod_text(), "raise 0 tencent.com/vcuda-core 170 -> 200, a");
   ask({share(130, 1)});
   EXPECT_EQ(explanation_.of_pod->amount, 100);
   ask({share(150, 1)});
@@ -139,21 +137,21 @@ TEST_F(why, fewer_whole_cards_or_a_share_and_one_card_more_or_put_back) {
   put(node);
   ask({whole(2)});
   EXPECT_EQ(explanation_.of_pod->amount, 100);
-  EXPECT_EQ(node_text(), "put card a-1 of node a back into use");
+  EXPECT_EQ(node_text(), "uncordon_card, a a-1");
   node.cards[1].cordoned = false;
   node.cards[1].healthy = false;
   book_.put(node);
   ask({whole(2)});
-  EXPECT_EQ(node_text(), "repair card a-1 of node a");
+  EXPECT_EQ(node_text(), "heal_card, a a-1");
   node.cards[1].healthy = true;
   book_.put(node);
   ask({whole(3)});
-  EXPECT_EQ(node_text(), "add a card to node a");
+  EXPECT_EQ(node_text(), "add_card, a");
   hold("a", "a-0", 0, 1);
   hold("a", "a-1", 0, 1);
   ask({{{"tencent.com/vcuda-core", 100}, {"tencent.com/vcuda-memory", 33}}});
   // A share of 99 cores has its own memory, and there are 63.99 blocks on the larger card.
-  EXPECT_EQ(pod_text(), "lower tencent.com/vcuda-core of container 0 from 100 to 99 (fits on card a-1 of node a)");
+  EXPECT_EQ(pod_text(), "lower 0 tencent.com/vcuda-core 100 -> 99, a a-1");
 }
 
 TEST_F(why, a_declared_key_is_explained_without_code) {
@@ -161,7 +159,7 @@ TEST_F(why, a_declared_key_is_explained_without_code) {
   ask({{{"example.com/fpga", 2}}});
   EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::counted, -1, "example.com/fpga", 1}));
   EXPECT_EQ(pod_text(), "none");
-  EXPECT_EQ(node_text(), "free or add 2 example.com/fpga on node a");
+  EXPECT_EQ(node_text(), "free_counted 2 example.com/fpga, a");
   auto node = with("a", mode::vgpu, {8192});
   node.counts = {{"example.com/fpga", 900'000'000}};
   book_.put(node);
@@ -173,7 +171,7 @@ TEST_F(why, a_share_without_cores_lies_beside_the_last_cores_of_its_own_pod) {
   put(with("a", mode::slots, {8192}));
   hold("a", "a-0", 60, 0);
   ask({{{"nvidia.com/gpumem", 9000}}, {{"nvidia.com/gpumem", 100}, {"nvidia.com/gpucores", 40}}});
-  EXPECT_EQ(pod_text(), "lower nvidia.com/gpumem of container 0 from 9000 to 8092 (fits on card a-0 of node a)");
+  EXPECT_EQ(pod_text(), "lower 0 nvidia.com/gpumem 9000 -> 8092, a a-0");
 }
 
 TEST_F(why, less_may_be_worse_where_gpu_manager_would_then_take_a_card_out_of_use) {
@@ -202,8 +200,8 @@ TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
   ask({{{"nvidia.com/gpumem", INT64_MAX}}});
   EXPECT_EQ(explanation_.of_pod->amount, 80'000);
   ask({{{"nvidia.com/gpumem", INT64_MIN}, {"nvidia.com/gpu", -1}}});
-  EXPECT_EQ(english(explanation_, nodes_),
-            "fits on 0 of 1 nodes: 1 request not valid on this node (nvidia.com/gpumem); no single change is enough");
+  EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::refused, 0, "nvidia.com/gpumem", 1}));
+  EXPECT_EQ(explanation_.smallest(), nullptr);
 }
 
 // ---- every smaller change, tried
@@ -240,14 +238,14 @@ class scene {
     for (const auto& name : names_) fitting += fits(world_, pod, name) ? 1 : 0;
     std::string context;
     for (const auto& [key, value] : notes_) context += "; " + key + "=" + value;
-    ASSERT_EQ(explanation.fitting, fitting) << english(explanation, nodes) << context;
+    ASSERT_EQ(explanation.fitting, fitting) << api::words_of(explanation, nodes, {}, text::language::en) << context;
     counts_hold(explanation, pod);
     if (fitting > 0) {
       ASSERT_EQ(explanation.smallest(), nullptr);
       return;
     }
     ++tried;
-    const auto text = english(explanation, nodes);
+    const auto text = api::words_of(explanation, nodes, {}, text::language::en);
     SCOPED_TRACE(text);
     pods_change(explanation.of_pod, pod, limits);
     nodes_change(explanation.of_node, pod, limits);

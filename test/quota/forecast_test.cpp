@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "quota/filter.hpp"
-#include "test/quota/english.hpp"
 
 namespace quota {
 namespace {
@@ -96,7 +95,7 @@ TEST_F(gpu_manager_node, S15_a_card_out_of_use_that_it_would_take_keeps_the_pod_
   run({share(50, 4)});
   node_.cards[0].cordoned = true;
   book_.put(node_);
-  EXPECT_EQ(english(try_it({share(50, 4)})), "the node's plugin would take another card");
+  EXPECT_EQ(try_it({share(50, 4)}), (shortfall{.code = reason::plugin_choice}));
   EXPECT_THAT(cards({share(60, 4)}), ElementsAre(1));
   node_.cards[1].healthy = false;
   book_.put(node_);

@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-#include "test/quota/english.hpp"
+#include "test/quota/facts.hpp"
 #include "test/rounds.hpp"
 
 namespace quota {
@@ -28,8 +28,8 @@ tenant with(const char* name, const char* cohort, std::vector<tenant::limit> lim
 class limited : public testing::Test {
  protected:
   std::string check(const char* name_space, const charge& charge, const char* uid = "new") const {
-    const auto no = allowances_.check(uid, name_space, {&charge, 1});
-    return no ? english(*no) : "allowed";
+    const auto limit = allowances_.check(uid, name_space, {&charge, 1});
+    return limit ? facts_of(*limit) : "allowed";
   }
   allowances allowances_;
 };
@@ -38,9 +38,9 @@ TEST_F(limited, S14_a_namespace_has_cores_memory_and_cards_and_the_limit_that_re
   allowances_.put(with("a", "", {{.model = "", .nominal = {200, 8192, 3}, .borrowing = {}}}));
   allowances_.book("p", "a", {of(150, 4096, 2, "T4")});
   EXPECT_EQ(check("a", of(50, 4096, 1)), "allowed");
-  EXPECT_EQ(check("a", of(51, 0, 0)), "namespace a may use 200 cores, uses 150, asks for 51");
-  EXPECT_EQ(check("a", of(0, 4097, 0)), "namespace a may use 8192 MiB of card memory, uses 4096, asks for 4097");
-  EXPECT_EQ(check("a", of(0, 0, 2)), "namespace a may use 3 cards, uses 2, asks for 2");
+  EXPECT_EQ(check("a", of(51, 0, 0)), "nominal a cores 51 + 150 > 200");
+  EXPECT_EQ(check("a", of(0, 4097, 0)), "nominal a memory 4097 + 4096 > 8192");
+  EXPECT_EQ(check("a", of(0, 0, 2)), "nominal a cards 2 + 2 > 3");
   EXPECT_EQ(check("nobody", of(1'000'000, 0, 0)), "allowed");
   allowances_.remove("a");
   EXPECT_EQ(check("a", of(51, 0, 0)), "allowed");
@@ -51,7 +51,7 @@ TEST_F(limited, S48_a_model_has_a_limit_of_its_own) {
   allowances_.book("p", "a", {of(100, 1, 1, "A10")});
   EXPECT_EQ(check("a", of(100, 1, 1, "T4")), "allowed");
   allowances_.book("q", "a", {of(100, 1, 1, "T4")});
-  EXPECT_EQ(check("a", of(100, 1, 1, "T4")), "namespace a may use 1 cards of model T4, uses 1, asks for 1");
+  EXPECT_EQ(check("a", of(100, 1, 1, "T4")), "nominal a cards 1 + 1 > 1, model=T4");
   EXPECT_EQ(check("a", of(100, 1, 9, "A10")), "allowed");
 }
 
@@ -59,7 +59,7 @@ TEST_F(limited, a_pod_that_is_booked_already_is_not_in_its_own_way) {
   allowances_.put(with("a", "", {{.model = "", .nominal = {100, std::nullopt, std::nullopt}, .borrowing = {}}}));
   allowances_.book("p", "a", {of(100, 0, 1)});
   EXPECT_EQ(check("a", of(100, 0, 1), "p"), "allowed");
-  EXPECT_EQ(check("a", of(1, 0, 1), "q"), "namespace a may use 100 cores, uses 100, asks for 1");
+  EXPECT_EQ(check("a", of(1, 0, 1), "q"), "nominal a cores 1 + 100 > 100");
   allowances_.book("p", "a", {of(10, 0, 1)});
   EXPECT_EQ(allowances_.used("a", "").front(), 10);
   allowances_.release("p");
@@ -118,9 +118,9 @@ TEST_F(limited, S14_what_one_does_not_use_the_others_of_its_cohort_may_and_who_l
       "c", "red",
       {{.model = "", .nominal = {300, std::nullopt, std::nullopt}, .borrowing = {0, std::nullopt, std::nullopt}}}));
   allowances_.put(with("d", "blue", {{.model = "", .nominal = {900, std::nullopt, std::nullopt}, .borrowing = {}}}));
-  EXPECT_EQ(check("c", of(301, 0, 1)), "namespace c may use 300 cores with what it may borrow, uses 0, asks for 301");
+  EXPECT_EQ(check("c", of(301, 0, 1)), "borrowing c cores 301 + 0 > 300, cohort=red");
   EXPECT_EQ(check("a", of(600, 0, 1)), "allowed");
-  EXPECT_EQ(check("a", of(601, 0, 1)), "cohort red of namespace a may use 600 cores, uses 0, asks for 601");
+  EXPECT_EQ(check("a", of(601, 0, 1)), "cohort a cores 601 + 0 > 600, cohort=red");
   allowances_.book("p", "a", {of(350, 0, 1)});
   allowances_.book("q", "b", {of(100, 0, 1)});
   EXPECT_THAT(allowances_.loans("red"), ElementsAre(loan{"a", "b", "", resource::cores, 100},  //
@@ -129,10 +129,10 @@ TEST_F(limited, S14_what_one_does_not_use_the_others_of_its_cohort_may_and_who_l
   EXPECT_THAT(allowances_.standings("c"), ElementsAre(standing{"", resource::cores, 300, 0, 0, 150}));
   EXPECT_THAT(allowances_.loans("blue"), IsEmpty());
   // Within its own nominal, and still refused: the others have it.
-  EXPECT_EQ(check("c", of(200, 0, 1)), "cohort red of namespace c may use 600 cores, uses 450, asks for 200");
+  EXPECT_EQ(check("c", of(200, 0, 1)), "cohort c cores 200 + 450 > 600, cohort=red");
   allowances_.release("p");
   EXPECT_EQ(check("c", of(200, 0, 1)), "allowed");
-  EXPECT_EQ(check("b", of(151, 0, 1)), "namespace b may use 250 cores with what it may borrow, uses 100, asks for 151");
+  EXPECT_EQ(check("b", of(151, 0, 1)), "borrowing b cores 151 + 100 > 250, cohort=red");
 }
 
 TEST_F(limited, S48_a_pool_a_priority_and_an_isolation_have_limits_of_their_own) {
@@ -148,19 +148,18 @@ TEST_F(limited, S48_a_pool_a_priority_and_an_isolation_have_limits_of_their_own)
   charge.isolated = isolation::mps;
   allowances_.book("p", "a", {charge});
   EXPECT_EQ(check("a", charge, "p"), "allowed");
-  EXPECT_EQ(check("a", charge), "namespace a may use 1 cards in pool red, uses 1, asks for 1");
+  EXPECT_EQ(check("a", charge), "nominal a cards 1 + 1 > 1, pool=red");
   charge.pool = "blue";
-  EXPECT_EQ(check("a", charge), "namespace a may use 1 cards for priorities from 1000, uses 1, asks for 1");
+  EXPECT_EQ(check("a", charge), "nominal a cards 1 + 1 > 1, from=1000");
   charge.priority = 5;
   EXPECT_EQ(check("a", charge), "allowed");
   allowances_.book("q", "a", {charge});
-  EXPECT_EQ(check("a", charge),
-            "namespace a may use 1 cards of model T4 for priorities from -5 to 5, uses 1, asks for 1");
+  EXPECT_EQ(check("a", charge), "nominal a cards 1 + 1 > 1, model=T4, from=-5, to=5");
   charge.priority = 6;
   EXPECT_EQ(check("a", charge), "allowed");
   charge.isolated = isolation::soft;
   allowances_.book("r", "a", {charge});
-  EXPECT_EQ(check("a", charge), "namespace a may use 1 cards with isolation soft, uses 1, asks for 1");
+  EXPECT_EQ(check("a", charge), "nominal a cards 1 + 1 > 1, isolated=soft");
   EXPECT_EQ(allowances_.used("a", "T4", {.pool = "blue"})[2], 2);
   EXPECT_THAT(allowances_.standings("a")[0], (standing{"", resource::cards, 1, 1, 0, 0, {.pool = "red"}}));
 }
@@ -172,7 +171,7 @@ TEST_F(limited, a_namespace_may_demand_isolation) {
   auto charge = of(10, 10, 1, "T4");
   EXPECT_EQ(check("a", charge), "allowed");
   charge.isolated = isolation::soft;
-  EXPECT_EQ(check("a", charge), "namespace a demands isolation mps or better, the pod would have soft");
+  EXPECT_EQ(check("a", charge), "isolation a soft < mps");
   charge.isolated = isolation::exclusive;
   EXPECT_EQ(check("a", charge), "allowed");
   EXPECT_EQ(isolation_of({.whole = true, .node_mode = mode::vgpu}), isolation::exclusive);
@@ -369,12 +368,12 @@ class life {
     const traits like{.priority = below(3), .isolated = static_cast<isolation>(below(3))};
     const auto charges = charges_of(holding, &node, like);
     const auto no = allowances_.check(uid, name, charges);
-    ASSERT_EQ(!no, plain_.allowed(uid, name, holding, like)) << (no ? english(*no) : "allowed");
+    ASSERT_EQ(!no, plain_.allowed(uid, name, holding, like)) << (no ? facts_of(*no) : "allowed");
     if (no) {
       ++refused;
     }
     if (no && no->rule != exceeded_limit::kind::isolation) {
-      ASSERT_GT(no->requested, no->limit - no->used) << english(*no);
+      ASSERT_GT(no->requested, no->limit - no->used) << facts_of(*no);
       const int unit = static_cast<int>(no->unit);
       ASSERT_EQ(no->requested, plain_.one(holding, like, {no->model, no->only}, unit));
       if (no->rule != exceeded_limit::kind::cohort)

@@ -8,7 +8,7 @@
 
 #include "quota/filter.hpp"
 #include "small_world.hpp"
-#include "test/quota/english.hpp"
+#include "test/quota/facts.hpp"
 #include "test/rounds.hpp"
 
 namespace {
@@ -199,7 +199,7 @@ class life {
     const auto meant = brute::understand(pod, node.modes);
     quota::demand demand;
     const auto no = quota::read(limits, engine_.at(name).serves, demand);
-    ASSERT_EQ(no.has_value(), !meant.has_value()) << (no ? english(*no) : "read");
+    ASSERT_EQ(no.has_value(), !meant.has_value()) << (no ? facts_of(*no) : "read");
     const auto notes = selection();
     const auto wanted = quota::selector::of(notes);
     EXPECT_EQ(wanted.problem(), "");
@@ -216,7 +216,7 @@ class life {
     const auto policy = pick({quota::policy::binpack, quota::policy::spread});
     const auto result = quota::place(demand, *view, {.default_policy = policy, .only = &wanted}, placement);
     const bool can = world_.fits(name, meant->asks, meant->counts, notes);
-    ASSERT_EQ(result.fits(), can) << english(result);
+    ASSERT_EQ(result.fits(), can) << facts_of(result);
     ASSERT_EQ(by_filter.fits(), can);
     ASSERT_NE(result.code, quota::reason::search_limit);
     if (!can) {

@@ -7,7 +7,8 @@
 
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
-#include "test/quota/english.hpp"
+#include "test/facts_in.hpp"
+#include "test/quota/facts.hpp"
 
 namespace quota {
 namespace {
@@ -74,7 +75,8 @@ TEST(selector, the_policy_of_the_pod_counts_on_nodes_of_hami) {
 TEST(selector, what_is_not_understood_is_said_in_one_line_and_passed_over) {
   selector selector;
   EXPECT_FALSE(selector.read("hami.io/gpu-scheduler-policy", "tightest"));
-  EXPECT_EQ(selector.problem(), "hami.io/gpu-scheduler-policy is tightest; allowed: binpack, spread or topology-aware");
+  EXPECT_THAT(selector.problem(),
+              words::has_in_order({"hami.io/gpu-scheduler-policy is tightest; ", "binpack, spread or topology-aware"}));
   EXPECT_FALSE(selector.read("aliyun.accelerator/nvidia_mem", "16Gi"));
   EXPECT_FALSE(selector.read("app", "web"));
   EXPECT_TRUE(selector.nothing());
@@ -95,23 +97,22 @@ TEST(selector, placement_filter_and_explain_go_by_it) {
   ASSERT_FALSE(read(pod, node.serves, demand));
   ASSERT_TRUE(place(demand, nodes[0], {.only = &a}, placement).fits());
   EXPECT_EQ(placement.all()[0].card, 1);
-  EXPECT_EQ(english(place(demand, nodes[0], {.only = &h}, placement)),
-            "no room on the cards the pod wants: needs 1, has 0");
+  EXPECT_EQ(facts_of(place(demand, nodes[0], {.only = &h}, placement)), "not_selected 1 > 0");
   std::vector<shortfall> out(1);
   filter(pod, nodes, out, &h);
   EXPECT_EQ(out[0].code, reason::not_selected);
-  EXPECT_EQ(
-      english(explain(pod, nodes, &h), nodes),
-      "fits on 0 of 1 nodes: 1 no room on the cards the pod wants (container 0); nearest: node n; no single change "
-      "is enough");
+  const auto nowhere = explain(pod, nodes, &h);
+  EXPECT_THAT(nowhere.causes, ElementsAre(cause{reason::not_selected, 0, {}, 1}));
+  EXPECT_EQ(nowhere.nearest, 0U);
+  EXPECT_EQ(nowhere.smallest(), nullptr);
   ASSERT_EQ(book.assume("a", {.node = "n", .grants = {{.memory_mib = 40000, .card = "GPU-2"}}, .counts = {}}, 1),
             booked::done);
   const std::vector<node_view> fuller{*book.view("n")};
-  EXPECT_EQ(
-      english(explain(pod, fuller, &a), fuller),
-      "fits on 0 of 1 nodes: 1 no room on the cards the pod wants (container 0); nearest: node n; smallest change "
-      "of the pod: lower nvidia.com/gpumem of container 0 from 4096 to 536 (fits on card GPU-2 of node n); "
-      "smallest change of a node: free 3560 MiB on card GPU-2 of node n");
+  const auto full = explain(pod, fuller, &a);
+  EXPECT_THAT(full.causes, ElementsAre(cause{reason::not_selected, 0, {}, 1}));
+  EXPECT_EQ(full.nearest, 0U);
+  EXPECT_EQ(facts_of(full.of_pod.value(), fuller), "lower 0 nvidia.com/gpumem 4096 -> 536, n GPU-2");
+  EXPECT_EQ(facts_of(full.of_node.value(), fuller), "free_memory 3560, n GPU-2");
 }
 
 /// NVIDIA's plugin, and ACK's for whole cards, pick any free card of the node.

@@ -8,12 +8,12 @@ namespace text {
 namespace {
 
 TEST(phrase, has_words_in_the_language_that_is_asked_for_and_so_has_what_fills_it) {
-  const phrase inner{"engine.container", {{"name", "main"}}};
+  const phrase inner{"engine.container", {{"name", "main", "主"}}};
   const phrase outer{"explain.these", {{"text", inner}}};
   EXPECT_EQ(words_of(outer, language::en),
             words::english("explain.these", {{"text", words::english("engine.container", {{"name", "main"}})}}));
   EXPECT_EQ(words_of(outer, language::zh),
-            words::chinese("explain.these", {{"text", words::chinese("engine.container", {{"name", "main"}})}}));
+            words::chinese("explain.these", {{"text", words::chinese("engine.container", {{"name", "主"}})}}));
   EXPECT_NE(words_of(outer, language::en), words_of(outer, language::zh));
 }
 

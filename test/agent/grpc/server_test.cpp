@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "agent/grpc/client.hpp"
+#include "test/facts_in.hpp"
 
 namespace agent::grpc {
 namespace {
@@ -174,7 +175,7 @@ TEST_F(grpc_server, says_why_it_cannot_listen) {
   server nowhere(loop.get_executor(), service, {.socket = "/nonexistent/plugin.sock"});
   const auto done = nowhere.listen();
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().message, "cannot listen at /nonexistent/plugin.sock: No such file or directory");
+  EXPECT_THAT(done.error().message, words::has_in_order({"/nonexistent/plugin.sock: ", "No such file"}));
   server long_name(loop.get_executor(), service, {.socket = "/" + std::string(120, 'x')});
   EXPECT_THAT(long_name.listen().error().message, HasSubstr("too long"));
 }

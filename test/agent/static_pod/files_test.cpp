@@ -12,6 +12,7 @@
 
 #include "test/agent/static_pod/control_plane_node.hpp"
 #include "test/agent/static_pod/system_calls.hpp"
+#include "test/facts_in.hpp"
 
 namespace agent::static_pod {
 namespace {
@@ -112,7 +113,7 @@ TEST(static_pod_files, F48_follow_no_link) {
     const auto before = fs::is_directory(outside) ? std::string() : node.get(outside);
     std::string reason;
     EXPECT_EQ(node.settle(true, &reason), state::stopped) << name;
-    EXPECT_THAT(reason, HasSubstr(std::string(name) + " is a symbolic link, which is not followed"));
+    EXPECT_THAT(reason, HasSubstr(std::string(name) + " is a symbolic link"));
     if (!before.empty()) EXPECT_EQ(node.get(outside), before) << name;
     EXPECT_TRUE(fs::is_symlink(node.root / name));
   };
@@ -156,7 +157,7 @@ TEST(static_pod_files, a_missing_folder_is_said_in_one_line) {
   fs::remove_all(node.root / "manifests");
   std::string reason;
   EXPECT_EQ(node.settle(true, &reason), state::stopped);
-  EXPECT_THAT(reason, HasSubstr("manifests: this is no control-plane node as kubeadm sets it up"));
+  EXPECT_THAT(reason, words::has_in_order({"manifests: ", "no control-plane node"}));
   EXPECT_THAT(files(node.root / "none").look().error(), HasSubstr("no folder"));
 }
 
@@ -166,7 +167,7 @@ TEST(static_pod_files, F53_a_file_that_changes_under_the_hand_is_left_alone) {
   const step write{.kind = action::write_manifest, .text = *extended.manifest};
   const auto done = layer.take(write, {std::nullopt, "as it was seen"});
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error(), HasSubstr("was changed in this moment by someone else"));
+  EXPECT_THAT(done.error(), words::has_in_order({"was changed", "by someone else"}));
   EXPECT_EQ(node.now(), bare);
   EXPECT_FALSE(fs::exists(node.root / "quartermaster/draft"));
 }
@@ -188,7 +189,7 @@ TEST(static_pod_files, F54_a_record_that_cannot_be_read_stops_it) {
   control_plane_node node;
   fs::create_directory(node.root / "quartermaster");
   node.put(node.kept(), "{");
-  EXPECT_THAT(files(node.root).look().error(), HasSubstr("record.json is no JSON object; delete it to go on"));
+  EXPECT_THAT(files(node.root).look().error(), words::has_in_order({"record.json is no JSON object", "delete"}));
 }
 
 TEST(static_pod_files, a_person_who_keeps_something_beside_the_record_keeps_it) {

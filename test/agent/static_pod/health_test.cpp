@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "test/facts_in.hpp"
+
 namespace agent::static_pod {
 namespace {
 
@@ -23,7 +25,7 @@ TEST(static_pod_health, a_mirror_of_the_manifest_in_place_that_is_ready_is_well)
 }
 
 TEST(static_pod_health, says_what_is_missing) {
-  EXPECT_EQ(trouble_of_pod(json(), "a/b", "1f"), "the kubelet shows no kube-scheduler of this node");
+  EXPECT_THAT(trouble_of_pod(json(), "a/b", "1f"), testing::HasSubstr("kubelet shows no kube-scheduler"));
   const auto other = "the kubelet does not run the manifest as it is now: s-m1 is of another";
   EXPECT_EQ(trouble_of_pod(pod("s-m1", "True", "2e"), "a/b", "1f"), other);
   EXPECT_EQ(trouble_of_pod(pod("s-m1", "True"), "a/b", "1f"), other);
@@ -32,14 +34,14 @@ TEST(static_pod_health, says_what_is_missing) {
   crashes["status"]["containerStatuses"] = {{{"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}};
   EXPECT_EQ(trouble_of_pod(crashes, "a/b", "1f"), "s-m1 is not ready (CrashLoopBackOff)");
   crashes["status"]["containerStatuses"] = {{{"state", {{"running", json::object()}}}, {"restartCount", 3}}};
-  EXPECT_EQ(trouble_of_pod(crashes, "a/b", "1f"), "s-m1 is not ready (has ended 3 times)");
+  EXPECT_THAT(trouble_of_pod(crashes, "a/b", "1f"), words::has_in_order({"s-m1 is not ready", "3 times"}));
   EXPECT_EQ(trouble_of_pod(json::object(), "a/b", ""), " is not ready");
 }
 
 TEST(static_pod_health, the_others_have_to_be_ready) {
   EXPECT_EQ(trouble_of_others({pod("s-m1", "False"), pod("s-m2", "True")}, "s-m1"), "");
-  EXPECT_EQ(trouble_of_others({pod("s-m1", "True"), pod("s-m2", "False")}, "s-m1"),
-            "s-m2 is not ready: one kube-scheduler at a time");
+  EXPECT_THAT(trouble_of_others({pod("s-m1", "True"), pod("s-m2", "False")}, "s-m1"),
+              testing::StartsWith("s-m2 is not ready"));
 }
 
 TEST(static_pod_health, a_row_is_read_as_it_was_written) {
@@ -54,8 +56,8 @@ TEST(static_pod_health, a_row_is_read_as_it_was_written) {
 TEST(static_pod_health, what_one_control_plane_node_was_rolled_back_from_no_other_tries) {
   const status_row back{.is = "RolledBack", .tried = "1f"};
   EXPECT_EQ(read_row(write(back)), back);
-  EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m2", "1f").substr(0, 60),
-            "control-plane node m1 was rolled back from the same configur");
+  EXPECT_THAT(trouble_of_tried({{"m1", back}}, "m2", "1f"),
+              words::has_in_order({"control-plane node m1 was rolled back", "same configuration"}));
   EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m2", "2e"), "") << "another configuration is another try";
   EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m1", "1f"), "") << "that is its own to know";
   EXPECT_EQ(trouble_of_tried({{"m1", {.is = "RolledBack"}}}, "m2", ""), "");

@@ -12,6 +12,7 @@
 #include "cli/verify/given_twice.hpp"
 #include "reconcilers/usage/allocation_metrics.hpp"
 #include "test/cli/console/two_teams.hpp"
+#include "test/words.hpp"
 
 namespace cli {
 namespace {
@@ -240,7 +241,8 @@ void compare_pods(const picture& cluster) {
     EXPECT_EQ(answer["waits"], false);
     if (facts.wholes == 0 && facts.memory_mib == 0) {
       EXPECT_TRUE(answer["holds"].empty() && answer.contains("unread")) << answer << " cores without memory";
-      const auto named = pod.key.to_string() + " (" + answer.value("unread", "") + ")";
+      const auto named =
+          words::english("uncounted.pod", {{"pod", pod.key.to_string()}, {"reason", answer.value("unread", "")}});
       std::vector<std::string> texts;
       for (const auto& entry : uncounted_pods(cluster, pod.node_name))
         texts.push_back(words_of(entry.text(), text::language::en));

@@ -13,6 +13,7 @@
 
 #include "reconcilers/cuda/errors.hpp"
 #include "reconcilers/cuda/facts.hpp"
+#include "test/facts_in.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 #include "test/words.hpp"
 
@@ -73,7 +74,7 @@ void compare(const std::string& name, const std::string& is) {
   EXPECT_EQ(is, want.str()) << "QM_GOLDEN=write writes " << file;
 }
 
-TEST(explain, S31_every_error_is_explained_in_both_languages) {
+TEST(explain, S31_golden_every_error_is_explained_in_both_languages) {
   for (const std::string language : {"en", "zh"}) {
     std::string all;
     for (const auto& known_error : cuda::known_errors()) {
@@ -129,10 +130,8 @@ TEST(explain, an_error_that_is_not_known_is_said_with_those_that_are) {
   const auto got = error({"segmentation", "fault"});
   EXPECT_EQ(got.rc, 1);
   EXPECT_EQ(got.out, "");
-  EXPECT_THAT(
-      got.err,
-      HasSubstr("quartermaster: no error known in \"segmentation fault\"; give a code of CUDA (999), an XID (xid "
-                "79), a name (INVALID_IMAGE), lines of a log (- reads them), or one of these: xid-79, "));
+  EXPECT_THAT(got.err, words::has_in_order({"quartermaster: ", "\"segmentation fault\"", "(999)", "(xid 79)",
+                                            "(INVALID_IMAGE)", "xid-79, "}));
   EXPECT_EQ(std::ranges::count(got.err, '\n'), 1);
   EXPECT_EQ(error({"nothing"}, "en", "json").out, "[]\n");
 }
@@ -193,15 +192,14 @@ TEST(explain, wrong_usage_is_one_line_that_names_the_flag) {
     EXPECT_EQ(std::ranges::count(got.err, '\n'), 1);
     return got.err;
   };
-  EXPECT_THAT(wrong(with_driver("latest", "")),
-              HasSubstr("--cuda is \"latest\"; allowed is a version, for example 12.4"));
+  EXPECT_THAT(wrong(with_driver("latest", "")), words::has_in_order({"--cuda is \"latest\"; ", "a version", "12.4"}));
   EXPECT_THAT(wrong(with_driver("12.4", "new")), HasSubstr("--driver is \"new\""));
   EXPECT_THAT(wrong(with_driver("12.4", "", "A100")), HasSubstr("go with --driver"));
   auto capability = with_driver("12.4", "550");
   capability.capability = "ampere";
   EXPECT_THAT(wrong(capability), HasSubstr("--compute-capability is \"ampere\""));
   capability.capability = "86";
-  EXPECT_THAT(wrong(capability), HasSubstr("--compute-capability is \"86\"; allowed is a version, for example 8.0"));
+  EXPECT_THAT(wrong(capability), words::has_in_order({"--compute-capability is \"86\"; ", "a version", "8.0"}));
 }
 
 TEST(explain, reads_one_node_and_nothing_else) {

@@ -236,7 +236,9 @@ TEST_F(placements_test, an_old_config_map_of_quotas_that_cannot_be_read_is_said)
   cluster.old_quotas.put(old);
   cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/p"), 0);
-  EXPECT_THAT(err.str(), HasSubstr("kube-system/gpuquota does not count: lab is no object; allowed is"));
+  EXPECT_THAT(err.str(),
+              HasSubstr(english("explain.doubt.old_quotas",
+                                {{"text", R"(lab is no object; allowed is {"quota": {...}, "pool": [...]})"}})));
 }
 
 TEST_F(placements_test, room_that_is_kept_for_a_nominated_pod_is_named) {
@@ -404,7 +406,7 @@ TEST_F(placements_test, what_is_not_cards_is_said_to_be_the_schedulers) {
   EXPECT_EQ(explain("lab/p"), 0);
   EXPECT_THAT(out.str(), HasSubstr(begin_of("explain.not_cards", "command")));
   EXPECT_EQ(explain("lab/none"), 1);
-  EXPECT_THAT(err.str(), HasSubstr("there is no pod none in namespace lab"));
+  EXPECT_THAT(err.str(), HasSubstr(english("explain.no_pod", {{"name", "none"}, {"namespace", "lab"}})));
 }
 
 TEST_F(placements_test, pods_are_simulated_one_after_the_other) {
@@ -480,7 +482,7 @@ TEST_F(placements_test, S14_a_quota_that_nobody_enforces_counts_and_is_named) {
   put("False");
   finish();
   EXPECT_EQ(print_doubts({"lab"}),
-            "quartermaster: AcceleratorQuota lab/q counts in this answer and is not enforced: no one asks\n");
+            "quartermaster: " + english("explain.doubt.quota", {{"name", "lab/q"}, {"text", "no one asks"}}) + "\n");
   EXPECT_EQ(print_doubts({"other"}), "");
   put("True");
   EXPECT_EQ(print_doubts({"lab"}), "");

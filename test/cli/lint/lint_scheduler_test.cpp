@@ -11,6 +11,7 @@
 #include "cli/render/render_scheduler.hpp"
 #include "controller/x509.hpp"
 #include "test/cli/lint/outcome.hpp"
+#include "test/facts_in.hpp"
 
 namespace cli {
 namespace {
@@ -395,7 +396,7 @@ TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
   EXPECT_THAT(got.err,
               HasSubstr(english("scheduler_config.nothing_of_ours.remedy_with_hint", {{"hint", "--address"}})));
   back.address = "10.96.0.77";
-  EXPECT_THAT(render(back).err, HasSubstr("is no address of an extender"));
+  EXPECT_THAT(render(back).err, HasSubstr("--address: \"10.96.0.77\" is no address"));
   back.address = options_.address;
   got = render(back);
   EXPECT_EQ(got.rc, 0) << got.err;
@@ -433,18 +434,15 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
   for (const auto* address : {"https://[::1", "https://10.0.0.1:99999", "https://10.0.0.1:0", "https://:443",
                               "https://", "https://a b", "https://10.0.0.256", "https://a?b", "http://a"}) {
     const auto message = refused([&](auto& o) { o.address = address; });
-    EXPECT_THAT(message,
-                StartsWith("quartermaster: --address: \"" + std::string(address) + "\" is no address of an extender"));
+    EXPECT_THAT(message, StartsWith("quartermaster: --address: \"" + std::string(address) + "\" is no address"));
     EXPECT_THAT(message, testing::EndsWith("; write https://HOST:PORT, as in https://10.96.0.77:443\n"));
   }
-  EXPECT_THAT(refused([](auto& o) { o.address = "https://10.0.0.1:0"; }),
-              HasSubstr(": the port is none of 1 to 65535; write"));
+  EXPECT_THAT(refused([](auto& o) { o.address = "https://10.0.0.1:0"; }), HasSubstr("1 to 65535; write"));
   for (const auto* name : {"a b", "A", "", "-a"})
-    EXPECT_THAT(refused([&](auto& o) { o.lease = name; }),
-                StartsWith("quartermaster: --lease: \"" + std::string(name) +
-                           "\" is no name of a Lease; write a lower-case DNS name"));
-  EXPECT_THAT(refused([](auto& o) { o.scheduler_name = "a b"; }),
-              HasSubstr("--scheduler-name: \"a b\" is no name of a scheduler; write letters"));
+    EXPECT_THAT(
+        refused([&](auto& o) { o.lease = name; }),
+        words::has_in_order({"quartermaster: --lease: \"" + std::string(name) + "\" is no name", "Lease; write"}));
+  EXPECT_THAT(refused([](auto& o) { o.scheduler_name = "a b"; }), HasSubstr("--scheduler-name: \"a b\" is no name"));
   EXPECT_THAT(refused([](auto& o) { o.server_name = "a b"; }), HasSubstr("--server-name: \"a b\" is no name"));
   EXPECT_THAT(refused([](auto& o) { o.address = ""; }), HasSubstr("--address is required"));
   EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.30 or newer"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "reconcilers/declarations/registry.hpp"
+#include "test/facts_in.hpp"
 #include "test/words.hpp"
 
 namespace cli {
@@ -245,7 +246,7 @@ TEST(lint_workload, S33_S78_says_what_the_webhook_says_of_driver_and_card) {
   const std::string cuda = "{name: CUDA_VERSION, value: 13.1.0}";
   const auto share = deployment("torch", cuda, "tencent.com/vcuda-core: 20");
   ASSERT_THAT(codes(share), ElementsAre("compatibility"));
-  EXPECT_THAT(share[0].message, HasSubstr("asks for a share of a card (tencent.com/vcuda-core) and CUDA 13.1"));
+  EXPECT_THAT(share[0].message, words::has_in_order({"share of a card (tencent.com/vcuda-core)", "CUDA 13.1"}));
 
   kube::node old;
   old.key.name = "old";
@@ -256,7 +257,7 @@ TEST(lint_workload, S33_S78_says_what_the_webhook_says_of_driver_and_card) {
                           "], resources: {limits: {nvidia.com/gpu: 1}}}]}\n";
   const auto on_nodes = findings(pod, text::language::en, &cluster);
   ASSERT_THAT(codes(on_nodes), ElementsAre("compatibility"));
-  EXPECT_THAT(on_nodes[0].message, HasSubstr("no node that offers nvidia.com/gpu has what the pod needs"));
+  EXPECT_THAT(on_nodes[0].message, HasSubstr("no node that offers nvidia.com/gpu"));
   EXPECT_THAT(findings(pod), IsEmpty()) << "without a cluster no one knows";
 }
 

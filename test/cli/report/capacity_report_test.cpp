@@ -28,11 +28,11 @@ struct capacity_report : two_teams {
 TEST_F(capacity_report, is_the_capacity_view_as_a_table) {
   const auto row = view()["models"][0];
   const auto text = printed(view(), "table");
-  EXPECT_THAT(text, HasSubstr("MODEL"));
+  EXPECT_THAT(text, HasSubstr(words::english("column.model")));
   EXPECT_THAT(text, HasSubstr(row["usedCores"].dump() + "/" + row["cores"].dump()));
   EXPECT_THAT(text, HasSubstr(row["usedMiB"].dump() + "/" + row["memoryMiB"].dump()));
   EXPECT_THAT(text, HasSubstr("\n" + words::english("report.capacity.no_days", {{"reason", "no Prometheus"}}) + "\n"));
-  EXPECT_THAT(printed(view(), "table", "zh"), HasSubstr("用满天数"));
+  EXPECT_THAT(printed(view(), "table", "zh"), HasSubstr(words::chinese("column.days_until_full")));
   EXPECT_THAT(printed(view(), "wide"), HasSubstr(words::english("column.stranded_cards")));
 }
 

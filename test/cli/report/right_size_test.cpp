@@ -9,6 +9,7 @@
 
 #include "cli/cluster/prometheus.hpp"
 #include "cli/program.hpp"
+#include "test/facts_in.hpp"
 #include "test/words.hpp"
 
 namespace cli {
@@ -83,7 +84,7 @@ TEST(right_size, a_share_that_ended_between_two_answers_is_left_out) {
 
 TEST(right_size, an_answer_that_cannot_be_read_is_said) {
   for (const auto* body : {"", "<html>", "[]", R"({"status":"error"})", R"({"status":"success","data":[]})"})
-    EXPECT_EQ(right_sizes(body, given(), "").error(), "Prometheus gave an answer that cannot be read") << body;
+    EXPECT_THAT(right_sizes(body, given(), "").error(), words::has_in_order({"Prometheus", "cannot be read"})) << body;
   for (const auto* value : {"NaN", "+Inf", "", "-1", "x"})
     EXPECT_EQ(right_sizes(body_of({series_of("team-a", "infer", "GPU-1", value)}), given(), "")->size(), 0u) << value;
 }
@@ -102,7 +103,7 @@ TEST(right_size, golden_table) {
 }
 
 TEST(right_size, has_wide_columns_and_is_json) {
-  EXPECT_THAT(printed_sizes("wide", "zh"), HasSubstr("vgpu  gpu-1  GPU-2\n"));
+  EXPECT_THAT(printed_sizes("wide", "zh"), testing::ContainsRegex("vgpu +gpu-1 +GPU-2\n"));
   const auto data = json::parse(printed_sizes("json", "en"));
   EXPECT_EQ(data["containers"][0]["advisedMiB"], 2048);
   EXPECT_EQ(data["containers"][0]["used"], 0.0976);
@@ -139,12 +140,12 @@ std::pair<int, std::string> run(std::vector<std::string> words) {
 TEST(report_verbs, wrong_words_are_one_line) {
   using testing::AllOf, testing::ContainsRegex, testing::Not, testing::Pair, testing::EndsWith;
   EXPECT_THAT(run({"report", "right-size"}),
-              Pair(2, "quartermaster: right-size is measured by Prometheus: say which with --prometheus-url URL\n"));
+              Pair(2, words::has_in_order({"quartermaster: right-size ", "--prometheus-url URL\n"})));
   EXPECT_THAT(run({"report", "right-size", "--prometheus-url", "prometheus:9090"}),
               Pair(2, "quartermaster: --prometheus-url prometheus:9090: it begins with http:// or https://\n"));
   for (const auto* url : {"http://", "https:///", "http://:9090", "http://prometheus\n:9090"})
     EXPECT_THAT(run({"report", "right-size", "--prometheus-url", url}),
-                Pair(2, AllOf(HasSubstr(": there is no host such as "), ContainsRegex("^[^\n]+\n$"))))
+                Pair(2, AllOf(HasSubstr(": there is no host"), ContainsRegex("^[^\n]+\n$"))))
         << url;
   for (const auto* url : {"http://admin:secret@prometheus:9090", "https://admin:secret@p/x", "admin:secret@prometheus"})
     EXPECT_THAT(
@@ -153,9 +154,9 @@ TEST(report_verbs, wrong_words_are_one_line) {
         << url;
   for (const auto* url : {"http://p:9090/?x=1", "http://p:9090#x"})
     EXPECT_THAT(run({"report", "capacity", "--prometheus-url", url}), Pair(2, HasSubstr("leave out ? and #"))) << url;
-  EXPECT_THAT(run({"report", "capacity", "--snapshot", "test"}), Pair(1, "quartermaster: test: it is a folder\n"));
-  EXPECT_THAT(run({"report", "chargeback", "--month", "2026\n11"}),
-              Pair(2, HasSubstr("--month: 2026 11 is no month such as 2026-11 (see")));
+  EXPECT_THAT(run({"report", "capacity", "--snapshot", "test"}),
+              Pair(1, words::has_in_order({"quartermaster: test: ", "folder\n"})));
+  EXPECT_THAT(run({"report", "chargeback", "--month", "2026\n11"}), Pair(2, HasSubstr("--month: 2026 11 is no month")));
   for (const auto* month : {"2026-13", "2026-1", "november", "2026-11-01", ""})
     EXPECT_THAT(run({"report", "chargeback", "--month", month}),
                 Pair(2, AllOf(HasSubstr("is no month such as 2026-11"), EndsWith(" --help)\n"))))
@@ -167,10 +168,10 @@ TEST(report_verbs, wrong_words_are_one_line) {
           << name;
   EXPECT_THAT(run({"report", "capacity", "-o", "csv"}), Pair(2, HasSubstr("csv")));
   EXPECT_THAT(run({"inspect", "nodes", "--watch", "-o", "json"}),
-              Pair(2, "quartermaster: --watch prints tables: leave out -o json\n"));
+              Pair(2, words::has_in_order({"quartermaster: --watch ", "leave out -o json\n"})));
   EXPECT_THAT(run({"report", "right-size", "--prometheus-url", "http://127.0.0.1:1"}),
               Pair(1, AllOf(HasSubstr("quartermaster: Prometheus http://127.0.0.1:1: "),
-                            HasSubstr("connect 127.0.0.1:1: connection refused: is it up?"), EndsWith("\n"))));
+                            HasSubstr("connect 127.0.0.1:1: connection refused"), EndsWith("\n"))));
 }
 
 }  // namespace

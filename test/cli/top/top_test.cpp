@@ -158,17 +158,21 @@ TEST_F(top, what_no_sum_has_is_named_below_the_table) {
   cluster.pods.put(pod_of("team-a", "half", 30, 0, "gpu-1"));
   cluster.pods.put(pod_of("team-b", "secret-half", 30, 0, "gpu-2"));
   read();
+  const auto refusal =
+      words::english("engine.refusal.needs_partner",
+                     {{"key", "tencent.com/vcuda-core"}, {"amount", "30"}, {"other", "tencent.com/vcuda-memory"}});
+  const auto named_half = words::english(
+      "uncounted.pod", {{"pod", "team-a/half"}, {"reason", words::english("uncounted.reason", {{"text", refusal}})}});
   std::ostringstream nodes, pods, named;
   top_nodes(cluster, {"table", "en"}, nodes);
   EXPECT_THAT(nodes.str(),
-              testing::HasSubstr(text::counted(2, "top.uncounted", text::language::en) + "\n  team-a/half ("));
+              testing::HasSubstr(text::counted(2, "top.uncounted", text::language::en) + "\n  " + named_half));
   top_pods(cluster, "team-a", {"table", "en"}, pods);
   EXPECT_THAT(pods.str(),
               testing::AllOf(testing::HasSubstr(text::counted(1, "top.uncounted", text::language::en)),
-                             testing::HasSubstr("vcuda-memory"), testing::Not(testing::HasSubstr("secret-half"))));
+                             testing::HasSubstr(named_half), testing::Not(testing::HasSubstr("secret-half"))));
   top_pods(cluster, "", {"table", "en"}, named, "half");
-  EXPECT_THAT(named.str(),
-              testing::AllOf(testing::HasSubstr("team-a/half ("), testing::Not(testing::HasSubstr("secret"))));
+  EXPECT_THAT(named.str(), testing::AllOf(testing::HasSubstr(named_half), testing::Not(testing::HasSubstr("secret"))));
   EXPECT_EQ(answer("pods").size(), 6u) << "they hold nothing that is known";
 }
 

@@ -8,6 +8,7 @@
 
 #include "kube/config.hpp"
 #include "reconcilers/cuda/affinity.hpp"
+#include "test/facts_in.hpp"
 #include "test/reconcilers/cuda/node.hpp"
 #include "test/rounds.hpp"
 #include "test/words.hpp"
@@ -136,8 +137,8 @@ TEST(compatibility, S78_what_nobody_asked_us_for_is_only_said_while_warning) {
   const auto pod = pod_with(json::object(), env({{"CUDA_VERSION", "12.4.1"}}));
   const auto is = world.admit(pod, enforcement::warn);
   EXPECT_EQ(is.patch, json::array());
-  EXPECT_THAT(is.warnings, ElementsAre(AllOf(HasSubstr("on 1 of 3 nodes that offer nvidia.com/gpu it would not start"),
-                                             HasSubstr(": old"), HasSubstr("The annotation quartermaster.io/cuda"))));
+  EXPECT_THAT(is.warnings, ElementsAre(AllOf(HasSubstr("on 1 of 3 nodes that offer nvidia.com/gpu"), HasSubstr(": old"),
+                                             HasSubstr("The annotation quartermaster.io/cuda"))));
 }
 
 TEST(compatibility, pods_without_an_accelerator_or_a_need_are_let_be) {
@@ -163,10 +164,8 @@ TEST(compatibility, a_sidecars_version_does_not_count) {
 
 TEST(compatibility, what_is_malformed_is_said_in_one_line) {
   const auto is = three().admit(needing("12.4"), enforcement::deny);
-  EXPECT_EQ(
-      is.refusal,
-      "annotation quartermaster.io/cuda: \"12.4\" is no condition; allowed is one of >= > <= < = != and a version, "
-      "for example >=12.4; a comma is AND, a blank OR");
+  EXPECT_THAT(is.refusal,
+              words::has_in_order({"annotation quartermaster.io/cuda: \"12.4\"", ">= > <= < = !=", ">=12.4"}));
   EXPECT_THAT(three().admit(needing("12.4"), enforcement::warn).warnings, ElementsAre(is.refusal));
 }
 
@@ -178,7 +177,7 @@ TEST(compatibility, nodes_that_may_come_or_that_say_nothing_refuse_nobody) {
   silent.add("silent", {});
   const auto is = silent.admit(needing(">=99"), enforcement::deny);
   EXPECT_EQ(is.refusal, "");
-  EXPECT_THAT(is.warnings, ElementsAre(HasSubstr("of no node that offers nvidia.com/gpu it is known")));
+  EXPECT_THAT(is.warnings, ElementsAre(HasSubstr("of no node that offers nvidia.com/gpu")));
   auto others = three();
   others.nodes.front().allocatable = {{"example.com/fpga", 1}};
   EXPECT_THAT(others.admit(needing("<12"), enforcement::deny).refusal, HasSubstr("no node that offers nvidia.com/gpu"))
@@ -191,7 +190,7 @@ TEST(compatibility, contradictions_are_refused) {
   pod["spec"]["affinity"] =
       json::parse(R"({"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
       {"matchExpressions":[{"key":"cuda-major-version","operator":"In","values":["11"]}]}]}}})");
-  EXPECT_THAT(three().admit(pod, enforcement::deny).refusal, HasSubstr("own node affinity and what it needs"));
+  EXPECT_THAT(three().admit(pod, enforcement::deny).refusal, HasSubstr("own node affinity"));
 }
 
 TEST(compatibility, the_patch_fits_wherever_the_pods_affinity_begins) {
@@ -236,7 +235,7 @@ TEST(compatibility, S15_S29_a_share_of_a_card_needs_a_library_that_knows_the_run
   EXPECT_THAT(let_on(world, share("12.4.0"), world.admit(share("12.4.0"), enforcement::deny)), ElementsAre("middle"))
       << "majors must be the same";
   EXPECT_THAT(world.admit(share("12.8.0"), enforcement::deny).refusal,
-              AllOf(HasSubstr("container main asks for a share of a card (tencent.com/vcuda-core) and CUDA 12.8"),
+              AllOf(words::has_in_order({"container main", "(tencent.com/vcuda-core)", "CUDA 12.8"}),
                     HasSubstr("12.0 to 12.4")));
   EXPECT_THAT(world.admit(share("11.8.0"), enforcement::deny).refusal, HasSubstr("12.0 to 12.4"));
   EXPECT_EQ(world.admit(share("12.8.0", 100), enforcement::deny).refusal, "") << "whole cards do not go through it";
@@ -250,7 +249,7 @@ TEST(compatibility, S15_a_share_of_a_card_that_is_cut_by_mig_is_refused) {
   world.add("cut", cut, "tencent.com/vcuda-core");
   const auto plain = pod_with(json::object(), json(), {{"tencent.com/vcuda-core", 20}});
   EXPECT_THAT(world.admit(plain, enforcement::deny).refusal,
-              AllOf(HasSubstr("a card that is not cut by MIG"), HasSubstr(words::english("cuda.facts.mig") + ": cut")));
+              AllOf(HasSubstr("not cut by MIG"), HasSubstr(words::english("cuda.facts.mig") + ": cut")));
   world.add("whole", labelled("12.4"), "tencent.com/vcuda-core");
   EXPECT_EQ(world.admit(plain, enforcement::deny).refusal, "");
   EXPECT_THAT(let_on(world, share("12.4.0"), world.admit(share("12.4.0"), enforcement::deny)), ElementsAre("whole"));
@@ -385,7 +384,8 @@ TEST(compatibility, S33_S78_the_author_of_a_template_is_told) {
   paddle["spec"]["containers"][0]["image"] = "paddle:2.6";
   for (const auto* kind : {"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"}) {
     EXPECT_THAT(find_warning(paddle, kind, "CREATE"), HasSubstr("set FLAGS_allocator_strategy")) << kind;
-    EXPECT_THAT(find_warning(needing(">=99.0"), kind, "UPDATE"), HasSubstr("its pods would be refused: no node"))
+    EXPECT_THAT(find_warning(needing(">=99.0"), kind, "UPDATE"),
+                words::has_in_order({"its pods would be refused: ", "no node"}))
         << kind;
     EXPECT_EQ(find_warning(needing(">=12.4"), kind, "DELETE"), "") << kind;
   }

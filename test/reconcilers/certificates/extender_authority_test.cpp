@@ -16,6 +16,7 @@
 
 #include "api/hash.hpp"
 #include "controller/x509.hpp"
+#include "test/facts_in.hpp"
 #include "test/reconcilers/certificates/times.hpp"
 #include "test/rounds.hpp"
 
@@ -206,16 +207,15 @@ TEST(extender_authority, schedulers_start_with_a_new_authority_before_anything_i
   world.stored.keys = {};
   world.rolls = false;
   world.pass(30 * day, 2 * day);
-  EXPECT_THAT(world.take_log(), ElementsAre("a new authority, because there was none that can sign",
-                                            "ca.crt of the server has the authorities that count now",
-                                            "ca.crt of kube-schedulers has the authorities that count now"))
+  EXPECT_THAT(world.take_log(), ElementsAre(HasSubstr("a new authority, because"), HasSubstr("ca.crt of the server"),
+                                            HasSubstr("ca.crt of kube-schedulers")))
       << "a scheduler that is not restarted holds everything up";
   EXPECT_EQ(world.settle().waiting, "the scheduler");
   world.rolls = true;
   world.others();
   world.settle();
-  EXPECT_THAT(world.take_log(), ElementsAre("its certificate is signed by the new authority",
-                                            "its certificate is signed by the new authority"));
+  EXPECT_THAT(world.take_log(),
+              ElementsAre(HasSubstr("signed by the new authority"), HasSubstr("signed by the new authority")));
   world.pass(20 * 60 * minute, 4 * 60 * minute);
   EXPECT_THAT(world.take_log(), IsEmpty());
   EXPECT_EQ(world.authorities(), 2U);
@@ -228,9 +228,8 @@ TEST(extender_authority, schedulers_start_with_a_new_authority_before_anything_i
   EXPECT_THAT(world.take_log(), IsEmpty());
   world.rolls = true;
   world.pass(3 * minute);
-  EXPECT_THAT(world.take_log(),
-              ElementsAre("the older authority is forgotten", "ca.crt of the server has the authorities that count now",
-                          "ca.crt of kube-schedulers has the authorities that count now"));
+  EXPECT_THAT(world.take_log(), ElementsAre("the older authority is forgotten", HasSubstr("ca.crt of the server"),
+                                            HasSubstr("ca.crt of kube-schedulers")));
   EXPECT_TRUE(world.of_one());
   EXPECT_EQ(world.strangers, 0);
 }
@@ -255,7 +254,7 @@ TEST(extender_authority, nothing_is_signed_before_written_authorities_have_arriv
   other.stored.client.since.reset();
   other.take_log();
   other.settle();
-  EXPECT_THAT(other.take_log(), ElementsAre("ca.crt of kube-schedulers has the authorities that count now"));
+  EXPECT_THAT(other.take_log(), ElementsAre(HasSubstr("ca.crt of kube-schedulers")));
 }
 
 TEST(extender_authority, schedulers_that_nobody_knows_have_a_month_and_are_told_until_when) {
@@ -267,8 +266,8 @@ TEST(extender_authority, schedulers_that_nobody_knows_have_a_month_and_are_told_
   cluster.now = start + 30 * day - 5 * minute;
   EXPECT_THAT(cluster.take_log(), SizeIs(3));
   EXPECT_THAT(cluster.settle().waiting,
-              HasSubstr("set up by hand has to be given ca.crt, tls.crt and tls.key of Secret "
-                        "quartermaster-extender-client and restarted before 2027-02-14T"));
+              words::has_in_order({"by hand", "ca.crt, tls.crt and tls.key of Secret quartermaster-extender-client",
+                                   "restarted before 2027-02-14T"}));
   cluster.schedulers = {{cluster.stored.client.authorities, cluster.stored.client.leaf}};  // a person did
   cluster.pass(20 * minute, 5 * minute);
   EXPECT_THAT(cluster.take_log(), SizeIs(2));
@@ -295,8 +294,8 @@ TEST(extender_authority, who_was_promised_a_month_keeps_it_when_a_scheduler_beco
   EXPECT_GT(trusted_until(unknown.authorities, cluster.server.leaf), cluster.now);
   EXPECT_THAT(cluster.settle().waiting, HasSubstr("set up by hand"));
   cluster.pass(11 * day, day);
-  EXPECT_THAT(cluster.take_log(), ElementsAre("its certificate is signed by the new authority",
-                                              "its certificate is signed by the new authority"));
+  EXPECT_THAT(cluster.take_log(),
+              ElementsAre(HasSubstr("signed by the new authority"), HasSubstr("signed by the new authority")));
   cluster.pass(31 * day, 8 * 60 * minute);
   EXPECT_TRUE(cluster.of_one());
   EXPECT_FALSE(cluster.stored.client.by_hand) << "the next change begins again";
@@ -322,7 +321,7 @@ TEST(extender_authority, a_certificate_for_the_other_side_is_replaced) {
   world.take_log();
   world.stored.client.leaf = world.stored.server.leaf;
   world.settle();
-  EXPECT_THAT(world.take_log(), ElementsAre("a certificate in place of one that cannot be used"));
+  EXPECT_THAT(world.take_log(), ElementsAre(HasSubstr("a certificate in place")));
   EXPECT_TRUE(x509::leaf_of(world.stored.client.leaf)->client);
   EXPECT_FALSE(x509::leaf_of(world.stored.client.leaf)->server);
 }
@@ -342,9 +341,8 @@ TEST(extender_authority, what_ends_while_a_change_waits_is_signed_by_the_older_a
   world.server = {world.stored.server.authorities, world.stored.server.leaf};
   world.schedulers = {{world.stored.client.authorities, world.stored.client.leaf}};
   world.settle();
-  EXPECT_THAT(world.take_log(),
-              ElementsAre("a new authority next to the old", "ca.crt of the server has the authorities that count now",
-                          "ca.crt of kube-schedulers has the authorities that count now"));
+  EXPECT_THAT(world.take_log(), ElementsAre(HasSubstr("a new authority next"), HasSubstr("ca.crt of the server"),
+                                            HasSubstr("ca.crt of kube-schedulers")));
   world.rolls = false;
   world.now += year * 2 / 3;
   world.settle();

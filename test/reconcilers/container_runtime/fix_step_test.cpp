@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/facts_in.hpp"
+
 namespace reconcilers::container_runtime {
 namespace {
 
@@ -57,7 +59,7 @@ TEST(fix_step, takes_the_first_node_by_name) {
   EXPECT_EQ(step.type, kind::make);
   EXPECT_EQ(step.node, "gpu-1");
   EXPECT_EQ(step.runtime, "containerd");
-  EXPECT_EQ(step.message, "2 nodes match, 2 left to fix; node gpu-1 is under way");
+  EXPECT_THAT(step.message, words::has_in_order({"2 nodes match", "2 left to fix", "node gpu-1 "}));
 }
 
 TEST(fix_step, knows_the_runtimes_that_the_verb_sets_up) {
@@ -84,7 +86,7 @@ TEST(fix_step, takes_no_node_without_an_agent_and_says_so) {
   blind.default_runtime = api::check_state::unknown;
   const auto step = next_fix_step(wanted({silent, blind}));
   EXPECT_EQ(step.type, kind::none);
-  EXPECT_THAT(step.message, HasSubstr("2 nodes without an agent that reports default_runtime"));
+  EXPECT_THAT(step.message, words::has_in_order({"2 nodes without an agent", "default_runtime"}));
 }
 
 TEST(fix_step, names_the_nodes_that_it_cannot_fix) {
@@ -94,10 +96,8 @@ TEST(fix_step, names_the_nodes_that_it_cannot_fix) {
   away.is_ready = false;
   const auto step = next_fix_step(wanted({bare, rancher, away}));
   EXPECT_EQ(step.type, kind::none);
-  EXPECT_EQ(
-      step.message,
-      "3 nodes match, 0 left to fix; left alone: gpu-1 (no container toolkit), gpu-2 (containerd://1.7.23-k3s2 is "
-      "not set up by fix-runtime), gpu-3 (not Ready)");
+  EXPECT_THAT(step.message, words::has_in_order({"3 nodes match", "0 left to fix", "gpu-1 (no container toolkit)",
+                                                 "gpu-2 (containerd://1.7.23-k3s2 ", "gpu-3 (not Ready)"}));
 }
 
 TEST(fix_step, no_second_node_while_one_is_under_way) {
@@ -171,8 +171,7 @@ TEST(fix_step, a_failure_halts_all_other_nodes) {
   state.wall = noon + 100'000;
   const auto step = next_fix_step(state);
   EXPECT_EQ(step.type, kind::halted);
-  EXPECT_THAT(step.message,
-              StartsWith("node gpu-1: quartermaster: /etc/containerd/config.toml is a symbolic link; put"));
+  EXPECT_THAT(step.message, StartsWith("node gpu-1: quartermaster: /etc/containerd/config.toml is a symbolic link"));
 }
 
 TEST(fix_step, a_failure_is_over_when_its_cause_is) {
@@ -203,7 +202,7 @@ TEST(fix_step, waits_until_the_agent_has_seen_it) {
   state.wall = noon + 600;
   const auto step = next_fix_step(state);
   EXPECT_EQ(step.type, kind::halted);
-  EXPECT_THAT(step.message, HasSubstr("the agent still reports default_runtime as warning"));
+  EXPECT_THAT(step.message, HasSubstr("reports default_runtime as warning"));
 }
 
 TEST(fix_step, never_touches_a_pod_of_someone_else) {
@@ -212,7 +211,7 @@ TEST(fix_step, never_touches_a_pod_of_someone_else) {
   state.pod->is_ours = false;
   state.pod->has_succeeded = true;
   EXPECT_EQ(next_fix_step(state).type, kind::halted);
-  EXPECT_THAT(next_fix_step(state).message, HasSubstr("is not its own: delete it"));
+  EXPECT_THAT(next_fix_step(state).message, HasSubstr("is not its own"));
   state.is_wanted = false;
   EXPECT_EQ(next_fix_step(state).type, kind::none);
 }

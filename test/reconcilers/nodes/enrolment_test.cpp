@@ -1,5 +1,6 @@
 #include "reconcilers/nodes/enrolment.hpp"
 
+#include "test/facts_in.hpp"
 #include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/nodes/gpu_1.hpp"
 #include "test/reconcilers/rights.hpp"
@@ -193,7 +194,7 @@ TEST(enrolment, S3_a_refusal_is_an_event_on_the_node_and_leaves_its_labels_alone
   ASSERT_EQ(cluster.recorder.events.size(), 1u);
   EXPECT_EQ(cluster.recorder.events[0].type, controller::event_type::warning);
   EXPECT_THAT(cluster.recorder.events[0].note, HasSubstr("nvidia-device-enable=vgpus"));
-  EXPECT_THAT(cluster.recorder.events[0].note, HasSubstr("allowed are pgpu, vgpu, enable, mps"));
+  EXPECT_THAT(cluster.recorder.events[0].note, HasSubstr("pgpu, vgpu, enable, mps"));
   cluster.server.forget();
   cluster.reconcile();
   EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
@@ -298,8 +299,7 @@ TEST(enrolment, S74_takes_a_node_over_from_somebody_elses_plugin_and_gives_it_ba
   cluster.reconcile();
   EXPECT_TRUE(taken_over());
   EXPECT_EQ(cluster.status("phase"), "Removing");
-  EXPECT_THAT(cluster.status("message").get<std::string>(),
-              HasSubstr("DaemonSet kube-system/nvidia-device-plugin-daemonset"));
+  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("kube-system/nvidia-device-plugin-daemonset"));
   cluster.reconcile();
   EXPECT_EQ(cluster.label(), json()) << "two plugins never run on a node";
   pod.resource_version = 2;
@@ -485,10 +485,9 @@ TEST(enrolment, S58_pods_that_come_back_are_evicted_less_and_less_often_and_thei
   EXPECT_EQ(cluster.reconcile().again_in, 9s);
   EXPECT_EQ(evictions, 3);
   EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(),
-              testing::MatchesRegex("team/b-1 \\(ReplicaSet train puts its pods back here after each eviction, because "
-                                    "they tolerate the taint quartermaster.io/switching or name the node; change that "
-                                    "in its pods, or scale it down until the change is over\\)"));
-  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("3 of them came back after an eviction"));
+              words::has_in_order({"team/b-1 (ReplicaSet train", "tolerate the taint quartermaster.io/switching",
+                                   "name the node", "scale it down"}));
+  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("3 of them came back"));
   for (int second = 0; second < 600; ++second) {
     cluster.now += 1s;
     cluster.reconcile();
@@ -653,7 +652,7 @@ TEST(enrolment, an_object_whose_deletion_is_held_up_is_named_on_its_node_after_a
   EXPECT_EQ(cluster.recorder.events[0].about.kind, "Node");
   EXPECT_EQ(cluster.recorder.events[0].reason, "HeldByFinalizer");
   EXPECT_THAT(cluster.recorder.events[0].note,
-              HasSubstr("AcceleratorNode gpu-1 is being deleted and held by finalizer example.com/hold: "));
+              words::has_in_order({"AcceleratorNode gpu-1 ", "deleted", "finalizer example.com/hold: "}));
   EXPECT_THAT(cluster.server.writes(), IsEmpty());
   EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
   cluster.server.erase(object_path);

@@ -1,6 +1,7 @@
 #include "reconcilers/own_scheduler/scheduler.hpp"
 
 #include "api/names.hpp"
+#include "test/facts_in.hpp"
 #include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
 
@@ -268,8 +269,7 @@ TEST(dedicated_scheduler, switching_off_keeps_it_for_the_pods_that_wait) {
     cluster.label(false);
     cluster.reconcile();
     EXPECT_EQ(cluster.reason(), "PodsWait") << string;
-    EXPECT_THAT(cluster.first.state()->message,
-                HasSubstr("2 pods wait for it and can have no other scheduler: lab/a, lab/b;"));
+    EXPECT_THAT(cluster.first.state()->message, words::has_in_order({"2 pods wait for it", ": lab/a, lab/b;"}));
     cluster.now += 1h;
     cluster.reconcile();
     EXPECT_THAT(cluster.objects(), ElementsAre(file_path, set_path));

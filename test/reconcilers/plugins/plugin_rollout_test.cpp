@@ -8,6 +8,7 @@
 #include <set>
 
 #include "reconcilers/modules/node_sets.hpp"
+#include "test/facts_in.hpp"
 #include "test/rounds.hpp"
 
 namespace reconcilers {
@@ -17,7 +18,6 @@ using namespace std::chrono_literals;
 using kind = rollout_step::kind;
 using strategy = modules::rollout::strategy;
 using testing::HasSubstr;
-using testing::StartsWith;
 
 constexpr auto gpu_resource = "nvidia.com/gpu";
 const std::string v1 = "shape.1", v2 = "shape.2", other_version = "different.3";
@@ -158,7 +158,7 @@ TEST(plugin_rollout, goes_from_node_to_node_and_waits_until_each_is_what_it_was)
   ASSERT_TRUE(step.record && step.remove);
   EXPECT_EQ(step.remove->node, "n0");
   EXPECT_EQ(step.record->needs, (kube::quantities{{gpu_resource, 4}}));
-  EXPECT_EQ(step.message, "newest version on 0 of 3 nodes; node n0 is under way");
+  EXPECT_THAT(step.message, words::has_in_order({"0 of 3 nodes; ", "node n0 is under way"}));
   for (int i = 0; i < 3; ++i) {
     lab.cluster(lab.at(0));
     step = lab.step();
@@ -189,8 +189,7 @@ TEST(plugin_rollout, the_first_node_that_does_not_come_back_halts_it) {
   step = lab.run(20);
   EXPECT_EQ(step.is, kind::halted);
   EXPECT_EQ(lab.versions(), "211");
-  EXPECT_THAT(step.message,
-              StartsWith("the new version halted on node n0: plugin pod quartermaster/n0-4 is not ready"));
+  EXPECT_THAT(step.message, words::has_in_order({"halted on node n0: ", "plugin pod quartermaster/n0-4 is not ready"}));
   EXPECT_THAT(step.message, HasSubstr("2 nodes keep the version before"));
 }
 
@@ -201,7 +200,7 @@ TEST(plugin_rollout, a_plugin_that_is_ready_and_finds_no_card_halts_it) {
   const auto step = lab.run(40);
   EXPECT_EQ(step.is, kind::halted);
   EXPECT_EQ(lab.versions(), "211");
-  EXPECT_THAT(step.message, HasSubstr("is ready, but nvidia.com/gpu is 0 and must be 4"));
+  EXPECT_THAT(step.message, words::has_in_order({"is ready", "nvidia.com/gpu is 0 and must be 4"}));
 }
 
 TEST(plugin_rollout, a_crash_loop_and_an_image_that_is_not_there_are_said_at_once) {
@@ -295,7 +294,7 @@ TEST(plugin_rollout, a_plugin_that_running_pods_need_waits_for_them_node_by_node
   EXPECT_TRUE(step.waits_for_pods);
   EXPECT_FALSE(step.again_in) << "nothing but the end of a pod changes that";
   EXPECT_EQ(lab.versions(), "121");
-  EXPECT_EQ(step.message, "newest version on 1 of 3 nodes; 2 nodes wait for their pods: n0, n2");
+  EXPECT_THAT(step.message, words::has_in_order({"1 of 3 nodes; ", "2 nodes wait", "pods: n0, n2"}));
   lab.at(2).users.clear();
   lab.run(20);
   EXPECT_EQ(lab.versions(), "122");
@@ -364,7 +363,7 @@ TEST(plugin_rollout, nodes_that_change_their_mode_are_left_alone_and_silent_ones
   auto step = lab.run(20);
   EXPECT_EQ(lab.versions(), "1122");
   EXPECT_EQ(step.is, kind::wait);
-  EXPECT_EQ(step.message, "newest version on 2 of 3 nodes; 1 node does not answer: n1");
+  EXPECT_THAT(step.message, words::has_in_order({"2 of 3 nodes; ", "1 node does not answer: n1"}));
   lab.at(1).answers = true;
   EXPECT_EQ(lab.run().is, kind::done);
   EXPECT_EQ(lab.versions(), "1222");
@@ -388,7 +387,7 @@ TEST(plugin_rollout, by_hand_means_that_we_delete_nothing) {
   lab.want(v2);
   const auto step = lab.run(10);
   EXPECT_EQ(lab.versions(), "11");
-  EXPECT_EQ(step.message, "newest version on 0 of 2 nodes; a plugin pod is replaced when someone deletes it: n0, n1");
+  EXPECT_THAT(step.message, words::has_in_order({"0 of 2 nodes; ", "someone deletes it: n0, n1"}));
 }
 
 TEST(plugin_rollout, waits_until_the_DaemonSet_controller_has_seen_the_version) {
@@ -570,7 +569,7 @@ TEST(plugin_rollout, S52_a_plugin_that_running_pods_need_keeps_its_node_set_unti
   for (auto& node : lab.is.nodes) node.users = {"team/train"};
   lab.to_set("big");
   const auto step = lab.run();
-  EXPECT_EQ(step.message, "newest version on 0 of 3 nodes; 3 nodes wait for their pods: n0, n1, n2");
+  EXPECT_THAT(step.message, words::has_in_order({"0 of 3 nodes; ", "3 nodes wait", "pods: n0, n1, n2"}));
   EXPECT_TRUE(step.waits_for_pods);
   EXPECT_TRUE(lab.taken.empty());
   lab.is.nodes[1].users.clear();

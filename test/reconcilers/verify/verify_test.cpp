@@ -799,7 +799,7 @@ TEST(verify, S4_every_refusal_is_shown_once) {
   ASSERT_NE(row, steps.end());
   EXPECT_EQ(row->position, stage::enrolment);
   EXPECT_EQ(row->value, "UnsuitableRuntime");
-  EXPECT_THAT(row->other, testing::AllOf(HasSubstr("containerd"), HasSubstr("spec.modules.vgpu.image")));
+  EXPECT_EQ(row->other, words::english("intent.runtime", {{"mode", "vgpu"}, {"below", "2.0"}, {"version", "2.1.4"}}));
 }
 
 TEST(verify, what_the_operator_has_not_come_to_yet_is_unsettled_and_nothing_else_is) {
@@ -852,9 +852,14 @@ TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_language
   const auto& steps = found.nodes.at(0).steps;
   const auto label = std::ranges::find(steps, stage_code::unknown_mode, &step::cause);
   ASSERT_NE(label, steps.end());
-  EXPECT_THAT(text_of(*label, language::en), HasSubstr("Did you mean vgpu?"));
+  const auto unknown = [](const auto& words_in, const char* allowed) {
+    return words_in("intent.label_unknown_with_hint",
+                    {{"label", "nvidia-device-enable=vgppu"}, {"allowed", allowed}, {"hint", "vgpu"}});
+  };
+  EXPECT_THAT(text_of(*label, language::en),
+              HasSubstr(unknown(words::english, "pgpu, vgpu, enable, mps, hami, share and gpushare")));
   EXPECT_THAT(text_of(*label, language::zh),
-              testing::AllOf(HasSubstr("可用的值："), HasSubstr("mps"), HasSubstr("是否想写 vgpu？")));
+              HasSubstr(unknown(words::chinese, "pgpu、vgpu、enable、mps、hami、share、gpushare")));
   EXPECT_EQ(name_of(stage::label, language::zh), words::chinese("verify.stage.label.name"));
 
   cluster two;
@@ -865,7 +870,8 @@ TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_language
   const auto match = std::ranges::find(both.nodes.at(0).steps, stage_code::conflicting_labels, &step::cause);
   ASSERT_NE(match, both.nodes.at(0).steps.end());
   EXPECT_THAT(text_of(*match, language::zh),
-              testing::AllOf(HasSubstr("nvidia-device-enable=vgpu"), HasSubstr("互相矛盾")));
+              HasSubstr(words::chinese("intent.labels_disagree", {{"label", "nvidia-device-enable=vgpu"},
+                                                                  {"other", "quartermaster.io/mode=mps"}})));
 }
 
 TEST(verify, independent_defects_are_all_found) {

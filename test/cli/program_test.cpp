@@ -68,7 +68,7 @@ TEST(program, a_registry_is_no_address) {
   for (const auto* name : {"https://reg.example", "reg.example//path"}) {
     const auto got = call({"controller", "--image-registry", name, "--kubeconfig", "/no/such"});
     EXPECT_EQ(got.rc, 2) << name;
-    EXPECT_THAT(got.err, words::has_in_order({"--image-registry", name, "name of a registry"}));
+    EXPECT_THAT(got.err, words::has_in_order({"--image-registry", "name of a registry"}));
   }
   EXPECT_EQ(call({"controller", "--image-registry", "reg.example:5000/path", "--kubeconfig", "/no/such"}).rc, 1);
 }

@@ -79,14 +79,14 @@ TEST(conditions, carry_the_code_of_their_message_for_other_languages) {
 }
 
 TEST(conditions, are_read_whatever_a_stranger_wrote_into_them) {
-  const auto said = [](const char* condition) {
+  const auto chinese = [](const char* condition) {
     return words_of(controller::message_of(json::parse(condition)), text::language::zh);
   };
-  EXPECT_EQ(said(R"({"message":"m","cause":7,"parameters":[1]})"), "m");
-  EXPECT_EQ(said(R"({"message":"m","cause":"status.rollout.rest.many","parameters":{"number":3}})"), "m");
-  EXPECT_EQ(said(R"({"message":"m","cause":"status.rollout.rest.many"})"), "m");
-  EXPECT_EQ(said(R"({"cause":"no.such.code"})"), "");
-  EXPECT_EQ(said("{}"), "");
+  EXPECT_EQ(chinese(R"({"message":"m","cause":7,"parameters":[1]})"), "m");
+  EXPECT_EQ(chinese(R"({"message":"m","cause":"status.rollout.rest.many","parameters":{"number":3}})"), "m");
+  EXPECT_EQ(chinese(R"({"message":"m","cause":"status.rollout.rest.many"})"), "m");
+  EXPECT_EQ(chinese(R"({"cause":"no.such.code"})"), "");
+  EXPECT_EQ(chinese("{}"), "");
 }
 
 TEST(same_status, ignores_what_the_server_adds_or_drops) {

@@ -35,17 +35,17 @@ TEST(phrase_code, is_empty_where_someone_else_speaks) {
 }
 
 TEST(phrase_code, of_another_version_says_the_message) {
-  const auto said = [](const phrase_code& code) { return words_of(phrase_of(code, "own text"), language::zh); };
-  EXPECT_EQ(said({"status.of_a_later_version", {}}), "own text");
+  const auto chinese = [](const phrase_code& code) { return words_of(phrase_of(code, "own text"), language::zh); };
+  EXPECT_EQ(chinese({"status.of_a_later_version", {}}), "own text");
   auto code = code_of(halted);
   code.parameters.erase("node");
-  EXPECT_EQ(said(code), "own text") << "what its words are about is not all there";
+  EXPECT_EQ(chinese(code), "own text") << "what its words are about is not all there";
   code = code_of(halted);
   code.parameters["rest:cause"] = "status.of_a_later_version";
-  EXPECT_EQ(said(code), "own text");
+  EXPECT_EQ(chinese(code), "own text");
   code = code_of(halted);
   code.parameters["more"] = "of a later version";
-  EXPECT_EQ(said(code), words_of(halted, language::zh));
+  EXPECT_EQ(chinese(code), words_of(halted, language::zh));
 }
 
 TEST(phrase_code, stays_within_the_limits_of_the_types) {

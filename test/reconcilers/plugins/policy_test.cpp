@@ -842,7 +842,7 @@ TEST(policy, asks_for_no_right_that_the_chart_does_not_give) {
 TEST(policy, no_card_is_held_back_any_more_once_the_extender_is_off) {
   cluster cluster;
   cluster.switch_to(1);
-  cluster.further = {{"WithdrawalsHeldBack", "True", "TooManySickNodes", "5 nodes of 5", 1}};
+  cluster.further = {{"WithdrawalsHeldBack", "True", "TooManySickNodes", {"5 nodes of 5"}, 1}};
   cluster.settle();
   EXPECT_EQ(cluster.condition("WithdrawalsHeldBack")["status"], "True");
   cluster.further.clear();

@@ -349,7 +349,7 @@ TEST(policy, S74_an_object_of_others_with_our_name_is_never_applied_over) {
   EXPECT_EQ(degraded["cause"], "status.policy.module");
   EXPECT_EQ(degraded["parameters"]["module"], "pgpu");
   EXPECT_EQ(degraded["parameters"]["message:cause"], "status.object.foreign_of_module");
-  EXPECT_EQ(degraded["parameters"]["message.owner:cause"], "status.object.helm");
+  EXPECT_EQ(degraded["parameters"]["message.owner"], "Helm");
   EXPECT_EQ(cluster.condition("Ready")["status"], "False");
   EXPECT_EQ(cluster.recorder.events.back().type, controller::event_type::warning);
   cluster.server.erase(pgpu_set);

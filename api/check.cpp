@@ -65,13 +65,9 @@ constexpr std::size_t longest_words = 3 * longest_check_text;
 
 /// Whether every {name} of a pattern has a value. A newer agent may know other parameters for a cause.
 bool is_complete(std::string_view pattern, std::span<const text::parameter> parameters) {
-  for (auto open = pattern.find('{'); open != pattern.npos; open = pattern.find('{', open + 1)) {
-    const auto name = pattern.substr(open + 1, pattern.find('}', open) - open - 1);
-    // In a program that says keys, `{` opens the list of parameters, too.
-    if (name.contains('{') || name.empty()) continue;
-    if (std::ranges::find(parameters, name, &text::parameter::name) == parameters.end()) return false;
-  }
-  return true;
+  return std::ranges::all_of(text::placeholders_of(pattern), [&](std::string_view name) {
+    return std::ranges::find(parameters, name, &text::parameter::name) != parameters.end();
+  });
 }
 
 std::string_view advice_words(std::string_view code, text::language locale) {

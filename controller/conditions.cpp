@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "text/escape.hpp"
+#include "controller/coded_message.hpp"
 
 namespace controller {
 namespace {
@@ -23,8 +23,8 @@ bool set_condition(json& list, const condition& condition, std::string_view now)
   json next = {{"type", condition.type},
                {"status", condition.status},
                {"reason", condition.reason.empty() ? "Unknown" : condition.reason},
-               {"message", text::utf8_clean(condition.message, 32768)},
                {"observedGeneration", condition.generation}};
+  set_message(next, condition.message);
   const auto match = find(list, condition.type);
   if (match == list.end()) {
     next["lastTransitionTime"] = now;

@@ -7,14 +7,17 @@
 #include <string>
 #include <string_view>
 
+#include "text/phrase.hpp"
+
 namespace controller {
 
 struct condition {
   std::string type;                ///< "Ready"
   std::string status = "Unknown";  ///< "True", "False", "Unknown"
   std::string reason;              ///< CamelCase, not empty
-  std::string message;             ///< for people; cut at 32 KiB
+  text::phrase message;            ///< for people; its English is cut at 32 KiB
   std::int64_t generation = 0;     ///< observedGeneration
+  friend bool operator==(const condition&, const condition&) = default;
 };
 
 /// Puts `condition` into the list (an array, or null) in place of the one of the same type, or at the end. `now` as

@@ -6,8 +6,10 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "text/fact.hpp"
+#include "text/phrase.hpp"
 
 namespace words {
 
@@ -26,5 +28,17 @@ inline std::string line_of(const text::fact& fact) {
     if (!value.empty()) list.append(list.empty() ? "" : ",").append(name).append("=").append(value);
   return std::string(fact.code) + "{" + list + "}";
 }
+
+/// The same of a phrase, with those inside it: "status.rollout.rest.one{number=1}".
+inline std::string line_of(const text::phrase& phrase) {
+  std::string list;
+  for (const auto& [name, values, inner] : phrase.arguments)
+    if (const auto value = inner.empty() ? values[0] : line_of(inner); !value.empty())
+      list.append(list.empty() ? "" : ",").append(name).append("=").append(value);
+  return list.empty() ? phrase.key : phrase.key + "{" + list + "}";
+}
+
+/// A list of names as a phrase has it.
+inline std::string listed(const std::vector<std::string>& names) { return text::some_of("", names).values[0]; }
 
 }  // namespace words

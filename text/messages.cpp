@@ -43,6 +43,15 @@ std::string filled(std::string_view pattern, std::span<const parameter> paramete
   return out;
 }
 
+std::vector<std::string_view> placeholders_of(std::string_view pattern) {
+  std::vector<std::string_view> out;
+  for (auto open = pattern.find('{'); open != pattern.npos; open = pattern.find('{', open + 1)) {
+    const auto name = pattern.substr(open + 1, pattern.find('}', open) - open - 1);
+    if (!name.empty() && !name.contains('{')) out.push_back(name);
+  }
+  return out;
+}
+
 std::string counted(std::size_t number, std::string_view key, language locale) {
   return message(std::string(key) + (number == 1 ? ".one" : ".many"), locale, {{"number", std::to_string(number)}});
 }

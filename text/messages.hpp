@@ -33,6 +33,9 @@ std::string_view pattern_of(std::string_view key, language locale) noexcept;
 /// itself.
 std::string filled(std::string_view pattern, std::span<const parameter> parameters);
 
+/// Every {name} of a pattern. In a program that says keys `{` opens the list of parameters, too, which is no name.
+std::vector<std::string_view> placeholders_of(std::string_view pattern);
+
 /// "1 pod", "3 pods": the words of KEY.one or KEY.many, filled with {number}.
 std::string counted(std::size_t number, std::string_view key, language locale);
 

@@ -34,11 +34,11 @@ scheduler_row row_of(const std::string& node, const pods::status_row& row) {
   out.version = text::shown(row.version, most_said);
   out.checksum = text::shown(row.checksum, most_said);
   out.reason = row.is;
-  out.message = text::shown(row.reason, most_said);
+  if (!row.reason.empty()) out.message = text::phrase(text::shown(row.reason, most_said));
   out.desired = 1;
   out.good = row.is == pods::to_string(state::applied) && row.reason.empty();
   out.ready = out.good ? 1 : 0;
-  if (out.good) out.message = "its kube-scheduler asks the extender";
+  if (out.good) out.message = {"status.control_plane.good"};
   return out;
 }
 
@@ -47,21 +47,24 @@ scheduler_row silent(const std::string& node) {
   out.name = node;
   out.mode = "StaticPod";
   out.reason = no_agent;
-  out.message =
-      "no agent has said anything of it: kubectl get pods -A -l app.kubernetes.io/name=quartermaster-static-pod says "
-      "why it does not run";
+  out.message = {"status.control_plane.no_agent"};
   out.desired = 1;
   return out;
 }
 
-std::string said(const std::vector<scheduler_row>& rows) {
-  std::string out;
-  std::size_t named = 0, wrong = 0;
+/// What is wrong with the first of them.
+text::phrase troubles(const std::vector<scheduler_row>& rows) {
+  std::vector<text::phrase> out;
+  std::size_t wrong = 0;
   for (const auto& row : rows) {
     if (row.good || ++wrong > named_at_most) continue;
-    out += (named++ == 0 ? "; " : ", ") + row.name + " " + row.reason + (row.message.empty() ? "" : ": ") + row.message;
+    out.push_back({row.message.empty() ? "status.control_plane.node" : "status.control_plane.node_because",
+                   {{"node", row.name}, {"reason", row.reason}, {"cause", row.message}}});
   }
-  return wrong > named ? out + " and " + std::to_string(wrong - named) + " more" : out;
+  const auto named = out.size();
+  auto list = text::joined_by_commas(std::move(out));
+  if (wrong == named) return list;
+  return {"status.control_plane.and_more", {{"list", list}, {"number", std::to_string(wrong - named)}}};
 }
 
 }  // namespace
@@ -94,19 +97,16 @@ control_plane_status status_of(const control_plane_facts& control_plane_facts) {
   is.type = reconcilers::scheduler_ready;
   is.generation = control_plane_facts.generation;
   is.status = control_plane_facts.wanted && good == all && all > 0 ? "True" : "False";
-  is.message = std::to_string(good) + " of " + std::to_string(all) +
-               (all == 1 ? " control-plane node asks" : " control-plane nodes ask") + " the extender" + said(out.rows);
+  auto asking = text::counted_phrase(all, "status.control_plane.asking");
+  asking.arguments.push_back({"good", std::to_string(good)});
+  is.message = text::joined_by_semicolons({std::move(asking), troubles(out.rows)});
   if (!control_plane_facts.wanted)
     is.reason = "SwitchingOff";
   else if (is.status == "True")
     is.reason = "StaticPod";
   else
     is.reason = all == 0 ? std::string(no_agent) : std::ranges::min_element(out.rows, {}, rank)->reason;
-  if (all == 0)
-    is.message =
-        "spec.scheduler.mode is StaticPod, but no node is labelled node-role.kubernetes.io/control-plane and no "
-        "agent has reported anything; where a provider owns those nodes the mode is None (docs/scheduler-config.md, "
-        "Managed clusters)";
+  if (all == 0) is.message = {"status.control_plane.none"};
   out.state = std::move(is);
   return out;
 }

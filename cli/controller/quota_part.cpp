@@ -28,22 +28,16 @@ quota_part::quota_part(const ground& ground, scheduler_part& schedulers, const e
           [extender] { return extender ? extender->models() : std::set<std::string>(); }, ground.events}) {}
 
 reconcilers::quota_enforcement quota_part::enforcement() {
-  if (!extender_)
-    return {false, "ExtenderOff",
-            "no one asks about this quota before a pod is bound, because the scheduler extender is off. "
-            "docs/scheduling.md, \"Switch it on\", says how"};
+  if (!extender_) return {false, "ExtenderOff", {"status.quota.extender_off"}};
   const auto* rules = ground_.stores.compiled_rules.find(api::compiled_rules::only());
   if (schedulers_.sends().value_or(rules && rules->sends_pods()))
-    return {true, std::string(api::names::own_scheduler_asks),
-            "pods that ask for cards go to the operator's scheduler"};
+    return {true, std::string(api::names::own_scheduler_asks), {"status.quota.own_scheduler"}};
   const auto on_control_plane = schedulers_.state();
   if (extender_->asked() || (on_control_plane && on_control_plane->status == "True"))
-    return {true, std::string(reconcilers::scheduler_asks),
-            "a kube-scheduler asks the operator about each pod that it places; a pod that names another scheduler is "
-            "counted and not refused"};
-  return {false, "NoSchedulerAsks",
-          "no kube-scheduler has asked the operator since it started. Set spec.scheduler.mode of AcceleratorPolicy "
-          "default; for a kube-scheduler that was set up by hand, quartermaster verify --scheduler proves that it asks",
+    return {true, std::string(reconcilers::scheduler_asks), {"status.quota.scheduler_asks"}};
+  return {false,
+          "NoSchedulerAsks",
+          {"status.quota.no_scheduler"},
           controller::boot_now() - led_since_ < patience_with_schedulers};
 }
 

@@ -19,6 +19,7 @@
 #include "cli/output/answer.hpp"
 #include "cli/output/listing.hpp"
 #include "cli/verbs.hpp"
+#include "controller/coded_message.hpp"
 #include "controller/conditions.hpp"
 #include "kube/config.hpp"
 #include "kube/projections/from_json.hpp"
@@ -453,8 +454,9 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
     const auto* enforced = controller::find_condition(status["conditions"], reconcilers::enforced_condition);
     if (enforced && enforced->value("status", "") == "False")
       err << "quartermaster: "
-          << text::message("explain.doubt.quota", locale,
-                           {{"name", entry.key.to_string()}, {"text", enforced->value("message", "")}})
+          << text::message(
+                 "explain.doubt.quota", locale,
+                 {{"name", entry.key.to_string()}, {"text", words_of(controller::message_of(*enforced), locale)}})
           << "\n";
   }
   if (!picture.book->trouble().empty())

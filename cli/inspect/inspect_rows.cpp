@@ -6,6 +6,7 @@
 
 #include "api/names.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
+#include "controller/coded_message.hpp"
 #include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
@@ -98,6 +99,13 @@ void add_cards(node_row& node_row, const fleet& fleet, const kube::node& node) {
 /// languages.
 text::phrase made_again(const text::phrase& finding, const std::string& written) {
   return !written.empty() && words_of(finding, text::language::en) == written ? finding : text::phrase(written);
+}
+
+/// The message of a row of the policy's status. An operator that writes no codes is read as `finding` where it found
+/// that.
+text::phrase row_message(const json& row, const text::phrase& finding) {
+  auto out = controller::message_of(row);
+  return row.contains("cause") ? out : made_again(finding, words_of(out, text::language::en));
 }
 
 /// Why a module that is on offers nothing, as its row of the policy's status says it.
@@ -214,7 +222,7 @@ std::vector<module_row> module_rows(const fleet& fleet) {
     const auto statuses = status.is_object() ? status.value("modules", json::array()) : json::array();
     for (const auto& entry : statuses) {
       if (entry.is_object() && entry.value("name", "") == mode.name)
-        row.message = made_again(refusal_of(mode, fleet.policy), entry.value("message", ""));
+        row.message = row_message(entry, refusal_of(mode, fleet.policy));
     }
     out.push_back(std::move(row));
   }

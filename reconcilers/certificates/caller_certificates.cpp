@@ -17,9 +17,14 @@ using controller::x509::info;
 /// Of certificates that end soon; the message has room for more, the event has not.
 constexpr std::size_t most_named = 4;
 
-std::string named(const info& leaf) {
-  return "\"" + text::shown(leaf.name) + "\" (serial " + text::shown(leaf.serial) + ") at " +
-         controller::rfc3339_seconds(leaf.until);
+text::phrase callers_phrase(std::string_view key, std::vector<text::phrase_argument> arguments = {}) {
+  return {"status.callers." + std::string(key), std::move(arguments)};
+}
+
+text::phrase named(const info& leaf) {
+  return callers_phrase("certificate", {{"name", text::shown(leaf.name)},
+                                        {"serial", text::shown(leaf.serial)},
+                                        {"time", controller::rfc3339_seconds(leaf.until)}});
 }
 
 }  // namespace
@@ -76,29 +81,28 @@ std::optional<controller::condition> caller_certificates::state() const {
     if (!leads_since_ || now - *leads_since_ <= kept) return std::nullopt;
     out.status = "Unknown";
     out.reason = "NoneSeen";
-    out.message = "no kube-scheduler has called the extender in the last day";
+    out.message = callers_phrase("none_seen");
     return out;
   }
-  std::string ending;
+  std::vector<text::phrase> ending;
   std::size_t count = 0;
   for (const auto& leaf : seen) {
     if (!ends_soon(leaf, now) || ++count > most_named) continue;
-    ending += (ending.empty() ? "" : ", ") + named(leaf);
+    ending.push_back(named(leaf));
   }
   if (count == 0) {
     out.status = "True";
     out.reason = "Valid";
-    out.message = "the first certificate of a caller to end: " + named(seen.front());
+    out.message = callers_phrase("valid", {{"certificate", named(seen.front())}});
     return out;
   }
-  if (count > most_named) ending += " and " + std::to_string(count - most_named) + " more";
+  text::phrase more;
+  if (count > most_named) more = callers_phrase("more", {{"number", std::to_string(count - most_named)}});
   out.status = "False";
   out.reason = "ExpiringSoon";
-  out.message = "the extender refuses kube-schedulers when the certificate they show ends: " + ending +
-                ". Give each that shows one of these ca.crt, tls.crt and tls.key of Secret " +
-                std::string(api::names::extender_client_secret) +
-                " as they are now, or a newer certificate of your own, and start it again. True again a day after the "
-                "last call with an old one";
+  out.message = callers_phrase("ending", {{"list", text::joined_by_commas(std::move(ending))},
+                                          {"more", more},
+                                          {"secret", std::string(api::names::extender_client_secret)}});
   return out;
 }
 
@@ -111,7 +115,7 @@ void caller_certificates::look() {
   const auto* rules = policy();
   if (is->status == "False" && rules)
     events_.record({kube::resources::accelerator_policies, *rules}, controller::event_type::warning,
-                   "CallerCertificateExpiring", "Verify", is->message);
+                   "CallerCertificateExpiring", "Verify", words_of(is->message, text::language::en));
 }
 
 }  // namespace reconcilers

@@ -66,7 +66,7 @@ class caller_certificates {
   settings settings_;
   std::vector<row> rows_;
   std::optional<std::int64_t> leads_since_;
-  std::string message_;  ///< message of the state that was reported last
+  text::phrase message_;  ///< message of the state that was reported last
 };
 
 /// It ends within `ahead`, or within a third of its life where that is less.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "text/list.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::container_runtime {
@@ -15,51 +14,66 @@ bool is_unfit(const fix_candidate& node) {
   return node.default_runtime == api::check_state::warning || node.default_runtime == api::check_state::failed;
 }
 
+text::phrase runtimes_phrase(std::string_view key, std::vector<text::phrase_argument> arguments = {}) {
+  return {"status.runtimes." + std::string(key), std::move(arguments)};
+}
+
 /// Why a node that needs it is left alone; empty: it is not.
-std::string obstacle(const fix_candidate& node) {
-  if (node.toolkit == api::check_state::failed) return "no container toolkit";
-  if (runtime_to_fix(node.reported).empty()) return text::shown(node.reported) + " is not set up by fix-runtime";
-  if (!node.is_ready) return "not Ready";
+text::phrase obstacle(const fix_candidate& node) {
+  if (node.toolkit == api::check_state::failed) return runtimes_phrase("no_toolkit");
+  if (runtime_to_fix(node.reported).empty())
+    return runtimes_phrase("other_runtime", {{"runtime", text::shown(node.reported)}});
+  if (!node.is_ready) return runtimes_phrase("not_ready");
   return {};
 }
 
 /// "3 nodes match, 1 left to fix; left alone: gpu-3 (not Ready)".
-std::string summary_of(const fix_state& state, std::size_t left) {
-  std::vector<std::string> alone;
+text::phrase summary_of(const fix_state& state, std::size_t left) {
+  constexpr std::size_t most_named = 3;
+  std::vector<text::phrase> alone;
   std::size_t silent = 0;
   for (const auto& node : state.nodes) {
     if (node.default_runtime.value_or(api::check_state::unknown) == api::check_state::unknown)
       ++silent;
-    else if (const auto reason = is_unfit(node) ? obstacle(node) : std::string(); !reason.empty())
-      alone.push_back(node.name + " (" + reason + ")");
+    else if (const auto reason = is_unfit(node) ? obstacle(node) : text::phrase(); !reason.empty())
+      alone.push_back(runtimes_phrase("node", {{"node", node.name}, {"cause", reason}}));
   }
-  const auto count = state.nodes.size();
-  auto out =
-      text::counted(count, "node") + (count == 1 ? " matches, " : " match, ") + std::to_string(left) + " left to fix";
-  if (!alone.empty()) out += "; left alone: " + text::some_of(alone);
-  if (silent > 0) out += "; " + text::counted(silent, "node") + " without an agent that reports default_runtime";
-  return out;
+  std::vector<text::phrase> parts{text::counted_phrase(state.nodes.size(), "status.runtimes.summary")};
+  parts.front().arguments.push_back({"left", std::to_string(left)});
+  if (!alone.empty()) {
+    const auto more = alone.size() > most_named ? alone.size() - most_named : 0;
+    alone.resize(std::min(alone.size(), most_named));
+    auto list = text::joined_by_commas(std::move(alone));
+    if (more > 0) list = runtimes_phrase("and_more", {{"list", list}, {"number", std::to_string(more)}});
+    parts.push_back(runtimes_phrase("alone", {{"list", list}}));
+  }
+  if (silent > 0) parts.push_back(text::counted_phrase(silent, "status.runtimes.silent"));
+  return text::joined_by_semicolons(std::move(parts));
 }
 
-std::string retry_hint(const fix_pod& pod) {
-  return "; put it right on the node, or try again: kubectl delete pod -n " + pod.key.ns + " " + pod.key.name;
+text::phrase with_retry(text::phrase message, const fix_pod& pod) {
+  return runtimes_phrase("retry", {{"message", std::move(message)}, {"namespace", pod.key.ns}, {"pod", pod.key.name}});
 }
 
-fix_step halted(std::string message) {
+text::phrase under_way(const text::phrase& summary, const std::string& node) {
+  return runtimes_phrase("under_way", {{"summary", summary}, {"node", node}});
+}
+
+fix_step halted(text::phrase message) {
   fix_step out;
   out.type = kind::halted;
   out.message = std::move(message);
   return out;
 }
 
-fix_step removal(std::string message) {
+fix_step removal(text::phrase message) {
   fix_step out;
   out.type = kind::remove;
   out.message = std::move(message);
   return out;
 }
 
-fix_step wait(std::string message, std::chrono::seconds time) {
+fix_step wait(text::phrase message, std::chrono::seconds time) {
   fix_step out;
   out.type = kind::wait;
   out.message = std::move(message);
@@ -73,43 +87,42 @@ std::chrono::seconds time_left(const fix_state& state, std::int64_t begin) {
   return left > 2 * fix_patience ? 0s : left;
 }
 
-fix_step step_of_pod(const fix_state& state, const fix_pod& pod, const std::string& summary) {
+fix_step step_of_pod(const fix_state& state, const fix_pod& pod, const text::phrase& summary) {
   if (!pod.is_ours)
-    return state.is_wanted ? halted("pod " + pod.key.to_string() +
-                                    " has the operator's name and is not its own: "
-                                    "delete it, and the operator goes on")
-                           : fix_step();
-  const auto under_way = summary + "; node " + pod.node + " is under way";
+    return state.is_wanted ? halted(runtimes_phrase("foreign_pod", {{"pod", pod.key.to_string()}})) : fix_step();
+  const auto progress = under_way(summary, pod.node);
   if (pod.is_deleting) {
-    if (time_left(state, pod.created) > 0s) return wait(under_way, 5s);
-    return halted("node " + pod.node + ": pod " + pod.key.to_string() +
-                  " is being deleted, and the kubelet does not confirm it; start the node, or go on without it: "
-                  "kubectl delete pod --force -n " +
-                  pod.key.ns + " " + pod.key.name);
+    if (time_left(state, pod.created) > 0s) return wait(progress, 5s);
+    return halted(runtimes_phrase("pod_stays", {{"node", pod.node}, {"namespace", pod.key.ns}, {"pod", pod.key.name}}));
   }
   const bool is_stale = !state.is_wanted || pod.wish != state.wish;
   if (!pod.has_succeeded && !pod.has_failed) {
     const auto left = time_left(state, pod.created);
-    if (left > 0s) return wait(under_way, left);
-    if (is_stale) return removal(under_way);
-    return halted("node " + pod.node + ": pod " + pod.key.to_string() + " has not ended within " +
-                  std::to_string(fix_patience.count()) + " min" +
-                  (pod.reason.empty() ? "" : " (" + text::shown(pod.reason) + ")") + retry_hint(pod));
+    if (left > 0s) return wait(progress, left);
+    if (is_stale) return removal(progress);
+    return halted(with_retry(runtimes_phrase(pod.reason.empty() ? "too_long" : "too_long_because",
+                                             {{"node", pod.node},
+                                              {"pod", pod.key.to_string()},
+                                              {"minutes", std::to_string(fix_patience.count())},
+                                              {"cause", text::shown(pod.reason)}}),
+                             pod));
   }
   if (pod.recorded == 0 && pod.has_report) {
     fix_step out;
     out.type = kind::record;
-    out.message = under_way;
+    out.message = progress;
     return out;
   }
   const auto node = std::ranges::find(state.nodes, pod.node, &fix_candidate::name);
-  if (is_stale || node == state.nodes.end() || !is_unfit(*node)) return removal(under_way);
-  if (pod.has_failed) return halted("node " + pod.node + ": " + pod.answer + retry_hint(pod));
+  if (is_stale || node == state.nodes.end() || !is_unfit(*node)) return removal(progress);
+  if (pod.has_failed)
+    return halted(with_retry(runtimes_phrase("of_node", {{"node", pod.node}, {"text", pod.answer}}), pod));
   const auto left = time_left(state, pod.recorded);
-  if (left > 0s) return wait(under_way, left);
-  return halted("node " + pod.node + ": fix-runtime ended well (" + pod.answer +
-                "), and the agent still reports default_runtime as " + std::string(to_string(*node->default_runtime)) +
-                retry_hint(pod));
+  if (left > 0s) return wait(progress, left);
+  return halted(with_retry(runtimes_phrase("no_effect", {{"node", pod.node},
+                                                         {"answer", pod.answer},
+                                                         {"state", std::string(to_string(*node->default_runtime))}}),
+                           pod));
 }
 
 }  // namespace
@@ -136,7 +149,7 @@ fix_step next_fix_step(const fix_state& state) {
   out.type = kind::make;
   out.node = next->name;
   out.runtime = runtime_to_fix(next->reported);
-  out.message += "; node " + next->name + " is under way";
+  out.message = under_way(summary, next->name);
   return out;
 }
 

@@ -17,6 +17,7 @@
 
 #include "api/check.hpp"
 #include "kube/object.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers::container_runtime {
 
@@ -57,7 +58,7 @@ struct fix_step {
   enum class kind { none, make, wait, record, remove, halted };
   kind type = kind::none;
   std::string node, runtime;  ///< of `make`: containerd, crio or docker
-  std::string message;        ///< for people; empty: there is nothing to say
+  text::phrase message;       ///< for people; empty: there is nothing to say
   std::optional<std::chrono::seconds> again_in;
 };
 

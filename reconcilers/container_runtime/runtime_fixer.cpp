@@ -104,7 +104,7 @@ kube::task<action> runtime_fixer::reconcile(kube::object_key key) {
   if (!synced()) co_return action::again(look_again);
   if (pod()) made_.reset();
   const auto step = next_fix_step(look());
-  if (step.type != kind::make) problem_.clear();
+  if (step.type != kind::make) problem_ = {};
   decide(step);
   if (step.type == kind::make) co_return co_await make(step);
   if (step.type == kind::record) co_return co_await record();
@@ -123,7 +123,7 @@ kube::task<action> runtime_fixer::make(fix_step step) {
   kube::write_options options;
   options.field_manager = api::names::field_owner;
   const auto answer = co_await client_.apply(kube::resources::pods, key, body, options);
-  problem_.clear();
+  problem_ = {};
   if (answer) {
     made_ = settings_.now();
     decide(step);
@@ -132,7 +132,7 @@ kube::task<action> runtime_fixer::make(fix_step step) {
   if (answer.error().code != kube::errc::forbidden && answer.error().code != kube::errc::invalid)
     co_return std::unexpected(answer.error());
   if (pod()) co_return action::again(look_again);
-  problem_ = "node " + step.node + ": " + answer.error().message;
+  problem_ = {"status.runtimes.of_node", {{"node", step.node}, {"text", answer.error().message}}};
   decide(step);
   co_return action::again(retry_after);
 }
@@ -192,10 +192,7 @@ void runtime_fixer::decide(const fix_step& step) {
     state->message = problem_.empty() ? step.message : problem_;
     state->generation = rules->generation;
   }
-  const auto describe = [](const std::optional<controller::condition>& condition) {
-    return condition ? condition->reason + condition->message + std::to_string(condition->generation) : std::string();
-  };
-  const bool is_same = describe(state_) == describe(state);
+  const bool is_same = state_ == state;
   state_ = std::move(state);
   if (!is_same) settings_.on_state();
 }

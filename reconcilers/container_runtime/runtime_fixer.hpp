@@ -74,7 +74,7 @@ class runtime_fixer final : public controller::reconciler {
   controller::recorder& events_;
   settings settings_;
   std::optional<controller::milliseconds> made_;  ///< until the watch shows the pod
-  std::string problem_;                           ///< why the pod cannot be made
+  text::phrase problem_;                          ///< why the pod cannot be made
   std::optional<controller::condition> state_;
 };
 

@@ -58,6 +58,10 @@ bool same(const json& want, const api::compiled_rules* is) {
   return json::parse(is->spec, nullptr, false) == want["spec"];
 }
 
+text::phrase rules_phrase(std::string_view key, std::vector<text::phrase_argument> arguments) {
+  return {"status.rules." + std::string(key), std::move(arguments)};
+}
+
 }  // namespace
 
 std::string_view single_share(const accelerator_policy& policy) {
@@ -215,7 +219,7 @@ kube::task<void> resource_rules::look_at_chart(std::string mode) {
 }
 
 /// The first of the chart's policies that does not act as the mode says.
-kube::task<std::string> resource_rules::problem_of_policies(std::string mode) {
+kube::task<text::phrase> resource_rules::problem_of_policies(std::string mode) {
   for (const auto& [type, name, bindings, suffixed] : chart_policies) {
     const bool fills = type == &mutating_policies;
     if (fills && !settings_.filled_by_policies()) continue;
@@ -227,48 +231,42 @@ kube::task<std::string> resource_rules::problem_of_policies(std::string mode) {
     found = co_await problem_of_binding(*bindings, binding, name, fills ? "" : suffixed ? mode : "Warn");
     if (!found || !found->empty()) co_return found;
   }
-  co_return std::string();
+  co_return text::phrase();
 }
 
 /// Whether it is there, and what the API server's type checker says of it.
-kube::task<std::string> resource_rules::problem_of_policy(const kube::resource& type, std::string name) {
+kube::task<text::phrase> resource_rules::problem_of_policy(const kube::resource& type, std::string name) {
   const auto answer = co_await client_.get(type, kube::object_key{{}, name});
   if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
-  if (!answer)
-    co_return "the admission policy " + name +
-        " is not there: helm upgrade with admission.policies=true, which sees what this API server can do";
+  if (!answer) co_return rules_phrase("policy_missing", {{"name", name}});
   const auto warnings = answer->value("/status/typeChecking/expressionWarnings"_json_pointer, json::array());
-  if (warnings.empty()) co_return std::string();
-  co_return "the API server's type checker doubts the admission policy " + name + ": " +
-      warnings[0].value("fieldRef", "") + " " + warnings[0].value("warning", "");
+  if (warnings.empty()) co_return text::phrase();
+  co_return rules_phrase(
+      "policy_doubted",
+      {{"name", name}, {"field", warnings[0].value("fieldRef", "")}, {"warning", warnings[0].value("warning", "")}});
 }
 
-kube::task<std::string> resource_rules::problem_of_binding(const kube::resource& type, std::string name,
-                                                           std::string policy, std::string action) {
+kube::task<text::phrase> resource_rules::problem_of_binding(const kube::resource& type, std::string name,
+                                                            std::string policy, std::string action) {
   const auto answer = co_await client_.get(type, kube::object_key{{}, name});
   if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
-  if (!answer)
-    co_return "the binding " + name + " is not there, so the admission policy " + policy +
-        " does nothing: helm upgrade puts it back";
+  if (!answer) co_return rules_phrase("binding_missing", {{"name", name}, {"policy", policy}});
   const auto spec = answer->value("spec", json::object());
   const auto actions = spec.value("validationActions", json::array());
   const bool acts = action.empty() || std::ranges::find(actions, json(action)) != actions.end();
-  if (spec.value("policyName", "") == policy && acts && spec.contains("paramRef")) co_return std::string();
-  co_return "the binding " + name + " was changed and does not bring the admission policy " + policy +
-      " into force: helm upgrade puts it back";
+  if (spec.value("policyName", "") == policy && acts && spec.contains("paramRef")) co_return text::phrase();
+  co_return rules_phrase("binding_changed", {{"name", name}, {"policy", policy}});
 }
 
 /// Where the webhook fills pods in, the API server must be told to call it.
-kube::task<std::string> resource_rules::problem_of_webhook() {
+kube::task<text::phrase> resource_rules::problem_of_webhook() {
   const auto answer = co_await client_.get(kube::resources::mutating_webhook_configurations,
                                            kube::object_key{{}, std::string(api::names::managed_by)});
   if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
   const auto webhooks = answer ? answer->value("webhooks", json::array()) : json::array();
   const auto fills = [](const json& entry) { return entry.value("name", "") == mutate_pods_route.webhook; };
-  if (std::ranges::any_of(webhooks, fills)) co_return std::string();
-  co_return "nothing fills in defaults: this API server cannot do so itself (Kubernetes 1.36 can), and the webhook " +
-      std::string(mutate_pods_route.webhook) +
-      " is not there: helm upgrade with admission.webhook=auto and an operator in the cluster, or with admission.url";
+  if (std::ranges::any_of(webhooks, fills)) co_return text::phrase();
+  co_return rules_phrase("webhook_missing", {{"name", std::string(mutate_pods_route.webhook)}});
 }
 
 controller::condition resource_rules::condition_of(const accelerator_policy& policy) const {
@@ -276,16 +274,14 @@ controller::condition resource_rules::condition_of(const accelerator_policy& pol
   out.type = "RulesEnforced";
   out.generation = policy.generation;
   const auto& mode = policy.resources.enforcement;
-  std::string counts = text::counted(keys_, "declared key");
-  if (!kept_.empty())
-    counts += "; " + text::counted(kept_.size(), "declaration") +
-              " edited into an error: the last accepted content stays in force";
-  if (left_out_ > 0)
-    counts += "; " + text::counted(left_out_, "key") + " left out, because more does not fit into one object";
+  std::vector<text::phrase> counts{text::counted_phrase(keys_, "status.rules.keys")};
+  if (!kept_.empty()) counts.push_back(text::counted_phrase(kept_.size(), "status.rules.kept"));
+  if (left_out_ > 0) counts.push_back(text::counted_phrase(left_out_, "status.rules.left_out"));
   if (mode == "Off") {
     out.status = "False";
     out.reason = "Off";
-    out.message = counts + "; pods are not held to them: spec.customResources.enforcement is Off";
+    counts.push_back(rules_phrase("off", {}));
+    out.message = text::joined_by_semicolons(std::move(counts));
   } else if (!problem_.empty()) {
     out.status = "False";
     out.reason = "PoliciesUnusable";
@@ -293,18 +289,13 @@ controller::condition resource_rules::condition_of(const accelerator_policy& pol
   } else {
     out.status = left_out_ > 0 ? "False" : "True";
     out.reason = left_out_ > 0 ? "TooManyKeys" : mode == "Deny" ? "Deny" : "Warn";
-    out.message = counts;
+    out.message = text::joined_by_semicolons(std::move(counts));
   }
   return out;
 }
 
 void resource_rules::say(std::optional<controller::condition> update) {
-  const auto text = [](const std::optional<controller::condition>& condition) {
-    return condition
-               ? condition->status + condition->reason + condition->message + std::to_string(condition->generation)
-               : std::string();
-  };
-  if (text(update) == text(state_)) return;
+  if (update == state_) return;
   state_ = std::move(update);
   settings_.on_state();
 }

@@ -73,11 +73,11 @@ class resource_rules final : public controller::reconciler {
   nlohmann::json object_of(const accelerator_policy& policy, const api::compiled_rules* is);
   kube::task<controller::action> remove(const api::compiled_rules& object);
   kube::task<void> look_at_chart(std::string mode);
-  kube::task<std::string> problem_of_policies(std::string mode);
-  kube::task<std::string> problem_of_policy(const kube::resource& type, std::string name);
-  kube::task<std::string> problem_of_binding(const kube::resource& type, std::string name, std::string policy,
-                                             std::string action);
-  kube::task<std::string> problem_of_webhook();
+  kube::task<text::phrase> problem_of_policies(std::string mode);
+  kube::task<text::phrase> problem_of_policy(const kube::resource& type, std::string name);
+  kube::task<text::phrase> problem_of_binding(const kube::resource& type, std::string name, std::string policy,
+                                              std::string action);
+  kube::task<text::phrase> problem_of_webhook();
   void say(std::optional<controller::condition> condition);
   controller::condition condition_of(const accelerator_policy& policy) const;
 
@@ -91,7 +91,7 @@ class resource_rules final : public controller::reconciler {
   /// Rules of declarations that are in error now, as of the last compilation. The object has them too, and is where
   /// they survive us; but a hand that edits or deletes it does not change what they are.
   std::vector<declarations::rule> kept_;
-  std::string problem_;     ///< what is wrong with the chart's policies, bindings and webhooks; empty: nothing
+  text::phrase problem_;    ///< what is wrong with the chart's policies, bindings and webhooks; empty: nothing
   std::string looked_for_;  ///< the mode of the last look at them
   std::optional<controller::milliseconds> looked_;
   controller::milliseconds wrote_{-1'000'000};

@@ -106,17 +106,20 @@ controller::condition held_back_condition(const brake& brake, std::int64_t gener
   out.generation = generation;
   out.status = "False";
   out.reason = "BelowLimit";
-  out.message = "no sick card gets pods";
+  out.message = {"status.health.none_held"};
   if (brake.held() == 0) return out;
   out.status = "True";
   out.reason = "TooManySickNodes";
-  out.message = text::counted(brake.sick(), "node") + " of " + std::to_string(brake.reporting()) +
-                " have sick cards, and spec.health.maxWithdrawn lets " + std::to_string(brake.allowed()) +
-                " withdraw them: " + text::counted(brake.held_cards(), "sick card") + " of " +
-                text::counted(brake.held(), "node") + " still get pods (" + text::joined(brake.held_nodes(most_named)) +
-                (brake.held() > most_named ? " and others" : "") +
-                "). Look for one cause first, such as a new driver; then restore the cards, cordon them "
-                "(quartermaster.io/cordon) or raise maxWithdrawn.";
+  text::phrase others;
+  if (brake.held() > most_named) others = {"status.health.others"};
+  out.message = {"status.health.held",
+                 {{"sick", text::counted_phrase(brake.sick(), "status.nodes")},
+                  {"reporting", std::to_string(brake.reporting())},
+                  {"allowed", std::to_string(brake.allowed())},
+                  {"cards", text::counted_phrase(brake.held_cards(), "status.health.cards")},
+                  {"held", text::counted_phrase(brake.held(), "status.nodes")},
+                  {"list", text::joined(brake.held_nodes(most_named))},
+                  {"others", others}}};
   return out;
 }
 

@@ -148,11 +148,6 @@ struct card_set {
   }
 };
 
-/// KEY.one or KEY.many.
-text::phrase counted_phrase(std::size_t number, const std::string& key) {
-  return {key + (number == 1 ? ".one" : ".many"), {{"number", std::to_string(number)}}};
-}
-
 /// Why a set of whole cards was chosen, and its score: both empty where there is nothing to compare.
 struct whole_cause {
   text::phrase cause, score;
@@ -163,7 +158,7 @@ whole_cause cause_of(const card_set& set, std::span<const std::uint8_t> free) {
   std::array<std::uint8_t, quota::max_cards> best{};
   if (quota::best_together(set.node, free, count, best) != count) return {};
   const card_set better{set.node, {best.begin(), best.begin() + static_cast<std::ptrdiff_t>(count)}};
-  const auto others = counted_phrase(free.size(), "why_cards.free");
+  const auto others = text::counted_phrase(free.size(), "why_cards.free");
   text::phrase score;
   if (count > 1) score = {"why_cards.score", {{"score", std::to_string(set.score())}}};
   if (better.score() > set.score())
@@ -174,7 +169,7 @@ whole_cause cause_of(const card_set& set, std::span<const std::uint8_t> free) {
 text::phrase why_whole(const card_set& set, std::span<const std::uint8_t> free, bool plugin_picks) {
   auto [cause, score] = cause_of(set, free);
   return {plugin_picks ? "why_cards.whole_of_plugin" : "why_cards.whole",
-          {{"cards", counted_phrase(set.cards.size(), "why_cards.cards")},
+          {{"cards", text::counted_phrase(set.cards.size(), "why_cards.cards")},
            {"links", set.links()},
            {"numa", set.numa_nodes()},
            {"score", std::move(score)},
@@ -184,7 +179,7 @@ text::phrase why_whole(const card_set& set, std::span<const std::uint8_t> free, 
 text::phrase why_shared(const card_set& set, std::int32_t sharers, quota::policy policy) {
   if (set.node.serves.plugin_chooses) return {"why_cards.plugin_chooses", {{"numa", set.numa_nodes()}}};
   return {policy == quota::policy::binpack ? "why_cards.packed" : "why_cards.spread",
-          {{"shares", counted_phrase(static_cast<std::size_t>(std::max(sharers, 0)), "why_cards.shares")},
+          {{"shares", text::counted_phrase(static_cast<std::size_t>(std::max(sharers, 0)), "why_cards.shares")},
            {"numa", set.numa_nodes()}}};
 }
 

@@ -1,28 +1,37 @@
 #include "reconcilers/own_scheduler/plan.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include "api/names.hpp"
 #include "reconcilers/nodes/preflight.hpp"
-#include "text/list.hpp"
 
 namespace reconcilers::own_scheduler {
 namespace {
 
-std::string isolation_of(const situation& is, bool isolate) {
-  if (!is.isolated)
-    return "; isolateNodes is false: two schedulers count the same CPU and memory on nodes with accelerators";
-  if (isolate && is.tainted == 0 && is.free == 0)
-    return "; no node is isolated, because every node has a module: two schedulers count the same CPU and memory";
+text::phrase scheduler_phrase(std::string_view key, std::vector<text::phrase_argument> arguments = {}) {
+  return {"status.scheduler." + std::string(key), std::move(arguments)};
+}
+
+/// Empty: there is nothing to say about it.
+text::phrase isolation_of(const situation& is, bool isolate) {
+  if (!is.isolated) return scheduler_phrase("not_isolated");
+  if (isolate && is.tainted == 0 && is.free == 0) return scheduler_phrase("none_isolated");
   return {};
 }
 
-std::string progress(const running& running) {
-  return std::to_string(running.ready) + " of " + std::to_string(running.desired) + " replicas ready";
+text::phrase progress(const running& running) {
+  return scheduler_phrase("replicas",
+                          {{"ready", std::to_string(running.ready)}, {"desired", std::to_string(running.desired)}});
 }
 
-void say(plan& out, std::string reason, std::string message) {
+/// Why the Deployment gets no further follows, where it says so.
+text::phrase rolling_out(const running& running, bool send) {
+  auto out = text::joined_by_semicolons({progress(running), send ? text::phrase() : scheduler_phrase("sent_soon")});
+  if (running.problem.empty()) return out;
+  return scheduler_phrase("because", {{"text", std::move(out)}, {"cause", running.problem}});
+}
+
+void say(plan& out, std::string reason, text::phrase message) {
   out.reason = std::move(reason);
   out.message = std::move(message);
 }
@@ -32,21 +41,21 @@ plan leaving(const situation& is) {
   plan out;
   out.visible = is.objects || is.sent;
   if (!out.visible) {
-    say(out, "Off", "spec.scheduler.mode is not Dedicated: a kube-scheduler is set up by hand (docs/scheduling.md)");
+    say(out, "Off", scheduler_phrase("by_hand"));
   } else if (is.sent) {
-    say(out, "SwitchingOff", "no pod is sent to it any more as soon as the API server knows");
+    say(out, "SwitchingOff", scheduler_phrase("no_more_pods"));
   } else if (!is.waiting.empty()) {
-    say(out, "PodsWait",
-        text::counted(is.waiting.size(), "pod") + (is.waiting.size() == 1 ? " waits" : " wait") +
-            " for it and can have no other scheduler: " +
-            text::some_of(is.waiting | std::views::transform(&kube::object_key::to_string)) +
-            "; it is removed when they have a node or are gone");
+    std::vector<std::string> names;
+    for (const auto& pod : is.waiting) names.push_back(pod.to_string());
+    auto message = text::counted_phrase(names.size(), "status.scheduler.pods_wait");
+    message.arguments.push_back(text::some_of("list", names));
+    say(out, "PodsWait", std::move(message));
   } else if (is.quiet_for < quiet_needed) {
-    say(out, "SwitchingOff", "no pod waits for it; it is removed in a moment");
+    say(out, "SwitchingOff", scheduler_phrase("soon_removed"));
     out.again_in = quiet_needed - is.quiet_for;
   } else {
     out.keep = plan::objects::none;
-    say(out, "SwitchingOff", "it is being removed");
+    say(out, "SwitchingOff", scheduler_phrase("being_removed"));
   }
   return out;
 }
@@ -58,31 +67,27 @@ plan on(const situation& is) {
   out.isolate = is.isolated && out.send && (is.sent || is.tainted > 0);
   if (!is.certificates) {
     say(out, "CertificatesMissing",
-        "Secret " + std::string(api::names::extender_client_secret) +
-            " does not have ca.crt, tls.crt and tls.key: by it kube-scheduler knows the extender and is known to it; "
-            "the leader makes it within seconds, unless extender.certificateSecret is set: then it is yours to make");
+        scheduler_phrase("certificates_missing", {{"secret", std::string(api::names::extender_client_secret)}}));
     return out;
   }
   if (!is.version) {
-    say(out, "VersionUnknown", "the API server has not said which version it is of");
+    say(out, "VersionUnknown", scheduler_phrase("version_unknown"));
     return out;
   }
   out.keep = plan::objects::as_wanted;
   if (!is.problem.empty()) {
     say(out, is.problem, is.message);
   } else if (!is.deployment) {
-    say(out, "Starting", "its Deployment is being made");
+    say(out, "Starting", scheduler_phrase("starting"));
   } else if (!is.deployment->rolled_out) {
-    say(out, out.send ? "RollingOut" : "Starting",
-        progress(*is.deployment) + (out.send ? "" : "; pods are sent to it as soon as one is") +
-            (is.deployment->problem.empty() ? "" : ": " + is.deployment->problem));
+    say(out, out.send ? "RollingOut" : "Starting", rolling_out(*is.deployment, out.send));
     out.good = is.sent && available;
   } else {
     say(out, is.sent ? "Dedicated" : "Starting",
-        progress(*is.deployment) + (is.sent ? "; pods that ask for accelerators are sent to it" : ""));
+        text::joined_by_semicolons({progress(*is.deployment), is.sent ? scheduler_phrase("sent") : text::phrase()}));
     out.good = is.sent;
   }
-  if (is.sent) out.message += isolation_of(is, out.isolate);
+  if (is.sent) out.message = text::joined_by_semicolons({std::move(out.message), isolation_of(is, out.isolate)});
   return out;
 }
 
@@ -92,10 +97,10 @@ plan plan_of(const situation& is) {
   if (is.wanted && is.extender) return on(is);
   auto out = leaving(is);
   if (is.wanted) {
-    say(out, "ExtenderOff",
-        "spec.scheduler.mode is Dedicated, but this operator was started without --extender-address (the chart gives "
-        "it)" +
-            (out.visible ? ". " + out.message : std::string()));
+    auto message = scheduler_phrase("extender_off");
+    if (out.visible)
+      message = scheduler_phrase("and_more", {{"text", std::move(message)}, {"more", std::move(out.message)}});
+    say(out, "ExtenderOff", std::move(message));
     out.visible = true;
   }
   return out;

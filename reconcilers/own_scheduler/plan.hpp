@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kube/resource.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers::own_scheduler {
 
@@ -37,7 +38,8 @@ struct situation {
   bool sent = false;                       ///< the API server sends pods to it
   int tainted = 0;                         ///< nodes that are isolated
   int free = 0;                            ///< nodes without a module
-  std::string problem, message;            ///< what came of the last writes; empty: all is as wanted
+  std::string problem;                     ///< what came of the last writes; empty: all is as wanted
+  text::phrase message;                    ///< of the same
   std::vector<kube::object_key> waiting;   ///< pods of its name without a node, in order
   std::chrono::milliseconds quiet_for{0};  ///< how long no pod has been sent and none has waited
 };
@@ -50,7 +52,7 @@ struct plan {
   bool visible = true;  ///< there is something to say of it in the status
   bool good = false;
   std::string reason;  ///< CamelCase
-  std::string message;
+  text::phrase message;
   std::optional<std::chrono::milliseconds> again_in;
 };
 

@@ -33,11 +33,6 @@ std::string version_in(const std::string& body) {
   return parsed.is_object() ? release_of(parsed.value("gitVersion", std::string())) : std::string();
 }
 
-std::string text_of(const scheduler_row& scheduler_row) {
-  return scheduler_row.name + scheduler_row.version + scheduler_row.checksum + scheduler_row.reason +
-         scheduler_row.message + std::to_string(scheduler_row.desired) + "/" + std::to_string(scheduler_row.ready);
-}
-
 }  // namespace
 
 kube::object_key scheduler::only() { return {{}, std::string(api::names::scheduler_objects)}; }
@@ -164,7 +159,8 @@ kube::task<std::optional<controller::milliseconds>> scheduler::keep(scheduler_sp
   const auto* secret = stores_.secrets.find({settings_.ns, std::string(api::names::extender_client_secret)});
   const auto objects = objects_of(spec, {settings_.ns, version(), secret ? api::hex(secret->content) : std::string(),
                                          declared(), settings_.image_registry});
-  std::string problem, message;
+  std::string problem;
+  text::phrase message;
   std::optional<controller::milliseconds> again_in;
   for (const auto& object : objects) {
     auto done = co_await applier_.ensure(object, about);
@@ -253,13 +249,7 @@ void scheduler::decide(const situation& is, const plan& next) {
     if (const auto* rules = policy()) condition.generation = rules->generation;
     state = std::move(condition);
   }
-  const auto describe = [](const std::optional<controller::condition>& condition) {
-    return condition
-               ? condition->status + condition->reason + condition->message + std::to_string(condition->generation)
-               : std::string();
-  };
-  const bool same =
-      rows_ && std::ranges::equal(*rows_, rows, {}, text_of, text_of) && describe(state_) == describe(state);
+  const bool same = rows_ == rows && state_ == state;
   rows_ = std::move(rows);
   state_ = std::move(state);
   if (!same) settings_.on_state();

@@ -100,7 +100,8 @@ class scheduler final : public controller::reconciler {
   int tainted_ = 0, free_ = 0;          ///< nodes: isolated, and without a module
   std::string answered_;                ///< the server's version, as it said last
   std::optional<controller::milliseconds> query_time_, answered_since_, quiet_since_;
-  std::string problem_, message_;  ///< of the last writes
+  std::string problem_;  ///< of the last writes
+  text::phrase message_;
   std::optional<bool> sends_, isolates_;
   std::optional<std::vector<scheduler_row>> rows_;
   std::optional<controller::condition> state_;

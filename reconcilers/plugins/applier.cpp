@@ -64,21 +64,25 @@ std::uint64_t fingerprint(const kube::config_map& config_map) {
 std::string called(const kube::resource& type, const std::string& name) { return std::string(type.kind) + " " + name; }
 
 /// Who made an object that has our name, as far as it says.
-std::string owner_of(const json& object) {
+text::phrase owner_of(const json& object) {
+  const auto called_by = [](const char* key, std::string name) {
+    return text::phrase{"status.object." + std::string(key), {{"name", std::move(name)}}};
+  };
   const auto release = value_at(object, "/metadata/annotations", "meta.helm.sh/release-name");
   if (!release.empty())
-    return "Helm release " + value_at(object, "/metadata/annotations", "meta.helm.sh/release-namespace") + "/" +
-           release;
-  if (const auto plugin = label_at(object, "cpaas.io/module-name"); !plugin.empty()) return "ACP plugin " + plugin;
+    return called_by("helm",
+                     value_at(object, "/metadata/annotations", "meta.helm.sh/release-namespace") + "/" + release);
+  if (const auto plugin = label_at(object, "cpaas.io/module-name"); !plugin.empty())
+    return called_by("acp_plugin", plugin);
   if (const auto owners = object.value("/metadata/ownerReferences"_json_pointer, json::array()); !owners.empty())
-    return owners.front().value("kind", "an owner") + " " + owners.front().value("name", "");
+    return owners.front().value("kind", "") + " " + owners.front().value("name", "");
   if (const auto manager = label_at(object, api::names::managed_by_label); !manager.empty()) return manager;
   if (const auto chart = label_at(object, "helm.sh/chart"); !chart.empty()) return chart;
   for (const auto& field : object.value("/metadata/managedFields"_json_pointer, json::array())) {
     if (field.is_object() && field.contains("manager") && field.value("subresource", "").empty())
-      return field.value("manager", "") + " (its first writer)";
+      return called_by("first_writer", field.value("manager", ""));
   }
-  return "someone else";
+  return {"status.object.someone"};
 }
 
 }  // namespace
@@ -238,11 +242,9 @@ kube::task<applier::outcome> applier::compare(modules::intent want, controller::
   }
   if (foreign && !want.adopt) {
     out.problem = "ForeignObject";
-    out.message = called(*want.type, want.key.to_string()) + " exists and belongs to " + owner_of(*live) +
-                  "; it is left as it is. Remove it" +
-                  (places_.mark == api::names::module_label
-                       ? ", or let it be taken over with spec.modules." + want.module + ".adopt: true"
-                       : std::string());
+    out.message = {
+        places_.mark == api::names::module_label ? "status.object.foreign_of_module" : "status.object.foreign",
+        {{"object", called(*want.type, want.key.to_string())}, {"owner", owner_of(*live)}, {"module", want.module}}};
     out.again_in = refused_again;
     co_return out;
   }
@@ -310,7 +312,7 @@ kube::task<applier::outcome> applier::write(modules::intent want, controller::ob
     co_return co_await make_room(std::move(want), text_at(live, "/metadata/uid"));
   if (refused) {
     out.problem = "Refused";
-    out.message = "the API server does not accept " + called(*want.type, want.key.name) + ": " + wrong.message;
+    out.message = {"status.object.refused", {{"object", called(*want.type, want.key.name)}, {"error", wrong.message}}};
     out.again_in = refused_again;
   } else if (wrong.code == kube::errc::conflict) {  // written or replaced between our look and our write
     out.again_in = between_writes;
@@ -336,8 +338,8 @@ kube::task<applier::outcome> applier::take_over(modules::intent want, controller
   out.again_in = between_writes;
   if (done)
     events_.record(about, event_type::normal, "Adopted", "Delete",
-                   called(*want.type, want.key.name) + " of " + owner_of(live) + " is recreated as " +
-                       whose(want.module) + "'s; what installed it must let it be");
+                   called(*want.type, want.key.name) + " of " + words_of(owner_of(live), text::language::en) +
+                       " is recreated as " + whose(want.module) + "'s; what installed it must let it be");
   else if (done.error().code != kube::errc::conflict)
     out.failed = done.error();
   co_return out;

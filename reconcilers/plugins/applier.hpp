@@ -54,7 +54,7 @@ class applier {
   struct outcome {
     bool settled = false;  ///< it is as wanted
     std::string problem;   ///< CamelCase, when a person has to do something: ForeignObject, Refused, Forbidden
-    std::string message;
+    text::phrase message;
     std::optional<controller::milliseconds> again_in;
     std::optional<kube::error> failed;  ///< to be tried again with back-off
   };

@@ -6,7 +6,6 @@
 #include "controller/clock.hpp"
 #include "kube/json_text.hpp"
 #include "reconcilers/modules/node_sets.hpp"
-#include "text/list.hpp"
 
 namespace reconcilers {
 namespace {
@@ -69,8 +68,14 @@ bool image_missing(std::string_view reason) {
   return reason == "ImagePullBackOff" || reason == "ErrImagePull" || reason == "InvalidImageName";
 }
 
-std::string count(std::size_t number, std::string_view singular, std::string_view many) {
-  return std::to_string(number) + " " + std::string(number == 1 ? singular : many);
+text::phrase rollout_phrase(std::string_view key, std::vector<text::phrase_argument> arguments = {}) {
+  return {"status.rollout." + std::string(key), std::move(arguments)};
+}
+/// With a list of names besides the number.
+text::phrase counted_list(const std::vector<std::string>& names, std::string_view key) {
+  auto out = text::counted_phrase(names.size(), "status.rollout." + std::string(key));
+  out.arguments.push_back(text::some_of("list", names));
+  return out;
 }
 
 class decision {
@@ -130,20 +135,19 @@ class decision {
     const auto left = is_.timeout - std::chrono::seconds(is_.wall - since);
     if (const auto target = next_set(node)) {
       out_.move = {node.name, node.serves, *target, false};
-      out_.message = progress() + "; node " + node.name + " is under way";
+      out_.message = under_way(node);
     } else if (is_old(node) && node.serves != between_sets && node.answers && node.known && !in_use(node) &&
                is_.method != strategy::by_hand) {
       take_away(node);
-      out_.message = progress() + "; node " + node.name + " is under way";
+      out_.message = under_way(node);
     } else if (well(node, *is_.record)) {
-      out_.message = progress() + "; node " + node.name + " is under way";
+      out_.message = under_way(node);
       out_.again_in = rollout_settle - is_.well_for;
     } else if (left <= 0s || (is_hopeless(node) && !out_.record)) {
       out_.is = kind::halted;
-      out_.message = "the new version halted on node " + node.name + ": " + trouble(node) + ". " + rest() +
-                     ". Put the image back, or fix the node: it goes on by itself";
+      out_.message = rollout_phrase("halted", {{"node", node.name}, {"trouble", trouble(node)}, {"rest", rest()}});
     } else {
-      out_.message = progress() + "; node " + node.name + " is under way";
+      out_.message = under_way(node);
       out_.again_in = left;
     }
     out_.waits_for_pods = in_use(node);
@@ -178,32 +182,35 @@ class decision {
     return pod && !pod->ready && !is_old(node) && (pod->restarts >= crash_loop || image_missing(pod->reason));
   }
 
-  std::string trouble(const rollout_node& node) const {
+  text::phrase trouble(const rollout_node& node) const {
     const auto* pod = pod_of(node);
-    if (!node.answers) return "the node does not answer";
-    if (leaving(node)) return "its plugin pod does not end";
-    if (!pod) return "it has no plugin pod";
-    const auto name = "plugin pod " + pod->key.to_string();
-    if (!pod->ready)
-      return name + " is not ready" + (pod->reason.empty() ? "" : ": " + pod->reason) +
-             (pod->restarts > 0 ? " (" + count(static_cast<std::size_t>(pod->restarts), "restart", "restarts") + ")"
-                                : "") +
-             (is_old(node) && in_use(node)
-                  ? "; it is of the version before, and " + text::some_of(node.users) + " may need it"
-                  : "");
-    for (const auto& [name_of, needed] : is_.record->needs) {
-      const auto there = kube::amount(node.allocatable, name_of);
-      if (there < needed)
-        return name + " is ready, but " + name_of + " is " + std::to_string(there) + " and must be " +
-               std::to_string(needed);
+    if (!node.answers) return rollout_phrase("silent_node");
+    if (leaving(node)) return rollout_phrase("pod_stays");
+    if (!pod) return rollout_phrase("no_pod");
+    const auto name = pod->key.to_string();
+    if (!pod->ready) {
+      text::phrase cause, restarts, users;
+      if (!pod->reason.empty()) cause = rollout_phrase("not_ready_cause", {{"cause", pod->reason}});
+      if (pod->restarts > 0)
+        restarts = text::counted_phrase(static_cast<std::size_t>(pod->restarts), "status.rollout.restarts");
+      if (is_old(node) && in_use(node)) users = rollout_phrase("users", {text::some_of("list", node.users)});
+      return rollout_phrase("not_ready", {{"pod", name}, {"cause", cause}, {"restarts", restarts}, {"users", users}});
     }
-    return name + " is of another version";
+    for (const auto& [resource, needed] : is_.record->needs) {
+      const auto there = kube::amount(node.allocatable, resource);
+      if (there < needed)
+        return rollout_phrase("too_few", {{"pod", name},
+                                          {"resource", std::string(resource)},
+                                          {"amount", std::to_string(there)},
+                                          {"needed", std::to_string(needed)}});
+    }
+    return rollout_phrase("other_version", {{"pod", name}});
   }
 
   /// "4 nodes keep the version before".
-  std::string rest() const {
+  text::phrase rest() const {
     const auto old = std::ranges::count_if(nodes_, [](const auto* node) { return is_old(*node); });
-    return count(static_cast<std::size_t>(old), "node keeps", "nodes keep") + " the version before";
+    return text::counted_phrase(static_cast<std::size_t>(old), "status.rollout.rest");
   }
 
   // The next node
@@ -229,7 +236,7 @@ class decision {
     write(rollout_record{node.set, node.name, node.wanted, is_.wall, something(node)});
     out_.is = kind::wait;
     out_.again_in = is_.timeout;
-    out_.message = progress() + "; node " + node.name + " is under way";
+    out_.message = under_way(node);
   }
 
   /// Nodes that have nothing to lose first; those that show no cards, which prove nothing of the new version, last.
@@ -254,7 +261,7 @@ class decision {
       else
         write(record_of(*best));
       take_away(*best);
-      out_.message = progress() + "; node " + best->name + " is under way";
+      out_.message = under_way(*best);
     } else {
       wait_for_nodes();
     }
@@ -307,10 +314,14 @@ class decision {
   // Reports
   // --------------------------------------------------------------------------------------------------------
 
-  std::string progress() const {
+  text::phrase progress() const {
     const auto old = std::ranges::count_if(nodes_, [](const auto* node) { return is_old(*node); });
-    return "newest version on " + std::to_string(nodes_.size() - static_cast<std::size_t>(old)) + " of " +
-           count(nodes_.size(), "node", "nodes");
+    return rollout_phrase("progress", {{"done", std::to_string(nodes_.size() - static_cast<std::size_t>(old))},
+                                       {"nodes", text::counted_phrase(nodes_.size(), "status.nodes")}});
+  }
+
+  text::phrase under_way(const rollout_node& node) const {
+    return rollout_phrase("under_way", {{"progress", progress()}, {"node", node.name}});
   }
 
   void wait_for_nodes() {
@@ -322,13 +333,10 @@ class decision {
       else if (in_use(*entry))
         in_use_now.push_back(entry->name);
     }
-    out_.message = progress();
-    if (!in_use_now.empty())
-      out_.message += "; " + count(in_use_now.size(), "node waits for its pods: ", "nodes wait for their pods: ") +
-                      text::some_of(in_use_now);
-    if (!silent.empty())
-      out_.message +=
-          "; " + count(silent.size(), "node does not answer: ", "nodes do not answer: ") + text::some_of(silent);
+    std::vector<text::phrase> parts{progress()};
+    if (!in_use_now.empty()) parts.push_back(counted_list(in_use_now, "waits_for_pods"));
+    if (!silent.empty()) parts.push_back(counted_list(silent, "silent"));
+    out_.message = text::joined_by_semicolons(std::move(parts));
     out_.waits_for_pods = !in_use_now.empty();
   }
 
@@ -338,7 +346,7 @@ class decision {
       if (is_old(*entry)) old.push_back(entry->name);
     }
     out_.is = kind::wait;
-    out_.message = progress() + "; a plugin pod is replaced when someone deletes it: " + text::some_of(old);
+    out_.message = text::joined_by_semicolons({progress(), rollout_phrase("by_hand", {text::some_of("list", old)})});
   }
 
   const rollout_state& is_;

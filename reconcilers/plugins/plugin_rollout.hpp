@@ -27,6 +27,7 @@
 #include "kube/object.hpp"
 #include "kube/quantity.hpp"
 #include "reconcilers/modules/catalogue.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers {
 
@@ -111,7 +112,7 @@ struct rollout_step {
   std::optional<relocation> move;  ///< or say on this node which DaemonSet has it
   std::optional<std::chrono::milliseconds> again_in;
   bool waits_for_pods = false;  ///< to be looked at again when a pod that holds the module's resources ends
-  std::string message;          ///< for people; empty when every node has the newest version
+  text::phrase message;         ///< for people; empty when every node has the newest version
 };
 
 rollout_step next_rollout_step(const rollout_state& is);

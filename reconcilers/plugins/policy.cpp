@@ -118,9 +118,9 @@ policy::desired_objects policy::made_of(const accelerator_policy& rules,
         add_declarations(modules::declarations_of(*match, spec, known, settings_.declarations), others, made);
       std::ranges::move(made, std::back_inserter(out.objects));
     } catch (const modules::invalid_policy& wrong) {
-      out.broken[name] = wrong.what();
+      out.broken[name] = text::phrase(wrong.what());
     } catch (const json::exception& wrong) {
-      out.broken[name] = "spec.modules." + name + " cannot be used: " + wrong.what();
+      out.broken[name] = {"status.policy.unusable", {{"module", name}, {"error", std::string(wrong.what())}}};
     }
   }
   return out;
@@ -161,14 +161,13 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const d
       row.rolling = step.message;
     }
     if (!row.enabled && row.nodes > 0 && row.message.empty())
-      row.message = "switched off; its plugin stays until " + std::to_string(row.nodes) +
-                    (row.nodes == 1 ? " node has left it" : " nodes have left it");
+      row.message = text::counted_phrase(static_cast<std::size_t>(row.nodes), "status.policy.switched_off");
     if (const auto match = want.broken.find(name); match != want.broken.end()) {
       row.problem = "InvalidPolicy";
       row.message = match->second;
     }
     if (row.enabled && row.problem.empty() && entry.not_offered) {
-      row.message = words_of(entry.not_offered(spec), text::language::en);
+      row.message = entry.not_offered(spec);
       if (!row.message.empty()) row.problem = "NotOffered";
     }
     out.push_back(std::move(row));

@@ -70,7 +70,7 @@ class policy final : public controller::reconciler {
  private:
   struct desired_objects {
     std::vector<modules::intent> objects;
-    std::map<std::string, std::string> broken;  ///< module -> why its objects cannot be made
+    std::map<std::string, text::phrase> broken;  ///< module -> why its objects cannot be made
   };
   /// How the writes of one round went.
   struct round {

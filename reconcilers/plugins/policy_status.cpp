@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "controller/coded_message.hpp"
 #include "controller/conditions.hpp"
 #include "reconcilers/container_runtime/fix_step.hpp"
 #include "reconcilers/extender/brake.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers {
 namespace {
@@ -14,23 +16,29 @@ namespace {
 using nlohmann::json;
 
 struct status_summary {
-  std::string status, reason, message;
+  std::string status, reason;
+  text::phrase message;
 };
+
+text::phrase policy_phrase(std::string_view key, std::vector<text::phrase_argument> arguments = {}) {
+  return {"status.policy." + std::string(key), std::move(arguments)};
+}
 
 std::string progress(const module_row& row) {
   return std::string(row.name) + " " + std::to_string(row.ready) + "/" + std::to_string(row.desired);
 }
 
-std::string joined(const std::vector<module_row>& rows, auto&& describe, auto&& matches, std::string_view separator) {
-  std::string out;
+std::vector<text::phrase> each_of(const std::vector<module_row>& rows, auto&& describe, auto&& matches) {
+  std::vector<text::phrase> out;
   for (const auto& row : rows) {
-    if (matches(row)) (out += out.empty() ? std::string_view() : separator) += describe(row);
+    if (matches(row)) out.push_back(describe(row));
   }
   return out;
 }
 
-std::string progress_of_rollout(const module_row& row) {
-  return progress(row) + (row.rolling.empty() ? "" : " (" + row.rolling + ")");
+text::phrase progress_of_rollout(const module_row& row) {
+  if (row.rolling.empty()) return progress(row);
+  return policy_phrase("progress", {{"progress", progress(row)}, {"cause", row.rolling}});
 }
 
 /// The row of that module in the present status; an empty object where there is none.
@@ -73,7 +81,7 @@ json schedulers_of(const std::optional<std::vector<scheduler_row>>& rows, const 
   for (const auto& row : *rows) {
     json object = {{"name", row.name},     {"mode", row.mode}, {"version", row.version}, {"checksum", row.checksum},
                    {"reason", row.reason}, {"since", now},     {"desired", row.desired}, {"ready", row.ready}};
-    if (!row.message.empty()) object["message"] = row.message;
+    if (!row.message.empty()) controller::set_message(object, row.message);
     for (const auto& entry : previous) {
       const auto same = [&](const char* key) { return object.at(key) == entry.value(key, ""); };
       if (entry.is_object() && same("name") && same("reason") && same("version") && same("checksum"))
@@ -89,33 +97,38 @@ json schedulers_of(const std::optional<std::vector<scheduler_row>>& rows, const 
 json policy_status(const std::vector<module_row>& rows, const accelerator_policy& policy, const json& before,
                    std::string_view now, const std::vector<controller::condition>& further,
                    const std::optional<std::vector<scheduler_row>>& schedulers) {
-  const auto summary = joined(rows, progress, is_on, ", ");
+  std::vector<std::string> progress_of_all;
+  for (const auto& row : rows)
+    if (row.enabled) progress_of_all.push_back(progress(row));
+  const auto summary = text::joined(progress_of_all);
   const auto bad = std::ranges::find_if(rows, has_problem);
   const auto slow = std::ranges::find_if(rows, is_unfinished);
-  const auto describe = [](const module_row& row) { return std::string(row.name) + ": " + row.message; };
-  const status_summary degraded = bad != rows.end()
-                                      ? status_summary{"True", bad->problem, joined(rows, describe, has_problem, "; ")}
-                                      : status_summary{"False", "AsExpected", ""};
-  status_summary progressing =
-      slow != rows.end() ? status_summary{"True", "RollingOut",
-                                          "ready of desired: " + joined(rows, progress_of_rollout, is_unfinished, ", ")}
-                         : status_summary{"False", "AsExpected", ""};
+  const auto describe = [](const module_row& row) {
+    return policy_phrase("module", {{"module", std::string(row.name)}, {"message", row.message}});
+  };
+  status_summary degraded{"False", "AsExpected", {}}, progressing{"False", "AsExpected", {}};
+  if (bad != rows.end())
+    degraded = {"True", bad->problem, text::joined_by_semicolons(each_of(rows, describe, has_problem))};
+  if (slow != rows.end())
+    progressing = {
+        "True", "RollingOut",
+        policy_phrase("ready_of_desired",
+                      {{"list", text::joined_by_commas(each_of(rows, progress_of_rollout, is_unfinished))}})};
   status_summary ready{"True", "RolledOut", summary};
   if (bad != rows.end())
     ready = {"False", bad->problem, degraded.message};
   else if (slow != rows.end())
     ready = {"False", "RollingOut", progressing.message};
   else if (std::ranges::none_of(rows, is_on))
-    ready = {"True", "NothingEnabled", "no module is on"};
+    ready = {"True", "NothingEnabled", policy_phrase("nothing_on")};
   if (policy.removing) {
     std::int32_t left = 0;
     for (const auto& row : rows) left += row.nodes;
     const auto message = left == 0
-                             ? std::string("every node has left its mode")
-                             : std::to_string(left) + (left == 1 ? " node has" : " nodes have") + " still to leave";
+                             ? policy_phrase("all_left")
+                             : text::counted_phrase(static_cast<std::size_t>(left), "status.policy.still_to_leave");
     progressing = {left > 0 ? "True" : "False", "Removing", message};
-    ready = {"False", "Removing",
-             message + "; quartermaster uninstall goes on, quartermaster uninstall --cancel takes it back"};
+    ready = {"False", "Removing", policy_phrase("removing", {{"progress", message}})};
   }
 
   auto modules = json::array();
@@ -129,7 +142,8 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
     if (auto image = image_before(row_before(before, row), row); !image.empty())
       object["previousImage"] = std::move(image);
     if (!row.problem.empty()) object["problem"] = row.problem;
-    if (const auto& word = row.message.empty() ? row.rolling : row.message; !word.empty()) object["message"] = word;
+    if (const auto& word = row.message.empty() ? row.rolling : row.message; !word.empty())
+      controller::set_message(object, word);
     modules.push_back(std::move(object));
   }
   auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
@@ -150,9 +164,8 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
 }
 
 json ignored_status(std::int64_t generation, const json& before, std::string_view now) {
-  const status_summary ignored{
-      "False", "Ignored",
-      "only the AcceleratorPolicy named " + std::string(api::names::policy) + " counts; this one has no effect"};
+  const status_summary ignored{"False", "Ignored",
+                               policy_phrase("ignored", {{"name", std::string(api::names::policy)}})};
   return {{"observedGeneration", generation},
           {"conditions", conditions_of(before, {{"Ready", ignored}}, generation, now)}};
 }

@@ -23,9 +23,9 @@ struct module_row {
   std::int32_t desired = 0, ready = 0, nodes = 0;
   std::int32_t updated = 0;  ///< plugin pods of the newest version
   std::string image;         ///< of the plugin, as it is applied
-  std::string rolling;       ///< what a new version waits for; empty when it is everywhere
+  text::phrase rolling;      ///< what a new version waits for; empty when it is everywhere
   std::string problem;       ///< reason, CamelCase; empty when nothing is wrong
-  std::string message;
+  text::phrase message;
 };
 
 /// A kube-scheduler that asks our extender.
@@ -35,9 +35,10 @@ struct scheduler_row {
   std::string version;   ///< of kube-scheduler; empty: not known
   std::string checksum;  ///< SHA-256 of its configuration
   std::string reason;    ///< CamelCase
-  std::string message;
+  text::phrase message;
   std::int32_t desired = 0, ready = 0;
   bool good = false;
+  friend bool operator==(const scheduler_row&, const scheduler_row&) = default;
 };
 
 /// The status subresource's content. `before` is the policy's present status (times of conditions are kept from it).

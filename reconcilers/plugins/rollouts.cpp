@@ -209,7 +209,7 @@ kube::task<action> rollouts::reconcile(kube::object_key key) {
     waiting_.insert(module);
   else
     waiting_.erase(module);
-  const auto news = (step.is == rollout_step::kind::halted ? "!" : "") + step.message;
+  const std::pair news(step.is == rollout_step::kind::halted, step.message);
   if (std::exchange(messages_[module], news) != news) settings_.on_news();
 
   if (step.clear) {

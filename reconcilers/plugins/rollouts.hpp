@@ -105,7 +105,7 @@ class rollouts final : public controller::reconciler {
   std::map<std::string, well_since, std::less<>> well_;  ///< by module
   std::set<kube::uid> removed_;                          ///< pods we deleted that the watch still shows as they were
   std::set<std::string, std::less<>> waiting_;           ///< modules of which nodes wait for their pods
-  std::map<std::string, std::string, std::less<>> messages_;
+  std::map<std::string, std::pair<bool, text::phrase>, std::less<>> messages_;
   std::map<std::string, controller::milliseconds, std::less<>> at_rest_;  ///< modules without an old plugin, since
 };
 

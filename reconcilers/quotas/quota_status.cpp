@@ -10,6 +10,7 @@
 #include "controller/conditions.hpp"
 #include "controller/sleep.hpp"
 #include "reconcilers/quotas/limit_scope.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers {
 
@@ -59,12 +60,6 @@ bool names_models(const api::accelerator_quota& object) {
   return std::ranges::any_of(object.hard, [](const quota::tenant::limit& limit) { return !limit.model.empty(); });
 }
 
-std::string listed(const auto& all) {
-  std::string out;
-  for (const auto& entry : all) (out += out.empty() ? "" : ", ") += entry;
-  return out;
-}
-
 void judge_models(json& conditions, const api::accelerator_quota& quota, const std::set<std::string>& models,
                   std::string_view now) {
   std::set<std::string> unknown;
@@ -78,9 +73,9 @@ void judge_models(json& conditions, const api::accelerator_quota& quota, const s
   controller::set_condition(
       conditions,
       {std::string(models_condition), sound ? "True" : "False", sound ? "CardsFound" : "NoSuchCard",
-       sound ? "every named model has cards"
-             : "no node has a card of model " + listed(unknown) + ", so its limit counts nothing; " +
-                   "models with cards: " + listed(models),
+       sound ? text::phrase{"status.quota.models_known"}
+             : text::phrase{"status.quota.no_such_card",
+                            {{"unknown", text::joined(unknown)}, {"models", text::joined(models)}}},
        quota.generation},
       now);
 }
@@ -95,8 +90,8 @@ void judge_cohort(json& conditions, const api::accelerator_quota& quota, std::st
   controller::set_condition(
       conditions,
       {std::string(cohort_condition), "False", "AnotherCohort",
-       "cohort " + quota.cohort + " counts nothing: another AcceleratorQuota of namespace " + quota.key.ns +
-           " comes first by name and says " + std::string(counted) + "; give all of them one cohort",
+       text::phrase{"status.quota.other_cohort",
+                    {{"cohort", quota.cohort}, {"namespace", quota.key.ns}, {"counted", std::string(counted)}}},
        quota.generation},
       now);
 }
@@ -189,7 +184,7 @@ kube::task<void> quota_status::turn() {
                        controller::condition_true(there["conditions"], enforced_condition);
     if (first && !enforced.holds && !stays_enforced(conditions_of(there), enforced))
       dependencies_.events.record({api::accelerator_quota::of(), *quota}, controller::event_type::warning,
-                                  "QuotaNotEnforced", "Check", enforced.message);
+                                  "QuotaNotEnforced", "Check", words_of(enforced.message, text::language::en));
     if (news) {
       auto done = co_await write(entry.key, entry.id, std::move(status));
       if (!done) co_return done;

@@ -19,6 +19,7 @@
 #include "controller/store.hpp"
 #include "kube/client.hpp"
 #include "quota/limits.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers {
 
@@ -29,7 +30,8 @@ using held_back_by_namespace = std::map<std::string, held_back, std::less<>>;
 /// Is there anyone who asks about limits before a pod is bound?
 struct quota_enforcement {
   bool holds = false;
-  std::string reason, message;  ///< of the condition
+  std::string reason;  ///< of the condition
+  text::phrase message;
   bool undecided = false;  ///< for want of pods no one has asked yet: what an earlier leader saw of a scheduler stays
 
   friend bool operator==(const quota_enforcement&, const quota_enforcement&) = default;

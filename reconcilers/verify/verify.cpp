@@ -5,6 +5,7 @@
 
 #include "api/memory.hpp"
 #include "api/names.hpp"
+#include "controller/coded_message.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/certificates/caller_certificates.hpp"
 #include "reconcilers/container_runtime/fix_step.hpp"
@@ -29,16 +30,28 @@ constexpr std::size_t most_named = 5;
 constexpr std::string_view image_reasons[] = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
                                               "ImageInspectError", "ErrImageNeverPull"};
 
-step unseen(stage stage, const text::phrase& reason) {
-  step out{stage, outcome::unknown, stage_code::none, {}, words_of(reason, text::language::en), {}};
-  out.other_zh = words_of(reason, text::language::zh);
+/// With what the operator or we say, in both languages.
+step with_other(step out, const text::phrase& message) {
+  out.other = words_of(message, text::language::en);
+  out.other_zh = words_of(message, text::language::zh);
   return out;
+}
+step with_value(step out, const text::phrase& message) {
+  out.value = words_of(message, text::language::en);
+  out.value_zh = words_of(message, text::language::zh);
+  return out;
+}
+step unseen(stage stage, const text::phrase& reason) {
+  return with_other({stage, outcome::unknown, stage_code::none, {}, {}, {}}, reason);
 }
 step good(stage stage, std::string value = {}, std::string other = {}) {
   return {stage, outcome::good, stage_code::none, std::move(value), std::move(other), {}};
 }
 step wrong(stage stage, stage_code code, std::string value = {}, std::string other = {}) {
   return {stage, outcome::wrong, code, std::move(value), std::move(other), {}};
+}
+step warning(stage stage, stage_code code, std::string value = {}) {
+  return {stage, outcome::warning, code, std::move(value), {}, {}};
 }
 step skipped(stage stage) { return {stage, outcome::skipped, stage_code::none, {}, {}, {}}; }
 outcome outcome_of(api::check_state state) {
@@ -184,9 +197,7 @@ class node_walker {
 
   /// With what speaks against the mode that the node asks for.
   step refused(stage position, stage_code code, std::string value) const {
-    auto out = wrong(position, code, std::move(value), words_of(wanted_.message, text::language::en));
-    out.other_zh = words_of(wanted_.message, text::language::zh);
-    return out;
+    return with_other(wrong(position, code, std::move(value)), wanted_.message);
   }
 
   step label() const {
@@ -500,7 +511,7 @@ step policy_step(const cluster_view& view, bool leaderless) {
   const auto reason = condition.value("reason", "");
   // How far each DaemonSet is, the next step tells.
   if (condition.value("status", "") == "False" && reason != "RollingOut")
-    return wrong(position, stage_code::policy_not_ready, reason, condition.value("message", ""));
+    return with_other(wrong(position, stage_code::policy_not_ready, reason), controller::message_of(condition));
   if (condition.value("status", "") != "True" && condition.value("status", "") != "False")
     return {position, outcome::unknown, stage_code::policy_unknown, {}, {}, {}};
   return good(position, status.is_object() ? status.value("summary", "") : "");
@@ -512,19 +523,23 @@ std::vector<step> rules_step(const cluster_view& view, bool reported) {
   const auto condition = condition_of(status_of(view), "RulesEnforced");
   if (condition.empty()) return {};
   if (reported) return {skipped(rule)};
-  const auto reason = condition.value("reason", ""), message = condition.value("message", "");
+  const auto reason = condition.value("reason", "");
   const bool works = condition.value("status", "") == "True" || reason == "Off";
-  return {works ? good(rule, reason, message) : wrong(rule, stage_code::rules_not_enforced, reason, message)};
+  return {with_other(works ? good(rule, reason) : wrong(rule, stage_code::rules_not_enforced, reason),
+                     controller::message_of(condition))};
 }
 
-step wrong_control_plane_node(std::string_view reason, std::string name, std::string message) {
+step wrong_control_plane_node(const nlohmann::json& row) {
+  const auto reason = row.value("reason", "");
+  auto message = controller::message_of(row);
   auto cause = stage_code::control_plane_node_not_ready;
   if (reason == "Stopped") cause = stage_code::control_plane_node_stopped;
   if (reason == "RolledBack") cause = stage_code::control_plane_node_rolled_back;
   if (reason == "NoAgent") cause = stage_code::control_plane_node_without_agent;
   if (cause == stage_code::control_plane_node_not_ready && !reason.empty())
-    message = std::string(reason) + (message.empty() ? "" : ": " + message);
-  return wrong(stage::scheduler, cause, std::move(name), std::move(message));
+    message = message.empty() ? text::phrase(reason)
+                              : text::phrase{"verify.step.because", {{"text", reason}, {"cause", std::move(message)}}};
+  return with_other(wrong(stage::scheduler, cause, row.value("name", "")), message);
 }
 
 /// What sends pods that ask for accelerators to the extender, as far as the operator does that. Without a leader the
@@ -539,15 +554,16 @@ std::vector<step> scheduler_steps(const cluster_view& view, bool leads, bool rep
   if (!leads && wanted) return {wrong(position, stage_code::scheduler_asks_no_one, mode)};
   if (reported) return {skipped(position)};
   if (is.empty()) return {wanted ? skipped(position) : good(position, "None")};  // or no one has looked yet
-  const auto reason = is.value("reason", ""), message = is.value("message", "");
-  if (is.value("status", "") == "True") return {good(position, reason, message)};
-  if (!wanted) return {wrong(position, stage_code::scheduler_leaving, reason, message)};
+  const auto reason = is.value("reason", "");
+  const auto message = controller::message_of(is);
+  if (is.value("status", "") == "True") return {with_other(good(position, reason), message)};
+  if (!wanted) return {with_other(wrong(position, stage_code::scheduler_leaving, reason), message)};
   std::vector<step> out;
   for (const auto& row : status.value("schedulers", nlohmann::json::array())) {
     if (row.value("mode", "") != "StaticPod" || row.value("ready", 0) >= row.value("desired", 1)) continue;
-    out.push_back(wrong_control_plane_node(row.value("reason", ""), row.value("name", ""), row.value("message", "")));
+    out.push_back(wrong_control_plane_node(row));
   }
-  if (out.empty()) out.push_back(wrong(position, stage_code::scheduler_not_ready, reason, message));
+  if (out.empty()) out.push_back(with_other(wrong(position, stage_code::scheduler_not_ready, reason), message));
   return out;
 }
 
@@ -556,9 +572,23 @@ std::vector<step> caller_steps(const cluster_view& view, bool reported) {
   const auto is = condition_of(status_of(view), caller_certificates_valid);
   const auto status = is.value("status", "");
   if (reported || !view.whole || (status != "True" && status != "False")) return {};
-  const auto message = is.value("message", "");
-  if (status == "True") return {good(stage::callers, message)};
-  return {{stage::callers, outcome::warning, stage_code::caller_certificate_ends, message, {}, {}}};
+  const auto message = controller::message_of(is);
+  if (status == "True") return {with_value(good(stage::callers), message)};
+  return {with_value(warning(stage::callers, stage_code::caller_certificate_ends), message)};
+}
+
+step runtimes_step(std::string_view status, const std::string& reason, const text::phrase& message) {
+  const auto position = stage::runtimes;
+  if (status != "False") return with_value(good(position), message);
+  return with_other(reason == "Halted" ? wrong(position, stage_code::runtimes_not_fixed, reason)
+                                       : warning(position, stage_code::runtimes_not_fixed, reason),
+                    message);
+}
+
+step unknown_condition(const std::string& type, const std::string& state, const text::phrase& message) {
+  step out{stage::policy, outcome::unknown, stage_code::condition_unknown, type, state, {}};
+  if (message.empty()) return out;
+  return with_other(std::move(out), {"verify.step.because", {{"text", state}, {"cause", message}}});
 }
 
 /// Conditions of the policy that no other step has looked at. One that this version does not know may mean anything.
@@ -570,23 +600,16 @@ std::vector<step> condition_steps(const cluster_view& view, bool reported) {
   if (reported || !view.whole || !status.is_object()) return out;
   for (const auto& entry : status.value("conditions", nlohmann::json::array())) {
     const auto type = entry.value("type", ""), is = entry.value("status", "");
-    const auto reason = entry.value("reason", ""), message = entry.value("message", "");
+    const auto reason = entry.value("reason", "");
+    const auto message = controller::message_of(entry);
     if (std::ranges::find(others, type) != std::end(others)) continue;
     if (type == container_runtime::runtimes_fixed)
-      out.push_back(is != "False" ? good(stage::runtimes, message)
-                    : reason == "Halted"
-                        ? wrong(stage::runtimes, stage_code::runtimes_not_fixed, reason, message)
-                        : step{stage::runtimes, outcome::warning, stage_code::runtimes_not_fixed, reason, message, {}});
+      out.push_back(runtimes_step(is, reason, message));
     else if (type == extender::withdrawals_held_back)
-      out.push_back(is == "True" ? wrong(stage::health, stage_code::withdrawals_held_back, message)
-                                 : good(stage::health, message));
+      out.push_back(with_value(
+          is == "True" ? wrong(stage::health, stage_code::withdrawals_held_back) : good(stage::health), message));
     else
-      out.push_back({stage::policy,
-                     outcome::unknown,
-                     stage_code::condition_unknown,
-                     type,
-                     is + ", " + reason + (message.empty() ? "" : ": " + message),
-                     {}});
+      out.push_back(unknown_condition(type, is + ", " + reason, message));
   }
   return out;
 }
@@ -596,29 +619,26 @@ std::vector<step> quota_steps(const cluster_view& view, bool reported) {
   std::vector<step> out;
   if (view.quotas.empty()) return out;
   if (reported) return {skipped(stage::quotas)};
-  std::string names, unknown, message;
+  std::string names, unknown;
+  text::phrase message;
   std::size_t enforced = 0;
   for (const auto& entry : view.quotas) {
     const auto status = nlohmann::json::parse(entry.status, nullptr, false);
     for (const auto type : {models_condition, cohort_condition})
       if (const auto part = condition_of(status, type); part.value("status", "") == "False")
-        out.push_back({stage::quotas,
-                       outcome::warning,
-                       stage_code::quota_counts_in_part,
-                       entry.key.to_string(),
-                       part.value("message", ""),
-                       {}});
+        out.push_back(with_other(warning(stage::quotas, stage_code::quota_counts_in_part, entry.key.to_string()),
+                                 controller::message_of(part)));
     const auto is = condition_of(status, enforced_condition);
     if (is.value("status", "") == "True") ++enforced;
     if (is.value("status", "") != "True" && is.value("status", "") != "False") append(unknown, entry.key.to_string());
     if (is.value("status", "") != "False") continue;
     append(names, entry.key.to_string());
-    message = is.value("message", "");
+    message = controller::message_of(is);
   }
   if (!unknown.empty())
     out.push_back({stage::quotas, outcome::unknown, stage_code::quota_not_looked_at, unknown, {}, {}});
   if (!names.empty())
-    out.push_back(wrong(stage::quotas, stage_code::quota_not_enforced, names, message));
+    out.push_back(with_other(wrong(stage::quotas, stage_code::quota_not_enforced, names), message));
   else if (enforced > 0)
     out.push_back(good(stage::quotas, std::to_string(enforced)));
   return out;

@@ -187,7 +187,8 @@ struct step {
   stage_code cause = stage_code::none;  ///< of a wrong step or a warning
   std::string value, other;             ///< what the words are filled with
   std::optional<preflight_row> row;
-  std::string other_zh = {};  ///< `other` in Chinese where it is one of our sentences; empty: the same
+  /// In Chinese where it is one of our sentences; empty: the same.
+  std::string other_zh = {}, value_zh = {};
   kube::object_key pod = {};  ///< the test pod; its events say more
 };
 

@@ -117,8 +117,9 @@ static_assert(
 
 std::string words_of(const std::string& key, const step& step, language locale, std::string_view node = {}) {
   const auto& other = locale == language::zh && !step.other_zh.empty() ? step.other_zh : step.other;
+  const auto& value = locale == language::zh && !step.value_zh.empty() ? step.value_zh : step.value;
   return text::message(key, locale,
-                       {{"value", step.value},
+                       {{"value", value},
                         {"other", other},
                         {"node", std::string(node)},
                         {"pod", step.pod.name},

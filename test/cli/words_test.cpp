@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/lint/lint_finding.hpp"
+#include "controller/coded_message.hpp"
 #include "reconcilers/cuda/verdict.hpp"
 #include "reconcilers/declarations/evaluate.hpp"
 #include "reconcilers/nodes/preflight.hpp"
@@ -90,23 +92,14 @@ TEST(words_of_codes, are_there_for_every_check_of_a_node) {
     }
 }
 
-/// Every {name} of a pattern. Of a message that is its key, those of its parameters.
-std::vector<std::string> placeholders_of(std::string_view pattern) {
-  std::vector<std::string> out;
-  for (auto open = pattern.find('{'); open != pattern.npos; open = pattern.find('{', open + 1)) {
-    const auto name = pattern.substr(open + 1, pattern.find('}', open) - open - 1);
-    if (!name.empty() && !name.contains('{')) out.emplace_back(name);
-  }
-  return out;
-}
-
 /// A row of this cause with a value for all that its words are about.
 api::check_row filled_row(api::check_cause cause) {
   api::check_row out{"cdi", api::check_state::failed, "OWN TEXT", "OWN REMEDY"};
   out.cause = to_string(cause);
   for (const auto* part : {".found", ".remedy"})
-    for (const auto& name : placeholders_of(text::pattern_of("preflight_cause." + out.cause + part, language::en)))
-      out.parameters[name] = name == "advice" ? "fix_runtime" : "V-" + name;
+    for (const auto& name :
+         text::placeholders_of(text::pattern_of("preflight_cause." + out.cause + part, language::en)))
+      out.parameters[std::string(name)] = name == "advice" ? "fix_runtime" : "V-" + name;
   return out;
 }
 
@@ -147,6 +140,42 @@ TEST(words_of_codes, are_of_a_cause_or_an_advice_that_the_agent_can_give) {
   for (const auto& entry : text::catalogue())
     if (entry.key.starts_with("preflight_"))
       EXPECT_TRUE(codes.contains(entry.key.substr(0, entry.key.rfind('.')))) << entry.key;
+}
+
+/// A phrase of this key with a value for all that its words are about in either language.
+text::phrase filled_phrase(const std::string& key) {
+  text::phrase out{key};
+  std::set<std::string_view> names;
+  for (const auto locale : {language::en, language::zh})
+    for (const auto name : text::placeholders_of(text::pattern_of(key, locale))) names.insert(name);
+  for (const auto name : names) out.arguments.push_back({name, "V-" + std::string(name)});
+  return out;
+}
+
+/// What the operator writes into a status next to its code, as a reader says it.
+TEST(words_of_codes, are_there_for_every_message_in_a_status) {
+  std::size_t count = 0;
+  for (const auto& entry : text::catalogue()) {
+    const std::string key(entry.key);
+    const bool is_message = key.starts_with("status.") || key.starts_with("list.") || key.starts_with("intent.");
+    if (!is_message) continue;
+    ++count;
+    expect_words(key);
+    EXPECT_LE(key.size(), 316U) << key << ": the type refuses it";
+    const auto phrase = filled_phrase(key);
+    nlohmann::json object;
+    controller::set_message(object, phrase);
+    EXPECT_EQ(object["cause"], key);
+    for (const auto locale : {language::en, language::zh}) {
+      const auto sentence = words_of(controller::message_of(object), locale);
+      EXPECT_EQ(sentence, words_of(phrase, locale));
+      for (const auto& argument : phrase.arguments)
+        EXPECT_TRUE(sentence.contains(argument.values[0])) << key << " does not say " << argument.name;
+    }
+    object["cause"] = "of_a_later_version";
+    EXPECT_EQ(words_of(controller::message_of(object), language::zh), object["message"]);
+  }
+  EXPECT_GT(count, 100U);
 }
 
 TEST(words_of_codes, are_there_for_every_step_of_verify) {

@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "controller/coded_message.hpp"
+#include "text/message.hpp"
+
 namespace {
 
 using controller::condition;
@@ -59,6 +62,31 @@ TEST(conditions, a_reason_is_never_empty_and_a_message_never_too_long) {
   set_condition(list, {"Ready", "Unknown", "", std::string(40'000, 'x'), 0}, "2026-01-01T00:00:00Z");
   EXPECT_EQ(list[0]["reason"], "Unknown");
   EXPECT_EQ(list[0]["message"].get<std::string>().size(), 32'768U);
+}
+
+TEST(conditions, carry_the_code_of_their_message_for_other_languages) {
+  json list;
+  auto halted = ready("False");
+  halted.message = {"status.rollout.rest.many", {{"number", "3"}}};
+  set_condition(list, halted, "2026-01-01T00:00:00Z");
+  EXPECT_EQ(list[0]["message"], words_of(halted.message, text::language::en));
+  EXPECT_EQ(list[0]["cause"], "status.rollout.rest.many");
+  EXPECT_EQ(list[0]["parameters"], (json{{"number", "3"}}));
+  EXPECT_EQ(controller::message_of(list[0]), halted.message);
+  EXPECT_FALSE(set_condition(list, halted, "2026-01-01T00:05:00Z"));
+  set_condition(list, ready("False"), "2026-01-01T00:05:00Z");
+  EXPECT_FALSE(list[0].contains("cause") || list[0].contains("parameters")) << "as of an operator without codes";
+}
+
+TEST(conditions, are_read_whatever_a_stranger_wrote_into_them) {
+  const auto chinese = [](const char* condition) {
+    return words_of(controller::message_of(json::parse(condition)), text::language::zh);
+  };
+  EXPECT_EQ(chinese(R"({"message":"m","cause":7,"parameters":[1]})"), "m");
+  EXPECT_EQ(chinese(R"({"message":"m","cause":"status.rollout.rest.many","parameters":{"number":3}})"), "m");
+  EXPECT_EQ(chinese(R"({"message":"m","cause":"status.rollout.rest.many"})"), "m");
+  EXPECT_EQ(chinese(R"({"cause":"no.such.code"})"), "");
+  EXPECT_EQ(chinese("{}"), "");
 }
 
 TEST(same_status, ignores_what_the_server_adds_or_drops) {

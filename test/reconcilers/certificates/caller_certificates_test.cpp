@@ -8,6 +8,7 @@
 #include "test/controller/rig.hpp"
 #include "test/reconcilers/certificates/times.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers {
 namespace {
@@ -17,6 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
+using words::line_of;
 
 struct caller_certificates_test : controller_test::rig {
   recording_recorder events;
@@ -53,7 +55,7 @@ struct caller_certificates_test : controller_test::rig {
 TEST_F(caller_certificates_test, a_certificate_may_end_after_the_clock_does) {
   callers.note(leaf("for-ever", 10'435'425'104));
   EXPECT_EQ(said(), "True Valid");
-  EXPECT_THAT(callers.state()->message, HasSubstr("at 2262-04-11T"));
+  EXPECT_THAT(line_of(callers.state()->message), HasSubstr("time=2262-04-11T"));
 }
 
 TEST_F(caller_certificates_test, says_sixty_days_ahead_who_is_going_to_be_refused_and_what_to_do) {
@@ -61,19 +63,21 @@ TEST_F(caller_certificates_test, says_sixty_days_ahead_who_is_going_to_be_refuse
   callers.note(by_hand);
   callers.note(leaf("other", start + 300 * day));
   EXPECT_EQ(said(), "True Valid");
-  EXPECT_THAT(callers.state()->message, HasSubstr("\"kube-scheduler\" (serial " + by_hand.serial + ") at 2027-03-17T"));
+  EXPECT_THAT(line_of(callers.state()->message),
+              HasSubstr("name=kube-scheduler,serial=" + by_hand.serial + ",time=2027-03-17T"));
   EXPECT_THAT(events.events, IsEmpty());
   wall += 2 * day;
   callers.note(by_hand);
   EXPECT_EQ(said(), "False ExpiringSoon");
   const auto message = callers.state()->message;
-  EXPECT_THAT(message, HasSubstr("\"kube-scheduler\" (serial " + by_hand.serial + ") at 2027-03-17T"));
-  EXPECT_THAT(message, HasSubstr("ca.crt, tls.crt and tls.key of Secret quartermaster-extender-client"));
-  EXPECT_THAT(message, Not(HasSubstr("other")));
+  EXPECT_EQ(message.key, "status.callers.ending");
+  EXPECT_THAT(line_of(message), HasSubstr("name=kube-scheduler,serial=" + by_hand.serial + ",time=2027-03-17T"));
+  EXPECT_THAT(line_of(message), HasSubstr("secret=quartermaster-extender-client"));
+  EXPECT_THAT(line_of(message), Not(HasSubstr("other")));
   ASSERT_THAT(events.events, SizeIs(1));
   EXPECT_EQ(events.events[0].reason, "CallerCertificateExpiring");
   EXPECT_EQ(events.events[0].type, controller::event_type::warning);
-  EXPECT_EQ(events.events[0].note, message);
+  EXPECT_EQ(events.events[0].note, words_of(message, text::language::en));
   const auto before = reported;
   for (int i = 0; i < 10; ++i, wall += 3600) {
     callers.note(by_hand);
@@ -125,15 +129,15 @@ TEST_F(caller_certificates_test, keeps_a_bounded_number_of_certificates_and_name
   }
   EXPECT_EQ(ends(), static_cast<double>(all[10].until)) << "those not seen for longest have gone";
   EXPECT_EQ(said(), "False ExpiringSoon");
-  EXPECT_THAT(callers.state()->message, HasSubstr(" and 60 more. Give each"));
-  EXPECT_LT(callers.state()->message.size(), 1000U) << "an event has no more room";
+  EXPECT_THAT(line_of(callers.state()->message), HasSubstr("more=status.callers.more{number=60}"));
+  EXPECT_LT(words_of(callers.state()->message, text::language::en).size(), 1000U) << "an event has no more room";
 }
 
 TEST_F(caller_certificates_test, a_name_of_a_stranger_is_made_harmless) {
   callers.note(leaf("a\nb\x1b[31m", start + day));
   EXPECT_EQ(said(), "False ExpiringSoon");
-  EXPECT_THAT(callers.state()->message, Not(HasSubstr("\n")));
-  EXPECT_THAT(callers.state()->message, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(line_of(callers.state()->message), Not(HasSubstr("\n")));
+  EXPECT_THAT(line_of(callers.state()->message), Not(HasSubstr("\x1b")));
 }
 
 }  // namespace

@@ -3,16 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "test/facts_in.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers::container_runtime {
 namespace {
 
 using kind = fix_step::kind;
-using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using words::line_of;
 
 constexpr std::int64_t noon = 1'790'000'000;
 
@@ -51,7 +49,7 @@ fix_pod ended(const std::string& node, bool is_well, const std::string& answer) 
 TEST(fix_step, does_nothing_unless_the_policy_asks) {
   const auto step = next_fix_step(fix_state());
   EXPECT_EQ(step.type, kind::none);
-  EXPECT_EQ(step.message, "");
+  EXPECT_TRUE(step.message.empty());
 }
 
 TEST(fix_step, takes_the_first_node_by_name) {
@@ -59,7 +57,8 @@ TEST(fix_step, takes_the_first_node_by_name) {
   EXPECT_EQ(step.type, kind::make);
   EXPECT_EQ(step.node, "gpu-1");
   EXPECT_EQ(step.runtime, "containerd");
-  EXPECT_THAT(step.message, words::has_in_order({"2 nodes match", "2 left to fix", "node gpu-1 "}));
+  EXPECT_EQ(line_of(step.message),
+            "status.runtimes.under_way{summary=status.runtimes.summary.many{number=2,left=2},node=gpu-1}");
 }
 
 TEST(fix_step, knows_the_runtimes_that_the_verb_sets_up) {
@@ -77,7 +76,7 @@ TEST(fix_step, leaves_a_node_that_is_in_order_alone) {
   node.default_runtime = api::check_state::ok;
   const auto step = next_fix_step(wanted({node}));
   EXPECT_EQ(step.type, kind::none);
-  EXPECT_EQ(step.message, "1 node matches, 0 left to fix");
+  EXPECT_EQ(line_of(step.message), "status.runtimes.summary.one{number=1,left=0}");
 }
 
 TEST(fix_step, takes_no_node_without_an_agent_and_says_so) {
@@ -86,7 +85,7 @@ TEST(fix_step, takes_no_node_without_an_agent_and_says_so) {
   blind.default_runtime = api::check_state::unknown;
   const auto step = next_fix_step(wanted({silent, blind}));
   EXPECT_EQ(step.type, kind::none);
-  EXPECT_THAT(step.message, words::has_in_order({"2 nodes without an agent", "default_runtime"}));
+  EXPECT_THAT(line_of(step.message), HasSubstr("status.runtimes.silent.many{number=2}"));
 }
 
 TEST(fix_step, names_the_nodes_that_it_cannot_fix) {
@@ -96,8 +95,12 @@ TEST(fix_step, names_the_nodes_that_it_cannot_fix) {
   away.is_ready = false;
   const auto step = next_fix_step(wanted({bare, rancher, away}));
   EXPECT_EQ(step.type, kind::none);
-  EXPECT_THAT(step.message, words::has_in_order({"3 nodes match", "0 left to fix", "gpu-1 (no container toolkit)",
-                                                 "gpu-2 (containerd://1.7.23-k3s2 ", "gpu-3 (not Ready)"}));
+  EXPECT_EQ(line_of(step.message),
+            "list.semicolons{first=status.runtimes.summary.many{number=3,left=0},rest=status.runtimes.alone{list="
+            "list.commas{first=status.runtimes.node{node=gpu-1,cause=status.runtimes.no_toolkit},rest="
+            "list.commas{first=status.runtimes.node{node=gpu-2,cause=status.runtimes.other_runtime{"
+            "runtime=containerd://1.7.23-k3s2}},rest=status.runtimes.node{node=gpu-3,"
+            "cause=status.runtimes.not_ready}}}}}");
 }
 
 TEST(fix_step, no_second_node_while_one_is_under_way) {
@@ -118,8 +121,10 @@ TEST(fix_step, halts_on_a_pod_that_does_not_end) {
   state.wall = noon + 600;
   const auto step = next_fix_step(state);
   EXPECT_EQ(step.type, kind::halted);
-  EXPECT_THAT(step.message, AllOf(HasSubstr("has not ended within 10 min (ImagePullBackOff)"),
-                                  HasSubstr("kubectl delete pod -n quartermaster quartermaster-fix-runtime")));
+  EXPECT_EQ(line_of(step.message),
+            "status.runtimes.retry{message=status.runtimes.too_long_because{node=gpu-1,"
+            "pod=quartermaster/quartermaster-fix-runtime,minutes=10,cause=ImagePullBackOff},"
+            "namespace=quartermaster,pod=quartermaster-fix-runtime}");
   state.wish = "w2";
   EXPECT_EQ(next_fix_step(state).type, kind::remove) << "with another image or selector it is tried again";
   state.wish = "w1";
@@ -136,9 +141,8 @@ TEST(fix_step, names_a_node_that_does_not_confirm_that_its_pod_is_deleted) {
   state.wall = noon + 600;
   const auto step = next_fix_step(state);
   EXPECT_EQ(step.type, kind::halted);
-  EXPECT_THAT(step.message,
-              AllOf(StartsWith("node gpu-1: pod quartermaster/quartermaster-fix-runtime is being deleted"),
-                    HasSubstr("kubectl delete pod --force -n quartermaster quartermaster-fix-runtime")));
+  EXPECT_EQ(line_of(step.message),
+            "status.runtimes.pod_stays{node=gpu-1,namespace=quartermaster,pod=quartermaster-fix-runtime}");
 }
 
 TEST(fix_step, a_clock_that_was_set_back_does_not_wait_for_years) {
@@ -171,7 +175,9 @@ TEST(fix_step, a_failure_halts_all_other_nodes) {
   state.wall = noon + 100'000;
   const auto step = next_fix_step(state);
   EXPECT_EQ(step.type, kind::halted);
-  EXPECT_THAT(step.message, StartsWith("node gpu-1: quartermaster: /etc/containerd/config.toml is a symbolic link"));
+  EXPECT_THAT(line_of(step.message),
+              HasSubstr("status.runtimes.of_node{node=gpu-1,text=quartermaster: /etc/containerd/config.toml is a "
+                        "symbolic link}"));
 }
 
 TEST(fix_step, a_failure_is_over_when_its_cause_is) {
@@ -202,7 +208,8 @@ TEST(fix_step, waits_until_the_agent_has_seen_it) {
   state.wall = noon + 600;
   const auto step = next_fix_step(state);
   EXPECT_EQ(step.type, kind::halted);
-  EXPECT_THAT(step.message, HasSubstr("reports default_runtime as warning"));
+  EXPECT_THAT(line_of(step.message), HasSubstr("status.runtimes.no_effect{node=gpu-1,"));
+  EXPECT_THAT(line_of(step.message), HasSubstr("state=warning"));
 }
 
 TEST(fix_step, never_touches_a_pod_of_someone_else) {
@@ -211,7 +218,7 @@ TEST(fix_step, never_touches_a_pod_of_someone_else) {
   state.pod->is_ours = false;
   state.pod->has_succeeded = true;
   EXPECT_EQ(next_fix_step(state).type, kind::halted);
-  EXPECT_THAT(next_fix_step(state).message, HasSubstr("is not its own"));
+  EXPECT_EQ(next_fix_step(state).message.key, "status.runtimes.foreign_pod");
   state.is_wanted = false;
   EXPECT_EQ(next_fix_step(state).type, kind::none);
 }

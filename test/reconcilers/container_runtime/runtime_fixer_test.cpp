@@ -6,6 +6,7 @@
 #include "test/facts_in.hpp"
 #include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers::container_runtime {
 namespace {
@@ -144,7 +145,7 @@ TEST_F(fixing, S6_goes_node_by_node_and_tells_what_was_written) {
   EXPECT_EQ(node_of_pod(), "");
   EXPECT_EQ(fix_of("cpu-1"), json()) << "the policy does not select it";
   EXPECT_EQ(subject.state()->status, "True");
-  EXPECT_EQ(subject.state()->message, "2 nodes match, 0 left to fix");
+  EXPECT_EQ(words::line_of(subject.state()->message), "status.runtimes.summary.many{number=2,left=0}");
 
   server.forget();
   news = 0;
@@ -159,8 +160,8 @@ TEST_F(fixing, halts_on_a_failure_until_the_policy_changes) {
   settle();
   EXPECT_EQ(node_of_pod(), "gpu-1");
   EXPECT_EQ(subject.state()->reason, "Halted");
-  EXPECT_THAT(subject.state()->message,
-              HasSubstr("node gpu-1: quartermaster: /etc/containerd/config.toml is not there"));
+  EXPECT_THAT(words::line_of(subject.state()->message),
+              HasSubstr("node=gpu-1,text=quartermaster: /etc/containerd/config.toml is not there"));
   EXPECT_EQ(fix_of("gpu-1").value("result", ""), "Failed");
   ASSERT_EQ(recorder.events.size(), 1U);
   EXPECT_EQ(recorder.events[0].reason, "ContainerRuntimeNotFixed");
@@ -188,7 +189,7 @@ TEST_F(fixing, says_on_the_policy_why_no_pod_can_be_made) {
   };
   EXPECT_EQ(turn().again_in, std::chrono::seconds(60));
   EXPECT_EQ(subject.state()->reason, "Halted");
-  EXPECT_THAT(subject.state()->message, HasSubstr("violates PodSecurity baseline"));
+  EXPECT_THAT(words::line_of(subject.state()->message), HasSubstr("violates PodSecurity baseline"));
   server.interfere = nullptr;
   turn();
   EXPECT_EQ(node_of_pod(), "gpu-1");

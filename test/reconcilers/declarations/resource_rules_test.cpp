@@ -4,6 +4,7 @@
 #include "test/reconcilers/declarations/config_maps.hpp"
 #include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers {
 namespace {
@@ -12,6 +13,7 @@ using namespace std::chrono_literals;
 using declarations::config_map_text;
 using declarations::sound;
 using nlohmann::json;
+using words::line_of;
 
 constexpr auto path = "/apis/quartermaster.io/v1alpha1/resourcerules/default";
 
@@ -208,7 +210,7 @@ TEST_F(resource_rules_test, F36_the_last_good_rule_survives_an_error_and_a_resta
   declare(sound().with("limits", "maybe"));
   settle();
   EXPECT_TRUE(object()["spec"]["rules"].contains("example.com/fpga"));
-  EXPECT_THAT(subject.state()->message, HasSubstr("last accepted content"));
+  EXPECT_THAT(line_of(subject.state()->message), HasSubstr("status.rules.kept.one{number=1}"));
   resource_rules fresh{{policies, nodes, rules}, judge, client, {.now = [this] { return now; }}};
   now += 5s;
   ASSERT_TRUE(run(fresh.reconcile({{}, "default"})));
@@ -216,7 +218,7 @@ TEST_F(resource_rules_test, F36_the_last_good_rule_survives_an_error_and_a_resta
   declare(sound().with("limits", "optional"));
   settle();
   EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("must"));
-  EXPECT_EQ(subject.state()->message, "1 declared key");
+  EXPECT_EQ(line_of(subject.state()->message), "status.rules.keys.one{number=1}");
 }
 
 TEST_F(resource_rules_test, F36_the_last_good_rule_comes_back_when_a_hand_edits_or_deletes_the_object) {
@@ -235,7 +237,7 @@ TEST_F(resource_rules_test, F36_the_last_good_rule_comes_back_when_a_hand_edits_
   server.erase(path);
   settle();
   EXPECT_EQ(object()["spec"], good);
-  EXPECT_THAT(subject.state()->message, HasSubstr("1 declaration edited into an error"));
+  EXPECT_THAT(line_of(subject.state()->message), HasSubstr("status.rules.kept.one{number=1}"));
   policies.erase(*policies.find({{}, "default"}));
   settle();
   policy("Deny");
@@ -280,13 +282,13 @@ TEST_F(resource_rules_test, says_when_the_policies_are_not_there_or_doubted) {
   policies_missing = true;
   settle();
   EXPECT_EQ(subject.state()->status, "False");
-  EXPECT_THAT(subject.state()->message, HasSubstr("admission.policies=true"));
+  EXPECT_EQ(subject.state()->message.key, "status.rules.policy_missing");
   policies_missing = false;
   policy_object["status"]["typeChecking"]["expressionWarnings"] = {
       {{"fieldRef", "spec.validations[0]"}, {"warning", "undefined field"}}};
   now += 11min;
   settle();
-  EXPECT_THAT(subject.state()->message, HasSubstr("undefined field"));
+  EXPECT_THAT(line_of(subject.state()->message), HasSubstr("field=spec.validations[0],warning=undefined field"));
   policy_object.erase("status");
   now += 11min;
   settle();
@@ -300,7 +302,7 @@ TEST_F(resource_rules_test, says_when_nothing_fills_pods_in_although_the_server_
   filling_missing = true;
   settle();
   EXPECT_EQ(subject.state()->status, "False");
-  EXPECT_THAT(subject.state()->message, HasSubstr("resource-defaults.quartermaster.io is not there: helm upgrade"));
+  EXPECT_EQ(line_of(subject.state()->message), "status.rules.policy_missing{name=resource-defaults.quartermaster.io}");
   filled_by_policies = false;  // the webhook does
   now += 11min;
   settle();
@@ -311,7 +313,7 @@ TEST_F(resource_rules_test, a_policy_without_its_binding_is_not_enforced) {
   declare(sound());
   policy("Deny");
   settle();
-  EXPECT_EQ(subject.state()->status, "True") << subject.state()->message;
+  EXPECT_EQ(subject.state()->status, "True") << line_of(subject.state()->message);
   EXPECT_THAT(asked_bindings, ElementsAre("declarations-deny.quartermaster.io", "resource-advice.quartermaster.io",
                                           "resource-defaults.quartermaster.io", "resource-rules-deny.quartermaster.io",
                                           "resource-templates.quartermaster.io"));
@@ -319,7 +321,8 @@ TEST_F(resource_rules_test, a_policy_without_its_binding_is_not_enforced) {
   now += 11min;
   settle();
   EXPECT_EQ(subject.state()->status, "False");
-  EXPECT_THAT(subject.state()->message, HasSubstr("the binding resource-rules-deny.quartermaster.io is not there"));
+  EXPECT_THAT(line_of(subject.state()->message),
+              HasSubstr("status.rules.binding_missing{name=resource-rules-deny.quartermaster.io"));
   policy("Warn");
   settle();
   EXPECT_EQ(subject.state()->status, "True") << "looked at again at once: the mode has another binding";
@@ -329,7 +332,7 @@ TEST_F(resource_rules_test, a_policy_without_its_binding_is_not_enforced) {
     now += 11min;
     settle();
     EXPECT_EQ(subject.state()->status, "False") << change;
-    EXPECT_THAT(subject.state()->message, HasSubstr("was changed"));
+    EXPECT_EQ(subject.state()->message.key, "status.rules.binding_changed");
   }
 }
 
@@ -342,7 +345,7 @@ TEST_F(resource_rules_test, where_the_webhook_fills_it_must_be_there) {
     now += 11min;
     settle();
     EXPECT_EQ(subject.state()->status, "False") << is;
-    EXPECT_THAT(subject.state()->message, HasSubstr("nothing fills in defaults"));
+    EXPECT_EQ(subject.state()->message.key, "status.rules.webhook_missing");
   }
   policy("Warn");
   settle();

@@ -7,6 +7,7 @@
 
 #include "test/facts_in.hpp"
 #include "test/reconcilers/extender/rig.hpp"
+#include "test/words.hpp"
 
 namespace extender_test {
 namespace {
@@ -99,8 +100,9 @@ TEST(brake, keeps_a_fleet_alive_whose_driver_went_mad) {
   const auto condition = held_back_condition(fleet.brake, 7);
   EXPECT_EQ(condition.type, "WithdrawalsHeldBack");
   EXPECT_EQ(condition.status, "True");
-  EXPECT_THAT(condition.message, words::has_in_order({"5000 nodes of 5000", "spec.health.maxWithdrawn lets 1000",
-                                                      "32000 sick cards of 4000 nodes"}));
+  EXPECT_THAT(words::line_of(condition.message),
+              HasSubstr("status.health.held{sick=status.nodes.many{number=5000},reporting=5000,allowed=1000,"
+                        "cards=status.health.cards.many{number=32000},held=status.nodes.many{number=4000},"));
 }
 
 /// What it says follows from the reports alone: not from the order in which they came, and not from its past.

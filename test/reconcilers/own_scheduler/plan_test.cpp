@@ -3,13 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "test/facts_in.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers::own_scheduler {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using words::line_of;
 using objects = plan::objects;
 
 situation asked_for() {
@@ -46,7 +47,8 @@ TEST(dedicated_plan, pods_are_sent_when_a_replica_is_available_and_nodes_isolate
   is.deployment = up(2);
   next = plan_of(is);
   EXPECT_EQ(next.reason, "Dedicated");
-  EXPECT_THAT(next.message, testing::StartsWith("2 of 2 replicas ready; "));
+  EXPECT_EQ(line_of(next.message),
+            "list.semicolons{first=status.scheduler.replicas{ready=2,desired=2},rest=status.scheduler.sent}");
 }
 
 TEST(dedicated_plan, F36_pods_stay_sent_while_no_replica_is_available) {
@@ -87,7 +89,8 @@ TEST(dedicated_plan, nothing_is_made_without_extender_certificates_or_version) {
   is = asked_for();
   is.certificates = false;
   EXPECT_EQ(plan_of(is).keep, objects::as_they_are);
-  EXPECT_THAT(plan_of(is).message, HasSubstr("quartermaster-extender-client"));
+  EXPECT_EQ(line_of(plan_of(is).message),
+            "status.scheduler.certificates_missing{secret=quartermaster-extender-client}");
   is = asked_for();
   is.version = false;
   EXPECT_EQ(plan_of(is).keep, objects::as_they_are);
@@ -108,8 +111,10 @@ TEST(dedicated_plan, switching_off_goes_backwards_and_waits_for_the_pods_that_wa
   next = plan_of(is);
   EXPECT_EQ(next.keep, objects::as_they_are);
   EXPECT_EQ(next.reason, "PodsWait");
-  EXPECT_THAT(next.message, HasSubstr("5 pods wait for it"));
-  EXPECT_THAT(next.message, HasSubstr("lab/a, lab/b, lab/c and 2 more"));
+  EXPECT_EQ(line_of(next.message),
+            "status.scheduler.pods_wait.many{number=5,list=" +
+                words::english("engine.more", {{"list", words::listed({"lab/a", "lab/b", "lab/c"})}, {"number", "2"}}) +
+                "}");
 
   is.waiting.clear();
   is.quiet_for = 3s;
@@ -145,18 +150,18 @@ TEST(dedicated_plan, says_when_two_schedulers_count_the_same_cpu) {
   is.deployment = up(2);
   is.isolated = false;
   EXPECT_FALSE(plan_of(is).isolate);
-  EXPECT_THAT(plan_of(is).message, words::has_in_order({"two schedulers", "CPU and memory"}));
+  EXPECT_THAT(line_of(plan_of(is).message), HasSubstr("status.scheduler.not_isolated"));
   is.isolated = true;
   is.free = 0;
-  EXPECT_THAT(plan_of(is).message, HasSubstr("every node has a module"));
+  EXPECT_THAT(line_of(plan_of(is).message), HasSubstr("status.scheduler.none_isolated"));
   is.free = 1;
-  EXPECT_THAT(plan_of(is).message, testing::Not(HasSubstr("count the same")));
+  EXPECT_THAT(line_of(plan_of(is).message), testing::Not(HasSubstr("isolated")));
 }
 
 TEST(dedicated_plan, an_object_that_cannot_be_kept_is_the_reason) {
   auto is = asked_for();
   is.problem = "ForeignObject";
-  is.message = "Deployment quartermaster/quartermaster-scheduler exists and belongs to Helm release a/b";
+  is.message = text::phrase("Deployment quartermaster/quartermaster-scheduler exists and belongs to Helm release a/b");
   EXPECT_EQ(plan_of(is).reason, "ForeignObject");
   EXPECT_FALSE(plan_of(is).send);
 }

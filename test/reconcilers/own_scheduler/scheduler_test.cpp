@@ -4,6 +4,7 @@
 #include "test/facts_in.hpp"
 #include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers::own_scheduler {
 namespace {
@@ -242,8 +243,7 @@ TEST(dedicated_scheduler, somebody_elses_objects_of_its_names_are_left_alone) {
     cluster.label(false);
     cluster.reconcile();
     EXPECT_EQ(cluster.reason(), "ForeignObject");
-    EXPECT_THAT(cluster.first.state()->message, HasSubstr("belongs to"));
-    EXPECT_THAT(cluster.first.state()->message, testing::Not(HasSubstr("adopt")));
+    EXPECT_EQ(cluster.first.state()->message.key, "status.object.foreign");
     EXPECT_EQ(cluster.server.objects.at(path)["data"]["x"], "y");
     if (path == file_path)
       EXPECT_FALSE(cluster.server.objects.contains(set_path)) << "it would run with their configuration";
@@ -269,7 +269,8 @@ TEST(dedicated_scheduler, switching_off_keeps_it_for_the_pods_that_wait) {
     cluster.label(false);
     cluster.reconcile();
     EXPECT_EQ(cluster.reason(), "PodsWait") << string;
-    EXPECT_THAT(cluster.first.state()->message, words::has_in_order({"2 pods wait for it", ": lab/a, lab/b;"}));
+    EXPECT_EQ(words::line_of(cluster.first.state()->message),
+              "status.scheduler.pods_wait.many{number=2,list=" + words::listed({"lab/a", "lab/b"}) + "}");
     cluster.now += 1h;
     cluster.reconcile();
     EXPECT_THAT(cluster.objects(), ElementsAre(file_path, set_path));

@@ -10,6 +10,7 @@
 #include "reconcilers/modules/node_sets.hpp"
 #include "test/facts_in.hpp"
 #include "test/rounds.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers {
 namespace {
@@ -18,9 +19,19 @@ using namespace std::chrono_literals;
 using kind = rollout_step::kind;
 using strategy = modules::rollout::strategy;
 using testing::HasSubstr;
+using words::line_of;
 
 constexpr auto gpu_resource = "nvidia.com/gpu";
 const std::string v1 = "shape.1", v2 = "shape.2", other_version = "different.3";
+
+std::string progress(int done, int nodes) {
+  return "status.rollout.progress{done=" + std::to_string(done) +
+         ",nodes=status.nodes.many{number=" + std::to_string(nodes) + "}}";
+}
+/// Progress, and what it waits for.
+std::string waiting(int done, int nodes, const std::string& rest) {
+  return "list.semicolons{first=" + progress(done, nodes) + ",rest=status.rollout." + rest + "}}";
+}
 
 /// The nodes of a module, their kubelets and the DaemonSet controller. A version may be broken: its pods do not become
 /// ready, or become ready and find no card.
@@ -148,7 +159,7 @@ TEST(plugin_rollout, with_the_newest_version_everywhere_there_is_nothing_to_do) 
   const auto step = lab.step();
   EXPECT_EQ(step.is, kind::done);
   EXPECT_FALSE(step.record || step.clear || step.remove || step.again_in);
-  EXPECT_EQ(step.message, "");
+  EXPECT_TRUE(step.message.empty());
 }
 
 TEST(plugin_rollout, goes_from_node_to_node_and_waits_until_each_is_what_it_was) {
@@ -158,7 +169,7 @@ TEST(plugin_rollout, goes_from_node_to_node_and_waits_until_each_is_what_it_was)
   ASSERT_TRUE(step.record && step.remove);
   EXPECT_EQ(step.remove->node, "n0");
   EXPECT_EQ(step.record->needs, (kube::quantities{{gpu_resource, 4}}));
-  EXPECT_THAT(step.message, words::has_in_order({"0 of 3 nodes; ", "node n0 is under way"}));
+  EXPECT_EQ(line_of(step.message), "status.rollout.under_way{progress=" + progress(0, 3) + ",node=n0}");
   for (int i = 0; i < 3; ++i) {
     lab.cluster(lab.at(0));
     step = lab.step();
@@ -189,8 +200,9 @@ TEST(plugin_rollout, the_first_node_that_does_not_come_back_halts_it) {
   step = lab.run(20);
   EXPECT_EQ(step.is, kind::halted);
   EXPECT_EQ(lab.versions(), "211");
-  EXPECT_THAT(step.message, words::has_in_order({"halted on node n0: ", "plugin pod quartermaster/n0-4 is not ready"}));
-  EXPECT_THAT(step.message, HasSubstr("2 nodes keep the version before"));
+  EXPECT_EQ(line_of(step.message),
+            "status.rollout.halted{node=n0,trouble=status.rollout.not_ready{pod=quartermaster/n0-4},"
+            "rest=status.rollout.rest.many{number=2}}");
 }
 
 TEST(plugin_rollout, a_plugin_that_is_ready_and_finds_no_card_halts_it) {
@@ -200,7 +212,7 @@ TEST(plugin_rollout, a_plugin_that_is_ready_and_finds_no_card_halts_it) {
   const auto step = lab.run(40);
   EXPECT_EQ(step.is, kind::halted);
   EXPECT_EQ(lab.versions(), "211");
-  EXPECT_THAT(step.message, words::has_in_order({"is ready", "nvidia.com/gpu is 0 and must be 4"}));
+  EXPECT_THAT(line_of(step.message), HasSubstr("resource=nvidia.com/gpu,amount=0,needed=4}"));
 }
 
 TEST(plugin_rollout, a_crash_loop_and_an_image_that_is_not_there_are_said_at_once) {
@@ -213,7 +225,8 @@ TEST(plugin_rollout, a_crash_loop_and_an_image_that_is_not_there_are_said_at_onc
   lab.at(0).pods.front().restarts = 3;
   lab.at(0).pods.front().reason = "CrashLoopBackOff";
   EXPECT_EQ(lab.step().is, kind::halted);
-  EXPECT_THAT(lab.step().message, HasSubstr("CrashLoopBackOff (3 restarts)"));
+  EXPECT_THAT(line_of(lab.step().message), HasSubstr("cause=status.rollout.not_ready_cause{cause=CrashLoopBackOff},"
+                                                     "restarts=status.rollout.restarts.many{number=3}}"));
   lab.at(0).pods.front().restarts = 0;
   lab.at(0).pods.front().reason = "ErrImagePull";
   EXPECT_EQ(lab.step().is, kind::halted);
@@ -294,7 +307,7 @@ TEST(plugin_rollout, a_plugin_that_running_pods_need_waits_for_them_node_by_node
   EXPECT_TRUE(step.waits_for_pods);
   EXPECT_FALSE(step.again_in) << "nothing but the end of a pod changes that";
   EXPECT_EQ(lab.versions(), "121");
-  EXPECT_THAT(step.message, words::has_in_order({"1 of 3 nodes; ", "2 nodes wait", "pods: n0, n2"}));
+  EXPECT_EQ(line_of(step.message), waiting(1, 3, "waits_for_pods.many{number=2,list=" + words::listed({"n0", "n2"})));
   lab.at(2).users.clear();
   lab.run(20);
   EXPECT_EQ(lab.versions(), "122");
@@ -363,7 +376,7 @@ TEST(plugin_rollout, nodes_that_change_their_mode_are_left_alone_and_silent_ones
   auto step = lab.run(20);
   EXPECT_EQ(lab.versions(), "1122");
   EXPECT_EQ(step.is, kind::wait);
-  EXPECT_THAT(step.message, words::has_in_order({"2 of 3 nodes; ", "1 node does not answer: n1"}));
+  EXPECT_EQ(line_of(step.message), waiting(2, 3, "silent.one{number=1,list=n1"));
   lab.at(1).answers = true;
   EXPECT_EQ(lab.run().is, kind::done);
   EXPECT_EQ(lab.versions(), "1222");
@@ -376,7 +389,7 @@ TEST(plugin_rollout, a_node_that_falls_silent_with_its_new_plugin_halts_it_until
   lab.at(0).answers = false;
   auto step = lab.run(40);
   EXPECT_EQ(step.is, kind::halted);
-  EXPECT_THAT(step.message, HasSubstr("n0: the node does not answer"));
+  EXPECT_THAT(line_of(step.message), HasSubstr("node=n0,trouble=status.rollout.silent_node"));
   lab.at(0).changing = true;  // or gone: it is not ours any more
   lab.run(20);
   EXPECT_THAT(lab.order, testing::ElementsAre("n0", "n1", "n2"));
@@ -387,7 +400,7 @@ TEST(plugin_rollout, by_hand_means_that_we_delete_nothing) {
   lab.want(v2);
   const auto step = lab.run(10);
   EXPECT_EQ(lab.versions(), "11");
-  EXPECT_THAT(step.message, words::has_in_order({"0 of 2 nodes; ", "someone deletes it: n0, n1"}));
+  EXPECT_EQ(line_of(step.message), waiting(0, 2, "by_hand{list=" + words::listed({"n0", "n1"})));
 }
 
 TEST(plugin_rollout, waits_until_the_DaemonSet_controller_has_seen_the_version) {
@@ -569,7 +582,8 @@ TEST(plugin_rollout, S52_a_plugin_that_running_pods_need_keeps_its_node_set_unti
   for (auto& node : lab.is.nodes) node.users = {"team/train"};
   lab.to_set("big");
   const auto step = lab.run();
-  EXPECT_THAT(step.message, words::has_in_order({"0 of 3 nodes; ", "3 nodes wait", "pods: n0, n1, n2"}));
+  EXPECT_EQ(line_of(step.message),
+            waiting(0, 3, "waits_for_pods.many{number=3,list=" + words::listed({"n0", "n1", "n2"})));
   EXPECT_TRUE(step.waits_for_pods);
   EXPECT_TRUE(lab.taken.empty());
   lab.is.nodes[1].users.clear();

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "test/facts_in.hpp"
+#include "controller/coded_message.hpp"
 #include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
 #include "test/words.hpp"
@@ -346,7 +346,10 @@ TEST(policy, S74_an_object_of_others_with_our_name_is_never_applied_over) {
   const auto degraded = cluster.condition("Degraded");
   EXPECT_EQ(degraded["status"], "True");
   EXPECT_EQ(degraded["reason"], "ForeignObject");
-  EXPECT_THAT(degraded["message"], HasSubstr("belongs to Helm"));
+  EXPECT_EQ(degraded["cause"], "status.policy.module");
+  EXPECT_EQ(degraded["parameters"]["module"], "pgpu");
+  EXPECT_EQ(degraded["parameters"]["message:cause"], "status.object.foreign_of_module");
+  EXPECT_EQ(degraded["parameters"]["message.owner"], "Helm");
   EXPECT_EQ(cluster.condition("Ready")["status"], "False");
   EXPECT_EQ(cluster.recorder.events.back().type, controller::event_type::warning);
   cluster.server.erase(pgpu_set);
@@ -361,13 +364,15 @@ TEST(policy, S74_names_the_owner_of_an_object_with_our_name) {
       {{{"annotations",
          {{"meta.helm.sh/release-name", "ack-ai-installer"}, {"meta.helm.sh/release-namespace", "kube-system"}}},
         {"labels", {{"app.kubernetes.io/managed-by", "Helm"}}}},
-       "belongs to Helm release kube-system/ack-ai-installer"},
-      {{{"labels", {{"cpaas.io/module-name", "gpu-device-plugin"}}}}, "belongs to ACP plugin gpu-device-plugin"},
-      {{{"ownerReferences", {{{"kind", "GPUManager"}, {"name", "gm-x2"}}}}}, "belongs to GPUManager gm-x2"},
-      {{{"managedFields", {{{"manager", "kubectl-client-side-apply"}}}}}, "belongs to kubectl-client-side-apply"},
-      {json::object(), "belongs to someone else"},
+       "status.object.helm{name=kube-system/ack-ai-installer}"},
+      {{{"labels", {{"cpaas.io/module-name", "gpu-device-plugin"}}}},
+       "status.object.acp_plugin{name=gpu-device-plugin}"},
+      {{{"ownerReferences", {{{"kind", "GPUManager"}, {"name", "gm-x2"}}}}}, "GPUManager gm-x2"},
+      {{{"managedFields", {{{"manager", "kubectl-client-side-apply"}}}}},
+       "status.object.first_writer{name=kubectl-client-side-apply}"},
+      {json::object(), "status.object.someone"},
   };
-  for (const auto& [metadata, words] : owners) {
+  for (const auto& [metadata, owner] : owners) {
     cluster cluster;
     json foreign = {{"metadata", metadata}};
     foreign["metadata"]["name"] = "nvidia-device-plugin-ds";
@@ -375,8 +380,10 @@ TEST(policy, S74_names_the_owner_of_an_object_with_our_name) {
     cluster.server.put(pgpu_set, foreign);
     cluster.switch_to(1);
     cluster.settle();
-    EXPECT_THAT(cluster.condition("Degraded")["message"], HasSubstr(words));
-    EXPECT_THAT(cluster.condition("Degraded")["message"], HasSubstr("spec.modules.pgpu.adopt: true"));
+    const auto message = controller::message_of(cluster.condition("Degraded"));
+    ASSERT_EQ(message.key, "status.policy.module");
+    EXPECT_THAT(words::line_of(message), HasSubstr("owner=" + owner));
+    EXPECT_THAT(words::line_of(message), HasSubstr("foreign_of_module{"));
   }
 }
 
@@ -589,7 +596,8 @@ TEST(policy, mps_without_a_plugin_that_has_its_resources_says_not_offered_yet) {
   cluster.write_policy({{"mps", {{"enabled", true}}}});
   cluster.settle();
   EXPECT_EQ(cluster.condition("Degraded")["reason"], "NotOffered");
-  EXPECT_THAT(cluster.condition("Degraded")["message"], HasSubstr("mps: " + words::english("intent.mps_not_offered")));
+  EXPECT_EQ(cluster.condition("Degraded")["parameters"],
+            (json{{"module", "mps"}, {"message:cause", "intent.mps_not_offered"}}));
   cluster.write_policy({{"mps", {{"enabled", true}, {"image", "ours:1"}}}});
   cluster.settle();
   EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
@@ -629,9 +637,8 @@ TEST(policy, S52_a_setting_that_is_not_legal_is_said_and_the_last_good_objects_s
   cluster.settle();
   EXPECT_EQ(cluster.server.objects.at(hami_set), before);
   EXPECT_EQ(cluster.condition("Degraded")["reason"], "InvalidPolicy");
-  EXPECT_THAT(
-      cluster.condition("Degraded")["message"].get<std::string>(),
-      words::has_in_order({"hami: spec.modules.hami.settings.deviceSplitCount is \"0\"; allowed: ", "1 to 1000"}));
+  EXPECT_EQ(cluster.condition("Degraded")["parameters"]["message"],
+            "spec.modules.hami.settings.deviceSplitCount is \"0\"; allowed: a whole number from 1 to 1000");
 }
 
 TEST(policy, S52_pods_of_all_node_sets_count_as_the_modules) {
@@ -674,7 +681,8 @@ TEST(policy, S2_reports_each_module_and_when_all_is_well) {
   cluster.pods_of(mps_set, 0, 0);
   cluster.settle();
   EXPECT_EQ(cluster.condition("Ready")["reason"], "RollingOut");
-  EXPECT_EQ(cluster.condition("Progressing")["message"], "ready of desired: pgpu 1/2");
+  EXPECT_EQ(cluster.condition("Progressing")["cause"], "status.policy.ready_of_desired");
+  EXPECT_EQ(cluster.condition("Progressing")["parameters"], (json{{"list", "pgpu 1/2"}}));
   cluster.pods_of(pgpu_set, 2, 2);
   cluster.settle();
   const auto& status = cluster.server.objects.at(policy_path)["status"];
@@ -701,16 +709,17 @@ TEST(policy, says_what_a_new_version_waits_for_where_it_halted_and_what_there_wa
   cluster.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:2"}}}});
   cluster.pods_of(pgpu_set, 3, 2);
   cluster.rollout.is = rollout_step::kind::wait;
-  cluster.rollout.message = "newest version on 1 of 3 nodes; node gpu-2 is under way";
+  cluster.rollout.message = {"status.rollout.no_pod"};
   cluster.settle();
   EXPECT_EQ(module("image"), "plugin:2");
   EXPECT_EQ(module("previousImage"), "plugin:1");
-  EXPECT_EQ(module("message"), cluster.rollout.message);
-  EXPECT_EQ(cluster.condition("Progressing")["message"],
-            "ready of desired: pgpu 2/3 (" + cluster.rollout.message + ")");
+  EXPECT_EQ(module("cause"), "status.rollout.no_pod");
+  EXPECT_EQ(cluster.condition("Progressing")["parameters"], (json{{"list:cause", "status.policy.progress"},
+                                                                  {"list.progress", "pgpu 2/3"},
+                                                                  {"list.cause:cause", "status.rollout.no_pod"}}));
   EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
   cluster.rollout.is = rollout_step::kind::halted;
-  cluster.rollout.message = "the new version halted on node gpu-2";
+  cluster.rollout.message = {"status.rollout.pod_stays"};
   cluster.settle();
   EXPECT_EQ(cluster.condition("Degraded")["reason"], "RolloutHalted");
   EXPECT_EQ(cluster.condition("Ready")["status"], "False");
@@ -758,7 +767,8 @@ TEST(policy, what_the_server_refuses_is_said_and_not_hammered) {
   const auto done = cluster.reconcile();
   EXPECT_EQ(done.again_in, 60s);
   EXPECT_EQ(cluster.condition("Degraded")["reason"], "Refused");
-  EXPECT_THAT(cluster.condition("Degraded")["message"], HasSubstr("bad quantity"));
+  EXPECT_EQ(cluster.condition("Degraded")["parameters"]["message:cause"], "status.object.refused");
+  EXPECT_THAT(cluster.condition("Degraded")["parameters"]["message.error"], HasSubstr("bad quantity"));
   EXPECT_TRUE(cluster.server.objects.contains(mps_set));
 }
 
@@ -832,7 +842,7 @@ TEST(policy, asks_for_no_right_that_the_chart_does_not_give) {
 TEST(policy, no_card_is_held_back_any_more_once_the_extender_is_off) {
   cluster cluster;
   cluster.switch_to(1);
-  cluster.further = {{"WithdrawalsHeldBack", "True", "TooManySickNodes", "5 nodes of 5", 1}};
+  cluster.further = {{"WithdrawalsHeldBack", "True", "TooManySickNodes", {"5 nodes of 5"}, 1}};
   cluster.settle();
   EXPECT_EQ(cluster.condition("WithdrawalsHeldBack")["status"], "True");
   cluster.further.clear();
@@ -867,7 +877,7 @@ TEST(policy, says_of_a_kube_scheduler_since_when_it_is_so_and_tells_when_that_ch
   row.mode = "Dedicated";
   row.version = "v1.36.3";
   row.reason = "Starting";
-  row.message = "0 of 2 replicas ready";
+  row.message = {"status.scheduler.replicas", {{"ready", "0"}, {"desired", "2"}}};
   cluster.schedulers = {row};
   cluster.settle();
   ASSERT_EQ(rows().size(), 1u);
@@ -886,9 +896,10 @@ TEST(policy, says_of_a_kube_scheduler_since_when_it_is_so_and_tells_when_that_ch
   object["status"]["schedulers"][0]["since"] = "2027-01-01T00:00:00Z";
   cluster.server.put(policy_path, object);
   cluster.schedulers = {row};
-  cluster.schedulers->at(0).message = "1 of 2 replicas ready";
+  cluster.schedulers->at(0).message = {"status.scheduler.replicas", {{"ready", "1"}, {"desired", "2"}}};
   cluster.settle();
-  EXPECT_EQ(rows()[0]["message"], "1 of 2 replicas ready");
+  EXPECT_EQ(rows()[0]["cause"], "status.scheduler.replicas");
+  EXPECT_EQ(rows()[0]["parameters"], (json{{"ready", "1"}, {"desired", "2"}}));
   EXPECT_EQ(rows()[0]["since"], "2027-01-01T00:00:00Z");
   cluster.schedulers = std::nullopt;  // an operator that has just started
   cluster.settle();

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include "controller/coded_message.hpp"
 #include "controller/conditions.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
 #include "test/reconcilers/extender/rig.hpp"
+#include "test/words.hpp"
 
 namespace extender_test {
 namespace {
@@ -13,7 +15,7 @@ namespace {
 struct accelerator_quota_test : rig {
   accelerator_quota_test() { known.nodes.put(vgpu_node("a", 4)); }
   void limit(const json& hard) { known.quotas.put(limits_of_lab(hard)); }
-  reconcilers::quota_enforcement enforced{true, "SchedulerAsks", "one asks"};
+  reconcilers::quota_enforcement enforced{true, "SchedulerAsks", {"one asks"}};
   json status(const std::string& ns, const std::string& name, const reconcilers::held_back& refused = {}) {
     const auto rows = book.limits().standings(ns);
     return reconcilers::status_of(*known.quotas.find({ns, name}),
@@ -164,7 +166,7 @@ TEST_F(accelerator_quota_test, the_status_of_many_namespaces_in_one_cohort_costs
 
 TEST_F(accelerator_quota_test, a_quota_that_nobody_enforces_says_so) {
   limit({{{"units", "cards"}, {"max", 0}}});
-  enforced = {false, "NoSchedulerAsks", "no kube-scheduler asks"};
+  enforced = {false, "NoSchedulerAsks", {"no kube-scheduler asks"}};
   EXPECT_EQ(turn_of_statuses(), 1u);
   const auto is = [&] { return json::parse(known.quotas.find({"lab", "q"})->status)["conditions"][0]; };
   EXPECT_EQ(is()["type"], "Enforced");
@@ -175,10 +177,10 @@ TEST_F(accelerator_quota_test, a_quota_that_nobody_enforces_says_so) {
   EXPECT_EQ(events.events[0].about.key.name, "q");
   EXPECT_EQ(turn_of_statuses(), 0u);
   EXPECT_EQ(events.events.size(), 1u);
-  enforced = {true, "SchedulerAsks", "one asks"};
+  enforced = {true, "SchedulerAsks", {"one asks"}};
   EXPECT_EQ(turn_of_statuses(), 1u);
   EXPECT_EQ(is()["status"], "True");
-  enforced = {false, "ExtenderOff", "off"};
+  enforced = {false, "ExtenderOff", {"off"}};
   turn_of_statuses();
   EXPECT_EQ(events.events.size(), 2u);
 }
@@ -188,16 +190,16 @@ TEST_F(accelerator_quota_test, a_new_leader_believes_for_a_while_that_the_schedu
   turn_of_statuses();
   const auto is = [&] { return json::parse(known.quotas.find({"lab", "q"})->status)["conditions"][0]; };
   ASSERT_EQ(is()["status"], "True");
-  enforced = {false, "NoSchedulerAsks", "no kube-scheduler asks", true};
+  enforced = {false, "NoSchedulerAsks", {"no kube-scheduler asks"}, true};
   EXPECT_EQ(turn_of_statuses(), 0u);
   EXPECT_EQ(is()["reason"], "SchedulerAsks");
   enforced.undecided = false;
   EXPECT_EQ(turn_of_statuses(), 1u);
   EXPECT_EQ(is()["status"], "False");
   EXPECT_EQ(events.events.size(), 1u);
-  enforced = {true, "OwnSchedulerAsks", "ours asks"};
+  enforced = {true, "OwnSchedulerAsks", {"ours asks"}};
   turn_of_statuses();
-  enforced = {false, "NoSchedulerAsks", "no kube-scheduler asks", true};
+  enforced = {false, "NoSchedulerAsks", {"no kube-scheduler asks"}, true};
   EXPECT_EQ(turn_of_statuses(), 1u) << "our own scheduler has been switched off";
   EXPECT_EQ(is()["status"], "False");
 }
@@ -205,7 +207,7 @@ TEST_F(accelerator_quota_test, a_new_leader_believes_for_a_while_that_the_schedu
 TEST_F(accelerator_quota_test, where_nobody_counts_the_status_has_the_condition_alone) {
   limit({{{"units", "cards"}, {"max", 0}}});
   reconcilers::quota_status alone{{api, known.quotas, nullptr, [] { return reconcilers::held_back_by_namespace(); },
-                                   [] { return reconcilers::quota_enforcement{false, "ExtenderOff", "off"}; },
+                                   [] { return reconcilers::quota_enforcement{false, "ExtenderOff", {"off"}}; },
                                    [] { return std::set<std::string>(); }, events}};
   EXPECT_TRUE(reconcilers::run(alone.turn()));
   ASSERT_EQ(transport.sent.size(), 1u);
@@ -221,8 +223,8 @@ TEST_F(accelerator_quota_test, a_limit_on_a_model_that_no_card_has_says_so) {
   const auto condition = [&] { return status("lab", "q")["conditions"][1]; };
   EXPECT_EQ(condition()["type"], "ModelsKnown");
   EXPECT_EQ(condition()["status"], "False");
-  EXPECT_THAT(condition()["message"].get<std::string>(),
-              testing::AllOf(testing::HasSubstr("card of model T4"), testing::HasSubstr("Tesla-T4")));
+  EXPECT_EQ(condition()["cause"], "status.quota.no_such_card");
+  EXPECT_EQ(condition()["parameters"], (json{{"unknown", "T4"}, {"models", "Tesla-T4"}}));
   limit({{{"units", "cards"}, {"max", 2}, {"model", "Tesla-T4"}}});
   EXPECT_EQ(condition()["status"], "True");
 }
@@ -236,11 +238,10 @@ TEST_F(accelerator_quota_test, a_cohort_that_does_not_count_says_so_and_which_on
   const auto reason = [&](const char* name) {
     const auto written = json::parse(known.quotas.find({"lab", name})->status)["conditions"];
     const auto* found = controller::find_condition(written, "CohortCounts");
-    return found ? found->at("message").get<std::string>() : std::string();
+    return found ? words::line_of(controller::message_of(*found)) : std::string();
   };
   EXPECT_EQ(reason("q"), "");
-  EXPECT_THAT(reason("r"),
-              testing::AllOf(testing::HasSubstr("cohort blue counts nothing"), testing::HasSubstr("says red")));
+  EXPECT_EQ(reason("r"), "status.quota.other_cohort{cohort=blue,namespace=lab,counted=red}");
   EXPECT_EQ(reason("s"), "");
   const auto first = *known.quotas.find({"lab", "q"});
   known.quotas.erase(first);

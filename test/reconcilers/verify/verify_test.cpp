@@ -10,6 +10,7 @@
 #include <regex>
 #include <set>
 
+#include "controller/coded_message.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/plugins/plugin_rollout.hpp"
 #include "test/reconcilers/projections.hpp"
@@ -288,6 +289,40 @@ TEST(verify, passes_no_condition_of_the_policy_that_is_not_in_order) {
   is["conditions"].push_back({{"type", "WithdrawalsHeldBack"}, {"status", "False"}, {"message", "none"}});
   in_order.is.policy->status = is.dump();
   EXPECT_THAT(not_good(in_order), IsEmpty());
+}
+
+TEST(verify, says_what_the_operator_says_in_the_language_of_the_reader) {
+  const text::phrase message{"status.rollout.rest.many", {{"number", "3"}}};
+  const auto english = words_of(message, text::language::en), chinese = words_of(message, text::language::zh);
+  for (const auto& [type, status] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"Ready", "False"},
+                                                                  {"RulesEnforced", "False"},
+                                                                  {"RulesEnforced", "True"},
+                                                                  {"SchedulerReady", "False"},
+                                                                  {"SchedulerReady", "True"},
+                                                                  {"CallerCertificatesValid", "False"},
+                                                                  {"CallerCertificatesValid", "True"},
+                                                                  {"ContainerRuntimesFixed", "False"},
+                                                                  {"ContainerRuntimesFixed", "True"},
+                                                                  {"WithdrawalsHeldBack", "True"},
+                                                                  {"WithdrawalsHeldBack", "False"},
+                                                                  {"OfALaterVersion", "False"}}) {
+    cluster cluster;
+    cluster.is.policy->scheduler.mode = "Dedicated";
+    auto is = nlohmann::json::parse(cluster.is.policy->status);
+    if (std::string_view(type) == "Ready") is["conditions"].clear();
+    nlohmann::json condition{{"type", type}, {"status", status}, {"reason", "R"}};
+    controller::set_message(condition, message);
+    is["conditions"].push_back(condition);
+    cluster.is.policy->status = is.dump();
+    const auto contains = [&](const std::string& words, text::language locale) {
+      const auto report = cluster.walked();
+      return std::ranges::any_of(report.cluster,
+                                 [&](const step& step) { return text_of(step, locale).contains(words); });
+    };
+    EXPECT_TRUE(contains(english, text::language::en)) << type << " " << status;
+    EXPECT_TRUE(contains(chinese, text::language::zh)) << type << " " << status;
+  }
 }
 
 TEST(verify, does_not_pass_what_the_operator_has_not_said) {

@@ -9,6 +9,10 @@ phrase::phrase(std::string name) : key(std::move(name)) {}
 phrase::phrase(std::string name, std::vector<phrase_argument> values)
     : key(std::move(name)), arguments(std::move(values)) {}
 
+bool operator==(const phrase& left, const phrase& right) {
+  return left.key == right.key && left.arguments == right.arguments;
+}
+
 std::string words_of(const phrase& phrase, language locale) {
   const auto pattern = pattern_of(phrase.key, locale);
   if (pattern.empty()) return phrase.key;

@@ -23,6 +23,7 @@ struct phrase {
   phrase(std::string name, std::vector<phrase_argument> values);
 
   bool empty() const noexcept { return key.empty(); }
+  friend bool operator==(const phrase& left, const phrase& right);
 };
 
 /// What {name} in the words of a phrase stands for.
@@ -36,6 +37,7 @@ struct phrase_argument {
   /// A value that has words of its own in each language.
   phrase_argument(std::string_view placeholder, std::string english, std::string chinese)
       : name(placeholder), values{std::move(english), std::move(chinese)} {}
+  friend bool operator==(const phrase_argument&, const phrase_argument&) = default;
 };
 
 /// Empty where there is nothing to say.

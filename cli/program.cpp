@@ -10,8 +10,10 @@
 #include "cli/completion/completion.hpp"
 #include "cli/completion/tree.hpp"
 #include "cli/controller/config_file.hpp"
+#include "cli/flags/usage.hpp"
 #include "cli/verbs.hpp"
 #include "controller/log.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -49,7 +51,7 @@ struct command_path {
   std::string problem;  ///< empty: CLI11 judges the rest
 };
 
-command_path path_of(CLI::App& app, const std::vector<std::string>& words) {
+command_path path_of(CLI::App& app, const std::vector<std::string>& words, text::language locale) {
   command_path out;
   auto* verb = &app;
   for (const auto& word : words) {
@@ -64,7 +66,7 @@ command_path path_of(CLI::App& app, const std::vector<std::string>& words) {
     // A verb that takes arguments next to its own verbs judges the word itself.
     if (takes_arguments(*verb)) return out;
     for (const auto* choice : shown_verbs(*verb)) out.problem += (out.problem.empty() ? "" : ", ") + choice->get_name();
-    out.problem = "no verb '" + word + "'; there are " + out.problem;
+    out.problem = text::message("usage.no_verb", locale, {{"verb", word}, {"verbs", out.problem}});
     return out;
   }
   return out;
@@ -89,11 +91,12 @@ CLI::App& last_verb(CLI::App& app) {
   return *verb;
 }
 
-std::string problem_of(CLI::App& app, const CLI::ParseError& wrong) {
-  if (wrong.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return wrong.what();
+std::string problem_of(CLI::App& app, const CLI::ParseError& wrong, text::language locale) {
+  if (wrong.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError))
+    return usage_problem(wrong.what(), locale);
   std::string words;  // CLI11's own message has them last first
   for (const auto& word : app.remaining(true)) words += (words.empty() ? "" : " ") + word;
-  return "it does not take: " + words;
+  return text::message("usage.not_taken", locale, {{"words", words}});
 }
 
 /// What a verb prints is its answer, and one line on stderr where it has none.
@@ -138,9 +141,12 @@ int run_program(const std::string& called, std::vector<std::string> words) {
     return 0;
   }
   if (!runs_for_long(words)) silence_log();
-  const auto named = path_of(app, words);
+  const auto locale = language_asked(words);
+  const auto named = path_of(app, words, locale);
   const auto refuse = [&](const std::string& reason) {
-    std::cerr << "quartermaster: " << text::shown(reason, 1000) << " (see " << named.path << " --help)\n";
+    std::cerr << "quartermaster: "
+              << text::message("usage.see_help", locale, {{"problem", text::shown(reason, 1000)}, {"verb", named.path}})
+              << "\n";
     return 2;
   };
   if (!named.problem.empty()) return refuse(named.problem);
@@ -164,11 +170,12 @@ int run_program(const std::string& called, std::vector<std::string> words) {
   } catch (const CLI::RequiredError& missing) {
     auto& verb = last_verb(app);
     const bool asks_for_verb = !verbs_below(verb).empty() && verb.get_subcommands().empty() && !takes_arguments(verb);
-    if (!asks_for_verb) return refuse(missing.what());
-    std::cerr << "quartermaster: say what after `" << named.path << "`:\n" << list_of_verbs(verb);
+    if (!asks_for_verb) return refuse(usage_problem(missing.what(), locale));
+    std::cerr << "quartermaster: " << text::message("usage.verb_missing", locale, {{"verb", named.path}}) << "\n"
+              << list_of_verbs(verb);
     return 2;
   } catch (const CLI::ParseError& wrong) {
-    return refuse(problem_of(app, wrong));
+    return refuse(problem_of(app, wrong, locale));
   } catch (const std::exception& bug) {
     std::cerr << "quartermaster: internal error: " << bug.what() << "\n";
     return 1;

@@ -7,13 +7,6 @@
 
 namespace scheduler_config {
 
-inline constexpr std::string_view a_lease_name =
-    "a lower-case DNS name: letters, figures, - and . with a letter or figure at both ends";
-inline constexpr std::string_view a_namespace_name =
-    "lower-case letters, figures and -, at most 63, with a letter or figure at both ends";
-inline constexpr std::string_view a_scheduler_name =
-    "letters, figures, -, _ and ., at most 63, with a letter or figure at both ends; before it DOMAIN/ if you like";
-
 inline bool is_lease_name(std::string_view text) { return text::is_dns_subdomain(text); }
 inline bool is_namespace_name(std::string_view text) { return text::is_dns_subdomain(text, 63) && !text.contains('.'); }
 /// Pods may name any scheduler, but its events carry the name as reportingController, a qualified name

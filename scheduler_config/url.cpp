@@ -71,26 +71,26 @@ std::optional<extender_url::proxy> extender_url::through() const {
   return out;
 }
 
-std::string_view fault_of_url(const std::string& url) {
+std::optional<term> fault_of_url(const std::string& url) {
   const curl_address parsed(curl_url(), &curl_url_cleanup);
   switch (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0)) {
     case CURLUE_OK:
       break;
     case CURLUE_BAD_PORT_NUMBER:
-      return fault_of_port;
+      return term::port_fault;
     case CURLUE_BAD_IPV6:
     case CURLUE_BAD_HOSTNAME:
     case CURLUE_NO_HOST:
-      return fault_of_host;
+      return term::host_fault;
     default:
-      return fault_of_address;
+      return term::address_fault;
   }
-  if (part_of(parsed, CURLUPART_PORT) == "0") return fault_of_port;
+  if (part_of(parsed, CURLUPART_PORT) == "0") return term::port_fault;
   // libcurl completes "10.0.0"; kube-scheduler asks DNS for it.
   const auto host = split_url(url).host;
   boost::system::error_code none;
   if (host.find_first_not_of("0123456789.") == host.npos) boost::asio::ip::make_address_v4(host, none);
-  return none ? fault_of_host : std::string_view();
+  return none ? std::optional(term::host_fault) : std::nullopt;
 }
 
 bool is_service_name(std::string_view host) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "scheduler_config/judge/terms.hpp"
+
 namespace scheduler_config {
 
 struct extender_url {
@@ -20,12 +22,9 @@ struct extender_url {
 /// Empty parts where there are none; never fails.
 extender_url split_url(std::string_view url);
 
-inline constexpr std::string_view fault_of_port = "the port is none of 1 to 65535",
-                                  fault_of_host = "the host is neither a DNS name nor an IP address",
-                                  fault_of_address = "it holds what no URL may hold";
-/// Why nothing can be sent to an absolute URL, one of the three above; empty: it can. libcurl's parser decides, and of
-/// what it takes we refuse port 0 and an invalid IPv4 address.
-std::string_view fault_of_url(const std::string& url);
+/// Why nothing can be sent to an absolute URL, one of three; nothing: it can. libcurl's parser decides, and of what it
+/// takes we refuse port 0 and an invalid IPv4 address.
+std::optional<term> fault_of_url(const std::string& url);
 
 /// A name that only the cluster's own DNS resolves: "NAME.NAMESPACE.svc" and what follows, "NAME" and
 /// "NAME.NAMESPACE". A name of two parts whose last is a top-level domain is none, and no IP address is one.

@@ -11,8 +11,8 @@ phrase::phrase(std::string name) : key(std::move(name)) {}
 phrase::phrase(std::string name, std::vector<phrase_argument> values)
     : key(std::move(name)), arguments(std::move(values)) {}
 
-bool operator==(const phrase& phrase, const text::phrase& other) {
-  return phrase.key == other.key && phrase.arguments == other.arguments;
+bool operator==(const phrase& left, const phrase& right) {
+  return left.key == right.key && left.arguments == right.arguments;
 }
 
 namespace {

@@ -25,7 +25,7 @@ struct phrase {
 
   /// There is nothing to say.
   bool empty() const noexcept { return key.empty(); }
-  friend bool operator==(const phrase& phrase, const text::phrase& other);
+  friend bool operator==(const phrase& left, const phrase& right);
 };
 
 /// What {name} in the words of a phrase stands for.

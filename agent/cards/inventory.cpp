@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "text/escape.hpp"
+#include "text/messages.hpp"
 
 namespace agent::cards {
 namespace {
@@ -178,7 +179,7 @@ inventory read_inventory(const nvml_library& nvml) {
   if (nvml(call::cuda_version, &cuda) == nvml::success) out.cuda = version_of(cuda);
   unsigned count = 0;
   if (const auto code = nvml(call::count, &count); code != nvml::success) {
-    out.problem = "NVML does not count the cards: " + nvml.error_text(code);
+    out.problem = text::message("nvml.no_count", text::language::en, {{"error", nvml.error_text(code)}});
     return out;
   }
   std::vector<seen_card> seen;

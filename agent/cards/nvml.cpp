@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "text/escape.hpp"
+#include "text/messages.hpp"
 
 namespace agent::cards {
 namespace {
@@ -35,8 +36,7 @@ bool has_file(void* handle) {
 }  // namespace
 
 std::expected<nvml_library, std::string> nvml_library::load(const std::string& root) {
-  if (getauxval(AT_BASE) == 0)
-    return std::unexpected("this executable is linked statically and can load no driver: run the one of the image");
+  if (getauxval(AT_BASE) == 0) return std::unexpected(text::message("nvml.static_program", text::language::en));
   // By its path first: where the driver was exchanged, the loader knows the earlier library by the same name.
   std::string last;
   for (const auto* folder : folders) {
@@ -49,8 +49,11 @@ std::expected<nvml_library, std::string> nvml_library::load(const std::string& r
   // In a container of the NVIDIA runtime the library is where the loader looks by itself.
   void* const handle = dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
   if (handle && has_file(handle)) return nvml_library(handle);
-  if (last.empty()) last = handle ? std::string(file_name) + ": its file has gone" : dlerror();
-  return std::unexpected(text::utf8_clean("no NVIDIA driver below " + root + ": " + last, 8192));
+  if (last.empty())
+    last = handle ? text::message("nvml.file_gone", text::language::en, {{"file", std::string(file_name)}})
+                  : std::string(dlerror());
+  return std::unexpected(
+      text::utf8_clean(text::message("nvml.no_driver", text::language::en, {{"root", root}, {"error", last}}), 8192));
 }
 
 void* nvml_library::find(const char* name) const { return dlsym(handle_, name); }

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "text/list.hpp"
+#include "text/messages.hpp"
 
 namespace agent::cards {
 namespace {
@@ -36,13 +37,15 @@ health judge(const inventory& report) {
   std::vector<std::string> sick;
   for (const auto& card : report.cards)
     if (!card.defect.empty()) sick.push_back(card.uuid + " (" + card.defect + ")");
-  if (!sick.empty()) return {false, "CardUnhealthy", "sick: " + text::joined(sick)};
+  if (!sick.empty())
+    return {false, "CardUnhealthy", text::message("nvml.sick", text::language::en, {{"cards", text::joined(sick)}})};
   if (report.silent > static_cast<int>(sick.size()))
     return {false, "CardLost",
-            text::counted(static_cast<std::size_t>(report.silent), "card") +
-                " without an answer, or without a UUID of its own"};
-  if (report.cards.empty()) return {false, "NoCards", "the driver sees no card"};
-  return {true, "CardsAnswer", std::to_string(report.cards.size()) + " cards are in order"};
+            text::message("nvml.silent", text::language::en,
+                          {{"cards", text::counted(static_cast<std::size_t>(report.silent), "card")}})};
+  if (report.cards.empty()) return {false, "NoCards", text::message("nvml.no_cards", text::language::en)};
+  return {true, "CardsAnswer",
+          text::message("nvml.in_order", text::language::en, {{"number", std::to_string(report.cards.size())}})};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "text/escape.hpp"
+#include "text/messages.hpp"
 
 namespace agent::cards {
 namespace {
@@ -117,7 +118,8 @@ void watcher::work(const std::stop_token& stop) {
       continue;
     }
     has_gone = true;  // also where it was away before we came: what an earlier agent knew of cards is over
-    const auto now = nvml ? "the NVIDIA driver does not start: " + nvml->error_text(code) : nvml.error();
+    const auto now =
+        nvml ? text::message("nvml.no_start", text::language::en, {{"error", nvml->error_text(code)}}) : nvml.error();
     if (std::exchange(problem, now) != now) {
       inventory none;
       none.problem = now;

@@ -42,8 +42,8 @@ controller::elector::options election(const static_pod::options& options) {
   return out;
 }
 
-std::expected<pods::texts, std::string> texts_of(std::expected<config::control_plane_files, std::string> files) {
-  if (!files) return std::unexpected(std::move(files.error()));
+std::expected<pods::texts, std::string> texts_of(std::expected<config::control_plane_files, text::phrase> files) {
+  if (!files) return std::unexpected(words_of(files.error(), text::language::en));
   return pods::texts{std::move(files->config), std::move(files->manifest)};
 }
 

@@ -14,7 +14,7 @@
 #include "cli/flags/flags.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
-#include "cli/output/table.hpp"
+#include "cli/output/listing.hpp"
 #include "cli/verbs.hpp"
 #include "kube/projections/from_json.hpp"
 #include "quota/explain.hpp"
@@ -35,10 +35,10 @@ constexpr std::size_t most_pods = 10'000;
 
 /// Why the API server refuses what an object describes there, or would drop the part that asks for a card: the first
 /// error of `quartermaster lint`.
-std::string refusal_of(const manifest& manifest, const pod_forms& forms) {
+std::string refusal_of(const manifest& manifest, const pod_forms& forms, text::language locale) {
   std::vector<lint_finding> findings;
-  lint_kind(manifest, text::language::en, findings);
-  lint_workload(manifest, forms, {}, text::language::en, findings);
+  lint_kind(manifest, locale, findings);
+  lint_workload(manifest, forms, {}, locale, findings);
   const auto error = std::ranges::find(findings, text::severity::error, &lint_finding::level);
   return error == findings.end() ? std::string() : error->message;
 }
@@ -157,7 +157,7 @@ namespace {
 
 struct replica_count {
   std::int64_t count = 1;
-  std::string wrong;  ///< what is wrong with it
+  text::phrase wrong;  ///< what is wrong with it
 };
 
 replica_count number_at(const text::yaml::node* parent, std::string_view key, std::int64_t otherwise) {
@@ -168,8 +168,9 @@ replica_count number_at(const text::yaml::node* parent, std::string_view key, st
   const bool legal = failed == std::errc() && end == text.data() + text.size() && number >= 0 &&
                      number <= static_cast<std::int64_t>(most_pods);
   if (legal) return {number, {}};
-  return {0, std::string(key) + " is " + std::string(text.substr(0, 40)) + "; allowed is a whole number from 0 to " +
-                 std::to_string(most_pods)};
+  return {0, text::phrase("explain.simulate.replicas", {{"field", std::string(key)},
+                                                        {"value", std::string(text.substr(0, 40))},
+                                                        {"most", std::to_string(most_pods)}})};
 }
 
 /// How many pods it makes at once.
@@ -211,30 +212,45 @@ bool is_sent(const kube::pod& pod) {
 
 }  // namespace
 
-std::string add_pods(const manifest& manifest, const std::string& ns, std::vector<tried_pod>& tried_pods) {
+std::string add_pods(const manifest& manifest, const std::string& ns, std::vector<tried_pod>& tried_pods,
+                     text::language locale) {
   const bool bare = manifest.kind == "Pod";
   const auto phase =
       bare ? text::yaml::text_at(text::yaml::find(manifest.root, "status"), "phase") : std::string_view();
   if (phase == "Succeeded" || phase == "Failed") return {};
   const auto forms = pod_forms_of(manifest);
   if (forms.knowledge != kind_knowledge::makes_pods) return {};
-  const auto refused = refusal_of(manifest, forms);
+  const auto refused = refusal_of(manifest, forms, locale);
   std::size_t index = 0;
+  const auto refuse = [&](std::string name, const std::string& reason) {
+    tried_pod tried{{}, {}, !bare, reason};
+    tried.pod.key = {manifest.key.ns.empty() ? ns.empty() ? "default" : ns : manifest.key.ns, std::move(name)};
+    tried_pods.push_back(std::move(tried));
+  };
+  auto base = manifest.key.name;
+  if (base.empty()) base = text::yaml::text_at(text::yaml::find(manifest.root, "metadata"), "generateName");
+  if (base.empty()) refuse("-", text::message("explain.simulate.no_name", locale));
+  if (base.empty()) return {};
   for (const auto& form : forms.forms) {
+    if (!form.spec && bare) refuse(base, text::message("explain.simulate.no_spec", locale));
     if (!form.spec) continue;
     const auto read = spec_of(form);
-    if (!read) return manifest.key.to_string() + ": the pod is too large";
+    if (!read) return text::message("explain.simulate.too_large", locale, {{"pod", manifest.key.to_string()}});
     nlohmann::json metadata{{"namespace", !manifest.key.ns.empty() ? manifest.key.ns : ns.empty() ? "default" : ns}};
     const auto* about = text::yaml::find(form.holder, "metadata");
     for (const auto* part : {"labels", "annotations"})
       if (const auto* map = text::yaml::find(about, part); map && map->mapping())
         for (const auto& entry : map->entries) metadata[part][entry.key->text] = text::yaml::canonical(*entry.value);
     const auto number = count_of(manifest, forms, form);
-    if (!number.wrong.empty()) return manifest.kind + " " + manifest.key.to_string() + ": spec." + number.wrong;
+    if (!number.wrong.empty())
+      return text::message(
+          "explain.simulate.of_object", locale,
+          {{"kind", manifest.kind}, {"name", manifest.key.to_string()}, {"wrong", words_of(number.wrong, locale)}});
     const bool single = forms.forms.size() == 1 && number.count == 1;
     for (std::int64_t i = 0; i < number.count; ++i, ++index) {
-      metadata["name"] = single ? manifest.key.name : manifest.key.name + "-" + std::to_string(index);
-      if (tried_pods.size() == most_pods) return "more than " + std::to_string(most_pods) + " pods; give fewer";
+      metadata["name"] = single ? base : base + "-" + std::to_string(index);
+      if (tried_pods.size() == most_pods)
+        return text::message("explain.simulate.too_many", locale, {{"most", std::to_string(most_pods)}});
       tried_pod tried{{}, {}, !bare, refused};
       tried.pod.key = {metadata["namespace"].get<std::string>(), metadata["name"].get<std::string>()};
       if (refused.empty()) {
@@ -277,75 +293,92 @@ std::string cause_before_cards(const tried_pod& tried, namespace_limits& limits,
   return {};
 }
 
+/// What comes of one pod.
+struct simulated_pod {
+  std::string name, node;
+  std::string cards, amounts;
+  text::phrase cause;  ///< why it is nowhere, or has no card
+  ordered_json json;
+};
+
+const listing<simulated_pod>& simulated_listing() {
+  using row = simulated_pod;
+  static const listing<row> out{
+      .name = "pods",
+      .columns = {{"pod", [](const row& pod, const bilingual&) { return text::shown(pod.name, 400); }},
+                  {"node", [](const row& pod, const bilingual&) { return text::shown(pod.node, 400); }},
+                  {"cards", [](const row& pod, const bilingual&) { return pod.cards; }},
+                  {"amounts", [](const row& pod, const bilingual&) { return pod.amounts; }, true},
+                  {"cause",
+                   [](const row& pod, const bilingual& say) {
+                     return pod.cause.empty() ? std::string() : words_of(pod.cause, say.locale());
+                   }}},
+      .json = [](const row& pod) { return pod.json; },
+      .object = [](const row& pod) { return "pod/" + text::shown(pod.name, 400); }};
+  return out;
+}
+
+/// Tries one pod, and books it where it fits.
+std::pair<simulated_pod, bool> simulated(picture& picture, namespace_limits& limits, const known_resources& known,
+                                         const tried_pod& tried, const bilingual& say) {
+  const auto name = tried.pod.key.to_string();
+  if (const auto* bound = tried.is_new ? nullptr : picture.pods.find(tried.pod.key);
+      bound && !bound->node_name.empty() && !bound->finished())
+    return {{name,
+             bound->node_name,
+             "",
+             "",
+             text::phrase("explain.simulate.there"),
+             {{"pod", name}, {"node", bound->node_name}, {"bound", true}}},
+            true};
+  std::optional<kube::pod> let_in;
+  if (const auto cause = cause_before_cards(tried, limits, known, say, let_in); !cause.empty())
+    return {
+        {name, "-", "", "", text::phrase(cause), {{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", cause}}},
+        false};
+  const auto& pod = *let_in;
+  const ext::pod_request request(pod, picture.book->keys());
+  if (request.nothing())
+    return {{name,
+             say.message("explain.simulate.any"),
+             "",
+             "",
+             text::phrase("explain.simulate.no_card"),
+             {{"pod", name}, {"node", nullptr}, {"asks", false}}},
+            true};
+  const auto seat = take_seat(picture, pod, tried.nodes, request, say.locale());
+  const bool fits = seat.reason.empty();
+  std::string cards, amounts;
+  for (const auto& held : rows_of(seat.held, request, say.locale())) {
+    cards += (cards.empty() ? "" : ", ") + held.card;
+    amounts += (amounts.empty() ? "" : "; ") + held.amount;
+  }
+  ordered_json json{{"pod", name}, {"node", fits ? ordered_json(seat.node) : ordered_json()}, {"asks", true}};
+  if (fits)
+    json["holds"] = json_of(seat.held, request);
+  else
+    json["why"] = seat.reason;
+  return {{name, fits ? seat.node : "-", text::shown(cards, 2000), amounts, text::phrase(seat.reason), std::move(json)},
+          fits};
+}
+
 }  // namespace
 
-int simulate(picture& picture, namespace_limits& limits, std::span<const tried_pod> pods, const report_style& style,
+int simulate(picture& picture, namespace_limits& limits, std::span<const tried_pod> pods, const listing_style& style,
              std::ostream& out) {
   const bilingual say(style.language);
   const auto known = resources_of(picture);
-  const bool wide = style.output == "wide";
-  ordered_json doc{{"pods", ordered_json::array()}};
-  std::vector<std::string> header{"POD"};
-  for (const auto* column : {"node", "cards", "cause"}) header.push_back(say.message(std::string("column.") + column));
-  if (wide) header.insert(header.begin() + 3, say.message("column.amounts"));
-  table rows(header);
-  const auto add = [&](std::vector<std::string> cells, const std::string& amounts) {
-    if (wide) cells.insert(cells.begin() + 3, amounts);
-    rows.add(std::move(cells));
-  };
-  const auto refuse = [&](const std::string& name, const std::string& cause) {
-    doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", cause}});
-    add({name, "-", "", cause}, "");
-  };
+  std::vector<simulated_pod> rows;
   std::size_t fitting = 0;
   for (const auto& tried : pods) {
-    const auto name = tried.pod.key.to_string();
-    if (const auto* bound = tried.is_new ? nullptr : picture.pods.find(tried.pod.key);
-        bound && !bound->node_name.empty() && !bound->finished()) {
-      ++fitting;
-      doc["pods"].push_back({{"pod", name}, {"node", bound->node_name}, {"bound", true}});
-      add({name, bound->node_name, "", say.message("explain.simulate.there")}, "");
-      continue;
-    }
-    std::optional<kube::pod> let_in;
-    if (const auto cause = cause_before_cards(tried, limits, known, say, let_in); !cause.empty()) {
-      refuse(name, cause);
-      continue;
-    }
-    const auto& pod = *let_in;
-    const ext::pod_request request(pod, picture.book->keys());
-    if (request.nothing()) {
-      ++fitting;
-      doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", false}});
-      add({name, say.message("explain.simulate.any"), "", say.message("explain.simulate.no_card")}, "");
-      continue;
-    }
-    const auto seat = take_seat(picture, pod, tried.nodes, request, say.locale());
-    const bool fits = seat.reason.empty();
+    auto [row, fits] = simulated(picture, limits, known, tried, say);
+    rows.push_back(std::move(row));
     fitting += fits ? 1 : 0;
-    std::string cards, amounts;
-    for (const auto& held : rows_of(seat.held, request, say.locale())) {
-      cards += (cards.empty() ? "" : ", ") + held.card;
-      amounts += (amounts.empty() ? "" : "; ") + held.amount;
-    }
-    ordered_json entry{{"pod", name}, {"node", fits ? ordered_json(seat.node) : ordered_json()}, {"asks", true}};
-    if (fits)
-      entry["holds"] = json_of(seat.held, request);
-    else
-      entry["why"] = seat.reason;
-    doc["pods"].push_back(std::move(entry));
-    add({name, fits ? seat.node : "-", text::shown(cards, 2000), seat.reason}, amounts);
   }
-  doc["fitting"] = fitting;
-  doc["of"] = pods.size();
-  if (style.as_data()) {
-    printed_as_data(doc, style.output, out);
-  } else {
-    rows.print(out);
+  if (print(simulated_listing(), std::move(rows), style, out, {{"fitting", fitting}, {"of", pods.size()}}))
     out << say.message("explain.simulate.sum",
                        {{"fitting", std::to_string(fitting)}, {"pods", std::to_string(pods.size())}})
         << "\n";
-  }
   return fitting == pods.size() ? 0 : 3;
 }
 
@@ -363,7 +396,7 @@ kube::task<void> read_with_limits(kube::transport& transport, std::set<std::stri
 void add_simulate(CLI::App& app, int& rc) {
   struct options {
     std::string file, ns, snapshot;
-    report_style style;
+    listing_style style;
     cluster_options cluster;
   };
   auto* verb =
@@ -373,7 +406,7 @@ void add_simulate(CLI::App& app, int& rc) {
       ->required()
       ->type_name("FILE");
   add_option(*verb, "-n,--namespace", flags->ns, "Namespace of objects that name none; without it: default");
-  add_answer_options(*verb, flags->style.language, flags->style.output);
+  add_listing_options(*verb, flags->style, sort_keys(simulated_listing()));
   add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
   add_cluster_options(*verb, flags->cluster);
@@ -384,16 +417,20 @@ void add_simulate(CLI::App& app, int& rc) {
     if (!file) return fail(file.error(), 2);
     std::vector<tried_pod> pods;
     std::vector<std::string> unjudged;
+    bool makes_pods = false;  // none at the moment is an answer, too
+    const auto locale = bilingual(flags->style.language).locale();
     for (const auto& entry : manifests_in(*file)) {
-      if (const auto problem = add_pods(entry, flags->ns, pods); !problem.empty()) return fail(problem, 2);
-      if (pod_forms_of(entry).knowledge == kind_knowledge::unknown)
-        unjudged.push_back(entry.kind + " " + entry.key.to_string());
+      if (const auto problem = add_pods(entry, flags->ns, pods, locale); !problem.empty()) return fail(problem, 2);
+      const auto knowledge = pod_forms_of(entry).knowledge;
+      makes_pods = makes_pods || knowledge == kind_knowledge::makes_pods;
+      if (knowledge == kind_knowledge::unknown) unjudged.push_back(entry.kind + " " + entry.key.to_string());
     }
-    if (pods.empty()) return fail(flags->file + ": no Pod, and nothing that makes pods", 2);
+    if (pods.empty() && !makes_pods)
+      return fail(text::message("explain.simulate.no_pod", locale, {{"file", flags->file}}), 2);
     picture all;
     std::set<std::string> namespaces;
     for (const auto& pod : pods) namespaces.insert(pod.pod.key.ns);
-    namespace_limits limits(bilingual(flags->style.language).locale());
+    namespace_limits limits(locale);
     const auto read = flags->snapshot.empty()
                           ? ask_cluster(flags->cluster,
                                         [&](kube::transport& transport) {
@@ -402,11 +439,13 @@ void add_simulate(CLI::App& app, int& rc) {
                           : gather(flags->cluster, flags->snapshot, all);
     if (!read) return fail(read.error().message, 1);
     if (!flags->snapshot.empty()) take_in_limits(all, limits);
-    say_doubts(all, namespaces, bilingual(flags->style.language).locale(), std::cerr);
+    say_doubts(all, namespaces, locale, std::cerr);
     for (const auto& text : limits.doubts()) std::cerr << "quartermaster: " << text << "\n";
     if (!unjudged.empty())
-      std::cerr << "quartermaster: not judged, because the kind is not known here: "
-                << text::shown(text::some_of(unjudged, 8), 600) << "\n";
+      std::cerr << "quartermaster: "
+                << text::message("explain.simulate.unjudged", locale,
+                                 {{"objects", text::shown(text::some_of(unjudged, 8, locale), 600)}})
+                << "\n";
     rc = simulate(all, limits, pods, flags->style, std::cout);
   });
 }

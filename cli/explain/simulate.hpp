@@ -10,6 +10,7 @@
 #include "cli/explain/namespace_limits.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/lint/manifest.hpp"
+#include "cli/output/listing.hpp"
 
 namespace cli {
 
@@ -23,12 +24,13 @@ struct tried_pod {
 /// The pods an object of a file makes, at the end of `tried_pods`; without a namespace of its own in `ns`. Pods that
 /// have ended make none.
 /// @return what is wrong, for a person; empty: nothing
-std::string add_pods(const manifest& source, const std::string& ns, std::vector<tried_pod>& tried_pods);
+std::string add_pods(const manifest& source, const std::string& ns, std::vector<tried_pod>& tried_pods,
+                     text::language locale);
 
 /// Pods, in the order they are tried, each on what the earlier ones left and within the limits of its namespace;
 /// `cluster` and `limits` hold them afterwards. One that the cluster has bound already is not tried again. Exit code: 0
 /// all fit, 3 some do not.
-int simulate(picture& cluster, namespace_limits& limits, std::span<const tried_pod> pods, const report_style& style,
+int simulate(picture& cluster, namespace_limits& limits, std::span<const tried_pod> pods, const listing_style& style,
              std::ostream& out);
 
 }  // namespace cli

@@ -34,7 +34,7 @@ lint_finding finding_of(const config::finding& finding, const input& input, std:
   out.kind = kind;
   out.code = to_string(finding.issue);
   out.field = finding.field;
-  out.value = finding.value;
+  out.value = value_of(finding);
   out.allowed = allowed_of(finding, language);
   out.remedy = remedy_of(finding, language);
   out.message = message_of(finding, language);

@@ -83,12 +83,14 @@ scheduler_input without(const std::string& name, const std::vector<const node*>&
   }
   const auto* kind = text::yaml::find_entry(first, "kind");
   return {.name = name,
-          .read = std::unexpected(
-              config::finding{.issue = config::code::config_map_without,
-                              .location = kind->key->location,
-                              .field = "data",
-                              .value = std::string(text::yaml::text_at(text::yaml::find(first, "metadata"), "name")),
-                              .other = keys.empty() ? "no data" : keys})};
+          .read = std::unexpected(config::finding{
+              .issue = config::code::config_map_without,
+              .location = kind->key->location,
+              .field = "data",
+              .value = std::string(text::yaml::text_at(text::yaml::find(first, "metadata"), "name")),
+              .other = keys,
+              .terms = keys.empty() ? std::vector<text::phrase_argument>{{"other", phrase_of(config::term::no_data)}}
+                                    : std::vector<text::phrase_argument>()})};
 }
 
 }  // namespace

@@ -55,25 +55,27 @@ bool is_ip(const std::string& host) {
 attempted<std::string> url_of(const std::string& address) {
   const auto url = config::split_url(address);
   const bool whole = url.scheme == "https" && !url.host.empty() && address.find_first_of(" \t\n<${?#") == address.npos;
-  const auto fault = whole ? config::fault_of_url(address) : std::string_view();
-  if (!whole || !fault.empty())
-    return refuse("--address: \"" + shown(address) + "\" is no address of an extender" + (whole ? ": " : "") +
-                  std::string(fault) + "; write https://HOST:PORT, as in https://10.96.0.77:443");
+  const auto fault = whole ? config::fault_of_url(address) : std::nullopt;
+  if (!whole || fault)
+    return refuse("--address: \"" + shown(address) + "\" is no address of an extender" +
+                  (fault ? ": " + words_of(phrase_of(*fault), text::language::en) : "") +
+                  "; write https://HOST:PORT, as in https://10.96.0.77:443");
   if (url.path.empty()) return address + "/scheduler";
   if (url.path == "/") return address + "scheduler";
   return address;
 }
 
 attempted<void> names_of(const render_scheduler_options& options) {
-  const auto wrong = [](const char* flag, const std::string& is, const char* kind, std::string_view allowed) {
+  const auto wrong = [](const char* flag, const std::string& is, const char* kind, const text::phrase& allowed) {
     return refuse(std::string(flag) + ": \"" + shown(is) + "\" is no name of " + kind + "; write " +
-                  std::string(allowed));
+                  words_of(allowed, text::language::en));
   };
-  if (!config::is_lease_name(options.lease)) return wrong("--lease", options.lease, "a Lease", config::a_lease_name);
+  if (!config::is_lease_name(options.lease))
+    return wrong("--lease", options.lease, "a Lease", phrase_of(config::term::lease_name));
   if (const auto& is = options.scheduler_name; !is.empty() && !config::is_scheduler_name(is))
-    return wrong("--scheduler-name", is, "a scheduler", config::a_scheduler_name);
+    return wrong("--scheduler-name", is, "a scheduler", phrase_of(config::term::scheduler_name));
   if (const auto& is = options.server_name; !is.empty() && !is_ip(is) && !text::is_dns_subdomain(text::lower_case(is)))
-    return wrong("--server-name", is, "a server", "the DNS name or IP address that its certificate has");
+    return wrong("--server-name", is, "a server", text::phrase("the DNS name or IP address that its certificate has"));
   return {};
 }
 
@@ -113,10 +115,19 @@ attempted<config::extender_settings> extender_of(const render_scheduler_options&
 /// Whatever was changed in our part of a file is not lost silently.
 void tell_edits(const std::string& file, const std::vector<config::edit>& edits, std::ostream& err) {
   for (const auto& edit : edits) {
-    const auto is = edit.is.empty() ? std::string("missing") : shown(edit.is, 200);
-    const auto expected = edit.expected.empty() ? std::string("nothing") : shown(edit.expected, 200);
-    err << "quartermaster: " << file << ":" << edit.location.line << ":" << edit.location.column
-        << ": note: " << shown(edit.field, 200) << " was " << is << ", where we write " << expected << "\n";
+    const auto say = [&](const text::phrase& part, const char* otherwise) {
+      const text::phrase missing(std::string("scheduler_file.") + otherwise);
+      return shown(words_of(part.empty() ? missing : part, text::language::en), 200);
+    };
+    err << "quartermaster: "
+        << text::message("scheduler_file.edit", text::language::en,
+                         {{"file", file},
+                          {"line", std::to_string(edit.location.line)},
+                          {"column", std::to_string(edit.location.column)},
+                          {"field", say(edit.field, "edit_missing")},
+                          {"is", say(edit.is, "edit_missing")},
+                          {"expected", say(edit.expected, "edit_nothing")}})
+        << "\n";
   }
 }
 

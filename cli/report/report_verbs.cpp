@@ -17,6 +17,7 @@
 #include "cli/report/capacity_report.hpp"
 #include "cli/report/right_size.hpp"
 #include "cli/verbs.hpp"
+#include "scheduler_config/judge/terms.hpp"
 #include "scheduler_config/names.hpp"
 #include "text/text.hpp"
 
@@ -166,7 +167,7 @@ std::string problem_of_month(const std::string& text) {
 std::string problem_of_namespace(const std::string& name) {
   if (scheduler_config::is_namespace_name(name)) return {};
   return "no namespace can be called '" + text::shown(name) + "': a name is " +
-         std::string(scheduler_config::a_namespace_name);
+         words_of(phrase_of(scheduler_config::term::namespace_name), text::language::en);
 }
 
 void add_namespace(CLI::App& verb, std::string& ns, const char* description) {

@@ -12,6 +12,7 @@
 #include "api/names.hpp"
 #include "controller/log.hpp"
 #include "quota/place.hpp"
+#include "text/messages.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -55,8 +56,9 @@ std::string kubelet_rejects(const kube::pod& pod, const kube::node* node) {
     if (container.kind == kube::container::role::main) continue;
     for (const auto& [key, amount] : container.limits)
       if (amount > 0 && kube::amount(node->allocatable, key) == 0)
-        return "its kubelet " + node->kubelet_version + " rejects pods whose init containers ask for " +
-               std::string(key) + " (container " + container.name + "); kubelets from 1.31 on do not";
+        return text::message(
+            "engine.kubelet_rejects", text::language::en,
+            {{"version", node->kubelet_version}, {"key", std::string(key)}, {"container", container.name}});
   }
   return {};
 }
@@ -556,7 +558,7 @@ account::fitting account::try_on(const kube::pod& pod, const pod_request& reques
   const auto node_view = book_.view(node);
   if (!node_view) return {.cause = quota::shortfall{.code = quota::reason::no_node}};
   if (node_view->inventory->changes_mode)
-    return {.cause = "it changes its mode, and gets no new pod with cards until that is over"};
+    return {.cause = text::message("engine.node_changes_mode", text::language::en)};
   quota::demand needs;
   if (const auto no = quota::read(request.containers(), node_view->inventory->serves, needs)) return {.cause = *no};
   if (auto no = kubelet_rejects(pod, known_.nodes.find({{}, std::string(node)})); !no.empty())
@@ -565,9 +567,8 @@ account::fitting account::try_on(const kube::pod& pod, const pod_request& reques
   for (const auto& uid : gone)
     if (const auto* entry = book_.find(uid); entry && entry->held.node == node) trial.remove(entry->held);
   if (const auto* other = first_in_the_way(trial, pod, request, needs, gone))
-    return {.cause = "what is left is kept for pod " + other->key.to_string() +
-                     ", which is nominated to this node and of " +
-                     (other->priority > pod.priority ? "a higher priority" : "the same priority")};
+    return {.cause = text::message(other->priority > pod.priority ? "engine.kept_for_higher" : "engine.kept_for_same",
+                                   text::language::en, {{"pod", other->key.to_string()}})};
   const auto view = trial.view();
   std::vector<std::string> refused;
   std::optional<quota::exceeded_limit> limit;

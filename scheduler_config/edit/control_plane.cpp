@@ -12,14 +12,20 @@ namespace scheduler_config {
 namespace {
 
 using nlohmann::ordered_json;
-using edited_text = std::expected<std::string, std::string>;
+using edited_text = std::expected<std::string, text::phrase>;
 
 constexpr auto config_name = "scheduler-config.yaml", manifest_name = "kube-scheduler.yaml";
 
-std::unexpected<std::string> refused(const char* file, const finding& finding) {
-  return std::unexpected(std::string(file) + ":" + std::to_string(finding.location.line) + ":" +
-                         std::to_string(finding.location.column) + ": " + message_of(finding, text::language::en) +
-                         " [" + std::string(to_string(finding.issue)) + "]");
+std::unexpected<text::phrase> refused(std::string_view key, std::vector<text::phrase_argument> arguments) {
+  return std::unexpected(text::phrase("scheduler_file." + std::string(key), std::move(arguments)));
+}
+std::unexpected<text::phrase> refused(const char* file, const finding& finding) {
+  using enum text::language;
+  return refused("finding", {{"file", std::string(file)},
+                             {"line", std::to_string(finding.location.line)},
+                             {"column", std::to_string(finding.location.column)},
+                             {"message", message_of(finding, en), message_of(finding, zh)},
+                             {"code", std::string(to_string(finding.issue))}});
 }
 
 /// Without ours; a file without our entry as it is.
@@ -77,36 +83,35 @@ edited_text base_of(const control_plane_files& now, const static_pod& pod, std::
   const std::string path = config_file().path;
   if (!now.config) {
     if (flag && flag->value == path)
-      return std::unexpected(std::string(manifest_name) + ":" + std::to_string(flag->location.line) + ": reads " +
-                             path + ", and there is no such file; put it there, or take --config out");
+      return refused(
+          "not_there",
+          {{"manifest", std::string(manifest_name)}, {"line", std::to_string(flag->location.line)}, {"path", path}});
     return config_of_flags(pod);
   }
   if (!flag && !unmerge(*now.config, url))
-    return std::unexpected(path + " is there, but kube-scheduler does not read it (" + manifest_name +
-                           " has no --config), so whether it is to count is not known; delete it, or add --config=" +
-                           path + " and its mount");
+    return refused("not_read", {{"manifest", std::string(manifest_name)}, {"path", path}});
   return *now.config;
 }
 
 }  // namespace
 
-std::expected<control_plane_files, std::string> with_extender(const control_plane_files& now,
-                                                              const extender_settings& settings,
-                                                              std::int64_t generation, int otherwise) {
+std::expected<control_plane_files, text::phrase> with_extender(const control_plane_files& now,
+                                                               const extender_settings& settings,
+                                                               std::int64_t generation, int otherwise) {
   auto manifest = bare(manifest_name, now.manifest, remove_config_file(now.manifest));
   if (!manifest) return std::unexpected(std::move(manifest.error()));
   const auto read = parse_document(*manifest);
   if (!read) return refused(manifest_name, read.error());
   const auto pod = read_static_pod(*read);
-  if (!is_pod(*read) || !pod.container)
-    return std::unexpected(std::string(manifest_name) + " is no Pod with a container kube-scheduler");
+  if (!is_pod(*read) || !pod.container) return refused("no_pod", {{"manifest", std::string(manifest_name)}});
   const auto minor = minor_of_image(pod.image);
   server server;
   server.minor = minor > 0 ? minor : otherwise;
   if (server.minor < oldest_minor)
-    return std::unexpected(std::string(manifest_name) + ":" + std::to_string(pod.image_at.line) +
-                           ": kube-scheduler is 1." + std::to_string(server.minor) + "; allowed: 1." +
-                           std::to_string(oldest_minor) + " or newer; upgrade the control plane first");
+    return refused("too_old", {{"manifest", std::string(manifest_name)},
+                               {"line", std::to_string(pod.image_at.line)},
+                               {"version", "1." + std::to_string(server.minor)},
+                               {"oldest", "1." + std::to_string(oldest_minor)}});
   const bool runs = now.config.has_value();
   const auto base = base_of(now, pod, settings.url);
   if (!base) return std::unexpected(base.error());
@@ -122,8 +127,8 @@ std::expected<control_plane_files, std::string> with_extender(const control_plan
   return control_plane_files{std::move(*config), std::move(*edited)};
 }
 
-std::expected<control_plane_files, std::string> without_extender(const control_plane_files& now, bool alone,
-                                                                 std::string_view url) {
+std::expected<control_plane_files, text::phrase> without_extender(const control_plane_files& now, bool alone,
+                                                                  std::string_view url) {
   auto manifest = bare(manifest_name, now.manifest, remove_config_file(now.manifest));
   if (!manifest) return std::unexpected(std::move(manifest.error()));
   if (!now.config || alone) return control_plane_files{std::nullopt, std::move(*manifest)};

@@ -21,14 +21,14 @@ struct control_plane_files {
 /// these over once it reads a file. `otherwise`: its minor version, where the image does not tell. The error is one
 /// line with the place: it is older than 1.30, it would not start, a place is not safe, or someone else's extender
 /// manages the same.
-std::expected<control_plane_files, std::string> with_extender(const control_plane_files& now,
-                                                              const extender_settings& settings,
-                                                              std::int64_t generation, int otherwise);
+std::expected<control_plane_files, text::phrase> with_extender(const control_plane_files& now,
+                                                               const extender_settings& settings,
+                                                               std::int64_t generation, int otherwise);
 
 /// The bytes from before; what others have added since stays. `alone`: the configuration is ours as a whole, and goes.
 /// `url` as of unmerge.
-std::expected<control_plane_files, std::string> without_extender(const control_plane_files& now, bool alone,
-                                                                 std::string_view url = {});
+std::expected<control_plane_files, text::phrase> without_extender(const control_plane_files& now, bool alone,
+                                                                  std::string_view url = {});
 
 /// What the manifest says of the kube-scheduler that it starts.
 struct scheduler_pod_facts {

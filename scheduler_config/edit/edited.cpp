@@ -25,18 +25,21 @@ std::span<const node* const> gone(const document& text, const document& bare, st
   return before.first(before.size() - std::min(before.size(), after.size()));
 }
 
+text::phrase words(std::string_view key) { return {"scheduler_file." + std::string(key)}; }
+
 plain without_secrets(plain value) {
   if (!value.is_structured()) return value;
   for (auto position = value.begin(); position != value.end(); ++position) {
     const bool secret = value.is_object() && position.key().ends_with("Data");
-    *position = secret ? plain("(not shown)") : without_secrets(*position);
+    *position =
+        secret ? plain(text::message("scheduler_file.not_shown", text::language::en)) : without_secrets(*position);
   }
   return value;
 }
 
-std::string shown_json(std::string_view field, const plain& value, const char* instead_of_a_secret) {
-  if (field.ends_with("Data")) return instead_of_a_secret;
-  return without_secrets(value).dump(-1, ' ', false, plain::error_handler_t::replace);
+text::phrase shown_json(std::string_view field, const plain& value, const char* instead_of_a_secret) {
+  if (field.ends_with("Data")) return words(instead_of_a_secret);
+  return {without_secrets(value).dump(-1, ' ', false, plain::error_handler_t::replace)};
 }
 
 /// Of a member of managedResources.
@@ -51,17 +54,15 @@ class comparison {
     if (is.sequence() && expected && expected->is_array()) return items(is, *expected, field);
     const auto value = text::yaml::to_json(is);
     if (expected && value == *expected) return;
-    out.push_back({place, field, value ? shown_json(field, *value, "another (not shown)") : "a list",
-                   expected ? shown_json(field, *expected, placeholder) : ""});
+    out.push_back({place, field, value ? shown_json(field, *value, "other_not_shown") : phrase_of(term::list),
+                   expected ? shown_json(field, *expected, "given") : text::phrase()});
   }
 
   std::vector<edit> out;
 
  private:
-  static constexpr auto placeholder = "what is given";
-
   void missing(const plain& plain, const std::string& field, text::yaml::place place) {
-    out.push_back({place, field, "", shown_json(field, plain, placeholder)});
+    out.push_back({place, field, {}, shown_json(field, plain, "given")});
   }
   void members(const node& is, const plain& plain, const std::string& field) {
     for (const auto& [key, value] : is.entries) {
@@ -94,7 +95,7 @@ std::vector<edit> comments_in(std::string_view text) {
     const auto hash = line.starts_with('#') ? 0 : line.find(" #");
     if (line == end_mark) inside = false;
     if (inside && hash != line.npos)
-      out.push_back({place, "a comment", std::string(text::trimmed(line.substr(hash))), ""});
+      out.push_back({place, words("comment"), std::string(text::trimmed(line.substr(hash))), {}});
     inside = inside || line == begin_mark || line == begin_mark_after_break;
   }
   return out;
@@ -118,7 +119,7 @@ std::vector<edit> edits_of(std::string_view text, std::string_view bare, const a
     made.compare(*profiles[i], known ? &profile : nullptr, below("profiles", i), profiles[i]->location);
   }
   std::ranges::move(comments_in(text), std::back_inserter(made.out));
-  std::ranges::sort(made.out, {}, [](const edit& edit) { return std::tie(edit.location, edit.field); });
+  std::ranges::sort(made.out, {}, [](const edit& edit) { return std::tie(edit.location, edit.field.key); });
   return std::move(made.out);
 }
 

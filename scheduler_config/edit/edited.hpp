@@ -12,8 +12,8 @@ namespace scheduler_config {
 
 struct edit {
   text::yaml::place location;
-  std::string field;         ///< extenders[0].weight, or "a comment"
-  std::string is, expected;  ///< as JSON, certificates and keys left out; empty: not there
+  text::phrase field;         ///< extenders[0].weight, or a comment
+  text::phrase is, expected;  ///< as JSON, certificates and keys left out; empty: not there
 };
 
 /// `bare` is what unmerge makes of `text`. One a value, in the order of the file.

@@ -227,7 +227,7 @@ const finding* added_end(const findings& before, const findings& after) {
   const auto known = [&](const finding& candidate) {
     return std::ranges::any_of(before, [&](const finding& other) {
       return candidate.issue == other.issue && candidate.value == other.value && candidate.other == other.other &&
-             without_numbers(candidate.field) == without_numbers(other.field);
+             candidate.terms == other.terms && without_numbers(candidate.field) == without_numbers(other.field);
     });
   };
   const auto found = std::ranges::find_if(

@@ -32,12 +32,12 @@ char letter_of(std::string_view name, int minor) {
 }
 
 /// "1.30 to 1.33"; empty: no version we know has it.
-std::string versions_of(std::string_view name) {
+text::phrase versions_of(std::string_view name) {
   const auto* gate = known_gate(name);
   if (!gate) return {};
   const auto first = gate->states.find_first_not_of('.'), last = gate->states.find_last_not_of('.');
   const auto version = [](std::size_t index) { return "1." + std::to_string(oldest_minor + static_cast<int>(index)); };
-  return first == last ? version(first) : version(first) + " to " + version(last);
+  return first == last ? text::phrase(version(first)) : between(version(first), version(last));
 }
 
 struct gate_setting {
@@ -110,7 +110,7 @@ std::optional<finding> judge_setting(const gate_setting& entry, int minor) {
     out.issue = code::flag_value;
     out.field = "--feature-gates";
     out.value = entry.component + ":" + out.value;
-    out.allowed = "GATE=true or GATE=false";
+    out.allowed = phrase_of(term::gate_setting);
     return out;
   }
   const auto letter = letter_of(entry.name, minor);
@@ -129,7 +129,7 @@ std::optional<finding> judge_setting(const gate_setting& entry, int minor) {
   if (!parsed) {
     out.issue = code::flag_value;
     out.field = "--feature-gates";
-    out.allowed = "GATE=true or GATE=false";
+    out.allowed = phrase_of(term::gate_setting);
     return out;
   }
   const bool locked = stage_of(letter) == 'l', early = stage_of(letter) == 'p';
@@ -160,7 +160,7 @@ findings judge_feature_gates(std::span<const flag* const> flags, int minor) {
                    .location = mixed->source->location,
                    .field = "--feature-gates",
                    .value = mixed->source->value,
-                   .allowed = "kube: before every gate, or before none"});
+                   .allowed = phrase_of(term::component_prefix)});
   if (!out.empty() || settings.empty()) return out;
   const gates state(settings, minor);
   for (const auto& [gate, needs, since] : gate_dependencies) {

@@ -4,8 +4,11 @@
 // cmd/kube-scheduler/app/options); what went before 1.30 from those of 1.20 to 1.28.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+
+#include "scheduler_config/judge/terms.hpp"
 
 namespace scheduler_config {
 
@@ -47,8 +50,9 @@ const flag_rule* flag_rule_of(std::string_view name) noexcept;
 struct gone_flag {
   std::string_view name;
   int since;  ///< the first version without it
-  std::string_view hint =
-      {};  ///< what to write instead, with the value after it where it ends in "="; empty: remove it
+  /// What to write instead, with the value after it where it ends in "="; without it and without `place`: remove it.
+  std::string_view hint = {};
+  std::optional<term> place = {};  ///< where the file of --config has it
 };
 const gone_flag* gone_flag_of(std::string_view name) noexcept;
 

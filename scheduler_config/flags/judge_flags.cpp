@@ -79,41 +79,43 @@ bool is_curve(std::string_view text) {
 }
 
 /// What is allowed where the value is not; empty: it is. What hangs on other flags is judged with them.
-std::string allowed_of(const flag_rule& rule, const std::string& value, int minor) {
-  const auto unless = [](bool right, std::string_view allowed) { return right ? std::string() : std::string(allowed); };
+text::phrase allowed_of(const flag_rule& rule, const std::string& value, int minor) {
+  const auto unless = [](bool right, term allowed) { return right ? text::phrase() : phrase_of(allowed); };
   const auto integer = go_integer(value);
   switch (rule.type) {
     case flag_type::boolean:
-      return unless(go_bool(value).has_value(), "true or false");
+      return unless(go_bool(value).has_value(), term::boolean);
     case flag_type::int32:
-      return unless(integer && *integer >= INT32_MIN && *integer <= INT32_MAX, "a whole number of 32 bits");
+      return unless(integer && *integer >= INT32_MIN && *integer <= INT32_MAX, term::whole_number_32);
     case flag_type::int64:
-      return unless(integer.has_value(), "a whole number");
+      return unless(integer.has_value(), term::whole_number);
     case flag_type::level:
-      return unless(is_level(value), "a whole number, 0 or more");
+      return unless(is_level(value), term::level);
     case flag_type::real:
-      return unless(is_real(value), "a number");
+      return unless(is_real(value), term::number);
     case flag_type::duration:
-      return unless(parse_duration(value).has_value(), "a number with a unit: 5s, 500ms, 1m30s");
+      return unless(parse_duration(value).has_value(), term::duration);
     case flag_type::ip:
-      return unless(is_ip(value, minor), "an IP address");
+      return unless(is_ip(value, minor), term::ip_address);
     case flag_type::port:
-      return unless(integer && *integer >= 0 && *integer <= 65535, "0 to 65535");
+      return integer && *integer >= 0 && *integer <= 65535 ? text::phrase() : between("0", "65535");
     case flag_type::quantity:
-      return unless(kube::parse_quantity(value).has_value(), "a number of bytes: 512, 3M, 5Mi");
+      return unless(kube::parse_quantity(value).has_value(), term::bytes);
     case flag_type::labels:
-      return unless(value.contains('='), "METRIC,LABEL=VALUE");
+      return unless(value.contains('='), term::metric_labels);
     case flag_type::module_levels:
-      return unless(is_module_levels(value), "PATTERN=N, separated by commas");
+      return unless(is_module_levels(value), term::module_levels);
     case flag_type::key_pair:
-      return unless(is_key_pair(value), "CERTIFICATE,KEY");
+      return unless(is_key_pair(value), term::key_pair);
     case flag_type::older_version:
-      return unless(value.empty() || value == "1." + std::to_string(minor - 1), "1." + std::to_string(minor - 1));
+      return value.empty() || value == "1." + std::to_string(minor - 1)
+                 ? text::phrase()
+                 : text::phrase("1." + std::to_string(minor - 1));
     case flag_type::header_names:
       return unless(
           value.empty() || std::ranges::none_of(parts_of(value, ','),
                                                 [](std::string_view part) { return text::trimmed(part).empty(); }),
-          "names separated by commas, none of them blank");
+          term::header_names);
     case flag_type::text:
     case flag_type::texts:
     case flag_type::version:
@@ -136,8 +138,8 @@ class flag_judge {
       out_.push_back({.issue = code::wrong_type,
                       .location = line_.text->location,
                       .field = line_.text->text,
-                      .value = "text",
-                      .allowed = "a list"});
+                      .allowed = phrase_of(term::list),
+                      .terms = {{"value", phrase_of(term::text)}}});
     if (line_.unsplit) {
       out_.push_back({.issue = code::words_in_one, .location = line_.unsplit->location, .value = line_.unsplit->text});
       return std::move(out_);
@@ -175,7 +177,7 @@ class flag_judge {
   finding about(const flag& flag, code issue) const {
     return {.issue = issue, .location = flag.location, .field = "--" + flag.name, .value = flag.text};
   }
-  void refuse(const flag& flag, std::string allowed, std::string hint = {}) {
+  void refuse(const flag& flag, text::phrase allowed, std::string hint = {}) {
     auto made = about(flag, code::flag_value);
     made.value = flag.value;
     made.allowed = std::move(allowed);
@@ -220,12 +222,13 @@ class flag_judge {
     } else if (const auto* past = gone_flag_of(flag.name)) {
       made.issue = code::flag_gone;
       made.other = "1." + std::to_string(past->since);
+      if (past->place) made.terms = {{"hint", phrase_of(*past->place)}};
       made.hint = std::string(past->hint) + (past->hint.ends_with('=') ? flag.value : std::string());
       // The old --port=0 turned a port off that is no more.
       if (flag.name == "port" && flag.value == "0") made.hint.clear();
     } else if (rule) {
       made.issue = code::flag_of_other_version;
-      made.allowed = "from Kubernetes 1." + std::to_string(rule->since);
+      made.allowed = since_version(rule->since);
     } else if (const auto name = nearest(flag.name.substr(0, flag.name.find(' '))); !name.empty()) {
       const auto blank = flag.text.find(' ');
       if (blank != flag.text.npos && blank < flag.text.find('=')) {  // "--config FILE" in one word
@@ -286,9 +289,10 @@ class flag_judge {
     const auto* elect = section ? judging.value(section, "leaderElect") : nullptr;
     const auto elects = go_bool(value_of("leader-elect", elect ? text::yaml::canonical(*elect) : "true"));
     if (!elects.value_or(false)) return;
-    if (const auto* lock = find("leader-elect-resource-lock"); lock && lock->value != "leases") refuse(*lock, "leases");
+    if (const auto* lock = find("leader-elect-resource-lock"); lock && lock->value != "leases")
+      refuse(*lock, text::phrase("leases"));
     for (const auto* name : {"leader-elect-resource-name", "leader-elect-resource-namespace"}) {
-      if (const auto* flag = find(name); flag && flag->value.empty()) refuse(*flag, "a name");
+      if (const auto* flag = find(name); flag && flag->value.empty()) refuse(*flag, phrase_of(term::name));
     }
     constexpr std::int64_t second = 1'000'000'000;
     const auto time = [&](std::string_view name, const char* key, std::int64_t standard) {
@@ -304,27 +308,27 @@ class flag_judge {
     const auto retries = time("leader-elect-retry-period", "retryPeriod", 2 * second);
     if (!lasts || !renews || !retries) return;
     for (const auto* flag : {lease, renew, retry}) {
-      if (flag && *parse_duration(flag->value) <= 0) return refuse(*flag, "more than 0");
+      if (flag && *parse_duration(flag->value) <= 0) return refuse(*flag, phrase_of(term::more_than_zero));
     }
     if (*lasts <= *renews && (lease || renew)) {
-      refuse(lease ? *lease : *renew, "leaseDuration more than renewDeadline");
+      refuse(lease ? *lease : *renew, phrase_of(term::long_lease));
     } else if (static_cast<double>(*renews) <= 1.2 * static_cast<double>(*retries) && (retry || renew)) {
-      refuse(retry ? *retry : *renew, "renewDeadline more than 1.2 times retryPeriod");
+      refuse(retry ? *retry : *renew, phrase_of(term::short_retry));
     }
   }
 
   /// component-base/logs/api/v1 Validate.
   void logging() {
     const auto* format = find("logging-format");
-    if (format && !is_choice("text|json", format->value)) refuse(*format, "text, json");
+    if (format && !is_choice("text|json", format->value)) refuse(*format, text::phrase("text, json"));
     const bool json = format && format->value == "json";
     if (json && !gate_enabled("LoggingBetaOptions", gate_flags(), minor_))
-      refuse(*format, "json with the feature gate LoggingBetaOptions");
+      refuse(*format, phrase_of(term::json_with_gate, {{"gate", std::string("LoggingBetaOptions")}}));
     if (const auto* modules = find("vmodule"); modules && json && !modules->value.empty())
-      refuse(*modules, "nothing with --logging-format=json");
+      refuse(*modules, phrase_of(term::empty_with_json));
     if (const auto* flush = find("log-flush-frequency")) {
       const auto every = parse_duration(flush->value);
-      if (every && *every <= 0) refuse(*flush, "more than 0");
+      if (every && *every <= 0) refuse(*flush, phrase_of(term::more_than_zero));
     }
     for (const auto* name :
          {"log-json-split-stream", "log-text-split-stream", "log-json-info-buffer-size", "log-text-info-buffer-size"}) {
@@ -332,7 +336,7 @@ class flag_judge {
       if (!flag || gate_enabled("LoggingAlphaOptions", gate_flags(), minor_)) continue;
       const bool size = std::string_view(name).ends_with("size");
       if (size ? kube::parse_quantity(flag->value).value_or(0) != 0 : go_bool(flag->value).value_or(false))
-        refuse(*flag, "with the feature gate LoggingAlphaOptions alone");
+        refuse(*flag, phrase_of(term::with_gate, {{"gate", std::string("LoggingAlphaOptions")}}));
     }
   }
 
@@ -344,31 +348,31 @@ class flag_judge {
       const bool standard =
           std::ranges::any_of(all, [](std::string_view part) { return text::trimmed(part) == "x-remote-uid"; });
       if (!names->value.empty() && !gate_enabled("RemoteRequestHeaderUID", gate_flags(), minor_))
-        refuse(*names, "with the feature gate RemoteRequestHeaderUID alone");
+        refuse(*names, phrase_of(term::with_gate, {{"gate", std::string("RemoteRequestHeaderUID")}}));
       else if (!names->value.empty() && !standard)
-        refuse(*names, "X-Remote-Uid among them");
+        refuse(*names, phrase_of(term::with_uid_header));
     }
     if (go_integer(value_of("secure-port", "10259")).value_or(0) == 0) return;
     if (const auto* least = find("tls-min-version"); least && !least->value.empty()) {
       const auto choices = flag_rule_of("tls-min-version")->allowed;
-      if (!is_choice(choices, least->value)) refuse(*least, in_words(choices));
+      if (!is_choice(choices, least->value)) refuse(*least, text::phrase(in_words(choices)));
     }
     if (const auto* names = find("tls-cipher-suites"); names && !names->value.empty()) {
       const auto choices = flag_rule_of("tls-cipher-suites")->allowed;
       for (const auto part : parts_of(names->value, ',')) {
         if (is_choice(choices, text::trimmed(part))) continue;
         const auto all = parts_of(choices, '|');
-        refuse(*names, "names that kube-scheduler --help lists", std::string(text::nearest(part, all)));
+        refuse(*names, phrase_of(term::listed_names), std::string(text::nearest(part, all)));
         break;
       }
     }
     if (const auto* ids = find("tls-curve-preferences"); ids && !ids->value.empty() && minor_ >= 36) {
-      if (!std::ranges::all_of(parts_of(ids->value, ','), is_curve)) refuse(*ids, "23, 24, 25, 29, 4588");
+      if (!std::ranges::all_of(parts_of(ids->value, ','), is_curve)) refuse(*ids, text::phrase("23, 24, 25, 29, 4588"));
     }
     if (const auto* paths = find("authorization-always-allow-paths")) {
       for (const auto part : parts_of(paths->value, ',')) {
         if (const auto star = part.find('*'); star != part.npos && star + 1 < part.size()) {
-          refuse(*paths, "* at the end of a path alone");
+          refuse(*paths, phrase_of(term::star_at_end));
           break;
         }
       }

@@ -40,18 +40,18 @@ class adviser {
     const auto* elect = judging_.value(leader_election, "leaderElect");
     if (elect && text::yaml::canonical(*elect) == "false") return;
     // Where there is no text the default counts.
-    const auto named = [&](const char* key, bool right, std::string_view allowed) {
+    const auto named = [&](const char* key, bool right, term allowed) {
       const auto is = judging_.text(leader_election, key);
       if (!is.empty() && !right)
         judging_.say({.issue = code::lease_name_malformed,
                       .location = judging_.entry(leader_election, key)->key->location,
                       .field = below("leaderElection", key),
                       .value = is,
-                      .allowed = std::string(allowed)});
+                      .allowed = phrase_of(allowed)});
     };
-    named("resourceName", is_lease_name(judging_.text(leader_election, "resourceName")), a_lease_name);
+    named("resourceName", is_lease_name(judging_.text(leader_election, "resourceName")), term::lease_name);
     named("resourceNamespace", is_namespace_name(judging_.text(leader_election, "resourceNamespace")),
-          a_namespace_name);
+          term::namespace_name);
   }
 
   void scheduler_names() {
@@ -63,7 +63,7 @@ class adviser {
                       .location = judging_.entry(all[i], "schedulerName")->key->location,
                       .field = below(below("profiles", i), "schedulerName"),
                       .value = is,
-                      .allowed = std::string(a_scheduler_name)});
+                      .allowed = phrase_of(term::scheduler_name)});
     }
   }
 
@@ -77,9 +77,13 @@ class adviser {
     const auto service_proxy = url.through();
     const auto left = placeholder_in(text);
     bool whole = true;
-    const auto cut = [&](code code, std::string allowed = {}) {
+    const auto cut = [&](code code, const char* form = nullptr) {
       whole = false;
-      judging_.say({.issue = code, .location = place, .field = field, .value = text, .allowed = std::move(allowed)});
+      judging_.say({.issue = code,
+                    .location = place,
+                    .field = field,
+                    .value = text,
+                    .allowed = form ? text::phrase(form) : text::phrase()});
     };
     if (!left.empty())
       judging_.say({.issue = code::placeholder_left,
@@ -91,12 +95,12 @@ class adviser {
       cut(code::url_folded);
     else if ((url.scheme != "http" && url.scheme != "https") || url.host.empty())
       cut(code::url_cut, "https://HOST:PORT/PATH");
-    else if (const auto fault = fault_of_url(text); !fault.empty())
+    else if (const auto fault = fault_of_url(text))
       judging_.say({.issue = code::url_malformed,
                     .location = place,
                     .field = field,
                     .value = text,
-                    .other = std::string(fault)});
+                    .terms = {{"other", phrase_of(*fault)}}});
     else if (service_proxy && !service_proxy->whole)
       cut(code::url_cut, "https://HOST:PORT/api/v1/namespaces/NAMESPACE/services/NAME/proxy/PATH");
     else if (!service_proxy && is_service_name(url.host) && !is_loopback(url.host) && !judging_.scheduler.in_cluster)

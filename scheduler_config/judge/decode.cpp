@@ -32,6 +32,13 @@ bool is_base64(std::string_view text) {
   return count % 4 == 0 && padding <= 2;
 }
 
+/// .nan and .inf, which YAML has and JSON has not: kube-scheduler makes JSON of the whole file, so they end it in
+/// places that no one reads, too.
+bool is_no_number(const text::yaml::node& node) {
+  return json_type_of(node) == json_type::number &&
+         text::yaml::canonical(node).find_first_of("nN") != std::string::npos;
+}
+
 class decoder {
  public:
   explicit decoder(judging& judging) : judging_(judging) {}
@@ -44,6 +51,12 @@ class decoder {
       judging_.say({.issue = code::merged_twice,
                     .location = node->overridden->location,
                     .field = below(path, node->overridden->text)});
+    if (is_no_number(*node))
+      judging_.refuse(node, {.issue = code::wrong_type,
+                             .location = node->location,
+                             .field = path,
+                             .value = shown_value(*node),
+                             .allowed = phrase_of(term::number)});
     for (std::size_t i = 0; i < node->items.size(); ++i) repeated(node->items[i], below(path, i));
     for (const auto& entry : node->entries) repeated(entry.value, below(path, entry.key->text));
   }
@@ -68,7 +81,7 @@ class decoder {
  private:
   bool spend() {
     if (judging_.budget == 1)
-      judging_.say({.issue = code::not_yaml, .other = "aliases make it more than 400,000 values"});
+      judging_.say({.issue = code::not_yaml, .terms = {{"other", phrase_of(term::too_many_values)}}});
     if (judging_.budget > 0) --judging_.budget;
     return judging_.budget > 0 && judging_.out.size() < 100;
   }
@@ -77,11 +90,13 @@ class decoder {
   }
   bool of_this_version(const field& field) const { return field.since <= judging_.scheduler.minor; }
   void other_version(const text::yaml::node::entry& entry, const field& known, const std::string& path) {
-    judging_.refuse(entry.value, {.issue = code::field_of_other_version,
-                                  .location = entry.key->location,
-                                  .field = below(path, known.name),
-                                  .other = std::string(api_version) + " in Kubernetes " + judging_.version(),
-                                  .allowed = "from Kubernetes 1." + std::to_string(known.since)});
+    judging_.refuse(entry.value,
+                    {.issue = code::field_of_other_version,
+                     .location = entry.key->location,
+                     .field = below(path, known.name),
+                     .allowed = since_version(known.since),
+                     .terms = {{"other", phrase_of(term::other_version, {{"api", std::string(api_version)},
+                                                                         {"version", judging_.version()}})}}});
   }
 
   /// Fields at the left margin that an extender has slipped out of it: one mistake, however many they are.
@@ -95,11 +110,13 @@ class decoder {
       } else if (belongs.empty()) {
         finding out{.issue = code::field_unknown, .location = key->location, .field = below(path, name)};
         std::vector<std::string_view> names;
+        std::string allowed;
         for (const auto& field : shape.fields) {
           if (!of_this_version(field)) continue;
           names.push_back(field.name);
-          out.allowed += (out.allowed.empty() ? "" : ", ") + std::string(field.name);
+          allowed += (allowed.empty() ? "" : ", ") + std::string(field.name);
         }
+        out.allowed = text::phrase(allowed);
         out.hint = text::nearest(name, names);
         judging_.say(std::move(out));
       } else if (slipped.value.empty()) {
@@ -119,18 +136,19 @@ class decoder {
     return {};
   }
 
-  void wrong(const text::yaml::node* key, const text::yaml::node* node, const std::string& path, std::string allowed,
+  void wrong(const text::yaml::node* key, const text::yaml::node* node, const std::string& path, term allowed,
              std::string hint = {}) {
     judging_.refuse(node, {.issue = code::wrong_type,
                            .location = key->location,
                            .field = path,
                            .value = shown_value(*node),
-                           .allowed = std::move(allowed),
-                           .hint = std::move(hint)});
+                           .allowed = phrase_of(allowed),
+                           .hint = std::move(hint),
+                           .terms = terms_of(*node)});
   }
 
   void value(const text::yaml::node* key, const text::yaml::node* node, const field& field, const std::string& path) {
-    if (!spend()) return;
+    if (!spend() || judging_.refused.contains(node)) return;
     const auto is = json_type_of(*node);
     if (is == json_type::null) {
       if (field.is == type::duration) wrong_duration(key, node, path);
@@ -140,42 +158,44 @@ class decoder {
       case type::any:
         return;
       case type::text:
-        if (is != json_type::text) wrong(key, node, path, "text", quoted(*node, is));
+        if (is != json_type::text) wrong(key, node, path, term::text, quoted(*node, is));
         return;
       case type::boolean:
-        if (is != json_type::boolean)
-          wrong(key, node, path, "true or false", unquoted(*node, text::yaml::type::boolean));
+        if (is != json_type::boolean) wrong(key, node, path, term::boolean, unquoted(*node, text::yaml::type::boolean));
         return;
       case type::int32:
       case type::int64:
         return integer(key, node, field, path);
       case type::real:
-        if (is != json_type::number) wrong(key, node, path, "a number", unquoted(*node, text::yaml::type::integer));
+        if (is != json_type::number) wrong(key, node, path, term::number, unquoted(*node, text::yaml::type::integer));
         return;
       case type::duration:
       case type::optional_duration:
         if (is != json_type::text || !parse_duration(node->text)) wrong_duration(key, node, path);
         return;
       case type::bytes:
-        if (is != json_type::text) return wrong(key, node, path, "base64 text", quoted(*node, is));
+        if (is != json_type::text) return wrong(key, node, path, term::base64, quoted(*node, is));
         if (!is_base64(node->text))
           judging_.refuse(
               node, {.issue = code::not_base64, .location = key->location, .field = path, .hint = file_field(path)});
         return;
       case type::object:
-        if (is != json_type::mapping) return wrong(key, node, path, "a mapping");
+        if (is != json_type::mapping) return wrong(key, node, path, term::mapping);
         return mapping(node, *field.layout, path);
       case type::labels:
-        if (is != json_type::mapping) return wrong(key, node, path, "a mapping");
+        if (is != json_type::mapping) return wrong(key, node, path, term::mapping);
         for (const auto& entry : node->entries)
           value(entry.key, entry.value, {"", type::text}, below(path, entry.key->text));
         return;
       case type::texts:
       case type::objects:
-        if (is != json_type::list)
-          return wrong(key, node, path, "a list", is == json_type::mapping ? "- before it" : "");
+        if (is != json_type::list) return not_a_list(key, node, path, is == json_type::mapping);
         for (std::size_t i = 0; i < node->items.size(); ++i) item(node->items[i], field, below(path, i));
     }
+  }
+  void not_a_list(const text::yaml::node* key, const text::yaml::node* node, const std::string& path, bool is_mapping) {
+    wrong(key, node, path, term::list);
+    if (is_mapping) judging_.out.back().terms.push_back({"hint", phrase_of(term::dash_before)});
   }
   void item(const text::yaml::node* node, const field& field, const std::string& path) {
     if (field.is == type::texts)
@@ -189,13 +209,13 @@ class decoder {
     const bool narrow = field.is == type::int32;
     // Of YAML kube-scheduler gets 16 for 16.0; JSON it takes as it is written, and Go's decoder refuses 16.0 and 1e1.
     if (judging_.config.json && number && node->text.find_first_of(".eE") != node->text.npos)
-      return wrong(key, node, path, "a whole number without fraction or exponent", std::to_string(*number));
+      return wrong(key, node, path, term::plain_whole_number, std::to_string(*number));
     using std::numeric_limits;
     const bool fits =
         number &&
         (!narrow || (*number >= numeric_limits<std::int32_t>::min() && *number <= numeric_limits<std::int32_t>::max()));
     if (!fits)
-      wrong(key, node, path, narrow ? "a whole number of 32 bits" : "a whole number",
+      wrong(key, node, path, narrow ? term::whole_number_32 : term::whole_number,
             unquoted(*node, text::yaml::type::integer));
   }
   void wrong_duration(const text::yaml::node* key, const text::yaml::node* node, const std::string& path) {
@@ -205,7 +225,8 @@ class decoder {
                            .location = key->location,
                            .field = path,
                            .value = shown_value(*node),
-                           .hint = std::move(hint)});
+                           .hint = std::move(hint),
+                           .terms = terms_of(*node)});
   }
 
   static std::string quoted(const text::yaml::node& node, json_type is) {
@@ -239,7 +260,8 @@ void decode_args(judging& judging, decoder& decoder, const text::yaml::node* ent
                                  .location = args->key->location,
                                  .field = args_path,
                                  .value = shown_value(*args->value),
-                                 .allowed = "a mapping"});
+                                 .allowed = phrase_of(term::mapping),
+                                 .terms = terms_of(*args->value)});
     return;
   }
   const auto kind = judging.text(args->value, "kind"), version = judging.text(args->value, "apiVersion");
@@ -250,7 +272,7 @@ void decode_args(judging& judging, decoder& decoder, const text::yaml::node* ent
                                  .location = match->location,
                                  .field = args_path,
                                  .value = version + (version.empty() || kind.empty() ? "" : " ") + kind,
-                                 .allowed = wanted_version + " " + wanted_kind});
+                                 .allowed = text::phrase(wanted_version + " " + wanted_kind)});
     return;
   }
   decoder.mapping(args->value, *args_shape, args_path);

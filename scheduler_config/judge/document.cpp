@@ -68,8 +68,8 @@ std::optional<finding> not_json(std::string_view text) {
     std::string_view reason = wrong.what();
     if (const auto begin = reason.rfind("] "); begin != reason.npos) reason.remove_prefix(begin + 2);
     return finding{.issue = code::not_json, .other = text::shown(reason)};
-  } catch (const std::length_error& wrong) {
-    return finding{.issue = code::not_json, .other = wrong.what()};
+  } catch (const std::length_error&) {
+    return finding{.issue = code::not_json, .terms = {{"other", phrase_of(term::nested_too_deep)}}};
   }
   return std::nullopt;
 }
@@ -133,9 +133,8 @@ std::string shown_value(const text::yaml::node& node) {
     case json_type::null:
       return "null";
     case json_type::list:
-      return "a list";
     case json_type::mapping:
-      return "a mapping";
+      return {};
     case json_type::text:
       return "\"" + text::shown(node.text) + "\"";
     case json_type::boolean:
@@ -143,6 +142,12 @@ std::string shown_value(const text::yaml::node& node) {
       break;
   }
   return text::shown(text::yaml::canonical(node));
+}
+
+std::vector<text::phrase_argument> terms_of(const text::yaml::node& node) {
+  const auto is = json_type_of(node);
+  if (is != json_type::list && is != json_type::mapping) return {};
+  return {{"value", phrase_of(is == json_type::list ? term::list : term::mapping)}};
 }
 
 std::string below(std::string_view path, std::string_view key) {

@@ -32,6 +32,8 @@ json_type json_type_of(const text::yaml::node& node);
 std::optional<std::int64_t> integer_of(const text::yaml::node* node);
 /// The text Kubernetes sees of a scalar; of a list or mapping its kind in words.
 std::string shown_value(const text::yaml::node& node);
+/// Its kind in place of the value, of a list and a mapping.
+std::vector<text::phrase_argument> terms_of(const text::yaml::node& node);
 
 /// Child paths: "a.b", "a[3]".
 std::string below(std::string_view path, std::string_view key);

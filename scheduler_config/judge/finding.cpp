@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "scheduler_config/names.hpp"
-#include "scheduler_config/url.hpp"
 #include "text/text.hpp"
 
 namespace scheduler_config {
@@ -117,75 +115,6 @@ static_assert(
 
 const issue_row& row_of(code c) { return table[static_cast<std::size_t>(c)]; }
 
-/// What the parts of a verdict put into the words, in Chinese; all else are names and numbers.
-constexpr std::pair<std::string_view, std::string_view> phrases[] = {
-    {"a list", "列表"},
-    {"a mapping", "映射"},
-    {"missing", "空"},
-    {"text", "文本"},
-    {"true or false", "true 或 false"},
-    {"a number", "数字"},
-    {"a whole number", "整数"},
-    {"a whole number of 32 bits", "32 位整数"},
-    {"a whole number without fraction or exponent", "不带小数部分和指数的整数"},
-    {"base64 text", "base64 文本"},
-    {"the same extender", "同一个扩展"},
-    {"1 or more", "不小于 1"},
-    {"0 or more", "不小于 0"},
-    {"0 or 1", "0 或 1"},
-    {"0 to 100", "0 到 100"},
-    {"0 to 10", "0 到 10"},
-    {"1 to 100", "1 到 100"},
-    {"1s or more", "不小于 1s"},
-    {"more than 0", "大于 0"},
-    {"renewDeadline more than 1.2 times retryPeriod", "renewDeadline 大于 retryPeriod 的 1.2 倍"},
-    {"each resource once", "每个资源一次"},
-    {"one or more", "一个或多个"},
-    {"one point or more", "一个或多个点"},
-    {"none", "无"},
-    {"exactly one", "恰好一个"},
-    {"exactly one whole number, in quotes", "恰好一个整数，写在引号中"},
-    {"values of a node label", "节点标签的值"},
-    {"the key of a node label", "节点标签的键"},
-    {"more than the point before", "大于前一个点"},
-    {"with requestedToCapacityRatio", "同时填写 requestedToCapacityRatio"},
-    {"only for type RequestedToCapacityRatio", "仅用于 type: RequestedToCapacityRatio"},
-    {"none, or defaultingType: List", "无，或 defaultingType: List"},
-    {"nothing: each pod's own is used", "不填写：使用各 Pod 自己的"},
-    {"nothing before Kubernetes 1.36", "Kubernetes 1.36 之前不填写"},
-    {"a whole number, 0 or more", "不小于 0 的整数"},
-    {"a number with a unit: 5s, 500ms, 1m30s", "带单位的数字：5s、500ms、1m30s"},
-    {"an IP address", "IP 地址"},
-    {"0 to 65535", "0 到 65535"},
-    {"a number of bytes: 512, 3M, 5Mi", "字节数：512、3M、5Mi"},
-    {"METRIC,LABEL=VALUE", "指标,标签=值"},
-    {"PATTERN=N, separated by commas", "模式=N，以逗号分隔"},
-    {"CERTIFICATE,KEY", "证书,私钥"},
-    {"names separated by commas, none of them blank", "以逗号分隔的名称，均不为空"},
-    {"a name", "名称"},
-    {"leaseDuration more than renewDeadline", "leaseDuration 大于 renewDeadline"},
-    {"json with the feature gate LoggingBetaOptions", "启用特性门控 LoggingBetaOptions 时才可为 json"},
-    {"nothing with --logging-format=json", "使用 --logging-format=json 时不填写"},
-    {"with the feature gate LoggingAlphaOptions alone", "仅在启用特性门控 LoggingAlphaOptions 时"},
-    {"with the feature gate RemoteRequestHeaderUID alone", "仅在启用特性门控 RemoteRequestHeaderUID 时"},
-    {"X-Remote-Uid among them", "其中包含 X-Remote-Uid"},
-    {"names that kube-scheduler --help lists", "kube-scheduler --help 列出的名称"},
-    {"* at the end of a path alone", "* 只能在路径末尾"},
-    {"GATE=true or GATE=false", "门控=true 或 门控=false"},
-    {"kube: before every gate, or before none", "所有门控前都写 kube:，或都不写"},
-    {"a domain without a slash", "不带斜杠的域名"},
-    {fault_of_port, "端口不在 1 到 65535 之内"},
-    {fault_of_host, "主机既不是 DNS 名称，也不是 IP 地址"},
-    {fault_of_address, "含有 URL 中不允许的内容"},
-    {a_lease_name, "小写 DNS 名称：字母、数字、- 与 .，首尾为字母或数字"},
-    {a_namespace_name, "小写字母、数字与 -，首尾为字母或数字，最多 63 个字符"},
-    {a_scheduler_name, "字母、数字、-、_ 与 .，首尾为字母或数字，最多 63 个字符；前面可加 域名/"},
-};
-std::string said(const std::string& text, language locale) {
-  const auto* match = std::ranges::find(phrases, text, &std::pair<std::string_view, std::string_view>::first);
-  return locale == language::zh && match != std::end(phrases) ? std::string(match->second) : text;
-}
-
 }  // namespace
 
 std::string_view to_string(code c) noexcept { return row_of(c).name; }
@@ -197,16 +126,24 @@ bool any_ends(std::span<const finding> findings) noexcept {
   return std::ranges::any_of(findings, [](const finding& finding) { return effect_of(finding.issue) == ends; });
 }
 
+std::string value_of(const finding& finding) {
+  const auto kind = std::ranges::find(finding.terms, "value", &text::phrase_argument::name);
+  return kind == finding.terms.end() ? finding.value : words_of(kind->inner, language::en);
+}
+
 text::fact fact_of(const finding& finding, language locale) {
-  return {.table = "scheduler_config",
-          .code = to_string(finding.issue),
-          .level = severity_of(finding.issue),
-          .location = finding.location,
-          .parameters = {{"field", finding.field},
-                         {"value", said(shown(finding.value, 200), locale)},
-                         {"other", said(shown(finding.other, 240), locale)},
-                         {"allowed", said(finding.allowed, locale)},
-                         {"hint", shown(finding.hint, 400)}}};
+  text::fact out{.table = "scheduler_config",
+                 .code = to_string(finding.issue),
+                 .level = severity_of(finding.issue),
+                 .location = finding.location,
+                 .parameters = {{"field", finding.field},
+                                {"value", shown(finding.value, 200)},
+                                {"other", shown(finding.other, 240)},
+                                {"allowed", words_of(finding.allowed, locale)},
+                                {"hint", shown(finding.hint, 400)}}};
+  for (const auto& [name, values, words] : finding.terms)
+    std::ranges::find(out.parameters, name, &text::parameter::name)->value = words_of(words, locale);
+  return out;
 }
 
 std::string wrong_of(const finding& finding, language locale) { return wrong_of(fact_of(finding, locale), locale); }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler_config/judge/terms.hpp"
 #include "text/fact.hpp"
 
 namespace scheduler_config {
@@ -119,8 +120,10 @@ struct finding {
   text::yaml::place location = {};
   std::string field = {};              ///< extenders[0].weight
   std::string value = {}, other = {};  ///< what stands there; what the words compare it with
-  std::string allowed = {};            ///< where the table does not say it
+  text::phrase allowed = {};           ///< where the table does not say it
   std::string hint = {};               ///< what was meant, or what to write; may be empty
+  /// Of `value`, `other` and `hint` those that are no text of the file.
+  std::vector<text::phrase_argument> terms = {};
 
   friend bool operator==(const finding&, const finding&) = default;
 };
@@ -130,6 +133,8 @@ std::string_view to_string(code c) noexcept;
 effect effect_of(code c) noexcept;
 /// ends and idle are errors.
 text::severity severity_of(code c) noexcept;
+/// What stands there, as a person wrote it; of what is no text, its kind in English.
+std::string value_of(const finding& finding);
 bool any_ends(std::span<const finding> findings) noexcept;
 
 /// It with the words of its code; what it puts into them is in this language.

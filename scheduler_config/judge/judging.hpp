@@ -56,7 +56,7 @@ struct judging {
 };
 
 /// A value that is not in the range, "field is 0; allowed: ...".
-finding refused_value(const text::yaml::node::entry& entry, std::string_view field, std::string allowed);
+finding refused_value(const text::yaml::node::entry& entry, std::string_view field, text::phrase allowed);
 
 void decode(judging& judging);
 void validate(judging& judging);

@@ -210,7 +210,7 @@ class profile_plugins {
                       .field = entry.path,
                       .value = entry.name,
                       .other = std::string(name),
-                      .allowed = points_of(*row)});
+                      .allowed = text::phrase(points_of(*row))});
       }
       if (here.insert(entry.name).second)
         ++count;
@@ -245,11 +245,14 @@ class profile_plugins {
   void sets() {
     const bool own_plugins = !judging_.scheduler.plugins.empty();
     if (counts_[queue_sort] != 1 && !own_plugins)
-      set("queueSort", counts_[queue_sort], "1", "queueSort: {enabled: [{name: PrioritySort}]}");
-    if (counts_[bind] == 0 && !own_plugins) set("bind", 0, "1 or more", "bind: {enabled: [{name: DefaultBinder}]}");
-    if (counts_[placement_generate] > 1) set("placementGenerate", counts_[placement_generate], "0 or 1", "one of them");
+      set("queueSort", counts_[queue_sort], text::phrase("1"), "queueSort: {enabled: [{name: PrioritySort}]}");
+    if (counts_[bind] == 0 && !own_plugins) set("bind", 0, at_least("1"), "bind: {enabled: [{name: DefaultBinder}]}");
+    if (counts_[placement_generate] > 1)
+      set("placementGenerate", counts_[placement_generate], phrase_of(term::zero_or_one), {},
+          {{"hint", phrase_of(term::one_of_them)}});
   }
-  void set(std::string_view name, std::size_t count, std::string allowed, std::string hint) {
+  void set(std::string_view name, std::size_t count, text::phrase allowed, std::string hint,
+           std::vector<text::phrase_argument> terms = {}) {
     const auto* position = judging_.entry(plugins_, name);
     if (!position) position = judging_.entry(plugins_, "multiPoint");
     if (!position) position = judging_.entry(profile_, "plugins");
@@ -259,7 +262,8 @@ class profile_plugins {
                   .value = std::to_string(count),
                   .other = std::string(name),
                   .allowed = std::move(allowed),
-                  .hint = std::move(hint)});
+                  .hint = std::move(hint),
+                  .terms = std::move(terms)});
   }
   /// NewFramework adds the weights up, those of the point first, then those of multiPoint. Before each it asks whether
   /// the sum stays within 64 bits, and after a sum below 0 that question itself overflows. Weights of 32 bits never
@@ -285,7 +289,7 @@ class profile_plugins {
     if (!overflows) return;
     const auto* entry = judging_.entry(below_zero->item, "weight");
     const auto owner = below_zero->path.substr(0, below_zero->path.rfind('.'));
-    judging_.say(refused_value(*entry, below(owner, "weight"), "0 or more"));
+    judging_.say(refused_value(*entry, below(owner, "weight"), at_least("0")));
   }
   std::int64_t weight_of(const enabled& entry) const {
     const auto* row = find_plugin(entry.name, judging_.scheduler.minor);

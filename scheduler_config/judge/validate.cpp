@@ -36,17 +36,17 @@ class validator {
 
  private:
   void range(const node* node, std::string_view key, const std::string& path, std::int64_t minimum,
-             std::int64_t maximum, const std::string& allowed) {
+             std::int64_t maximum, const text::phrase& allowed) {
     const auto* position = judging_.entry(node, key);
     const auto number = position ? integer_of(position->value) : std::nullopt;
     if (number && (*number < minimum || *number > maximum))
       judging_.say(refused_value(*position, below(path, key), allowed));
   }
   void at_least(const node* node, std::string_view key, const std::string& path, std::int64_t minimum) {
-    range(node, key, path, minimum, INT64_MAX, std::to_string(minimum) + " or more");
+    range(node, key, path, minimum, INT64_MAX, scheduler_config::at_least(std::to_string(minimum)));
   }
   void percentage(const node* node, const std::string& path) {
-    range(node, "percentageOfNodesToScore", path, 0, 100, "0 to 100");
+    range(node, "percentageOfNodesToScore", path, 0, 100, between("0", "100"));
   }
 
   void backoff() {
@@ -72,10 +72,12 @@ class validator {
       judging_.say({.issue = code::resource_lock,
                     .location = lock->key->location,
                     .field = "leaderElection.resourceLock",
-                    .value = shown_value(*lock->value)});
+                    .value = shown_value(*lock->value),
+                    .terms = terms_of(*lock->value)});
     for (const auto* key : {"leaseDuration", "renewDeadline", "retryPeriod"}) {
       const auto* position = judging_.entry(leader_election, key);
-      if (position && duration_of(judging_, leader_election, key, 1) < 0) return lease(*position, key, "more than 0");
+      if (position && duration_of(judging_, leader_election, key, 1) < 0)
+        return lease(*position, key, phrase_of(term::more_than_zero));
     }
     const auto lasts = duration_of(judging_, leader_election, "leaseDuration", 15 * second);
     const auto renews = duration_of(judging_, leader_election, "renewDeadline", 10 * second);
@@ -84,24 +86,26 @@ class validator {
       const auto* position = judging_.entry(leader_election, "leaseDuration");
       const auto* other = judging_.entry(leader_election, "renewDeadline");
       if (position)
-        lease(*position, "leaseDuration", "more than renewDeadline (" + std::to_string(renews / second) + "s)");
+        lease(*position, "leaseDuration",
+              phrase_of(term::above_renewal, {{"seconds", std::to_string(renews / second)}}));
       else if (other)
-        lease(*other, "renewDeadline", "less than leaseDuration (" + std::to_string(lasts / second) + "s)");
+        lease(*other, "renewDeadline", phrase_of(term::below_lease, {{"seconds", std::to_string(lasts / second)}}));
       return;
     }
     // client-go's leaderelection.NewLeaderElector: renewDeadline > 1.2 x retryPeriod, or the process ends.
     if (static_cast<double>(renews) <= 1.2 * static_cast<double>(retries)) {
       const auto* position = judging_.entry(leader_election, "retryPeriod");
       if (!position) position = judging_.entry(leader_election, "renewDeadline");
-      if (position) lease(*position, position->key->text, "renewDeadline more than 1.2 times retryPeriod");
+      if (position) lease(*position, position->key->text, phrase_of(term::short_retry));
     }
   }
-  void lease(const node::entry& entry, std::string_view key, std::string allowed) {
+  void lease(const node::entry& entry, std::string_view key, text::phrase allowed) {
     judging_.say({.issue = code::lease_times,
                   .location = entry.key->location,
                   .field = "leaderElection." + std::string(key),
                   .value = shown_value(*entry.value),
-                  .allowed = std::move(allowed)});
+                  .allowed = std::move(allowed),
+                  .terms = terms_of(*entry.value)});
   }
 
   void kubeconfig() {
@@ -238,12 +242,14 @@ class validator {
       return;
     }
     const auto [first, fresh] = managed.emplace(is, extender);
-    if (!fresh)
-      judging_.say({.issue = code::managed_twice,
-                    .location = place,
-                    .field = below(path, "name"),
-                    .value = is,
-                    .other = first->second == extender ? "the same extender" : first->second});
+    if (fresh) return;
+    finding twice{.issue = code::managed_twice,
+                  .location = place,
+                  .field = below(path, "name"),
+                  .value = is,
+                  .other = first->second};
+    if (first->second == extender) twice.terms = {{"other", phrase_of(term::same_extender)}};
+    judging_.say(std::move(twice));
   }
   static std::string meant(std::string_view is) {
     for (const auto& managed_key : managed_keys) {
@@ -286,12 +292,13 @@ class validator {
 
 }  // namespace
 
-finding refused_value(const node::entry& entry, std::string_view field, std::string allowed) {
+finding refused_value(const node::entry& entry, std::string_view field, text::phrase allowed) {
   return {.issue = code::value_refused,
           .location = entry.key->location,
           .field = std::string(field),
           .value = shown_value(*entry.value),
-          .allowed = std::move(allowed)};
+          .allowed = std::move(allowed),
+          .terms = terms_of(*entry.value)};
 }
 
 std::int64_t duration_of(const judging& judging, const node* node, std::string_view key, std::int64_t otherwise) {

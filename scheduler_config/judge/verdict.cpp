@@ -54,7 +54,7 @@ bool judge_type(judging& judging) {
                .field = "apiVersion",
                .value = version,
                .other = known ? "1." + std::to_string(removed->since) : judging.version(),
-               .allowed = std::string(api_version),
+               .allowed = text::phrase(std::string(api_version)),
                .hint = std::string(api_version)});
   return known;
 }

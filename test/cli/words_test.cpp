@@ -66,6 +66,21 @@ TEST(words_of_codes, are_there_for_every_finding) {
   }
 }
 
+/// Every key below a prefix is one of these, and each of these is there.
+void expect_exactly(const std::string& prefix, const std::set<std::string, std::less<>>& names) {
+  for (const auto& name : names) expect_words(prefix + name);
+  for (const auto& entry : text::catalogue())
+    if (entry.key.starts_with(prefix)) EXPECT_TRUE(names.contains(entry.key.substr(prefix.size()))) << entry.key;
+}
+
+TEST(words_of_codes, are_there_for_every_term_of_the_judge_of_scheduler_files) {
+  std::set<std::string, std::less<>> names;
+  for (std::size_t i = 0; i < scheduler_config::term_count; ++i)
+    names.emplace(to_string(static_cast<scheduler_config::term>(i)));
+  EXPECT_EQ(names.size(), scheduler_config::term_count);
+  expect_exactly("scheduler_term.", names);
+}
+
 TEST(words_of_codes, are_there_for_every_objection) {
   using reconcilers::declarations::objection_kind;
   for (int i = 0; i <= static_cast<int>(objection_kind::not_offered); ++i)

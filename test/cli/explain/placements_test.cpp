@@ -68,7 +68,7 @@ struct placements_test : testing::Test {
     std::vector<tried_pod> all;
     const auto file = text::yaml::read("pods.yaml", text);
     EXPECT_TRUE(file);
-    for (const auto& entry : manifests_in(*file)) EXPECT_EQ(add_pods(entry, ns, all), "");
+    for (const auto& entry : manifests_in(*file)) EXPECT_EQ(add_pods(entry, ns, all, text::language::en), "");
     return all;
   }
   void finish() {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "scheduler_config/edit/static_pod.hpp"
+#include "scheduler_config/edit/static_pod_edit.hpp"
 #include "test/scheduler_config/files.hpp"
+#include "test/words.hpp"
 
 namespace scheduler_config {
 namespace {
@@ -28,7 +30,7 @@ std::string with_flags(const std::string& more) {
 }
 control_plane_files made(const control_plane_files& now, std::int64_t generation = 1) {
   const auto out = with_extender(now, ours(), generation, newest_minor);
-  EXPECT_TRUE(out) << out.error();
+  EXPECT_TRUE(out) << words_of(out.error(), text::language::en);
   return out.value_or(control_plane_files());
 }
 /// A manifest whose owner has a configuration of his own.
@@ -70,7 +72,7 @@ TEST(scheduler_control_plane, a_file_of_people_is_merged_and_given_back) {
   const auto extended = made({foreign_config, manifest});
   EXPECT_THAT(*extended.config, StartsWith("# theirs\n"));
   const auto restored = without_extender(extended, false);
-  ASSERT_TRUE(restored) << restored.error();
+  ASSERT_TRUE(restored) << words_of(restored.error(), text::language::en);
   EXPECT_EQ(restored->config, foreign_config);
   EXPECT_EQ(restored->manifest, manifest);
 }
@@ -105,11 +107,14 @@ TEST(scheduler_control_plane, says_why_nothing_can_be_written) {
   const auto reason = [](const control_plane_files& now, int otherwise = newest_minor) {
     const auto out = with_extender(now, ours(), 1, otherwise);
     EXPECT_FALSE(out);
-    return out ? std::string() : out.error();
+    return out ? std::string() : words_of(out.error(), text::language::en);
   };
-  EXPECT_THAT(reason({std::nullopt, "kind: Service\n"}), HasSubstr("is no Pod with a container kube-scheduler"));
+  EXPECT_THAT(reason({std::nullopt, "kind: Service\n"}),
+              words::english("scheduler_file.no_pod", {{"manifest", "kube-scheduler.yaml"}}));
   EXPECT_THAT(reason({std::nullopt, "a: [\n"}), StartsWith("kube-scheduler.yaml:"));
-  EXPECT_THAT(reason({foreign_config, kubeadm}), HasSubstr("is there, but kube-scheduler does not read it"));
+  EXPECT_THAT(
+      reason({foreign_config, kubeadm}),
+      words::english("scheduler_file.not_read", {{"manifest", "kube-scheduler.yaml"}, {"path", config_file().path}}));
   EXPECT_THAT(reason({std::nullopt, reads_a_file()}), HasSubstr("and there is no such file"));
   EXPECT_THAT(reason({std::nullopt, with_flags("    - --config=/etc/other.yaml\n")}), HasSubstr("[config_flag_there]"));
   EXPECT_THAT(
@@ -133,10 +138,10 @@ TEST(scheduler_control_plane, a_file_that_a_scheduler_runs_with_is_judged_by_wha
     const auto config = std::string(foreign_config) + more;
     ASSERT_TRUE(any_ends(judge(config, {.minor = minor, .plugins = {}}))) << more;
     const auto extended = with_extender({config, reads_a_file()}, ours(), 1, minor);
-    ASSERT_TRUE(extended) << extended.error();
+    ASSERT_TRUE(extended) << words_of(extended.error(), text::language::en);
     EXPECT_THAT(*extended->config, HasSubstr("https://10.96.0.77:443/scheduler"));
     const auto restored = without_extender(*extended, false);
-    ASSERT_TRUE(restored) << restored.error();
+    ASSERT_TRUE(restored) << words_of(restored.error(), text::language::en);
     EXPECT_EQ(restored->config, config);
   }
 }
@@ -146,7 +151,8 @@ TEST(scheduler_control_plane, what_we_add_to_a_file_that_runs_must_not_end_it) {
   wrong.ca = "not PEM";
   const auto out = with_extender({foreign_config, reads_a_file()}, wrong, 1, newest_minor);
   ASSERT_FALSE(out);
-  EXPECT_THAT(out.error(), StartsWith("scheduler-config.yaml:"));
+  EXPECT_EQ(out.error().key, "scheduler_file.finding");
+  EXPECT_EQ(out.error().arguments.front().values[0], "scheduler-config.yaml");
 }
 
 TEST(scheduler_control_plane, knows_the_version_by_the_server_where_the_image_does_not_tell) {
@@ -156,8 +162,10 @@ TEST(scheduler_control_plane, knows_the_version_by_the_server_where_the_image_do
   EXPECT_TRUE(with_extender({std::nullopt, manifest}, ours(), 1, 30));
   const auto old = with_extender({std::nullopt, manifest}, ours(), 1, 29);
   ASSERT_FALSE(old);
-  EXPECT_THAT(old.error(), testing::AllOf(StartsWith("kube-scheduler.yaml:"),
-                                          HasSubstr("kube-scheduler is 1.29; allowed: 1.30 or newer")));
+  EXPECT_EQ(
+      words_of(old.error(), text::language::en),
+      words::english("scheduler_file.too_old",
+                     {{"manifest", "kube-scheduler.yaml"}, {"line", "18"}, {"version", "1.29"}, {"oldest", "1.30"}}));
   EXPECT_EQ(facts_of(manifest).version, "");
 }
 

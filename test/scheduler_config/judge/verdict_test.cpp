@@ -249,7 +249,7 @@ TEST(scheduler_finding, has_words_for_every_code_in_both_languages) {
                           .field = "f",
                           .value = "v",
                           .other = "o",
-                          .allowed = "a",
+                          .allowed = text::phrase("a"),
                           .hint = "h"};
     EXPECT_TRUE(names.insert(to_string(finding.issue)).second);
     for (const auto entry : {text::language::en, text::language::zh}) {

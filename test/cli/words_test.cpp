@@ -114,7 +114,7 @@ api::check_row filled_row(api::check_cause cause) {
   for (const auto* part : {".found", ".remedy"})
     for (const auto& name :
          text::placeholders_of(text::pattern_of("preflight_cause." + out.cause + part, language::en)))
-      out.parameters[std::string(name)] = name == "advice" ? "fix_runtime" : "V-" + name;
+      out.parameters[std::string(name)] = name == "advice" ? "fix_runtime" : "V-" + std::string(name);
   return out;
 }
 
@@ -188,7 +188,7 @@ TEST(words_of_codes, are_there_for_every_message_in_a_status) {
         EXPECT_TRUE(sentence.contains(argument.values[0])) << key << " does not say " << argument.name;
     }
     object["cause"] = "of_a_later_version";
-    EXPECT_EQ(words_of(controller::message_of(object), language::zh), object["message"]);
+    EXPECT_EQ(words_of(controller::message_of(object), language::zh), object["message"].get<std::string>());
   }
   EXPECT_GT(count, 100U);
 }

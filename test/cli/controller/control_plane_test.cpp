@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/static_pod/health.hpp"
+#include "test/facts_in.hpp"
 #include "test/words.hpp"
 
 namespace cli {

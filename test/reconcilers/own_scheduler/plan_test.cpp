@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/facts_in.hpp"
 #include "test/words.hpp"
 
 namespace reconcilers::own_scheduler {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "controller/coded_message.hpp"
+#include "test/facts_in.hpp"
 #include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
 #include "test/words.hpp"

@@ -55,7 +55,7 @@ TEST_F(control_plane_test, S54_all_that_ask_the_extender_are_ready) {
 TEST_F(control_plane_test, the_worst_is_the_reason_and_all_that_are_not_well_are_told) {
   says("m1", "Applied", "kube-scheduler-m1 is not ready");
   says("m2", "Changing");
-  says("m3", "RolledBack", "after 180 s it is not ready");
+  says("m3", "RolledBack", "not ready after 180 s");
   control_plane_node("m4");
   const auto is = status_of(known);
   EXPECT_EQ(is.state->status, "False");
@@ -66,7 +66,7 @@ TEST_F(control_plane_test, the_worst_is_the_reason_and_all_that_are_not_well_are
       "list=list.commas{first=status.control_plane.node_because{node=m1,reason=Applied,"
       "cause=kube-scheduler-m1 is not ready},rest=list.commas{first=status.control_plane.node{node=m2,"
       "reason=Changing},rest=status.control_plane.node_because{node=m3,reason=RolledBack,"
-      "cause=after 180 s it is not ready}}},number=1}}");
+      "cause=not ready after 180 s}}},number=1}}");
   EXPECT_EQ(is.rows[3].reason, "NoAgent");
   EXPECT_EQ(is.rows[3].message.key, "status.control_plane.no_agent");
 }

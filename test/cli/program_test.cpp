@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "controller/log.hpp"
-#include "test/english.hpp"
 #include "test/facts_in.hpp"
 #include "test/words.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -49,7 +49,7 @@ TEST(program, what_is_wrong_with_its_words_is_said_in_the_language_asked_for) {
     const auto got = call(std::move(words));
     EXPECT_EQ(got.rc, 2);
     EXPECT_THAT(got.err, HasSubstr(words::chinese("usage." + key, parameters)));
-    EXPECT_FALSE(words::has_english_sentence(got.err)) << got.err;
+    EXPECT_TRUE(text::has_cjk(got.err)) << got.err;
   };
   chinese({"simulate", "--lang", "zh"}, "required", {{"name", "--file"}});
   chinese({"lint", "--lang=zh", "x", "-o"}, "value_missing",

@@ -125,7 +125,7 @@ void tell_edits(const std::string& file, const std::vector<config::edit>& edits,
                           {"line", std::to_string(edit.location.line)},
                           {"column", std::to_string(edit.location.column)},
                           {"field", say(edit.field, "edit_missing")},
-                          {"is", say(edit.is, "edit_missing")},
+                          {"value", say(edit.is, "edit_missing")},
                           {"expected", say(edit.expected, "edit_nothing")}})
         << "\n";
   }

@@ -63,7 +63,7 @@ func TestPodsHaveTheCardsOfTheirPlacement_long(t *testing.T) {
 			return false, fmt.Errorf("%v %+v", err, pod.Status)
 		}
 		waiting := pod.Status.ContainerStatuses[0].State.Waiting
-		return waiting.Reason == "PreStartContainerError" || strings.Contains(waiting.Message, "placement"), fmt.Errorf("%+v", waiting)
+		return strings.Contains(waiting.Message, "pod default/past-the-scheduler was not placed"), fmt.Errorf("%+v", waiting)
 	})
 	n.run("kubectl", "delete", "pod", "first", "past-the-scheduler", "--wait")
 	if log := n.run("kubectl", "logs", "--namespace", kit.Namespace, n.plugin()); strings.Contains(log, "forbidden") {

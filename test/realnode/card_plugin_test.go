@@ -154,13 +154,7 @@ func TestEachContainerHasTheCardsOfItsPlacement(t *testing.T) {
 	if kit.Program() == "" {
 		t.Fatal("no program under test")
 	}
-	_, err := cluster.Run("", "kubectl", "apply", "-f", filepath.Join(kit.Root(), "crds/acceleratornodes.quartermaster.io.yaml"))
-	must(t, err)
-	_, err = cluster.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratornodes.quartermaster.io")
-	must(t, err)
-	_, err = cluster.Run(`{"apiVersion":"quartermaster.io/v1alpha1","kind":"AcceleratorNode","metadata":{"name":"`+real1+`"}}`, "kubectl", "apply", "-f", "-")
-	must(t, err)
-	t.Cleanup(func() { cluster.Run("", "kubectl", "delete", "acceleratornode", real1) })
+	haveTypeOfNodes(t)
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	must(t, err)
 	cards := []string{"GPU-a", "GPU-b", "GPU-c", "GPU-d"}

@@ -162,15 +162,26 @@ func disturb(t *testing.T, plugin *cardPlugin, what string) *cardPlugin {
 // haveReport of this boot, in the place of an agent.
 func haveReport(t *testing.T, cards []string) {
 	t.Helper()
-	_, err := cluster.Run("", "kubectl", "apply", "-f", filepath.Join(kit.Root(), "crds/acceleratornodes.quartermaster.io.yaml"))
+	haveTypeOfNodes(t)
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	must(t, err)
-	_, err = cluster.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratornodes.quartermaster.io")
+	report(t, strings.TrimSpace(string(boot)), cards)
+}
+
+// haveTypeOfNodes and the object of the node, until the test ends: helm takes over no type that it has not made.
+func haveTypeOfNodes(t *testing.T) {
+	t.Helper()
+	const name = "acceleratornodes.quartermaster.io"
+	_, err := cluster.Run("", "kubectl", "apply", "-f", filepath.Join(kit.Root(), "crds", name+".yaml"))
+	must(t, err)
+	t.Cleanup(func() {
+		if said, err := cluster.Run("", "kubectl", "delete", "crd", name, "--timeout=60s"); err != nil {
+			t.Error(said, err)
+		}
+	})
+	_, err = cluster.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", name)
 	must(t, err)
 	object, _ := json.Marshal(map[string]any{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": map[string]any{"name": real1}})
 	_, err = cluster.Run(string(object), "kubectl", "apply", "-f", "-")
 	must(t, err)
-	t.Cleanup(func() { cluster.Run("", "kubectl", "delete", "acceleratornode", real1) })
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	must(t, err)
-	report(t, strings.TrimSpace(string(boot)), cards)
 }

@@ -129,7 +129,7 @@ page_test('a guess is said to be one, and a module that no node is in is named',
   assert.equal((await text_of(page)).split('(which card is a guess)').length, 2);
   await show(page, '/waiting');
   const sentences = await page.$$eval('article', (all) => all.map((pod) => [pod.innerText.includes('Module pgpu'), pod.innerText.includes('No small change')]));
-  assert.deepEqual(sentences.slice(0, 4), [[false, false], [false, false], [false, true], [true, false]]);
+  assert.deepEqual(sentences.slice(0, 4), [[false, false], [false, true], [false, false], [true, false]]);
 });
 
 page_test('the number of waiting pods of a namespace leads to them', async () => {

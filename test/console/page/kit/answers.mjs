@@ -109,10 +109,10 @@ function waiting_of(count, { namespace, offset, limit }) {
       unserved: index === 3 ? [both('No node has nvidia.com/gpu. Module pgpu offers it and no node is in its mode: label a node nvidia-device-enable=pgpu.')] : [],
       causes: [{ code: 'whole_cards', reason: both('not enough whole cards'), nodes: count - 1, container: 'main', key: null },
         { code: 'not_offered', reason: both('the node does not offer it'), nodes: 1, container: null, key: 'nvidia.com/gpu' }],
-      changeOfPod: index % 3 !== 2 ? { code: 'lower', key: 'nvidia.com/gpu', container: 'main', current: 4, amount: 1,
+      changeOfPod: index % 3 !== 1 ? { code: 'lower', key: 'nvidia.com/gpu', container: 'main', current: 4, amount: 1,
         text: both('container main: nvidia.com/gpu from 4 to 1') } : null,
-      changeOfNode: index % 3 !== 2 ? { code: 'empty_card', amount: 0, text: both('gpu-00002: 1 card less in use') } : null,
-      nearestNode: index % 3 !== 2 ? 'gpu-00002' : null, quota: kind === 'quota' ? both('research: cores 400 of 400 used') : null,
+      changeOfNode: index % 3 !== 1 ? { code: 'empty_card', amount: 0, text: both('gpu-00002: 1 card less in use') } : null,
+      nearestNode: index % 3 !== 1 ? 'gpu-00002' : null, quota: kind === 'quota' ? both('research: cores 400 of 400 used') : null,
     });
   }
   return { total, offset, pods };

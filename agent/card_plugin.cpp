@@ -4,49 +4,116 @@
 
 #include "agent/agent.hpp"
 #include "agent/allocation/offer.hpp"
+#include "agent/grpc/client.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "controller/teardown.hpp"
 #include "text/list.hpp"
+#include "text/messages.hpp"
 
 namespace agent {
 namespace {
 
 namespace log = controller::log;
 
-constexpr controller::milliseconds look_period{1'000};
-constexpr std::string_view visible_devices = "NVIDIA_VISIBLE_DEVICES";
+constexpr controller::milliseconds look_period{1'000}, mps_deadline{2'000}, hold_deadline{9'000};
+constexpr std::string_view visible_devices = "NVIDIA_VISIBLE_DEVICES", pipe_folder_inside = "/run/nvidia-mps";
 
 /// NVIDIA's runtime reads it; what CDI sets is stronger than what the pod says.
-std::expected<allocation::container_edits, std::string> visible_cards(const allocation::container_start& start) {
+allocation::container_edits visible_cards(const std::vector<api::placed_share>& shares) {
   std::vector<std::string> uuids;
-  for (const auto& share : start.shares) uuids.push_back(share.card);
+  for (const auto& share : shares) uuids.push_back(share.card);
   allocation::container_edits out;
   out.environment[std::string(visible_devices)] = text::joined(uuids, ",");
   return out;
 }
 
+/// The runtime refuses a device without any edit, and the resource of cores has brought all there is.
+allocation::container_edits named_only(const std::string& resource) {
+  allocation::container_edits out;
+  out.environment["QUARTERMASTER_RESOURCE"] = resource;
+  return out;
+}
+
+/// A client can lower these for itself; what it cannot pass are the ceilings of the server.
+allocation::container_edits client_of(const mps::served_card& served, const api::placed_share& share) {
+  auto out = visible_cards({share});
+  out.environment["CUDA_MPS_PIPE_DIRECTORY"] = pipe_folder_inside;
+  out.environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(share.cores);
+  out.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=" + std::to_string(share.memory_mib) + "M";
+  out.mounts.emplace_back(served.pipe_folder, pipe_folder_inside);
+  return out;
+}
+
+std::string endpoint_of(std::string_view part) {
+  return "quartermaster-" + std::string(part) + std::to_string(::getpid()) + ".sock";
+}
+
+std::string_view part_name(allocation::device_unit unit) {
+  return unit == allocation::device_unit::card ? "" : unit == allocation::device_unit::core ? "c-" : "m-";
+}
+
 }  // namespace
 
-card_plugin::card_plugin(card_plugin_options options, kube::cluster_config cluster)
-    : options_(std::move(options)),
-      boot_(boot_of_machine()),
-      wire_(loop_.executor(), std::move(cluster)),
-      starter_(
-          loop_.executor(),
-          {.resource = {options_.resource, allocation::device_unit::card},
-           .node = options_.node,
-           .plugin_folder = options_.plugin_folder,
-           .pod_resources = options_.pod_resources,
-           .cdi_folder = options_.cdi_folder,
+std::vector<allocation::offered_resource> card_plugin_options::resources() const {
+  if (!shares()) return {{cards, allocation::device_unit::card}};
+  return {{cores, allocation::device_unit::core}, {memory, allocation::device_unit::memory, memory_unit_mib}};
+}
+
+card_plugin::part::part(card_plugin& owner, allocation::offered_resource offered, bool is_first)
+    : resource(std::move(offered)),
+      starter(
+          owner.loop_.executor(),
+          {.resource = resource,
+           .node = owner.options_.node,
+           .plugin_folder = owner.options_.plugin_folder,
+           .pod_resources = owner.options_.pod_resources,
+           .cdi_folder = owner.options_.cdi_folder,
            // containerd 1.7 skips CDI names unless it is set up for them, and an image may ask for all cards.
            .without_cards = {{std::string(visible_devices), "void"}}},
-          pods_, [this] { return cards(); }, visible_cards),
-      plugin_(loop_.executor(), starter_,
-              {.folder = options_.plugin_folder,
-               .endpoint = "quartermaster-" + std::to_string(::getpid()) + ".sock",
-               .resource = options_.resource}) {
+          owner.pods_, [&owner] { return owner.cards(); },
+          [&owner, is_first, name = resource.name](allocation::container_start start) -> edits {
+            if (!is_first) co_return named_only(name);
+            co_return co_await owner.edits_of(std::move(start));
+          }),
+      plugin(owner.loop_.executor(), starter,
+             {.folder = owner.options_.plugin_folder,
+              .endpoint = endpoint_of(part_name(resource.unit)),
+              .resource = resource.name}) {}
+
+card_plugin::card_plugin(card_plugin_options options, kube::cluster_config cluster)
+    : options_(std::move(options)), boot_(boot_of_machine()), wire_(loop_.executor(), std::move(cluster)) {
+  for (auto& resource : options_.resources()) parts_.emplace_back(*this, std::move(resource), parts_.empty());
   nodes_.observe([this](const auto*, const auto*) { offer(); });
+}
+
+card_plugin::edits card_plugin::edits_of(allocation::container_start start) {
+  if (!options_.shares()) co_return visible_cards(start.shares);
+  const auto name = start.pod->key.to_string();
+  if (start.shares.size() != 1)
+    co_return std::unexpected(text::message("start.several_cards", text::language::en,
+                                            {{"pod", name}, {"number", std::to_string(start.shares.size())}}));
+  const auto share = start.shares.front();
+  const auto served = served_.find(share.card);
+  if (served == served_.end() || !served->second.problem.empty())
+    co_return std::unexpected(
+        text::message("start.card_not_served", text::language::en,
+                      {{"pod", name},
+                       {"card", share.card},
+                       {"reason", served == served_.end() ? mps_trouble_ : served->second.problem}}));
+  const auto edits = client_of(served->second, share);
+  std::vector<const kube::running_pod*> pods;
+  for (const auto& pod : pods_.all()) pods.push_back(&pod);
+  const auto largest = allocation::largest_share(
+      share.card, {.node = options_.node, .recorded = {}, .listed = {}, .pods = pods, .cards = {}});
+  const mps::held_card wanted{share.card, {largest.cores, largest.memory_mib}};
+  const auto answer = co_await grpc::call(
+      loop_.executor(),
+      {.socket = options_.mps_folder + "/" + std::string(mps::socket_name), .deadline = hold_deadline},
+      std::string(mps::hold_method), mps::message_of(wanted));
+  if (!answer) co_return std::unexpected(answer.error().message);
+  if (!answer->is.good()) co_return std::unexpected(answer->is.text);
+  co_return edits;
 }
 
 std::vector<quota::card> card_plugin::cards() const {
@@ -55,14 +122,17 @@ std::vector<quota::card> card_plugin::cards() const {
   if (!node || node->boot != boot_) return out;
   auto reported = node->cards;
   std::ranges::sort(reported, {}, &api::reported_card::index);
-  for (const auto& card : reported)
+  for (const auto& card : reported) {
+    const auto served = served_.find(card.uuid);
+    const bool is_served = !options_.shares() || (served != served_.end() && served->second.problem.empty());
     out.push_back({.uuid = card.uuid,
                    .model = card.model,
                    .memory_mib = card.memory_mib,
                    .numa = card.numa,
-                   .healthy = card.healthy(),
+                   .healthy = card.healthy() && is_served,
                    .mig = card.mig,
                    .minor = card.index});
+  }
   return out;
 }
 
@@ -75,28 +145,56 @@ void card_plugin::offer() {
   allocation::node_records records{.node = options_.node, .recorded = {}, .listed = {}, .pods = pods, .cards = known};
   // Which pod has which device matters only where some are to be withdrawn; the file is the kubelet's, and not small.
   std::expected<std::vector<kubelet::recorded_devices>, std::string> record;
-  if (!all_well) record = starter_.recorded();
+  if (!all_well) record = parts_.front().starter.recorded();
   if (record) records.recorded = *record;
-  plugin_.offer(allocation::offered_devices({options_.resource, allocation::device_unit::card}, records));
+  for (auto& part : parts_) part.plugin.offer(allocation::offered_devices(part.resource, records));
 }
 
 boost::asio::awaitable<void> card_plugin::look_after() {
-  std::string trouble;
   for (;;) {
-    starter_.clear_made();
+    for (auto& part : parts_) part.starter.clear_made();
     offer();
-    if (plugin_.trouble() != trouble) {
-      trouble = plugin_.trouble();
-      if (!trouble.empty()) log::warn("the kubelet does not take the device plugin", {{"error", trouble}});
+    for (auto& [resource, starter, plugin, trouble] : parts_) {
+      if (plugin.trouble() == trouble) continue;
+      trouble = plugin.trouble();
+      if (!trouble.empty())
+        log::warn("the kubelet does not take the device plugin", {{"resource", resource.name}, {"error", trouble}});
     }
     const bool went_on = co_await controller::sleep_for(look_period);
     if (!went_on) co_return;
   }
 }
 
+boost::asio::awaitable<void> card_plugin::look_at_mps() {
+  for (;;) {
+    auto answer = co_await grpc::call(
+        loop_.executor(),
+        {.socket = options_.mps_folder + "/" + std::string(mps::socket_name), .deadline = mps_deadline},
+        std::string(mps::cards_method), {});
+    auto trouble = answer ? answer->is.text : answer.error().message;
+    std::vector<mps::served_card> cards;
+    if (answer && answer->is.good()) {
+      auto list = mps::cards_in(answer->message);
+      if (list)
+        cards = std::move(*list);
+      else
+        trouble = list.error().message;
+    }
+    if (trouble != mps_trouble_) {
+      mps_trouble_ = trouble;
+      if (!trouble.empty()) log::warn("the program that keeps MPS does not answer", {{"error", trouble}});
+    }
+    served_.clear();
+    for (auto& card : cards) served_.emplace(card.uuid, std::move(card));
+    offer();
+    const bool went_on = co_await controller::sleep_for(look_period);
+    if (!went_on) co_return;
+  }
+}
+
 kube::result<void> card_plugin::run() {
-  if (const auto done = starter_.begin(); !done)
-    return std::unexpected(kube::error{kube::errc::config, 0, "agent plugin: " + done.error(), std::nullopt});
+  for (auto& part : parts_)
+    if (const auto done = part.starter.begin(); !done) return kube::config_error("agent plugin: " + done.error());
   loop_.stop_on_signals([this] { loop_.quit(); });
   kube::watch_settings pods, own;
   pods.field_selector = "spec.nodeName=" + options_.node;
@@ -105,8 +203,10 @@ kube::result<void> card_plugin::run() {
   loop_.spawn_essential("acceleratornodes",
                         controller::reflect<api::accelerator_node>(wire_, own, nodes_, reflector_metrics_));
   loop_.spawn_essential("look_after", look_after());
-  loop_.spawn_essential("plugin", plugin_.run());
-  log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}, {"resource", options_.resource}});
+  if (options_.shares()) loop_.spawn_essential("mps", look_at_mps());
+  for (auto& part : parts_) loop_.spawn_essential("plugin", part.plugin.run());
+  log::info("starting",
+            {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}, {"resource", parts_.front().resource.name}});
   loop_.run();
   controller::destroy_waiting(loop_.context());
   log::flush();

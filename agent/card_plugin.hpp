@@ -1,14 +1,17 @@
 #pragma once
-// A device plugin of the product's own for whole cards: quartermaster agent plugin. Which cards there are says the
-// agent's report (AcceleratorNode), which card a pod has its placement: here both are read, and the container gets
-// exactly that. Loop thread only.
+// Device plugins of the product's own: quartermaster agent plugin. Whole cards by one resource, or shares by one for
+// cores and one for memory. Which cards there are says the agent's report (AcceleratorNode), which card a pod has its
+// placement: here both are read, and the container gets exactly that. A share is held by the MPS server of its card,
+// whose ceilings are raised to the largest share that the card has before a container starts. Loop thread only.
 
-#include <memory>
+#include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "agent/allocation/starter.hpp"
 #include "agent/device_plugin/plugin.hpp"
+#include "agent/mps/messages.hpp"
 #include "api/accelerator_node.hpp"
 #include "controller/loop.hpp"
 #include "controller/metrics.hpp"
@@ -19,11 +22,17 @@
 namespace agent {
 
 struct card_plugin_options {
-  std::string node;  ///< name of this node
-  std::string resource = "nvidia.com/gpu";
+  std::string node;            ///< name of this node
+  std::string cards;           ///< resource of whole cards; empty: shares are offered
+  std::string cores, memory;   ///< resources of shares
+  int memory_unit_mib = 1024;  ///< of one of `memory`
+  std::string mps_folder;      ///< of `agent mps`, where shares are offered
   std::string plugin_folder = "/var/lib/kubelet/device-plugins";
   std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
   std::string cdi_folder = "/run/cdi";
+
+  bool shares() const { return cards.empty(); }
+  std::vector<allocation::offered_resource> resources() const;
 };
 
 class card_plugin {
@@ -33,10 +42,22 @@ class card_plugin {
   kube::result<void> run();
 
  private:
+  /// One resource.
+  struct part {
+    part(card_plugin& owner, allocation::offered_resource resource, bool is_first);
+    allocation::offered_resource resource;
+    allocation::starter starter;
+    device_plugin::plugin plugin;
+    std::string trouble;
+  };
+  using edits = boost::asio::awaitable<std::expected<allocation::container_edits, std::string>>;
+
   /// In order of their numbers; empty while the report is of an earlier boot, or old.
   std::vector<quota::card> cards() const;
+  edits edits_of(allocation::container_start start);
   void offer();
   boost::asio::awaitable<void> look_after();
+  boost::asio::awaitable<void> look_at_mps();
 
   card_plugin_options options_;
   std::string boot_;
@@ -46,8 +67,9 @@ class card_plugin {
   controller::reflector_metrics reflector_metrics_{metrics_};
   controller::store<kube::running_pod> pods_;
   controller::store<api::accelerator_node> nodes_;
-  allocation::starter starter_;
-  device_plugin::plugin plugin_;
+  std::map<std::string, mps::served_card, std::less<>> served_;  ///< by UUID
+  std::string mps_trouble_;
+  std::deque<part> parts_;
 };
 
 }  // namespace agent

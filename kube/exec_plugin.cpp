@@ -1,25 +1,13 @@
 #include "kube/exec_plugin.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "kube/json_text.hpp"
+#include "kube/program.hpp"
 #include "kube/rfc3339.hpp"
 
 namespace kube {
@@ -29,123 +17,11 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr std::size_t max_output = 1 << 20;
-
 std::unexpected<error> bad(std::string message) {
   return std::unexpected(error{errc::config, 0, std::move(message), {}});
 }
 
 std::string named(const exec_config& plugin) { return "credential plugin \"" + plugin.command + "\""; }
-
-/// A file without a name, closed with its owner.
-class memory_file {
- public:
-  explicit memory_file(const char* name) : fd_(::memfd_create(name, MFD_CLOEXEC)) {}
-  memory_file(const memory_file&) = delete;
-  memory_file& operator=(const memory_file&) = delete;
-  ~memory_file() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int fd() const { return fd_; }
-  std::string text() const {
-    struct stat about{};
-    if (::fstat(fd_, &about) != 0) return {};
-    std::string all(std::min(static_cast<std::size_t>(about.st_size), max_output), '\0');
-    const auto size = ::pread(fd_, all.data(), all.size(), 0);
-    all.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-    return all;
-  }
-
- private:
-  int fd_;
-};
-
-/// A running program; killed and reaped by the destructor unless it has ended.
-class child {
- public:
-  child(pid_t pid, bool own_group) : pid_(pid), own_group_(own_group) {}
-  child(const child&) = delete;
-  child& operator=(const child&) = delete;
-  ~child() {
-    if (pid_ <= 0) return;
-    ::kill(own_group_ ? -pid_ : pid_, SIGKILL);
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-  }
-  /// The wait status once it has ended.
-  std::optional<int> ended() {
-    int status = 0;
-    const auto got = ::waitpid(pid_, &status, WNOHANG);
-    if (got == 0 || (got < 0 && errno == EINTR)) return std::nullopt;
-    pid_ = -1;
-    return got < 0 ? 0 : status;  // someone else reaped it: the output decides
-  }
-
- private:
-  pid_t pid_;
-  bool own_group_;
-};
-
-std::vector<std::string> environment_with(const exec_config& plugin, const std::string& info) {
-  std::vector<std::string> all;
-  const auto replaced = [&](std::string_view line) {
-    const auto key = line.substr(0, line.find('='));
-    if (key == "KUBERNETES_EXEC_INFO") return true;
-    for (const auto& [name, value] : plugin.env)
-      if (name == key) return true;
-    return false;
-  };
-  for (char** line = ::environ; line && *line; ++line)
-    if (!replaced(*line)) all.emplace_back(*line);
-  for (const auto& [name, value] : plugin.env) all.push_back(name + "=" + value);
-  all.push_back("KUBERNETES_EXEC_INFO=" + info);
-  return all;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  for (auto& text : texts) out.push_back(text.data());
-  out.push_back(nullptr);
-  return out;
-}
-
-/// posix_spawnp's error number, or 0 and the pid.
-int spawn(const exec_config& plugin, const std::string& info, const memory_file& out, const memory_file& err,
-          bool interactive, pid_t& pid) {
-  std::vector<std::string> args{plugin.command};
-  args.insert(args.end(), plugin.args.begin(), plugin.args.end());
-  auto env = environment_with(plugin, info);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  if (!interactive) {
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, err.fd(), 2);
-  }
-  posix_spawn_file_actions_adddup2(&files, out.fd(), 1);
-  posix_spawn_file_actions_addclosefrom_np(&files, 3);
-  posix_spawnattr_t posix_spawnattr_t;
-  posix_spawnattr_init(&posix_spawnattr_t);
-  if (!interactive) posix_spawnattr_setflags(&posix_spawnattr_t, POSIX_SPAWN_SETPGROUP);
-  const int failed = ::posix_spawnp(&pid, plugin.command.c_str(), &files, &posix_spawnattr_t, pointers(args).data(),
-                                    pointers(env).data());
-  posix_spawnattr_destroy(&posix_spawnattr_t);
-  posix_spawn_file_actions_destroy(&files);
-  return failed;
-}
-
-/// The last line that says something, cut to a readable length.
-std::string last_line(std::string text) {
-  while (!text.empty() && std::strchr(" \t\r\n", text.back())) text.pop_back();
-  if (const auto cut = text.rfind('\n'); cut != std::string::npos) text.erase(0, cut + 1);
-  if (text.size() > 300) text = text.substr(0, 300) + "...";
-  return text;
-}
-
-std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
-  return "failed with exit code " + std::to_string(WEXITSTATUS(status));
-}
 
 }  // namespace
 
@@ -196,36 +72,24 @@ task<exec_credential> run_exec_plugin(exec_config plugin, std::string info, std:
   const bool interactive = plugin.mode != exec_config::interactive::never && have_terminal();
   if (plugin.mode == exec_config::interactive::always && !interactive)
     co_return bad(named(plugin) + " must ask a person (interactiveMode: Always) and there is no terminal");
-  memory_file out("exec-plugin-out"), err("exec-plugin-err");
-  if (out.fd() < 0 || err.fd() < 0) co_return bad(named(plugin) + ": memfd_create: " + std::strerror(errno));
-
-  pid_t pid = -1;
-  if (const int failed = spawn(plugin, info, out, err, interactive, pid); failed != 0) {
-    auto reason = failed == ENOENT ? std::string("not found") : std::string(std::strerror(failed));
-    co_return bad(named(plugin) + ": " + reason +
-                  (plugin.install_hint.empty() ? "" : "; " + last_line(plugin.install_hint)));
+  program starts{.command = {plugin.command}, .has_terminal = interactive};
+  starts.command.insert(starts.command.end(), plugin.args.begin(), plugin.args.end());
+  for (const auto& [name, value] : plugin.env) starts.environment[name] = value;
+  starts.environment["KUBERNETES_EXEC_INFO"] = std::move(info);
+  auto end = co_await run(std::move(starts), limit);
+  if (!end) {
+    auto& problem = end.error();
+    if (problem.code == errc::config)
+      co_return bad(named(plugin) + ": " + problem.message +
+                    (plugin.install_hint.empty() ? "" : "; " + last_line(plugin.install_hint)));
+    problem.message = named(plugin) + (problem.code == errc::cancelled ? ": " : " ") + problem.message;
+    co_return std::unexpected(std::move(problem));
   }
-  child program(pid, !interactive);
-  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  std::optional<int> status;
-  for (auto pause = 2ms; !(status = program.ended()); pause = std::min(pause * 2, 50ms)) {
-    if (std::chrono::steady_clock::now() >= deadline)
-      co_return std::unexpected(error{errc::timeout,
-                                      0,
-                                      named(plugin) + " has not ended after " +
-                                          std::to_string(std::chrono::ceil<std::chrono::seconds>(limit).count()) +
-                                          " s and was killed",
-                                      {}});
-    timer.expires_after(pause);
-    auto [interrupted] = co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-    if (interrupted) co_return std::unexpected(error{errc::cancelled, 0, named(plugin) + ": cancelled", {}});
+  if (end->status != 0) {
+    const auto detail = last_line(std::move(end->complaints));
+    co_return bad(named(plugin) + " " + end_in_words(end->status) + (detail.empty() ? "" : ": " + detail));
   }
-  if (*status != 0) {
-    auto detail = last_line(err.text());
-    co_return bad(named(plugin) + " " + how_it_ended(*status) + (detail.empty() ? "" : ": " + detail));
-  }
-  co_return parse_exec_credential(out.text(), plugin);
+  co_return parse_exec_credential(end->output, plugin);
 }
 
 }  // namespace kube

@@ -24,7 +24,7 @@ std::size_t sick_devices(const offered_resource& resource, const kube::running_p
   for (const auto& share : shares->second) {
     const auto card = std::ranges::find(known.cards, share.card, &quota::card::uuid);
     if (card == known.cards.end() || card->usable()) continue;
-    out += resource.unit == device_unit::card ? 1 : static_cast<std::size_t>(share.cores);
+    out += static_cast<std::size_t>(resource.worth(share));
   }
   return out;
 }
@@ -32,9 +32,12 @@ std::size_t sick_devices(const offered_resource& resource, const kube::running_p
 }  // namespace
 
 std::vector<device_plugin::device> offered_devices(const offered_resource& resource, const node_records& known) {
-  const std::size_t worth = resource.unit == device_unit::card ? 1 : 100;
-  std::size_t sick = worth * static_cast<std::size_t>(std::ranges::count_if(
-                                 known.cards, [](const quota::card& card) { return !card.usable(); }));
+  std::size_t all = 0, sick = 0;
+  for (const auto& card : known.cards) {
+    const auto worth = static_cast<std::size_t>(resource.worth(card));
+    all += worth;
+    if (!card.usable()) sick += worth;
+  }
   std::set<std::string_view> taken, withdrawn;
   for (const auto& entry : known.recorded) {
     if (entry.resource != resource.name) continue;
@@ -46,7 +49,7 @@ std::vector<device_plugin::device> offered_devices(const offered_resource& resou
       if (withdrawn.insert(*id).second) --own, --sick;
   }
   std::vector<device_plugin::device> out;
-  for (std::size_t i = 0; i < worth * known.cards.size(); ++i) out.push_back({slot(i), true});
+  for (std::size_t i = 0; i < all; ++i) out.push_back({slot(i), true});
   for (auto& device : out) device.is_healthy = !withdrawn.contains(device.id);
   for (auto device = out.rbegin(); sick > 0 && device != out.rend(); ++device) {
     if (!device->is_healthy || taken.contains(device->id)) continue;

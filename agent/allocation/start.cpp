@@ -65,10 +65,9 @@ const kube::container* starting(const kube::running_pod& pod,
   return out;
 }
 
-std::int64_t amount_of(const std::vector<placed_share>& shares, device_unit unit) {
-  if (unit == device_unit::card) return std::ranges::count_if(shares, &placed_share::whole);
+std::int64_t amount_of(const std::vector<placed_share>& shares, const offered_resource& resource) {
   std::int64_t sum = 0;
-  for (const auto& share : shares) sum += share.cores;
+  for (const auto& share : shares) sum += resource.worth(share);
   return sum;
 }
 
@@ -81,19 +80,20 @@ const std::vector<placed_share>& shares_in(const api::placement& placement, std:
 /// What an init container gets: what the placement gives it beyond the others, and then cards of containers that start
 /// after it, as many as it asks for. A share is lent whole: the later container's is as large as the larger of both.
 std::vector<placed_share> lent_to(const kube::running_pod& pod, const kube::container& init,
-                                  const api::placement& placement, device_unit unit, std::int64_t amount) {
+                                  const api::placement& placement, const offered_resource& resource,
+                                  std::int64_t amount) {
   auto out = shares_in(placement, init.name);
   const auto later = std::ranges::subrange(std::ranges::find(pod.containers, init.name, &kube::container::name) + 1,
                                            pod.containers.end());
   for (const auto& container : later) {
-    if (amount_of(out, unit) >= amount) break;
+    if (amount_of(out, resource) >= amount) break;
     const auto& shares = shares_in(placement, container.name);
-    if (unit == device_unit::core) {
-      if (amount_of(shares, unit) >= amount) out = shares;
+    if (resource.unit != device_unit::card) {
+      if (amount_of(shares, resource) >= amount) out = shares;
       continue;
     }
     for (const auto& share : shares)
-      if (amount_of(out, unit) < amount && std::ranges::find(out, share.card, &placed_share::card) == out.end())
+      if (amount_of(out, resource) < amount && std::ranges::find(out, share.card, &placed_share::card) == out.end())
         out.push_back(share);
   }
   return out;
@@ -197,6 +197,32 @@ std::optional<refused_start> listed_refusal(const kube::running_pod& pod, const 
 
 }  // namespace
 
+std::int64_t offered_resource::worth(const quota::card& card) const {
+  return unit == device_unit::card ? 1 : unit == device_unit::core ? 100 : card.memory_mib / unit_mib;
+}
+std::int64_t offered_resource::worth(const placed_share& share) const {
+  return unit == device_unit::card   ? std::int64_t{share.whole}
+         : unit == device_unit::core ? std::int64_t{share.cores}
+                                     : share.memory_mib / unit_mib;
+}
+
+placed_share largest_share(std::string_view card, const node_records& known) {
+  placed_share out{.card = std::string(card)};
+  for (const auto* pod : known.pods) {
+    if (pod->finished() || pod->node_name != known.node) continue;
+    const auto placement = api::placement_in(pod->annotations.value_or(api::placement_annotation, ""));
+    if (!placement || placement->node != known.node) continue;
+    for (const auto& container : pod->containers)
+      for (const auto& share : shares_in(*placement, container.name)) {
+        if (share.card != card) continue;
+        out.cores = std::max(out.cores, share.cores);
+        out.memory_mib = std::max(out.memory_mib, share.memory_mib);
+        out.whole = out.whole || share.whole;
+      }
+  }
+  return out;
+}
+
 const kube::running_pod* pod_of(const node_records& known, std::string_view uid) {
   const auto match =
       std::ranges::find(known.pods, kube::uid::parse(uid), [](const kube::running_pod* pod) { return pod->id; });
@@ -237,11 +263,13 @@ std::expected<container_start, refused_start> start_of(const offered_resource& r
   const auto number = static_cast<std::int64_t>(ids.size());
   const bool is_init = container->kind == role::init;
   auto shares =
-      is_init ? lent_to(*pod, *container, *placement, resource.unit, number) : shares_in(*placement, container->name);
+      is_init ? lent_to(*pod, *container, *placement, resource, number) : shares_in(*placement, container->name);
   if (shares.empty()) return refuse(start_doubt::container_not_placed, {{"pod", name}, {"container", container->name}});
-  const auto amount = amount_of(shares, resource.unit);
-  // The share that is lent to an init container may be larger.
-  if (amount < number || (amount > number && !(is_init && resource.unit == device_unit::core)))
+  const auto amount = amount_of(shares, resource);
+  // The share that is lent to an init container may be larger, and a whole card has all of its memory.
+  const bool may_be_larger =
+      (is_init && resource.unit != device_unit::card) || (resource.unit == device_unit::memory && shares.front().whole);
+  if (amount < number || (amount > number && !may_be_larger))
     return refuse(start_doubt::amount_differs, {{"pod", name},
                                                 {"container", container->name},
                                                 {"resource", resource.name},

@@ -22,13 +22,19 @@ namespace agent::allocation {
 
 /// What one device ID of a resource stands for.
 enum class device_unit : std::uint8_t {
-  card,  ///< a whole card
-  core,  ///< a hundredth of a card
+  card,    ///< a whole card
+  core,    ///< a hundredth of a card
+  memory,  ///< some memory of a card
 };
 
 struct offered_resource {
   std::string name;  ///< "nvidia.com/gpu"
   device_unit unit = device_unit::card;
+  int unit_mib = 1024;  ///< of memory: what one device is
+
+  /// How many devices the card, or a share of it, is.
+  std::int64_t worth(const quota::card& card) const;
+  std::int64_t worth(const api::placed_share& share) const;
 };
 
 /// What is known of a node at the moment of a start.
@@ -79,6 +85,9 @@ struct refused_start {
   std::string text() const;  ///< a sentence of the catalogue, for `kubectl describe pod`
 };
 std::string_view to_string(start_doubt code);
+
+/// The largest share of the card that pods of the node have; nothing of one that none has.
+api::placed_share largest_share(std::string_view card, const node_records& known);
 
 /// @param ids sorted
 std::expected<container_start, refused_start> start_of(const offered_resource& resource,

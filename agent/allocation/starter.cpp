@@ -162,10 +162,13 @@ asio::awaitable<std::expected<starter::making, grpc::status>> starter::look(cons
     const auto cards = cards_();
     const auto is = start_of(options_.resource, ids, {options_.node, *record, listed, pods, cards});
     if (is) {
-      const auto edits = editor_(*is);
+      making out{is->pod->id.to_string(), is->pod->key, made_so_far(*is->pod, is->candidates), clock::now()};
+      const auto container = is->container;
+      const auto edits = co_await editor_(*is);
+      if (!*alive) co_return std::unexpected(unavailable("the plugin ends"));
       if (!edits) co_return std::unexpected(grpc::status(status_code::failed_precondition, edits.error()));
-      text = specification(kind(), device, *edits, is->pod->key.to_string(), is->container);
-      co_return making{is->pod->id.to_string(), is->pod->key, made_so_far(*is->pod, is->candidates), clock::now()};
+      text = specification(kind(), device, *edits, out.pod.to_string(), container);
+      co_return out;
     }
     if (!is.error().may_pass() || clock::now() > until)
       co_return std::unexpected(grpc::status(status_code::failed_precondition, is.error().text()));

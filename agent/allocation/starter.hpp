@@ -37,8 +37,9 @@ struct starter_options {
 
 class starter final : public device_plugin::allocator {
  public:
-  /// What a container gets of its cards, or a sentence why not.
-  using editor = std::function<std::expected<container_edits, std::string>(const container_start&)>;
+  /// What a container gets of its cards, or a sentence why not. It may take a while; the pod of the start is there
+  /// only until it waits.
+  using editor = std::function<boost::asio::awaitable<std::expected<container_edits, std::string>>(container_start)>;
 
   /// @param pods bound to the node, followed by someone else; must outlive this
   starter(boost::asio::any_io_executor executor, starter_options options, controller::store<kube::running_pod>& pods,

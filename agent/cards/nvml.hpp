@@ -73,6 +73,9 @@ inline constexpr nvml_function<char*, unsigned> driver_version{"nvmlSystemGetDri
 inline constexpr nvml_function<int*> cuda_version{"nvmlSystemGetCudaDriverVersion_v2"};
 inline constexpr nvml_function<unsigned*> count{"nvmlDeviceGetCount_v2"};
 inline constexpr nvml_function<unsigned, device*> handle_by_index{"nvmlDeviceGetHandleByIndex_v2"};
+inline constexpr nvml_function<const char*, device*> handle_by_uuid{"nvmlDeviceGetHandleByUUID"};
+inline constexpr nvml_function<device, int*> compute_mode{"nvmlDeviceGetComputeMode"};
+inline constexpr nvml_function<device, int> set_compute_mode{"nvmlDeviceSetComputeMode"};
 inline constexpr nvml_function<device, char*, unsigned> uuid{"nvmlDeviceGetUUID"};
 inline constexpr nvml_function<device, char*, unsigned> name{"nvmlDeviceGetName"};
 inline constexpr nvml_function<device, unsigned*> minor_number{"nvmlDeviceGetMinorNumber"};

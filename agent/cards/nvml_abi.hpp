@@ -76,6 +76,9 @@ enum throttle_bit : std::uint64_t {
   throttle_display_clocks = 0x100,
 };
 
+/// Which processes may use a card.
+enum compute_mode : int { compute_default = 0, compute_prohibited = 2, compute_exclusive_process = 3 };
+
 enum ecc_error : unsigned { corrected = 0, uncorrected = 1 };
 enum ecc_counter : unsigned { since_load = 0, for_life = 1 };
 

@@ -221,6 +221,7 @@ void add_agent(CLI::App& app, int& rc) {
   verb->footer(std::string(example));
   add_fix_runtime(*verb, rc);
   add_plugin(*verb, rc);
+  add_mps(*verb, rc);
   verb->callback([verb, options, &rc] {
     if (verb->get_subcommands().empty()) rc = run_agent(*options);
   });

@@ -28,7 +28,9 @@ int run_agent(const agent_options& options);
 
 /// `quartermaster agent fix-runtime`: what a person calls on the node.
 void add_fix_runtime(CLI::App& agent, int& rc);
-/// `quartermaster agent plugin`: the kubelet's device plugin for whole cards.
+/// `quartermaster agent plugin`: the kubelet's device plugins for whole cards and for shares.
 void add_plugin(CLI::App& agent, int& rc);
+/// `quartermaster agent mps`: keeps the MPS servers of a node's cards.
+void add_mps(CLI::App& agent, int& rc);
 
 }  // namespace cli

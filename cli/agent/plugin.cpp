@@ -1,4 +1,4 @@
-// quartermaster agent plugin: the device plugin for whole cards.
+// quartermaster agent plugin: device plugins for whole cards and for shares.
 
 #include <sys/un.h>
 
@@ -19,12 +19,16 @@ namespace {
 namespace log = controller::log;
 
 constexpr std::string_view plugin_examples =
-    R"(It offers one device for each card that the agent reports in the AcceleratorNode, and a container gets exactly the cards
-that annotation quartermaster.io/placement of its pod names. A pod without a placement does not start, and says why:
+    R"(It offers the cards that the agent reports in the AcceleratorNode, and a container gets exactly the cards that
+annotation quartermaster.io/placement of its pod names. A pod without a placement does not start, and says why:
   $ kubectl describe pod POD
+Whole cards are one device each. Shares are two resources, one for hundredths of cards and one for memory, and are held
+by the MPS server of the card, which quartermaster agent mps keeps on the node:
+  $ quartermaster agent plugin --cores nvidia.com/mps-core --memory nvidia.com/mps-memory
 It needs a kubelet (its folder of device plugins, to write; its pod-resources, to ask) and a runtime with CDI. Next to
 another device plugin of the same resource it must not run: the kubelet takes the one that came last.
-Module pgpu runs it with spec.modules.pgpu.settings.plugin: quartermaster in the AcceleratorPolicy.)";
+Module mps runs it; module pgpu does with spec.modules.pgpu.settings.plugin: quartermaster in the AcceleratorPolicy.)";
+constexpr std::string_view whole_cards = "nvidia.com/gpu", mps_folder = "/run/quartermaster/mps";
 
 struct plugin_flags {
   agent::card_plugin_options plugin;
@@ -36,14 +40,25 @@ std::string problem_of(const plugin_flags& flags) {
   if (flags.plugin.node.empty()) return "--node-name is required (NODE_NAME in a pod)";
   if (!text::is_dns_subdomain(flags.plugin.node))
     return "--node-name is no name of a Node: lower-case letters, digits, '-' and '.' are allowed";
-  if (!text::is_extended_resource(flags.plugin.resource) || !text::is_label_key(flags.plugin.resource))
-    return "--resource is no name of a resource: DOMAIN/NAME is";
+  if (flags.plugin.cores.empty() != flags.plugin.memory.empty())
+    return "--cores and --memory are of the same shares: give both, or --resource for whole cards";
+  for (const auto& [name, resource] :
+       {std::pair("--resource", &flags.plugin.cards), std::pair("--cores", &flags.plugin.cores),
+        std::pair("--memory", &flags.plugin.memory)})
+    if (!resource->empty() && (!text::is_extended_resource(*resource) || !text::is_label_key(*resource)))
+      return std::string(name) + " is no name of a resource: DOMAIN/NAME is";
+  if (!flags.plugin.cores.empty() && flags.plugin.cores == flags.plugin.memory)
+    return "--cores and --memory are two resources, and both are " + flags.plugin.cores;
   for (const auto& [name, path] :
        {std::pair("--plugin-folder", &flags.plugin.plugin_folder),
-        std::pair("--pod-resources", &flags.plugin.pod_resources), std::pair("--cdi-folder", &flags.plugin.cdi_folder)})
+        std::pair("--pod-resources", &flags.plugin.pod_resources), std::pair("--cdi-folder", &flags.plugin.cdi_folder),
+        std::pair("--mps-folder", &flags.plugin.mps_folder)})
     if (!path->starts_with('/')) return std::string(name) + " is no absolute path";
   // quartermaster-PID.sock, and the kubelet's own name
-  constexpr std::size_t longest = sizeof(sockaddr_un::sun_path) - sizeof "/quartermaster-4194304.sock";
+  constexpr std::size_t longest = sizeof(sockaddr_un::sun_path) - sizeof "/quartermaster-c-4194304.sock";
+  constexpr std::size_t longest_mps = sizeof(sockaddr_un::sun_path) - sizeof "/server.sock";
+  if (flags.plugin.mps_folder.size() > longest_mps)
+    return "--mps-folder is too long for a socket in it: at most " + std::to_string(longest_mps) + " bytes";
   if (flags.plugin.plugin_folder.size() > longest)
     return "--plugin-folder is too long for a socket in it: at most " + std::to_string(longest) + " bytes";
   if (flags.plugin.pod_resources.size() >= sizeof(sockaddr_un::sun_path))
@@ -52,7 +67,9 @@ std::string problem_of(const plugin_flags& flags) {
   return {};
 }
 
-int run_plugin(const plugin_flags& flags) {
+int run_plugin(plugin_flags flags) {
+  if (flags.plugin.cores.empty() && flags.plugin.memory.empty() && flags.plugin.cards.empty())
+    flags.plugin.cards = whole_cards;
   const auto complain = [](const std::string& message, int rc) {
     std::cerr << "quartermaster: " << message << "\n";
     return rc;
@@ -74,13 +91,21 @@ int run_plugin(const plugin_flags& flags) {
 }  // namespace
 
 void add_plugin(CLI::App& agent, int& rc) {
-  auto* verb = add_verb(agent, "plugin", "Be the kubelet's device plugin for whole cards: each pod gets its placement");
+  auto* verb = add_verb(agent, "plugin", "Be the kubelet's device plugin: each pod gets the cards of its placement");
   auto flags = std::make_shared<plugin_flags>();
   const auto text = [verb](const char* name, std::string& output, const char* help) {
     return add_option(*verb, name, output, help)->capture_default_str();
   };
   text("--node-name", flags->plugin.node, "Name of this node's Node object")->envname("NODE_NAME");
-  text("--resource", flags->plugin.resource, "Name of the resource that is offered");
+  flags->plugin.mps_folder = mps_folder;
+  auto* cards = add_option(*verb, "--resource", flags->plugin.cards, "Resource of whole cards (nvidia.com/gpu)");
+  for (auto* share : {add_option(*verb, "--cores", flags->plugin.cores, "Resource of shares: hundredths of cards"),
+                      add_option(*verb, "--memory", flags->plugin.memory, "Resource of shares: memory of cards")})
+    share->excludes(cards);
+  add_option(*verb, "--memory-unit", flags->plugin.memory_unit_mib, "What one of --memory is, in MiB")
+      ->capture_default_str()
+      ->check(whole_number(1, 1 << 20));
+  text("--mps-folder", flags->plugin.mps_folder, "Folder of quartermaster agent mps, which holds shares");
   text("--plugin-folder", flags->plugin.plugin_folder, "The kubelet's folder of device plugins");
   text("--pod-resources", flags->plugin.pod_resources, "The kubelet's socket that says which pod has which device");
   text("--cdi-folder", flags->plugin.cdi_folder, "Where the container runtime looks for CDI files");

@@ -36,15 +36,8 @@ std::string remedy_of(const modules::module_type& module, const reconcilers::acc
   const auto label = module.label_values.empty()
                          ? unserved_words("any_label", locale, {})
                          : unserved_words("label", locale, {{"value", std::string(module.label_values.front())}});
-  if (!policy || !policy->enabled(module.name)) {
-    const auto reason = module.not_offered ? words_of(module.not_offered({}), locale) : std::string();
-    return unserved_words(reason.empty() ? "off" : "off_with_reason", locale,
-                          {{"reason", reason}, {"module", name}, {"label", label}});
-  }
-  const auto spec = policy->modules.find(module.name);
-  if (const auto reason = module.not_offered ? words_of(module.not_offered(spec->second), locale) : std::string();
-      !reason.empty())
-    return unserved_words("not_to_be_had", locale, {{"reason", reason}});
+  if (!policy || !policy->enabled(module.name))
+    return unserved_words("off", locale, {{"module", name}, {"label", label}});
   const auto nodes = static_cast<std::size_t>(std::ranges::count_if(picture.nodes.all(), [&](const auto& node) {
     return node.labels.value_or(api::names::module_label, "") == module.name;
   }));

@@ -101,21 +101,6 @@ text::phrase made_again(const text::phrase& finding, const std::string& written)
   return !written.empty() && words_of(finding, text::language::en) == written ? finding : text::phrase(written);
 }
 
-/// The message of a row of the policy's status. An operator that writes no codes is read as `finding` where it found
-/// that.
-text::phrase row_message(const json& row, const text::phrase& finding) {
-  auto out = controller::message_of(row);
-  return row.contains("cause") ? out : made_again(finding, words_of(out, text::language::en));
-}
-
-/// Why a module that is on offers nothing, as its row of the policy's status says it.
-text::phrase refusal_of(const reconcilers::modules::module_type& module,
-                        const reconcilers::accelerator_policy* policy) {
-  if (!policy || !module.not_offered) return {};
-  const auto spec = policy->modules.find(module.name);
-  return spec == policy->modules.end() ? text::phrase() : module.not_offered(spec->second);
-}
-
 node_row row_of(const fleet& fleet, const kube::node& node) {
   node_row out;
   out.name = node.key.name;
@@ -221,8 +206,7 @@ std::vector<module_row> module_rows(const fleet& fleet) {
     });
     const auto statuses = status.is_object() ? status.value("modules", json::array()) : json::array();
     for (const auto& entry : statuses) {
-      if (entry.is_object() && entry.value("name", "") == mode.name)
-        row.message = row_message(entry, refusal_of(mode, fleet.policy));
+      if (entry.is_object() && entry.value("name", "") == mode.name) row.message = controller::message_of(entry);
     }
     out.push_back(std::move(row));
   }

@@ -1,7 +1,7 @@
-// GPU-Manager (module vgpu): cores and memory of cards, which its plugin chooses again by itself when the kubelet asks
-// it (quota/forecast.hpp). It numbers cards by /dev/nvidiaN, and containers by their place in spec.containers. It takes
-// the pod with the oldest predicate time for the one that the kubelet has just admitted. What it took it writes on the
-// pod.
+// GPU-Manager (module vgpu, unless our own plugin serves its names): cores and memory of cards, which its plugin
+// chooses again by itself when the kubelet asks it (quota/forecast.hpp). It numbers cards by /dev/nvidiaN, and
+// containers by their place in spec.containers. It takes the pod with the oldest predicate time for the one that the
+// kubelet has just admitted. What it took it writes on the pod.
 
 #include <nlohmann/json.hpp>
 
@@ -42,8 +42,9 @@ class gpu_manager_plugin final : public dialect {
     static constexpr way list[] = {{"vgpu", vcuda_cores}};
     return list;
   }
-  void read_service(quota::service& out, const kube::node&, const accelerator_policy*) const override {
-    out.plugin_chooses = true;
+  void read_service(quota::service& out, const kube::node& node, const accelerator_policy* policy) const override {
+    out.plugin_chooses = module_settings(node, policy, "vgpu").text("plugin") != "quartermaster";
+    if (!out.plugin_chooses) out.held_by = quota::isolation::mps;
   }
   offer offered(const kube::node& node, const quota::service&) const override {
     const auto cards = kube::amount(node.allocatable, vcuda_cores) / 100;
@@ -53,6 +54,7 @@ class gpu_manager_plugin final : public dialect {
 
   void write(json& annotations, const quota::holding& held, const pod_on_node& here,
              std::int64_t now_ns) const override {
+    if (!here.node.serves.plugin_chooses) return;  // our own plugin reads the placement
     annotations["tencent.com/predicate-time"] = std::to_string(now_ns);
     annotations["tencent.com/predicate-node"] = held.node;
     annotations[gpu_assigned] = "false";

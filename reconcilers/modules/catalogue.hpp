@@ -17,7 +17,6 @@
 #include "kube/resource.hpp"
 #include "quota/inventory.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
-#include "text/phrase.hpp"
 
 namespace reconcilers::modules {
 
@@ -105,8 +104,6 @@ struct module_type {
   std::vector<nlohmann::json> (*declarations)(const module_spec& spec, const facts& known) = nullptr;
   /// Does the plugin give each container the cards of its pod's placement? Null: it chooses by itself.
   bool (*follows_placement)(const module_spec& spec) = nullptr;
-  /// Why its resources cannot be had although it is on; empty when they can.
-  text::phrase (*not_offered)(const module_spec& spec) = nullptr;
 };
 
 /// Ends the mark of a template (api::names::template_annotation) whose plugin follows placements.

@@ -1,12 +1,12 @@
-// mps: shares of a card by NVIDIA MPS: nvidia.com/mps-core (100 a card) and nvidia.com/mps-memory (1 GiB units). NVIDIA
-// ships the control daemon and a device plugin (k8s-device-plugin v0.20.0, cmd/mps-control-daemon), but that plugin
-// offers equal shares only, as nvidia.com/gpu.shared; no public plugin advertises the two.
+// mps: shares of a card by NVIDIA MPS: nvidia.com/mps-core (100 a card) and nvidia.com/mps-memory (1 GiB units). The
+// plugin and the program that keeps the control daemons are ours (agent/card_plugin.hpp, agent/mps_host.hpp): NVIDIA's
+// (k8s-device-plugin v0.20.0, cmd/mps-control-daemon) offer equal shares only, as nvidia.com/gpu.shared.
 
 #include <nlohmann/json.hpp>
 
+#include "reconcilers/modules/own_plugin.hpp"
 #include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/publish.hpp"
-#include "reconcilers/modules/settings.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -18,96 +18,13 @@ constexpr std::string_view values[] = {"mps"};
 constexpr std::string_view resources[] = {"nvidia.com/mps-core", "nvidia.com/mps-memory"};
 constexpr std::string_view architectures[] = {"amd64"};
 constexpr std::string_view name = "nvidia-mps-device-plugin-daemonset";
-constexpr std::string_view config = "nvidia-mps-device-plugin-config", config_file = "config.yaml";
-
-enum class plugin_of : std::uint8_t { nvidia, agent };
-/// The choice: `agent` from the day `quartermaster agent device-plugin --module=mps` advertises mps-core and -memory.
-constexpr auto chosen = plugin_of::nvidia;
-
-/// NVIDIA's plugin gives at most 48 shares of a card (16 below compute capability 7.5).
-constexpr setting known_settings[] = {
-    {.name = "replicas", .type = setting::kind::number, .fallback = "10", .minimum = 2, .maximum = 48},
-};
-
-/// The policy's image is someone's plugin that advertises the two resources.
-bool by_nvidia(const module_spec& spec) { return spec.image.empty() && chosen == plugin_of::nvidia; }
-
-json plugin(const module_spec& spec, const facts& known) {
-  json out = {
-      {"name", "nvidia-mps-device-plugin"},
-      {"image", image_of(spec, by_nvidia(spec) ? nvidia_image : std::string_view(known.own_image))},
-      {"env", nvidia_variables()},
-      {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
-      {"securityContext", confined()},
-      {"volumeMounts", {mount("device-plugins", plugin_folder, false), mount("mps", "/mps", true)}},
-  };
-  out["env"].push_back(node_name_variable());
-  auto args = json::array();
-  if (by_nvidia(spec)) {
-    out["env"].push_back(variable("CONFIG_FILE", "/config/config.yaml"));
-    out["env"].push_back(variable("MPS_ROOT", "/run/nvidia/mps"));
-    // It asks the control daemon for its health over that.
-    out["volumeMounts"].push_back(mount("mps-shm", "/dev/shm", false));
-    out["volumeMounts"].push_back(mount("config", "/config", true));
-  } else if (spec.image.empty()) {
-    args = {"agent", "device-plugin", "--module=mps"};
-  }
-  if (!spec.args.empty()) {
-    for (auto& entry : json::parse(spec.args)) args.push_back(std::move(entry));
-  }
-  if (!args.empty()) out["args"] = std::move(args);
-  return out;
-}
-
-/// Sets the cards to EXCLUSIVE_PROCESS and runs nvidia-cuda-mps-control.
-json control_daemon() {
-  json out = {
-      {"name", "mps-control-daemon"},
-      {"image", nvidia_image},
-      {"command", {"mps-control-daemon"}},
-      {"env", nvidia_variables()},
-      {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
-      {"securityContext", {{"privileged", true}}},
-      {"volumeMounts",
-       {mount("mps", "/mps", false), mount("mps-shm", "/dev/shm", false), mount("config", "/config", true)}},
-  };
-  out["env"].push_back(node_name_variable());
-  out["env"].push_back(variable("CONFIG_FILE", "/config/config.yaml"));
-  return out;
-}
-
-/// Without `sharing.mps` the control daemon has nothing to do.
-std::string config_of(const module_spec& spec) {
-  return "version: v1\nflags:\n  migStrategy: none\n  failOnInitError: true\nsharing:\n  mps:\n"
-         "    renameByDefault: true\n    resources:\n      - name: nvidia.com/gpu\n        replicas: " +
-         setting_of(known_settings, spec, "replicas") + "\n";
-}
 
 std::vector<json> objects(const module_spec& spec, const facts& known) {
-  json mount_shm = {
-      {"name", "mps-mount-shm"},
-      {"image", nvidia_image},
-      {"command", {"mps-control-daemon", "mount-shm"}},
-      {"securityContext", {{"privileged", true}}},
-      {"volumeMounts", {{{"name", "mps"}, {"mountPath", "/mps"}, {"mountPropagation", "Bidirectional"}}}},
-  };
-  const json volumes = {
-      host_path("device-plugins", plugin_folder, "Directory"),
-      host_path("mps", "/run/nvidia/mps", "DirectoryOrCreate"),
-      host_path("mps-shm", "/run/nvidia/mps/shm", "DirectoryOrCreate"),
-      file_volume(known, "config", config, config_file),
-  };
-  auto set = daemon_set("mps", name, spec, json::array({plugin(spec, known), control_daemon()}), volumes,
-                        {"nvidia.com/gpu", "nvidia.com/mps-core"});
-  auto& pod = set["spec"]["template"]["spec"];
-  pod["initContainers"] = json::array({std::move(mount_shm)});
-  pod["hostPID"] = true;
-  return {file(known, config, config_file, config_of(spec)), std::move(set)};
-}
-
-text::phrase not_offered(const module_spec& spec) {
-  if (!by_nvidia(spec)) return {};
-  return {"intent.mps_not_offered"};
+  return {
+      service_account(own_plugin_account("mps")),
+      own_plugin_set(
+          {.module = "mps", .daemon_set = name, .cores = resources[0], .memory = resources[1], .memory_unit_mib = 1024},
+          spec, known)};
 }
 
 std::vector<json> declarations(const module_spec&, const facts&) {
@@ -149,10 +66,9 @@ constinit const module_type mps = {
     .isolates = isolation::mps,
     .rolls_out = {rollout::strategy::when_idle, 10,
                   "the control daemon is in the pod: when it ends, every process that uses the card ends with it",
-                  "CUDA error 810, cudaErrorMpsClientTerminated: the process must be terminated and relaunched"},
-    .settings = mps_plugin::known_settings,
+                  "CUDA error 806 in each client, recorded on an H200 with driver 580.159.04"},
     .declarations = mps_plugin::declarations,
-    .not_offered = mps_plugin::not_offered,
+    .follows_placement = [](const module_spec&) { return true; },
 };
 
 }  // namespace reconcilers::modules

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reconcilers/modules/own_plugin.hpp"
 #include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/publish.hpp"
 #include "reconcilers/modules/settings.hpp"
@@ -19,7 +20,7 @@ constexpr std::string_view values[] = {"pgpu"};
 constexpr std::string_view resources[] = {"nvidia.com/gpu"};
 constexpr std::string_view architectures[] = {"amd64", "arm64"};
 constexpr std::string_view name = "nvidia-device-plugin-ds";
-constexpr std::string_view account = "nvidia-device-plugin", own_account = "quartermaster-device-plugin";
+constexpr std::string_view account = "nvidia-device-plugin";
 
 constexpr std::string_view plugins[] = {"nvidia", "quartermaster"};
 constexpr std::string_view mig_strategies[] = {"none", "single", "mixed"};
@@ -201,38 +202,6 @@ class builder {
 
 bool is_ours(const module_spec& spec) { return setting_of(known_settings, spec, "plugin") == "quartermaster"; }
 
-/// Our own plugin. It reads the agent's report of the node's cards and the placements of its pods.
-json own_plugin(const module_spec& spec, const facts& known) {
-  constexpr std::string_view pod_resources = "/var/lib/kubelet/pod-resources", cdi = "/run/cdi";
-  auto security = confined();
-  security["runAsUser"] = 0;
-  security["runAsNonRoot"] = false;
-  security["readOnlyRootFilesystem"] = true;
-  auto args = json::array({"agent", "plugin", "--resource=nvidia.com/gpu", "--log-format=json"});
-  if (!spec.args.empty()) {
-    for (auto& entry : json::parse(spec.args)) args.push_back(std::move(entry));
-  }
-  json container = {
-      {"name", "quartermaster-device-plugin"},
-      {"image", image_of(spec, known.own_image)},
-      {"args", std::move(args)},
-      {"env", json::array({node_name_variable()})},
-      {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "20Mi"}}}}},
-      {"securityContext", std::move(security)},
-      {"volumeMounts",
-       {mount("device-plugins", plugin_folder, false), mount("pod-resources", pod_resources, true),
-        mount("cdi", cdi, false)}},
-  };
-  const json volumes = {host_path("device-plugins", plugin_folder, "Directory"),
-                        host_path("pod-resources", pod_resources, "Directory"),
-                        host_path("cdi", cdi, "DirectoryOrCreate")};
-  auto set = daemon_set("pgpu", name, spec, json::array({std::move(container)}), volumes, {"nvidia.com/gpu"});
-  auto& pod = set["spec"]["template"]["spec"];
-  pod["serviceAccountName"] = own_account;
-  pod["automountServiceAccountToken"] = true;
-  return set;
-}
-
 /// @throws invalid_policy for a setting that is about NVIDIA's plugin
 std::vector<json> own_objects(const module_spec& spec, const facts& known) {
   for (const auto& [name_of, value] : spec.settings) {
@@ -241,13 +210,13 @@ std::vector<json> own_objects(const module_spec& spec, const facts& known) {
                            " is about NVIDIA's plugin, and settings.plugin is \"quartermaster\"; allowed next to it: "
                            "featureDiscovery");
   }
-  std::vector<json> out{service_account(own_account)};
+  std::vector<json> out{service_account(own_plugin_account("pgpu"))};
   if (setting_of(known_settings, spec, "featureDiscovery") == "true") {
     auto of_nvidia = spec;
     of_nvidia.image.clear();  // the policy's image is the plugin's
     out.push_back(builder(of_nvidia).discovery());
   }
-  out.push_back(own_plugin(spec, known));
+  out.push_back(own_plugin_set({.module = "pgpu", .daemon_set = name, .cards = "nvidia.com/gpu"}, spec, known));
   return out;
 }
 

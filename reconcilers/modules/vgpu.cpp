@@ -1,11 +1,14 @@
-// vgpu: shares of a card by GPU-Manager (tkestack/gpu-manager v1.1.5; facts: its gpu-manager.yaml, build/start.sh,
-// pkg/server, and TKE's manifests). Narrower than upstream: a ServiceAccount with the few rights it uses (the chart's,
-// not */*), the container runtime's folder instead of all of /var/run, no kernel module loading.
+// vgpu: shares of a card under GPU-Manager's names, by our own plugin and MPS (settings.plugin: quartermaster), or by
+// GPU-Manager (tkestack/gpu-manager v1.1.5; facts: its gpu-manager.yaml, build/start.sh, pkg/server, and TKE's
+// manifests). Narrower than upstream: a ServiceAccount with the few rights it uses (the chart's, not */*), the
+// container runtime's folder instead of all of /var/run, no kernel module loading.
 
 #include <nlohmann/json.hpp>
 
+#include "reconcilers/modules/own_plugin.hpp"
 #include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/publish.hpp"
+#include "reconcilers/modules/settings.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -20,6 +23,11 @@ constexpr std::string_view name = "gpu-manager-daemonset";
 constexpr std::string_view account = "gpu-manager";
 constexpr std::string_view image = "tkestack/gpu-manager:v1.1.5";
 constexpr int metrics_port = 5678;
+
+constexpr std::string_view plugins[] = {"gpu-manager", "quartermaster"};
+constexpr setting known_settings[] = {{"plugin", setting::kind::word, "gpu-manager", plugins}};
+
+bool is_ours(const module_spec& spec) { return setting_of(known_settings, spec, "plugin") == "quartermaster"; }
 
 /// The image's start script takes further flags as one variable, so the policy's args are joined.
 std::string flags(const module_spec& spec) {
@@ -46,7 +54,18 @@ json plugin(const module_spec& spec) {
   };
 }
 
-std::vector<json> objects(const module_spec& spec, const facts&) {
+std::vector<json> own_objects(const module_spec& spec, const facts& known) {
+  return {
+      service_account(own_plugin_account("vgpu")),
+      own_plugin_set(
+          {.module = "vgpu", .daemon_set = name, .cores = resources[0], .memory = resources[1], .memory_unit_mib = 256},
+          spec, known)};
+}
+
+isolation isolates(const module_spec& spec) { return is_ours(spec) ? isolation::mps : isolation::soft; }
+
+std::vector<json> objects(const module_spec& spec, const facts& known) {
+  if (is_ours(spec)) return own_objects(spec, known);
   const json volumes = {
       host_path("device-plugins", plugin_folder, "Directory"),
       host_path("vdriver", "/etc/gpu-manager/vdriver", "DirectoryOrCreate"),
@@ -109,7 +128,7 @@ std::vector<json> declarations(const module_spec&, const facts&) {
 
 constinit const module_type vgpu = {
     .name = "vgpu",
-    .title = "shares of a card by GPU-Manager",
+    .title = "shares of a card by GPU-Manager or MPS",
     .label_values = vgpu_plugin::values,
     .resources = vgpu_plugin::resources,
     .daemon_set = vgpu_plugin::name,
@@ -122,7 +141,10 @@ constinit const module_type vgpu = {
          "the library in containers asks GPU-Manager for its limits, in each new process, over a socket that is "
          "gone while it restarts",
          "tkestack/gpu-manager pkg/services/virtual-manager/manager.go"},
+    .settings = vgpu_plugin::known_settings,
+    .isolates_with = vgpu_plugin::isolates,
     .declarations = vgpu_plugin::declarations,
+    .follows_placement = vgpu_plugin::is_ours,
 };
 
 }  // namespace reconcilers::modules

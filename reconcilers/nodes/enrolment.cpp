@@ -700,8 +700,7 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
                                        std::ranges::equal(type.prefixes, other.prefixes) &&
                                        std::ranges::equal(type.needs.architectures, other.needs.architectures) &&
                                        before->enabled(type.name) == after->enabled(type.name) &&
-                                       own_image(type, *before) == own_image(other, *after) && same_plugin(type) &&
-                                       not_offered(type, *before).empty() == not_offered(other, *after).empty();
+                                       own_image(type, *before) == own_image(other, *after) && same_plugin(type);
                               });
   };
   if (before && after && before->id == after->id && before->deleting == after->deleting &&

@@ -245,6 +245,18 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
   return std::nullopt;
 }
 
+/// The module as the node set has it that the node asks for.
+module_spec spec_on(const kube::node& node, const module_type& mode, const accelerator_policy& policy) {
+  const auto position = policy.modules.find(mode.name);
+  if (position == policy.modules.end()) return {};
+  auto out = position->second;
+  const auto name_of_set = wanted_set(&policy, mode.name, node);
+  for (const auto& set : out.node_sets)
+    if (set.name == name_of_set)
+      for (const auto& [key, value] : set.settings) out.settings[key] = value;
+  return out;
+}
+
 /// What the tested image cannot talk to. An image that the policy names may be another build, so it is not judged.
 std::optional<node_intent> unsuitable_runtime(const kube::node& node, const module_type& mode,
                                               const accelerator_policy& policy) {
@@ -252,6 +264,7 @@ std::optional<node_intent> unsuitable_runtime(const kube::node& node, const modu
   const auto& runtime = node.container_runtime;
   const auto spec = policy.modules.find(mode.name);
   const bool own_image = spec != policy.modules.end() && !spec->second.image.empty();
+  if (mode.follows_placement && mode.follows_placement(spec_on(node, mode, policy))) return std::nullopt;
   if (mode.needs.containerd_below == 0 || own_image || !runtime.starts_with(containerd)) return std::nullopt;
   const auto version = parse_version(runtime.substr(containerd.size()));
   if (!version || version->parts[0] < mode.needs.containerd_below) return std::nullopt;
@@ -266,14 +279,7 @@ std::optional<node_intent> unsuitable_runtime(const kube::node& node, const modu
 /// names by default since 2.0, CRI-O always; Docker does not.
 std::optional<node_intent> without_cdi(const kube::node& node, const module_type& mode,
                                        const accelerator_policy& policy) {
-  const auto position = policy.modules.find(mode.name);
-  if (!mode.follows_placement || position == policy.modules.end()) return std::nullopt;
-  auto spec = position->second;
-  const auto name_of_set = wanted_set(&policy, mode.name, node);
-  for (const auto& set : spec.node_sets)
-    if (set.name == name_of_set)
-      for (const auto& [key, value] : set.settings) spec.settings[key] = value;
-  if (!mode.follows_placement(spec)) return std::nullopt;
+  if (!mode.follows_placement || !mode.follows_placement(spec_on(node, mode, policy))) return std::nullopt;
   constexpr std::string_view containerd = "containerd://";
   const std::string_view runtime = node.container_runtime;
   const auto version =
@@ -282,13 +288,6 @@ std::optional<node_intent> without_cdi(const kube::node& node, const module_type
   const std::string name(mode.name);
   return refused(&mode, name, "UnsuitableRuntime",
                  phrase_of("no_cdi", {{"mode", name}, {"runtime", std::string(runtime)}}));
-}
-
-/// Would the module, switched on as it is, still offer nothing?
-bool needs_image(const module_type& mode, const accelerator_policy& policy) {
-  if (!mode.not_offered) return false;
-  const auto spec = policy.modules.find(mode.name);
-  return !mode.not_offered(spec == policy.modules.end() ? module_spec() : spec->second).empty();
 }
 
 node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy,
@@ -302,12 +301,9 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
   if (!policy) return refused(&mode, name, "NoPolicy", phrase_of("no_policy", {{"mode", name}}));
   if (policy->removing) return refused(&mode, name, std::string(module_disabled), phrase_of("removing", {}));
   if (!policy->enabled(mode.name))
-    return refused(&mode, name, std::string(module_disabled),
-                   phrase_of(needs_image(mode, *policy) ? "off_without_image" : "off", {{"mode", name}}));
+    return refused(&mode, name, std::string(module_disabled), phrase_of("off", {{"mode", name}}));
   if (auto no = unsuitable_runtime(node, mode, *policy)) return *std::move(no);
   if (auto no = without_cdi(node, mode, *policy)) return *std::move(no);
-  if (auto reason = not_offered(mode, *policy); !reason.empty())
-    return refused(&mode, name, "NotOffered", std::move(reason));
   return {kind::mode, &mode, name, {}, {}, std::move(others)};
 }
 
@@ -321,13 +317,6 @@ node_intent by_default(const kube::node& node, const accelerator_policy* policy,
 }
 
 }  // namespace
-
-text::phrase not_offered(const module_type& mode, const accelerator_policy& policy) {
-  const auto spec = policy.modules.find(mode.name);
-  if (!mode.not_offered || spec == policy.modules.end()) return {};
-  const auto reason = mode.not_offered(spec->second);
-  return reason.empty() ? reason : phrase_of("not_offered", {{"mode", std::string(mode.name)}, {"reason", reason}});
-}
 
 bool has_cards(const kube::node& node) {
   return std::ranges::any_of(foreign_card_labels, [&](auto key) { return node.labels.value_or(key, "") == "true"; });

@@ -35,13 +35,10 @@ inline constexpr std::string_view module_disabled = "ModuleDisabled";
 /// `policy` is null where there is none; `declared` are the labels that device configurations name; `foreign` is what
 /// is known of other products' plugins around the node. Reasons of a
 /// refusal: UnknownMode, ConflictingLabels, ForeignPlugin, UnsuitableNode, UnsuitableCards, UnsuitableRuntime,
-/// NotOffered, NoPolicy, ModuleDisabled. Labels of other products ask
-/// for a mode where its module is on; where it is off the node is theirs.
+/// NotOffered (a label of another product, with what no module offers), NoPolicy, ModuleDisabled. Labels of other
+/// products ask for a mode where its module is on; where it is off the node is theirs.
 node_intent intent_of(const kube::node& node, const accelerator_policy* policy,
                       std::span<const label_alias> declared = {}, const foreign_pods& foreign = {});
-
-/// Why the resources of a module that is on cannot be had: no pod of a node should end for that. Empty when they can.
-text::phrase not_offered(const modules::module_type& mode, const accelerator_policy& policy);
 
 /// Has cards of a vendor we have modules for, as discovery labels say.
 bool has_cards(const kube::node& node);

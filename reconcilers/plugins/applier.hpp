@@ -27,6 +27,7 @@
 #include "kube/projections/daemon_set.hpp"
 #include "kube/projections/deployment.hpp"
 #include "reconcilers/modules/catalogue.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers {
 

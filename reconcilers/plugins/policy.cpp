@@ -166,10 +166,6 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const d
       row.problem = "InvalidPolicy";
       row.message = match->second;
     }
-    if (row.enabled && row.problem.empty() && entry.not_offered) {
-      row.message = entry.not_offered(spec);
-      if (!row.message.empty()) row.problem = "NotOffered";
-    }
     out.push_back(std::move(row));
   }
   return out;

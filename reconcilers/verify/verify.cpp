@@ -265,7 +265,6 @@ class node_walker {
     if (reason == "UnsuitableNode") return has_failed(api::check::platform);
     if (reason == "UnsuitableCards")
       return has_failed(api::check::compute_capability) || has_failed(api::check::cuda) || has_failed(api::check::mig);
-    if (reason == "NotOffered") return wanted_.mode && !problem_of(cluster_, wanted_.mode->name).empty();
     // The rows label, module and policy.
     return reason == "UnknownMode" || reason == "ConflictingLabels" || reason == "ForeignPlugin" ||
            reason == "NoPolicy" || reason == module_disabled;

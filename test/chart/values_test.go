@@ -66,7 +66,7 @@ extraObjects:
 func TestS2_the_policy_document_is_what_values_say(t *testing.T) {
 	for _, said := range []string{
 		`{modules: {pgpu: {enabled: true, tolerations: [{key: a, operator: Exists, tolerationSeconds: 10000000}], args: ["--x=1", "on", "1"]}}}`,
-		`{modules: {mps: {enabled: true, image: "r/i@sha256:` + strings.Repeat("1", 64) + `", settings: {replicas: "10"}, resources: {limits: {cpu: 1, memory: 1Gi}}}}}`,
+		`{modules: {share: {enabled: true, image: "r/i@sha256:` + strings.Repeat("1", 64) + `", settings: {replicas: "10"}, resources: {limits: {cpu: 1, memory: 1Gi}}}}}`,
 		`{modules: {ascend: {enabled: true, image: "x:1", device: {resources: [{name: huawei.com/Ascend910}], hostPaths: [{path: /dev/x}]}}}}`,
 		`{enrolment: {default: pgpu, maxUnavailable: 3, drain: {mode: Evict, timeout: 1h}, labelAliases: [{key: a, value: "on", mode: pgpu}]}}`,
 		`{customResources: {enforcement: "Off", publish: false}, compatibility: {enforcement: Deny}}`,

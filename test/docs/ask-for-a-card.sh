@@ -1,7 +1,7 @@
 # What docs/ask-for-a-card.md assumes: a node in each of three modes, files with the page's own pods, and a pod that is too big.
 # shellcheck shell=bash
 clean
-installed '{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}, mps: {enabled: true, image: "mps-plugin:test"}}, enrolment: {maxUnavailable: 50}}'
+installed '{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}, mps: {enabled: true}}, enrolment: {maxUnavailable: 50}}'
 node a100-0 a100 pgpu; node a100-1 a100 vgpu; node t4-0 t4 mps
 ready a100-0 pgpu; ready a100-1 vgpu; ready t4-0 mps
 before 'quartermaster lint --cluster pod.yaml*' '

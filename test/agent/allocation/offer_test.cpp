@@ -39,6 +39,7 @@ struct allocation_offer : testing::Test {
 TEST_F(allocation_offer, is_one_device_for_each_card) {
   EXPECT_THAT(offered(whole), ElementsAre("slot-00000", "slot-00001", "slot-00002"));
   EXPECT_EQ(offered({"nvidia.com/mps-core", device_unit::core}).size(), 300U);
+  EXPECT_EQ(offered({"nvidia.com/mps-memory", device_unit::memory, 1024}).size(), 45U) << "15 whole units of each";
   cards.clear();
   EXPECT_THAT(offered(whole), IsEmpty());
 }

@@ -226,5 +226,33 @@ TEST(allocation_words, are_there_for_every_doubt) {
   EXPECT_EQ(no.text(), words::english("start.not_placed", {{"pod", "lab/p"}}));
 }
 
+TEST_F(allocation_start, memory_is_counted_in_its_units) {
+  const offered_resource memory{"nvidia.com/mps-memory", device_unit::memory, 1024};
+  auto& is = pod("p", {{"a-init", json::array()}, {"main", {share_entry("B", 30, 4096)}}});
+  is.containers.front().kind = role::init;
+  record("p", "main", id_list(0, 4), memory);
+  EXPECT_EQ(answer(id_list(0, 4), memory), "main: B");
+  record("p", "a-init", id_list(0, 2), memory);
+  EXPECT_EQ(answer(id_list(0, 2), memory), "a-init: B") << "it runs in the larger share of the container after it";
+  place(is, {{"main", {share_entry("B", 30, 3072)}}});
+  EXPECT_EQ(answer(id_list(0, 4), memory), "amount_differs");
+  pod("whole", {{"main", {card_entry("C")}}});
+  record("whole", "main", id_list(10, 1), memory);
+  EXPECT_EQ(answer(id_list(10, 1), memory), "main: C") << "all of its memory comes with it";
+}
+
+TEST_F(allocation_start, the_largest_share_of_a_card_is_the_most_of_each_that_pods_there_have) {
+  pod("many-cores", {{"main", {share_entry("A", 50, 1000)}}, {"next", {share_entry("B", 90, 9000)}}});
+  pod("much-memory", {{"main", {share_entry("A", 10, 7000)}}});
+  pod("ended", {{"main", {share_entry("A", 40, 8000)}}}).phase = kube::pod_phase::succeeded;
+  std::vector<const kube::running_pod*> all;
+  for (const auto& entry : pods) all.push_back(&entry);
+  const node_records known{"n", recorded, listed, all, cards};
+  const auto of_a = largest_share("A", known);
+  EXPECT_EQ(of_a.cores, 50);
+  EXPECT_EQ(of_a.memory_mib, 7000);
+  EXPECT_EQ(largest_share("C", known).cores, 0);
+}
+
 }  // namespace
 }  // namespace agent::allocation

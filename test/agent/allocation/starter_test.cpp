@@ -56,7 +56,9 @@ struct allocation_starter : testing::Test {
                         .patience = 150ms,
                         .longest_making = 1h},
         pods, [] { return std::vector<quota::card>{{.uuid = "A", .model = "T4", .memory_mib = 16000}}; },
-        [this](const container_start&) { return edits; });
+        [this](container_start) -> boost::asio::awaitable<std::expected<container_edits, std::string>> {
+          co_return edits;
+        });
   }
   void record(const json& entries) {
     std::ofstream(plugins + "/kubelet_internal_checkpoint")

@@ -264,7 +264,6 @@ func (s *Scenario) SetModules(ctx context.Context, on map[string]bool) error {
 	for name := range DaemonSetOf {
 		modules[name] = map[string]any{"enabled": on[name]}
 	}
-	modules["mps"].(map[string]any)["image"] = "mps-plugin:test" // there is no public one, so a policy has to name it
 	s.Expected.Modules = on
 	policy := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorPolicy", "metadata": map[string]any{"name": "default"},

@@ -259,9 +259,6 @@ func (w *world) round(on map[string]bool, way string, before map[string]string) 
 	arguments := []string{"upgrade", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--set", "replicaCount=0", "--set-json", `policy={"customResources":{"enforcement":"Deny"}}`}
 	for _, mode := range modes {
 		arguments = append(arguments, "--set", fmt.Sprintf("%s_enable=%t", mode, on[mode]))
-		if on[mode] && mode == "mps" {
-			arguments = append(arguments, "--set", "policy.modules.mps.image=example.com/mps:1")
-		}
 	}
 	w.helm(arguments...)
 	_, err := w.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratorpolicies.quartermaster.io",

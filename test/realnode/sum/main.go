@@ -1,9 +1,10 @@
-// sum prints the sum of the squares of its arguments and ends with it as exit code, after QM_SLEEP. A share or cards that the container was
-// given are named, too.
+// sum prints the sum of the squares of its arguments and ends with it as exit code, after QM_SLEEP. A share, cards, and limits of MPS that the
+// container was given are named, too.
 package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"time"
@@ -25,6 +26,15 @@ func main() {
 	}
 	if cards := os.Getenv("NVIDIA_VISIBLE_DEVICES"); cards != "" {
 		fmt.Println("on cards", cards)
+	}
+	if folder := os.Getenv("CUDA_MPS_PIPE_DIRECTORY"); folder != "" {
+		fmt.Println("with threads", os.Getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"), "and memory", os.Getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"))
+		socket, err := net.Dial("unix", folder+"/control")
+		fmt.Println("reaches the control daemon:", err == nil)
+		if err == nil {
+			socket.Close()
+		}
+		fmt.Println("may write there:", os.WriteFile(folder+"/x", nil, 0o600) == nil)
 	}
 	if sleep, err := time.ParseDuration(os.Getenv("QM_SLEEP")); err == nil {
 		time.Sleep(sleep)

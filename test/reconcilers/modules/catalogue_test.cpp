@@ -65,7 +65,7 @@ std::vector<module_spec> set_up(const module_type& type) {
          {"ACTIVE_OOM_KILLER", "true"}}}},
       {"gpushare", {{{"mps", "true"}, {"memoryUnit", "MiB"}}}},
       {"share", {{{"replicas", "4"}}}},
-      {"mps", {{{"replicas", "4"}}}},
+      {"vgpu", {{{"plugin", "quartermaster"}}}},
   };
   std::vector<module_spec> out;
   const auto match = all.find(type.name);
@@ -243,6 +243,9 @@ TEST(catalogue, S64_S76_S84_S86_says_what_keeps_pods_apart_and_nothing_stronger)
   module_spec with_mps;
   with_mps.settings["mps"] = "true";
   EXPECT_EQ(isolation_of(gpushare, with_mps), isolation::mps);
+  module_spec own;
+  own.settings["plugin"] = "quartermaster";
+  EXPECT_EQ(isolation_of(vgpu, own), isolation::mps);
   module_spec named, cut;
   named.settings["configMap"] = "sizes";
   cut.settings["MIG_STRATEGY"] = "mixed";
@@ -383,7 +386,9 @@ TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {
   EXPECT_THAT(wrong(hami, set("resourceMem", "nvidia.com/gpucores")),
               words::has_in_order({"spec.modules.hami.settings.resourceMem", "spec.modules.hami.settings.resourceCores",
                                    "\"nvidia.com/gpucores\"; allowed: "}));
-  EXPECT_EQ(wrong(vgpu, set("a", "b")), "spec.modules.vgpu.settings.a: module vgpu has no settings");
+  EXPECT_EQ(wrong(mps, set("a", "b")), "spec.modules.mps.settings.a: module mps has no settings");
+  EXPECT_EQ(wrong(vgpu, set("plugin", "nvidia")),
+            "spec.modules.vgpu.settings.plugin is \"nvidia\"; allowed: gpu-manager, quartermaster");
   EXPECT_EQ(wrong(pgpu, set("MIG_STRATEGY", "all")),
             "spec.modules.pgpu.settings.MIG_STRATEGY is \"all\"; allowed: none, single, mixed");
   EXPECT_THAT(wrong(pgpu, set("DEVICE_LIST_STRATEGY", "envvar,")), HasSubstr("some of envvar, volume-mounts"));
@@ -643,8 +648,8 @@ TEST(privileges, S5_who_could_load_a_kernel_module_is_named) {
     EXPECT_THAT(std::string(row.permission), testing::Not(HasSubstr("/lib/modules")));
   }
   EXPECT_THAT(could, testing::UnorderedElementsAre("pgpu/nvidia-device-plugin-ctr", "pgpu/nvidia-device-plugin-sidecar",
-                                                   "vgpu/gpu-manager", "mps/mps-control-daemon", "mps/mps-mount-shm",
-                                                   "hami/device-plugin"));
+                                                   "vgpu/gpu-manager", "vgpu/quartermaster-mps",
+                                                   "mps/quartermaster-mps", "hami/device-plugin"));
 }
 
 TEST(privileges, sees_each_kind) {

@@ -62,7 +62,6 @@ class cluster : public fake_cluster {
     policy.key.name = "default";
     policy.resource_version = ++policy_version_;
     for (const auto& name : names) policy.modules[name].enabled = true;
-    if (policy.modules.contains("mps")) policy.modules["mps"].image = "mps-plugin:test";  // there is no public one
     policies.put(policy);
   }
   void node(const json& labels, const json& allocatable = json::object()) {
@@ -770,10 +769,10 @@ TEST(enrolment, S2_a_policy_that_turns_a_module_on_or_off_wakes_the_nodes_it_con
   image.modules["vgpu"].image = "x:2";
   EXPECT_THAT(cluster.subject.affected_by(&match, &image), ElementsAre(node_key))
       << "the tested image does not suit every node, and another may";
-  auto offered = match;
-  match.modules["mps"].image.clear();
-  EXPECT_THAT(cluster.subject.affected_by(&match, &offered), ElementsAre(node_key))
-      << "what was not offered is, by an image";
+  auto own = match;
+  own.modules["vgpu"].settings["plugin"] = "quartermaster";
+  EXPECT_THAT(cluster.subject.affected_by(&match, &own), ElementsAre(node_key))
+      << "our plugin suits nodes that GPU-Manager does not";
   auto other = match;
   other.key.name = "other";
   EXPECT_THAT(cluster.subject.affected_by(nullptr, &other), IsEmpty());

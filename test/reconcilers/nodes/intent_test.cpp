@@ -26,7 +26,6 @@ accelerator_policy all_on() {
   accelerator_policy out;
   out.key.name = "default";
   for (const auto& entry : modules::catalogue()) out.modules[std::string(entry.name)].enabled = true;
-  out.modules["mps"].image = "mps-plugin:test";  // there is no public one
   return out;
 }
 
@@ -176,20 +175,19 @@ TEST(intent, a_plugin_that_follows_placements_needs_a_runtime_with_CDI) {
   EXPECT_EQ(judge("containerd://1.7.27", "old").type, kind::mode);
 }
 
-TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
+TEST(intent, vgpu_by_our_own_plugin_goes_where_gpu_manager_does_not) {
   auto policy = all_on();
-  policy.modules["mps"].image.clear();
-  const auto is = asked({{"nvidia-device-enable", "mps"}}, policy);
-  EXPECT_EQ(is.type, kind::refused);
-  EXPECT_EQ(is.reason, "NotOffered");
-  EXPECT_EQ(is.requested, "mps");
-  EXPECT_EQ(text_of(is), words::english("intent.not_offered",
-                                        {{"mode", "mps"}, {"reason", words::english("intent.mps_not_offered")}}));
-  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).type, kind::mode) << "the others are offered";
-  policy.modules["mps"].enabled = false;
-  EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).reason, module_disabled) << "the first thing to do";
-  EXPECT_EQ(text_of(asked({{"nvidia-device-enable", "mps"}}, policy)),
-            words::english("intent.off_without_image", {{"mode", "mps"}}));
+  const auto judge = [&](const char* runtime) {
+    auto node = node_with({{"nvidia-device-enable", "vgpu"}});
+    node.container_runtime = runtime;
+    return intent_of(node, &policy);
+  };
+  EXPECT_EQ(judge("containerd://2.1.0").reason, "UnsuitableRuntime");
+  EXPECT_EQ(judge("containerd://1.7.27").type, kind::mode);
+  policy.modules["vgpu"].settings["plugin"] = "quartermaster";
+  EXPECT_EQ(judge("containerd://2.1.0").type, kind::mode);
+  EXPECT_EQ(text_of(judge("containerd://1.7.27")),
+            words::english("intent.no_cdi", {{"mode", "vgpu"}, {"runtime", "containerd://1.7.27"}}));
 }
 
 TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {

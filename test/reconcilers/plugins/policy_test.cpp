@@ -112,7 +112,6 @@ class cluster : public fake_cluster {
       modules[std::string(entry.name)]["enabled"] = (bits & 1) != 0;
       bits >>= 1;
     }
-    modules["mps"]["image"] = "mps-plugin:test";
     write_policy(modules);
   }
   controller::action reconcile(const kube::object_key& object_key = key) {
@@ -161,7 +160,7 @@ std::set<std::string> expected(unsigned bits) {
   std::set<std::string> out;
   if (bits & 1) out.insert(pgpu_set);
   if (bits & 2) out.insert({vgpu_set, account, metrics});
-  if (bits & 4) out.insert({mps_set, core + "configmaps/nvidia-mps-device-plugin-config"});
+  if (bits & 4) out.insert({mps_set, core + "serviceaccounts/quartermaster-device-plugin-mps"});
   if (bits & 8)
     out.insert({hami_set, core + "serviceaccounts/hami-device-plugin", core + "configmaps/hami-device-plugin-config"});
   if (bits & 16) out.insert({share_set, core + "configmaps/nvidia-share-device-plugin-config"});
@@ -589,18 +588,6 @@ TEST(policy, S21_a_config_map_of_others_without_labels_is_left_alone) {
   cluster.switch_to(1);
   cluster.settle();
   EXPECT_EQ(cluster.server.objects.at(declared_path + "cf-crl-nvidia-gpu")["data"], json({{"a", "b"}}));
-  EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
-}
-
-TEST(policy, mps_without_a_plugin_that_has_its_resources_says_not_offered_yet) {
-  cluster cluster;
-  cluster.write_policy({{"mps", {{"enabled", true}}}});
-  cluster.settle();
-  EXPECT_EQ(cluster.condition("Degraded")["reason"], "NotOffered");
-  EXPECT_EQ(cluster.condition("Degraded")["parameters"],
-            (json{{"module", "mps"}, {"message:cause", "intent.mps_not_offered"}}));
-  cluster.write_policy({{"mps", {{"enabled", true}, {"image", "ours:1"}}}});
-  cluster.settle();
   EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
 }
 

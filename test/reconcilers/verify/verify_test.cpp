@@ -777,11 +777,7 @@ TEST(verify, S4_every_refusal_is_shown_once) {
        "foreign_label"},
       {"UnsuitableNode", "vgpu", [](cluster& c) { c.node().architecture = "riscv64"; }, "preflight:platform"},
       {"UnsuitableNode", "vgpu", [](cluster& c) { c.node().operating_system = "windows"; }, "preflight:platform"},
-      {"UnsuitableCards", "mps",
-       [](cluster& c) {
-         c.is.policy->modules["mps"].image = "mps-plugin:test";
-         c.node_labels["nvidia.com/gpu.compute.major"] = "6";
-       },
+      {"UnsuitableCards", "mps", [](cluster& c) { c.node_labels["nvidia.com/gpu.compute.major"] = "6"; },
        "preflight:compute_capability"},
       {"UnsuitableCards", "vgpu",
        [](cluster& c) {
@@ -790,9 +786,6 @@ TEST(verify, S4_every_refusal_is_shown_once) {
        },
        "preflight:mig"},
       {"UnsuitableRuntime", "vgpu", [](cluster& c) { c.node().container_runtime = "containerd://2.1.4"; }, "refused"},
-      {"NotOffered", "mps", [](cluster&) {}, "refused"},
-      {"NotOffered", "mps", [](cluster& c) { c.module_has("mps", "NotOffered", "it has no image"); },
-       "policy_not_ready"},
       {"NotOffered", "cgpu",
        [](cluster& c) {
          c.node_labels.erase("nvidia-device-enable");

@@ -1,0 +1,34 @@
+#pragma once
+// What the program that keeps MPS and the device plugin say to each other over a Unix socket: two calls. The plugin
+// needs neither the driver nor NVIDIA's runtime for it.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/mps/control.hpp"
+
+namespace agent::mps {
+
+inline constexpr std::string_view cards_method = "/quartermaster.mps.v1.Server/Cards",
+                                  hold_method = "/quartermaster.mps.v1.Server/Hold", socket_name = "server.sock";
+
+struct served_card {
+  std::string uuid;
+  std::string problem;      ///< why it is not lent; empty: it is
+  std::string pipe_folder;  ///< of the node, for its containers
+  friend bool operator==(const served_card&, const served_card&) = default;
+};
+/// What Cards answers; it is called with nothing.
+std::string message_of(const std::vector<served_card>& cards);
+kube::result<std::vector<served_card>> cards_in(std::string_view message);
+
+/// What Hold is called with: the largest share of a card that there is. It answers when the limits were read back.
+struct held_card {
+  std::string uuid;
+  ceilings limits;
+};
+std::string message_of(const held_card& card);
+kube::result<held_card> held_card_in(std::string_view message);
+
+}  // namespace agent::mps

@@ -1,0 +1,220 @@
+#include "agent/mps/server.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+
+namespace agent::mps {
+namespace {
+
+namespace asio = boost::asio;
+namespace log = controller::log;
+using clock = std::chrono::steady_clock;
+using kube::wait_list;
+using std::chrono::milliseconds;
+
+constexpr milliseconds look_again{50}, look_alive{250};
+
+std::string differ(std::string_view part, const ceilings& is, const ceilings& wanted) {
+  return "the MPS " + std::string(part) + " has limits of " + text_of(is) + " where " + text_of(wanted) + " were set";
+}
+
+}  // namespace
+
+card_server::card_server(asio::any_io_executor, card_driver& driver, server_options options)
+    : driver_(driver), options_(std::move(options)), control_(options_.control), wanted_(options_.whole) {}
+
+void card_server::report(std::string problem) {
+  if (problem == problem_) return;
+  problem_ = std::move(problem);
+  if (problem_.empty())
+    log::info("a card is ready for shares by MPS", {{"card", card()}, {"ceilings", text_of(applied_)}});
+  else
+    log::warn("a card is not lent by MPS", {{"card", card()}, {"reason", problem_}});
+  answered_->notify_all();
+}
+
+answer_of<void> card_server::start_daemon() {
+  daemon_.reset(), died_.reset();
+  // One that a killed predecessor has left: its clients go on.
+  const auto there = co_await control_.servers();
+  if (there) co_return std::expected<void, mps::problem>();
+  auto started = control_.start();
+  if (!started) co_return std::unexpected(started.error());
+  daemon_ = std::move(*started);
+  const auto until = clock::now() + options_.start;
+  for (;;) {
+    const auto servers = co_await control_.servers();
+    if (servers) co_return std::expected<void, mps::problem>();
+    if (const auto status = daemon_->ended()) {
+      const auto words = kube::last_line(daemon_->complaints() + daemon_->output());
+      co_return std::unexpected("the MPS control daemon " + kube::end_in_words(*status) +
+                                (words.empty() ? "" : ": " + words));
+    }
+    if (clock::now() > until) co_return std::unexpected("the MPS control daemon does not answer: " + servers.error());
+    const bool slept = co_await controller::sleep_for(look_again);
+    if (!slept) co_return std::unexpected("cancelled");
+  }
+}
+
+answer_of<unsigned> card_server::started_server() {
+  const auto until = clock::now() + options_.start;
+  auto servers = co_await control_.servers();
+  if (!servers) co_return std::unexpected(servers.error());
+  if (servers->empty()) {
+    const auto done = co_await control_.start_server();
+    if (!done) co_return std::unexpected(done.error());
+  }
+  for (;;) {
+    servers = co_await control_.servers();
+    if (!servers) co_return std::unexpected(servers.error());
+    if (!servers->empty()) co_return servers->front();
+    if (clock::now() > until)
+      co_return std::unexpected("no MPS server starts; see server.log in " + options_.control.folder + "/log");
+    const bool slept = co_await controller::sleep_for(look_again);
+    if (!slept) co_return std::unexpected("cancelled");
+  }
+}
+
+/// The order matters: a server that starts on its own has the daemon's defaults.
+answer_of<void> card_server::apply() {
+  const auto limits = wanted_;
+  auto done = co_await control_.set_default(limits);
+  if (!done) co_return done;
+  const auto defaults = co_await control_.defaults();
+  if (!defaults) co_return std::unexpected(defaults.error());
+  if (*defaults != limits) co_return std::unexpected(differ("control daemon", *defaults, limits));
+  const auto server = co_await started_server();
+  if (!server) co_return std::unexpected(server.error());
+  done = co_await control_.set(*server, limits);
+  if (!done) co_return done;
+  const auto is = co_await control_.limits_of(*server);
+  if (!is) co_return std::unexpected(is.error());
+  if (*is != limits) co_return std::unexpected(differ("server", *is, limits));
+  applied_ = limits;
+  answered_->notify_all();
+  co_return std::expected<void, mps::problem>();
+}
+
+bool card_server::has_died() {
+  if (daemon_ && !died_)
+    if (const auto status = daemon_->ended()) died_ = "the MPS control daemon " + kube::end_in_words(*status);
+  return died_.has_value();
+}
+
+answer_of<void> card_server::check() {
+  if (has_died()) co_return std::unexpected(*died_);
+  const auto servers = co_await control_.servers();
+  if (!servers) co_return std::unexpected(servers.error());
+  if (servers->size() != 1 || wanted_ != applied_) co_return co_await apply();
+  const auto status = co_await control_.status_of(servers->front());
+  if (!status) co_return std::unexpected(status.error());
+  if (*status != "ACTIVE") co_return std::unexpected("the MPS server is in state \"" + *status + "\"");
+  const auto is = co_await control_.limits_of(servers->front());
+  if (!is) co_return std::unexpected(is.error());
+  if (*is != applied_) co_return std::unexpected(differ("server", *is, applied_));
+  co_return std::expected<void, mps::problem>();
+}
+
+answer_of<void> card_server::begin() {
+  const auto there = co_await control_.servers();
+  if (!there) {
+    const auto processes = co_await driver_.processes_on(card());
+    if (!processes) co_return std::unexpected(processes.error());
+    if (*processes > 0)
+      co_return std::unexpected(std::to_string(*processes) +
+                                " processes use the card without MPS; nvidia-smi names them");
+  }
+  auto done = co_await driver_.set_mode(card(), compute_mode::exclusive_process);
+  if (!done) co_return done;
+  done = co_await start_daemon();
+  if (!done) co_return done;
+  co_return co_await apply();
+}
+
+asio::awaitable<void> card_server::follow() {
+  int missed = 0;
+  for (;;) {
+    auto woken = kube::woken::by_deadline;
+    for (const auto until = clock::now() + (missed ? options_.retry : options_.period);
+         woken == kube::woken::by_deadline && clock::now() < until && !has_died();)
+      woken = co_await wait_list::wait(requests_, std::min(until, clock::now() + look_alive));
+    if (woken == kube::woken::by_cancellation) co_return;
+    const auto is = co_await check();
+    if (is) {
+      missed = 0;
+      report({});
+      continue;
+    }
+    report(is.error());
+    if (has_died() || ++missed > 2) co_return;
+  }
+}
+
+/// A client that runs is left alone: its daemon is ended after it.
+asio::awaitable<void> card_server::end_when_unused() {
+  const auto prohibited = co_await driver_.set_mode(card(), compute_mode::prohibited);
+  if (!prohibited) log::debug("a card was not closed", {{"card", card()}, {"reason", prohibited.error()}});
+  for (;;) {
+    const auto processes = co_await driver_.processes_on(card());
+    if (processes && *processes == 0) break;
+    const bool slept = co_await controller::sleep_for(options_.retry);
+    if (!slept) co_return;
+  }
+  (void)co_await control_.quit();
+  daemon_.reset();
+}
+
+asio::awaitable<void> card_server::run() {
+  for (;;) {
+    const auto begun = co_await begin();
+    if (begun) {
+      report({});
+      co_await follow();
+    } else {
+      report(begun.error());
+    }
+    co_await end_when_unused();
+    const bool slept = co_await controller::sleep_for(options_.retry);
+    if (!slept) co_return;
+  }
+}
+
+answer_of<void> card_server::hold(ceilings limits) {
+  if (!problem_.empty()) co_return std::unexpected(problem_);
+  if (limits.cores < 1 || limits.memory_mib < 1 || !options_.whole.reaches(limits))
+    co_return std::unexpected("a share of " + text_of(limits) + " is none of a card with " + text_of(options_.whole));
+  wanted_ = limits;
+  if (wanted_ == applied_) {
+    // A client without a daemon would run without limits.
+    if (has_died()) co_return std::unexpected(*died_);
+    const auto servers = co_await control_.servers();
+    if (!servers) co_return std::unexpected(servers.error());
+    co_return std::expected<void, mps::problem>();
+  }
+  const auto until = clock::now() + options_.hold_limit;
+  requests_->notify_all();
+  while (applied_ != limits) {
+    const auto woken = co_await wait_list::wait(answered_, until);
+    if (woken == kube::woken::by_cancellation) co_return std::unexpected("cancelled");
+    if (!problem_.empty()) co_return std::unexpected(problem_);
+    if (applied_.reaches(limits)) break;  // another one has asked for more meanwhile
+    if (woken == kube::woken::by_deadline) co_return std::unexpected("the MPS control daemon is too slow");
+  }
+  co_return std::expected<void, mps::problem>();
+}
+
+asio::awaitable<void> card_server::leave() {
+  (void)co_await control_.quit();
+  const auto until = clock::now() + options_.start;
+  while (daemon_ && !daemon_->ended() && clock::now() < until) (void)co_await controller::sleep_for(look_again);
+  daemon_.reset();
+  const auto done = co_await driver_.set_mode(card(), compute_mode::shared);
+  if (!done) log::warn("a card was not given back", {{"card", card()}, {"reason", done.error()}});
+}
+
+}  // namespace agent::mps

@@ -1,0 +1,78 @@
+#pragma once
+// One card under MPS, from the first step to the last. A share is lent only while `problem` is empty: the card is in
+// EXCLUSIVE_PROCESS, so that a program that passes MPS by gets nothing; a server holds it; and the ceilings were read
+// back from daemon and server. Whatever is otherwise takes this card out, and no other. Then the card is PROHIBITED,
+// and its daemon starts again when the last client has gone. Loop thread only.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/mps/control.hpp"
+#include "kube/wait_list.hpp"
+
+namespace agent::mps {
+
+enum class compute_mode : std::uint8_t { shared, prohibited, exclusive_process };
+
+/// The driver's side of a card. A call may take long; nothing else of the card goes on meanwhile.
+struct card_driver {
+  virtual ~card_driver() = default;
+  /// Set and read back.
+  virtual answer_of<void> set_mode(std::string card, compute_mode mode) = 0;
+  /// How many processes are on the card that are no servers of MPS.
+  virtual answer_of<std::size_t> processes_on(std::string card) = 0;
+};
+
+struct server_options {
+  control_options control;
+  ceilings whole;                               ///< all of the card
+  std::chrono::milliseconds start{5'000};       ///< for a daemon, and for a server
+  std::chrono::milliseconds period{5'000};      ///< two looks at a server that is in order
+  std::chrono::milliseconds retry{2'000};       ///< between two looks at a card that is not
+  std::chrono::milliseconds hold_limit{8'000};  ///< for ceilings that someone waits for
+};
+
+class card_server {
+ public:
+  card_server(boost::asio::any_io_executor executor, card_driver& driver, server_options options);
+  card_server(const card_server&) = delete;
+  card_server& operator=(const card_server&) = delete;
+
+  /// Until it is cancelled.
+  boost::asio::awaitable<void> run();
+  /// New clients get at least this and at most what was asked last; read back. Clients that are there keep theirs.
+  answer_of<void> hold(ceilings limits);
+  /// Ends daemon and server with all clients, and gives the card back. After `run` has ended.
+  boost::asio::awaitable<void> leave();
+
+  const std::string& card() const { return control_.options().card; }
+  const std::string& problem() const { return problem_; }  ///< empty: in order
+  std::string pipe_folder() const { return control_.pipe_folder(); }
+
+ private:
+  answer_of<void> begin();
+  answer_of<void> start_daemon();
+  answer_of<unsigned> started_server();
+  answer_of<void> apply();
+  answer_of<void> check();
+  boost::asio::awaitable<void> follow();
+  boost::asio::awaitable<void> end_when_unused();
+  bool has_died();  ///< the daemon
+  void report(std::string problem);
+
+  card_driver& driver_;
+  const server_options options_;
+  const control control_;
+  std::optional<kube::running_program> daemon_;  ///< nothing: there was one already, or there is none
+  std::optional<std::string> died_;              ///< how
+  ceilings wanted_, applied_;
+  std::string problem_ = "it is being set up";
+  std::shared_ptr<kube::wait_list> requests_ = std::make_shared<kube::wait_list>();
+  std::shared_ptr<kube::wait_list> answered_ = std::make_shared<kube::wait_list>();
+};
+
+}  // namespace agent::mps

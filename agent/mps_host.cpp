@@ -1,0 +1,99 @@
+#include "agent/mps_host.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+#include "controller/teardown.hpp"
+
+namespace agent {
+namespace {
+
+namespace log = controller::log;
+using grpc::status_code;
+
+constexpr controller::milliseconds driver_retry{2'000}, leave_limit{20'000};
+
+}  // namespace
+
+mps_host::mps_host(mps_options options)
+    : options_(std::move(options)),
+      driver_(options_.driver_root),
+      server_(loop_.executor(), *this, {.socket = options_.folder + "/" + std::string(mps::socket_name)}) {}
+
+boost::asio::awaitable<void> mps_host::begin() {
+  std::string trouble;
+  for (;;) {
+    auto known = co_await driver_.cards();
+    if (known) {
+      for (const auto& card : known->cards) {
+        if (card.mig || !card.defect.empty()) {
+          log::warn("a card is not lent by MPS", {{"card", card.uuid}, {"reason", card.mig ? "MIG" : card.defect}});
+          continue;
+        }
+        mps::server_options out;
+        out.control = {.program = options_.program, .folder = options_.folder + "/" + card.uuid, .card = card.uuid};
+        out.whole.memory_mib = card.memory_mib;
+        cards_.emplace_back(loop_.executor(), driver_, std::move(out));
+        running_.push_back(loop_.spawn("mps", cards_.back().run()));
+      }
+      co_return;
+    }
+    if (known.error() != trouble) log::warn("the cards are not known yet", {{"error", trouble = known.error()}});
+    const bool went_on = co_await controller::sleep_for(driver_retry);
+    if (!went_on) co_return;
+  }
+}
+
+void mps_host::serve(std::shared_ptr<grpc::served_call> call, std::string_view message) {
+  if (call->method() == mps::cards_method) {
+    std::vector<mps::served_card> out;
+    for (const auto& card : cards_) out.push_back({card.card(), card.problem(), card.pipe_folder()});
+    call->send(mps::message_of(out));
+    return call->finish();
+  }
+  if (call->method() != mps::hold_method) return call->finish({status_code::unimplemented, "no such call"});
+  auto wanted = mps::held_card_in(message);
+  if (!wanted) return call->finish({status_code::invalid_argument, wanted.error().message});
+  loop_.spawn("hold", hold(std::move(call), std::move(*wanted)));
+}
+
+boost::asio::awaitable<void> mps_host::hold(std::shared_ptr<grpc::served_call> call, mps::held_card wanted) {
+  const auto card = std::ranges::find(cards_, wanted.uuid, &mps::card_server::card);
+  if (card == cards_.end()) {
+    call->finish({status_code::not_found, "card " + wanted.uuid + " is not served by MPS here"});
+    co_return;
+  }
+  const auto done = co_await card->hold(wanted.limits);
+  if (!done) {
+    call->finish({status_code::failed_precondition, "card " + wanted.uuid + ": " + done.error()});
+    co_return;
+  }
+  call->send({});
+  call->finish();
+}
+
+boost::asio::awaitable<void> mps_host::leave() {
+  for (const auto& card : running_) card.cancel();
+  const auto goes_on = [this] { return std::ranges::any_of(running_, &controller::spawned::running); };
+  while (goes_on()) (void)co_await controller::sleep_for(controller::milliseconds(10));
+  for (auto& card : cards_) co_await card.leave();
+  loop_.quit();
+}
+
+kube::result<void> mps_host::run() {
+  std::error_code wrong;
+  std::filesystem::create_directories(options_.folder, wrong);
+  if (wrong) return kube::config_error("agent mps: cannot make the folder " + options_.folder + ": " + wrong.message());
+  if (auto done = server_.listen(); !done) return done;
+  loop_.stop_on_signals([this] { loop_.spawn("leave", leave()); }, leave_limit);
+  loop_.spawn_essential("cards", begin());
+  log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"folder", options_.folder}});
+  loop_.run();
+  controller::destroy_waiting(loop_.context());
+  log::flush();
+  return {};
+}
+
+}  // namespace agent

@@ -1,0 +1,44 @@
+#pragma once
+// The program that keeps MPS on a node: quartermaster agent mps. A control daemon for each card, with its folder; and a
+// socket by which the device plugin learns which cards are in order, and sets their ceilings. It needs neither the API
+// server nor the kubelet. Its pod outlives the plugin's, because every client ends with its daemon. Loop thread only.
+
+#include <deque>
+#include <string>
+
+#include "agent/grpc/server.hpp"
+#include "agent/mps/messages.hpp"
+#include "agent/mps/nvml_driver.hpp"
+#include "controller/loop.hpp"
+#include "controller/metrics.hpp"
+
+namespace agent {
+
+struct mps_options {
+  std::string folder = "/run/quartermaster/mps";
+  std::string driver_root = "/";  ///< where the driver's file system is mounted
+  std::string program = mps::control_options().program;
+};
+
+class mps_host final : public grpc::call_handler {
+ public:
+  explicit mps_host(mps_options options);
+  /// Until a signal; then every card is given back. errc::config where it cannot begin.
+  kube::result<void> run();
+
+ private:
+  void serve(std::shared_ptr<grpc::served_call> call, std::string_view message) override;
+  boost::asio::awaitable<void> begin();
+  boost::asio::awaitable<void> hold(std::shared_ptr<grpc::served_call> call, mps::held_card card);
+  boost::asio::awaitable<void> leave();
+
+  mps_options options_;
+  controller::registry metrics_;
+  controller::loop loop_{metrics_};
+  mps::nvml_driver driver_;
+  std::deque<mps::card_server> cards_;
+  std::vector<controller::spawned> running_;
+  grpc::server server_;
+};
+
+}  // namespace agent

@@ -1,0 +1,88 @@
+#include "reconcilers/modules/own_plugin.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/modules/plugin.hpp"
+
+namespace reconcilers::modules {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view pod_resources = "/var/lib/kubelet/pod-resources", cdi = "/run/cdi",
+                           mps_folder = "/run/quartermaster/mps";
+
+json plugin_container(const own_plugin& plugin, const module_spec& spec, const facts& known) {
+  auto security = confined();
+  security["runAsUser"] = 0;
+  security["runAsNonRoot"] = false;
+  security["readOnlyRootFilesystem"] = true;
+  auto args = json::array({"agent", "plugin"});
+  const auto add = [&](std::string_view flag, std::string_view value) {
+    args.push_back("--" + std::string(flag) + "=" + std::string(value));
+  };
+  if (!plugin.cards.empty()) {
+    add("resource", plugin.cards);
+  } else {
+    add("cores", plugin.cores);
+    add("memory", plugin.memory);
+    add("memory-unit", std::to_string(plugin.memory_unit_mib));
+  }
+  add("log-format", "json");
+  if (!spec.args.empty()) {
+    for (auto& entry : json::parse(spec.args)) args.push_back(std::move(entry));
+  }
+  json out = {
+      {"name", "quartermaster-device-plugin"},
+      {"image", image_of(spec, known.own_image)},
+      {"args", std::move(args)},
+      {"env", json::array({node_name_variable()})},
+      {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "20Mi"}}}}},
+      {"securityContext", std::move(security)},
+      {"volumeMounts",
+       {mount("device-plugins", plugin_folder, false), mount("pod-resources", pod_resources, true),
+        mount("cdi", cdi, false)}},
+  };
+  if (plugin.cards.empty()) out["volumeMounts"].push_back(mount("mps", mps_folder, true));
+  return out;
+}
+
+/// Servers of MPS are its children. The driver and NVIDIA's two programs come by NVIDIA's runtime.
+json mps_container(const module_spec& spec, const facts& known) {
+  return {
+      {"name", "quartermaster-mps"},
+      {"image", image_of(spec, known.own_image)},
+      {"args", {"agent", "mps", "--log-format=json"}},
+      {"env", nvidia_variables()},
+      {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "64Mi"}}}}},
+      {"securityContext", {{"privileged", true}, {"runAsUser", 0}, {"runAsNonRoot", false}}},
+      {"volumeMounts", {mount("mps", mps_folder, false)}},
+  };
+}
+
+}  // namespace
+
+std::string own_plugin_account(std::string_view module) {
+  return "quartermaster-device-plugin" + (module == "pgpu" ? std::string() : "-" + std::string(module));
+}
+
+json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const facts& known) {
+  auto containers = json::array({plugin_container(plugin, spec, known)});
+  auto volumes =
+      json::array({host_path("device-plugins", plugin_folder, "Directory"),
+                   host_path("pod-resources", pod_resources, "Directory"), host_path("cdi", cdi, "DirectoryOrCreate")});
+  const bool is_of_shares = plugin.cards.empty();
+  if (is_of_shares) {
+    containers.push_back(mps_container(spec, known));
+    volumes.push_back(host_path("mps", mps_folder, "DirectoryOrCreate"));
+  }
+  auto set = daemon_set(plugin.module, plugin.daemon_set, spec, std::move(containers), std::move(volumes),
+                        {"nvidia.com/gpu", is_of_shares ? plugin.cores : plugin.cards});
+  auto& pod = set["spec"]["template"]["spec"];
+  pod["serviceAccountName"] = own_plugin_account(plugin.module);
+  pod["automountServiceAccountToken"] = true;
+  if (is_of_shares) pod["hostPID"] = true;
+  return set;
+}
+
+}  // namespace reconcilers::modules

@@ -1,0 +1,230 @@
+#include "agent/mps/server.hpp"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <fstream>
+
+namespace agent::mps {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// What NVML would do. `processes` are those that are no servers.
+struct made_driver final : card_driver {
+  answer_of<void> set_mode(std::string card, compute_mode mode) override {
+    EXPECT_EQ(card, "GPU-1");
+    if (!refusal.empty()) co_return std::unexpected(refusal);
+    if (modes.empty() || modes.back() != mode) modes.push_back(mode);
+    co_return std::expected<void, problem>();
+  }
+  answer_of<std::size_t> processes_on(std::string) override { co_return processes; }
+
+  std::vector<compute_mode> modes;
+  std::string refusal;
+  std::size_t processes = 0;
+};
+
+struct mps_server : testing::Test {
+  std::string folder = made_folder();
+  boost::asio::io_context loop;
+  made_driver driver;
+  boost::asio::cancellation_signal stop;
+  std::unique_ptr<card_server> subject;
+  control talker{{.program = MPS_CONTROL, .folder = folder, .card = "GPU-1"}};
+
+  mps_server() { make(); }
+  ~mps_server() override {
+    answer(talker.quit());
+    stop.emit(boost::asio::cancellation_type::terminal);
+    loop.restart();
+    loop.poll();
+    subject.reset();
+    fs::remove_all(folder);
+  }
+  static std::string made_folder() {
+    auto pattern = (fs::temp_directory_path() / "mps.XXXXXX").string();
+    return ::mkdtemp(pattern.data());
+  }
+  void make() {
+    server_options out{.control = talker.options(), .whole = {100, 16000}};
+    out.control.deadline = 300ms;
+    out.start = 1s, out.period = 30ms, out.retry = 20ms, out.hold_limit = 1s;
+    subject = std::make_unique<card_server>(loop.get_executor(), driver, std::move(out));
+  }
+  void run() {
+    boost::asio::co_spawn(loop, subject->run(),
+                          boost::asio::bind_cancellation_slot(stop.slot(), [](std::exception_ptr) {}));
+  }
+  /// Until it is so; false after five seconds.
+  bool becomes(const std::function<bool()>& is) {
+    const auto until = std::chrono::steady_clock::now() + 5s;
+    while (!is() && std::chrono::steady_clock::now() < until) {
+      loop.restart();
+      loop.run_for(5ms);
+    }
+    return is();
+  }
+  bool is_ready() {
+    return becomes([this] { return subject->problem().empty(); });
+  }
+  template <class T>
+  std::expected<T, problem> answer(answer_of<T> question) {
+    std::expected<T, problem> out = std::unexpected("no answer");
+    bool is_done = false;
+    const auto talk = [&]() -> boost::asio::awaitable<void> {
+      out = co_await std::move(question);
+      is_done = true;
+    };
+    boost::asio::co_spawn(loop, talk, [](std::exception_ptr) {});
+    becomes([&] { return is_done; });
+    return out;
+  }
+  void fault(std::string_view word) const { std::ofstream(folder + "/faults") << word; }
+  pid_t process_of_daemon() const {
+    std::ifstream file(folder + "/pipe/nvidia-cuda-mps-control.pid");
+    pid_t out = 0;
+    file >> out;
+    return out;
+  }
+};
+
+TEST_F(mps_server, is_in_order_only_when_all_limits_were_read_back) {
+  EXPECT_THAT(subject->problem(), HasSubstr("set up"));
+  run();
+  ASSERT_TRUE(is_ready()) << subject->problem();
+  EXPECT_THAT(driver.modes, ElementsAre(compute_mode::exclusive_process));
+  EXPECT_EQ(*answer(talker.defaults()), (ceilings{100, 16000}));
+  const auto servers = answer(talker.servers());
+  ASSERT_THAT(*servers, testing::SizeIs(1));
+  EXPECT_EQ(*answer(talker.limits_of(servers->front())), (ceilings{100, 16000}));
+}
+
+TEST_F(mps_server, holds_the_ceilings_that_are_asked_for) {
+  run();
+  ASSERT_TRUE(is_ready()) << subject->problem();
+  const auto held = answer(subject->hold({30, 2048}));
+  ASSERT_TRUE(held) << held.error();
+  const auto server = answer(talker.servers())->front();
+  EXPECT_EQ(*answer(talker.limits_of(server)), (ceilings{30, 2048}));
+  EXPECT_EQ(*answer(talker.defaults()), (ceilings{30, 2048})) << "a server that starts later";
+  EXPECT_THAT(answer(subject->hold({30, 20000})).error(), HasSubstr("16000 MiB"));
+  EXPECT_FALSE(answer(subject->hold({0, 100})));
+}
+
+TEST_F(mps_server, starts_a_killed_server_again_with_the_same_ceilings) {
+  run();
+  ASSERT_TRUE(is_ready());
+  ASSERT_TRUE(answer(subject->hold({30, 2048})));
+  const auto before = answer(talker.servers())->front();
+  ::kill(static_cast<pid_t>(before), SIGKILL);
+  ASSERT_TRUE(becomes([&] {
+    const auto now = answer(talker.servers());
+    return now && !now->empty() && now->front() != before && subject->problem().empty();
+  }));
+  const auto now = answer(talker.servers())->front();
+  EXPECT_EQ(*answer(talker.limits_of(now)), (ceilings{30, 2048}));
+}
+
+TEST_F(mps_server, of_a_daemon_that_died_the_next_waits_for_the_last_client) {
+  run();
+  ASSERT_TRUE(is_ready());
+  const auto before = process_of_daemon();
+  driver.processes = 1;
+  ::kill(before, SIGKILL);
+  ASSERT_TRUE(becomes([this] { return !subject->problem().empty(); }));
+  EXPECT_THAT(subject->problem(), HasSubstr("signal 9"));
+  EXPECT_THAT(answer(subject->hold({30, 2048})).error(), HasSubstr("signal 9"));
+  ASSERT_TRUE(becomes([this] { return driver.modes.back() == compute_mode::prohibited; }));
+  loop.restart();
+  loop.run_for(200ms);
+  EXPECT_FALSE(subject->problem().empty()) << "a client is there still";
+  driver.processes = 0;
+  ASSERT_TRUE(is_ready()) << subject->problem();
+  EXPECT_NE(process_of_daemon(), before);
+  EXPECT_THAT(driver.modes,
+              ElementsAre(compute_mode::exclusive_process, compute_mode::prohibited, compute_mode::exclusive_process));
+}
+
+struct mps_server_fault : mps_server, testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+TEST_P(mps_server_fault, lends_nothing_and_says_why_and_comes_back) {
+  const auto& [word, reason] = GetParam();
+  fault(word);
+  run();
+  ASSERT_TRUE(becomes([&] { return subject->problem().contains(reason); })) << subject->problem();
+  const auto is_open = [this] { return subject->problem().empty(); };
+  for (int i = 0; i < 20; ++i) {
+    loop.restart();
+    loop.run_for(10ms);
+    EXPECT_FALSE(is_open());
+  }
+  fault("");
+  ASSERT_TRUE(is_ready()) << subject->problem();
+  fault(word);
+  if (std::string_view(word) == "no_server") return;  // the one that is there stays
+  EXPECT_TRUE(becomes([&] { return !is_open() || !answer(subject->hold({20, 1000})); })) << "one that was in order";
+}
+
+INSTANTIATE_TEST_SUITE_P(each, mps_server_fault,
+                         testing::Values(std::pair("ignores_memory", "no limit of memory"),
+                                         std::pair("forgets", "no limit of memory"), std::pair("nonsense", "answers"),
+                                         std::pair("hangs", "killed"), std::pair("dies", "exit code 1"),
+                                         std::pair("no_server", "no MPS server starts")),
+                         [](const auto& info) { return std::string(info.param.first); });
+
+TEST_F(mps_server, whose_server_is_in_a_fault_is_lent_no_more) {
+  run();
+  ASSERT_TRUE(is_ready());
+  fault("faulty");
+  ASSERT_TRUE(becomes([this] { return subject->problem().contains("FAULT"); }));
+  fault("");
+  EXPECT_TRUE(is_ready());
+}
+
+TEST_F(mps_server, begins_on_no_card_that_someone_uses_or_that_the_driver_does_not_close) {
+  driver.processes = 2;
+  run();
+  ASSERT_TRUE(becomes([this] { return subject->problem().contains("2 processes"); }));
+  EXPECT_FALSE(fs::exists(folder + "/pipe"));
+  driver.processes = 0, driver.refusal = "Insufficient Permissions";
+  ASSERT_TRUE(becomes([this] { return subject->problem() == "Insufficient Permissions"; }));
+  EXPECT_FALSE(fs::exists(folder + "/pipe")) << "without EXCLUSIVE_PROCESS a client may pass MPS by";
+  driver.refusal = "";
+  EXPECT_TRUE(is_ready()) << subject->problem();
+}
+
+TEST_F(mps_server, goes_on_with_the_daemon_of_a_killed_predecessor) {
+  auto before = talker.start();
+  ASSERT_TRUE(before) << before.error();
+  ASSERT_TRUE(becomes([this] { return answer(talker.servers()).has_value(); }));
+  const auto daemon = process_of_daemon();
+  driver.processes = 3;  // its clients
+  run();
+  ASSERT_TRUE(is_ready()) << subject->problem();
+  EXPECT_EQ(process_of_daemon(), daemon);
+}
+
+TEST_F(mps_server, gives_the_card_back) {
+  run();
+  ASSERT_TRUE(is_ready());
+  stop.emit(boost::asio::cancellation_type::terminal);
+  const auto wrapped = [this]() -> answer_of<void> {
+    co_await subject->leave();
+    co_return std::expected<void, problem>();
+  };
+  ASSERT_TRUE(answer(wrapped()));
+  EXPECT_EQ(driver.modes.back(), compute_mode::shared);
+  EXPECT_FALSE(answer(talker.servers())) << "no daemon";
+}
+
+}  // namespace
+}  // namespace agent::mps

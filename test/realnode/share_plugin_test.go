@@ -1,0 +1,238 @@
+package realnode
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"quartermaster.io/test/faults/kit"
+)
+
+const (
+	ownCores, ownMemory = "own.test/core", "own.test/memory"
+	mpsFolder           = "/run/quartermaster/mps"
+	cardA, cardB        = "GPU-74200000-0000-4000-8000-000000000000", "GPU-74200000-0000-4000-8000-000000000001" // t4_pair.json
+)
+
+// program runs in the node's namespaces until end; its process is in pidFile of its name.
+type nodeProgram struct {
+	said lines
+	cmd  *exec.Cmd
+	file string
+}
+
+func startOnNode(t *testing.T, name, command string) *nodeProgram {
+	t.Helper()
+	p := &nodeProgram{file: "/run/quartermaster-" + name + ".pid"}
+	p.cmd = exec.Command(filepath.Join(kit.Root(), "test/cluster/cluster.sh"), "node-exec", "--name", cluster.Name, "sh", "-c",
+		fmt.Sprintf("echo $$ >%s; exec %s", p.file, command))
+	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	must(t, p.cmd.Start())
+	t.Cleanup(func() { p.end(t) })
+	return p
+}
+
+func (p *nodeProgram) end(t *testing.T) {
+	if p.cmd == nil {
+		return
+	}
+	cluster.Script("node-exec", "sh", "-c", "kill $(cat "+p.file+")")
+	p.cmd.Wait()
+	p.cmd = nil
+	if strings.Contains(p.said.text(), "AddressSanitizer") {
+		t.Errorf("%s", p.said.text())
+	}
+}
+
+// mps is `quartermaster agent mps` on a node whose two cards are stand-ins, and so is NVIDIA's control daemon (test/nvml/mps).
+type mps struct {
+	t       *testing.T
+	program *nodeProgram
+	control string
+}
+
+func startMps(t *testing.T) *mps {
+	t.Helper()
+	control := os.Getenv("QM_MPS_CONTROL")
+	if control == "" {
+		t.Fatal("QM_MPS_CONTROL does not name the stand-in for nvidia-cuda-mps-control")
+	}
+	folder := filepath.Dir(control)
+	return &mps{t, startOnNode(t, "mps", fmt.Sprintf("env LD_LIBRARY_PATH=%s PATH=%s:$PATH QM_NVML_FIXTURE=%s %s agent mps --folder %s",
+		folder, folder, filepath.Join(kit.Root(), "test/nvml/fixtures/t4_pair.json"), kit.Program(), mpsFolder)), control}
+}
+
+// asks a card's control daemon.
+func (m *mps) asks(card, command string) string {
+	out, _ := cluster.Script("node-exec", "sh", "-c", fmt.Sprintf("echo '%s' | CUDA_MPS_PIPE_DIRECTORY=%s/%s/pipe %s", command, mpsFolder, card, m.control))
+	return strings.TrimSpace(out)
+}
+
+// ceilings of the card's server, as its daemon says them.
+func (m *mps) ceilings(card string) string {
+	server := m.asks(card, "get_server_list")
+	return m.asks(card, "get_active_thread_percentage "+server) + " % " + m.asks(card, "get_device_pinned_mem_limit "+server+" 0")
+}
+
+func (m *mps) does(card, fault string) {
+	m.t.Helper()
+	_, err := cluster.Script("node-exec", "sh", "-c", fmt.Sprintf("echo %s >%s/%s/faults", fault, mpsFolder, card))
+	must(m.t, err)
+}
+
+type share struct {
+	card       string
+	cores, gib int64
+}
+
+// onShares is a pod that was placed on these shares, a container for each. An init container asks for the first one's.
+func onShares(name string, init bool, shares ...share) *corev1.Pod {
+	pod := adding(name, real1)
+	first := pod.Spec.Containers[0]
+	pod.Spec.Containers = nil
+	containers := map[string]any{}
+	asking := func(name string, is share) corev1.Container {
+		out := first
+		out.Name = name
+		out.Resources.Limits = corev1.ResourceList{ownCores: *resource.NewQuantity(is.cores, resource.DecimalSI), ownMemory: *resource.NewQuantity(is.gib, resource.DecimalSI)}
+		return out
+	}
+	for i, is := range shares {
+		container := asking(fmt.Sprint("c", i), is)
+		pod.Spec.Containers = append(pod.Spec.Containers, container)
+		containers[container.Name] = []any{map[string]any{"card": is.card, "cores": is.cores, "memoryMiB": is.gib * 1024, "whole": is.cores == 100}}
+	}
+	if init {
+		container := asking("first", shares[0])
+		container.Args = []string{"0"}
+		pod.Spec.InitContainers = []corev1.Container{container}
+	}
+	text, _ := json.Marshal(map[string]any{"v": 1, "node": real1, "source": "planned", "containers": containers})
+	pod.Annotations = map[string]string{"quartermaster.io/placement": string(text)}
+	return pod
+}
+
+func hasShare(t *testing.T, pod *corev1.Pod, container string, is share) {
+	t.Helper()
+	log := logOf(t, pod, container)
+	for _, line := range []string{"on cards " + is.card, fmt.Sprintf("with threads %d and memory 0=%dM", is.cores, is.gib*1024), "reaches the control daemon: true", "may write there: false"} {
+		if !strings.Contains(log, line+"\n") {
+			t.Errorf("%s of %s has %+v, and sees from inside not %q: %q", container, pod.Name, is, line, log)
+		}
+	}
+}
+
+// Shares by MPS at a real kubelet and containerd: from inside each container sees the card and the limits of its placement, and reaches the
+// daemon of its card alone, whose server lets no client have more than the largest share of the card. The daemons are stand-ins that answer
+// as a real one did: no kernel runs here, so what a limit holds back is not seen.
+func TestEachContainerHasTheShareOfItsPlacement(t *testing.T) {
+	haveTypeOfNodes(t)
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	must(t, err)
+	this := strings.TrimSpace(string(boot))
+	report(t, this, []string{cardA, cardB})
+
+	plugin := startOnNode(t, "shares", fmt.Sprintf("%s agent plugin --kubeconfig %s --node-name %s --cores %s --memory %s --mps-folder %s", kit.Program(),
+		nodeKubeconfig(t), real1, ownCores, ownMemory, mpsFolder))
+	await(t, 30*time.Second, "the kubelet has both plugins", func() (bool, error) {
+		return plugin.said.count("the kubelet took the device plugin") == 2, fmt.Errorf("%s", plugin.said.text())
+	})
+	offers(t, ownCores, 0) // nothing before limits were read back
+	m := startMps(t)
+	offers(t, ownCores, 200)
+	offers(t, ownMemory, 30)
+	if is := m.ceilings(cardA); is != "100.0 % 15360M" {
+		t.Errorf("the server of a card without shares has the ceilings %q", is)
+	}
+
+	t.Run("each its own, and the server the largest", func(t *testing.T) {
+		small, large := onShares("small", true, share{cardA, 20, 4}), onShares("large", false, share{cardA, 50, 8}, share{cardB, 30, 2})
+		for _, pod := range []*corev1.Pod{small, large} {
+			create(t, cluster, pod)
+		}
+		for _, pod := range []*corev1.Pod{small, large} {
+			ends(t, pod)
+		}
+		hasShare(t, small, "first", share{cardA, 20, 4})
+		hasShare(t, small, "c0", share{cardA, 20, 4})
+		hasShare(t, large, "c0", share{cardA, 50, 8})
+		hasShare(t, large, "c1", share{cardB, 30, 2})
+	})
+	holder := onShares("share-holder", false, share{cardA, 60, 10})
+	holder.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "QM_SLEEP", Value: "10m"}}
+	create(t, cluster, holder)
+	runs(t, holder)
+	if is := m.ceilings(cardA); is != "60.0 % 10240M" {
+		t.Errorf("the largest share is of 60 and 10 GiB, and the server has the ceilings %q", is)
+	}
+	t.Run("what is refused says why", func(t *testing.T) {
+		for name, pod := range map[string]*corev1.Pod{
+			"of which pod default/share-holder": onShares("too-much", false, share{cardA, 50, 2}),
+			"was not placed":                    onShares("unplaced-share", false, share{cardB, 50, 2}),
+			"its placement comes to 40":         onShares("forged-share", false, share{cardB, 40, 2}),
+			"MPS serves one":                    onShares("two-cards", false, share{cardB, 20, 2}),
+		} {
+			switch pod.Name {
+			case "unplaced-share":
+				pod.Annotations = nil
+			case "forged-share":
+				pod.Spec.Containers[0].Resources.Limits[ownCores] = resource.MustParse("30")
+			case "two-cards":
+				pod.Annotations["quartermaster.io/placement"] = fmt.Sprintf(
+					`{"v":1,"node":"%s","containers":{"c0":[{"card":"%s","cores":10,"memoryMiB":1024},{"card":"%s","cores":10,"memoryMiB":1024}]}}`, real1, cardA, cardB)
+			}
+			create(t, cluster, pod)
+			if text := saysWaiting(t, pod.Name, "CreateContainerConfigError"); !strings.Contains(text, name) {
+				t.Errorf("%s says %q, not %q", pod.Name, text, name)
+			}
+			cluster.Client.CoreV1().Pods("default").Delete(ctx, pod.Name, metav1.DeleteOptions{})
+		}
+	})
+	t.Run("a daemon that ignores a limit takes its card out and no other", func(t *testing.T) {
+		m.does(cardB, "ignores_memory")
+		pod := onShares("ignored", false, share{cardB, 20, 3})
+		create(t, cluster, pod)
+		if text := saysWaiting(t, pod.Name, "CreateContainerConfigError"); !strings.Contains(text, "has limits of 20 % and") {
+			t.Errorf("it says %q", text)
+		}
+		offers(t, ownCores, 100)
+		offers(t, ownMemory, 15)
+		m.does(cardB, "")
+		offers(t, ownCores, 200)
+		ends(t, pod)
+		hasShare(t, pod, "c0", share{cardB, 20, 3})
+	})
+	t.Run("a daemon that dies takes its card out and comes back", func(t *testing.T) {
+		_, err := cluster.Script("node-exec", "sh", "-c", fmt.Sprintf("kill -9 $(cat %s/%s/pipe/nvidia-cuda-mps-control.pid)", mpsFolder, cardB))
+		must(t, err)
+		await(t, 30*time.Second, "the log says so", func() (bool, error) {
+			return strings.Contains(m.program.said.text(), "was killed by signal 9"), fmt.Errorf("%s", m.program.said.text())
+		})
+		offers(t, ownCores, 200)
+		if is := m.ceilings(cardA); is != "60.0 % 10240M" {
+			t.Errorf("its neighbour has the ceilings %q now", is)
+		}
+	})
+	m.program.end(t)
+	offers(t, ownCores, 0)
+	if said := m.asks(cardA, "get_server_list"); !strings.Contains(said, "Cannot find MPS control daemon process") {
+		t.Errorf("the daemon is there still: %q", said)
+	}
+	plugin.end(t)
+}
+
+func runs(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	await(t, time.Minute, pod.Name+" runs", func() (bool, error) {
+		is, err := cluster.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		return err == nil && is.Status.Phase == corev1.PodRunning, err
+	})
+}

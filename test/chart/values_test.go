@@ -159,7 +159,7 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"policy: {modules: {pgpu: {enabled: 'yes'}}}":                             "at '/policy/modules/pgpu/enabled': got string, want boolean",
 		"policy: {modules: {pgpu: {settings: {MIG_STRATEGI: x}}}}":                "at '/policy/modules/pgpu/settings': additional properties 'MIG_STRATEGI' not allowed",
 		"policy: {modules: {hami: {settings: {defaultMem: 5}}}}":                  "at '/policy/modules/hami/settings/defaultMem': got number, want string",
-		"policy: {modules: {vgpu: {settings: {a: b}}}}":                           "at '/policy/modules/vgpu': additional properties 'settings' not allowed",
+		"policy: {modules: {mps: {settings: {a: b}}}}":                            "at '/policy/modules/mps': additional properties 'settings' not allowed",
 		"policy: {modules: {hami: {nodeSets: [{name: a, settings: {x: y}}]}}}":    "at '/policy/modules/hami/nodeSets/0/settings': additional properties 'x' not allowed",
 		"policy: {modules: {pgpu: {device: {resources: [{name: a.b/c}]}}}}":       "at '/policy/modules/pgpu': additional properties 'device' not allowed",
 		"policy: {modules: {own: {device: {resource: []}}}}":                      "at '/policy/modules/own/device': additional properties 'resource' not allowed",

@@ -73,6 +73,76 @@ func TestPodsHaveTheCardsOfTheirPlacement_long(t *testing.T) {
 	n.uninstall()
 }
 
+// The modules mps, and vgpu with our own plugin, as people install them: agent, plugin, MPS and scheduler are pods. Each pod sees the card and
+// the limits of its placement; the plugin's container can end without MPS, whose daemons go on.
+func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
+	if _, _, err := kit.Standins(); err != nil {
+		t.Skip(err)
+	}
+	n := &newcomer{product: &product{&kit.Scenario{Cluster: cluster}, t}}
+	t.Cleanup(n.leave)
+	n.haveCards()
+	n.script("node-image", registry+"/quartermaster:"+theImage(t).tag, "--archive", first.file)
+	must(t, n.CompileImage(probe, "../plugins/probe", "/bin/probe"))
+	n.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace", "--set",
+		"image.registry="+registry+",image.pullPolicy=Never,agent.enabled=true,agent.runtimeClassName="+kit.NvidiaRuntime+",crds.keep=false,mps_enable=true,vgpu_enable=true,"+
+			"policy.modules.mps.runtimeClassName="+kit.NvidiaRuntime+",policy.modules.vgpu.runtimeClassName="+kit.NvidiaRuntime+
+			",policy.modules.vgpu.settings.plugin=quartermaster", "--wait", "--timeout", "180s")
+	for _, module := range []struct {
+		name, cores, memory string
+		unitMiB             int64
+	}{{"mps", "nvidia.com/mps-core", "nvidia.com/mps-memory", 1024}, {"vgpu", "tencent.com/vcuda-core", "tencent.com/vcuda-memory", 256}} {
+		passed := t.Run(module.name, func(t *testing.T) {
+			n.t = t
+			n.run("kubectl", "label", "--overwrite", "node", worker, kit.AskLabel+"="+module.name)
+			n.run("kubectl", "wait", "--for=create", "anode/"+worker, "--timeout=60s")
+			n.run("kubectl", "wait", "anode/"+worker, "--for=jsonpath={.status.actualMode}="+module.name, "--timeout=180s")
+			n.run("kubectl", "wait", "anode/"+worker, "--for=jsonpath={.status.phase}=Ready", "--timeout=180s")
+			if module.name == "mps" {
+				n.dedicate()
+			}
+			share := func(name string, cores, gib int64) {
+				n.createWith(name, "", corev1.ResourceList{corev1.ResourceName(module.cores): *resource.NewQuantity(cores, resource.DecimalSI),
+					corev1.ResourceName(module.memory): *resource.NewQuantity(gib*1024/module.unitMiB, resource.DecimalSI)})
+			}
+			share("third-of-a-card", 30, 4)
+			share("two-thirds", 60, 8)
+			share("other-card", 90, 10)
+			if a, b, c := n.seesShare("third-of-a-card", 30, 4096), n.seesShare("two-thirds", 60, 8192), n.seesShare("other-card", 90, 10240); a != b || a == c {
+				t.Errorf("the shares are on cards %s, %s and %s", a, b, c)
+			}
+			n.script("node-exec", "--node", worker, "sh", "-c", "kill -9 $(pgrep -f 'agent [p]lugin --cores="+module.cores+"')")
+			n.run("kubectl", "delete", "pod", "other-card", "--wait")
+			share("after-the-plugin", 20, 2)
+			n.seesShare("after-the-plugin", 20, 2048)
+			n.run("kubectl", "delete", "pod", "third-of-a-card", "two-thirds", "after-the-plugin", "--wait")
+			for _, container := range []string{"quartermaster-device-plugin", "quartermaster-mps"} {
+				if log := n.run("kubectl", "logs", "--namespace", kit.Namespace, n.plugin(), "-c", container); strings.Contains(log, "forbidden") || strings.Contains(log, "not lent") {
+					t.Errorf("%s:\n%s", container, log)
+				}
+			}
+		})
+		if n.t = t; !passed {
+			return
+		}
+	}
+	n.dedicateNone()
+	n.uninstall()
+}
+
+// seesShare is the card of a pod whose container has these limits by its placement and from inside.
+func (n *newcomer) seesShare(name string, cores, memoryMiB int64) string {
+	n.t.Helper()
+	card, is, environment := n.seesOf(name)
+	if is.Cores != cores || is.MemoryMiB != memoryMiB {
+		n.t.Errorf("%s was placed with %+v, not with %d and %d MiB", name, is, cores, memoryMiB)
+	}
+	if threads, memory := environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"], environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"]; threads != fmt.Sprint(cores) || memory != fmt.Sprintf("0=%dM", memoryMiB) {
+		n.t.Errorf("%s was placed with %+v, and sees %v", name, is, environment)
+	}
+	return card
+}
+
 func ready(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
@@ -96,17 +166,28 @@ func (n *newcomer) plugin() string {
 // create a pod with a card, on this node past any scheduler where it is not empty.
 func (n *newcomer) create(name, node string) {
 	n.t.Helper()
+	n.createWith(name, node, corev1.ResourceList{gpu: resource.MustParse("1")})
+}
+
+func (n *newcomer) createWith(name, node string, limits corev1.ResourceList) {
+	n.t.Helper()
 	none, class := int64(0), kit.NvidiaRuntime
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: &none,
 		RuntimeClassName: &class, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "main",
 			Image: probe, ImagePullPolicy: corev1.PullNever, Env: []corev1.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", Value: "all"}},
-			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gpu: resource.MustParse("1")}}}}}}
+			Resources: corev1.ResourceRequirements{Limits: limits}}}}}
 	_, err := n.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	must(n.t, err)
 }
 
 // sees is the card that NVIDIA's runtime would give to the container of a pod; it must be that of the placement.
 func (n *newcomer) sees(name string) string {
+	n.t.Helper()
+	card, _, _ := n.seesOf(name)
+	return card
+}
+
+func (n *newcomer) seesOf(name string) (card string, is kit.Share, environment map[string]string) {
 	n.t.Helper()
 	var found struct{ Environment map[string]string }
 	pods := n.Client.CoreV1().Pods("default")
@@ -126,9 +207,10 @@ func (n *newcomer) sees(name string) string {
 	if placement == nil || len(placement.Containers["main"]) != 1 {
 		n.t.Fatalf("%s has the placement %+v", name, placement)
 	}
-	card := placement.Containers["main"][0].Card
+	is = placement.Containers["main"][0]
+	card = is.Card
 	if found.Environment["NVIDIA_VISIBLE_DEVICES"] != card {
 		n.t.Errorf("%s was placed on %s, and sees %+v", name, card, found)
 	}
-	return card
+	return card, is, found.Environment
 }

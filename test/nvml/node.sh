@@ -10,7 +10,7 @@ Run it as root in a mount namespace with its own /run, as the test cluster's rea
 tmpfs on /run).
   FOLDER      has node.json, a fixture, and models.json. It is bound to /run/nvidia-standin, so a file that is
               replaced in FOLDER is seen inside.
-  LIBRARY     libnvidia-ml.so.1, put into /usr/lib/x86_64-linux-gnu; NVIDIA-SMI into /usr/bin
+  LIBRARY     libnvidia-ml.so.1, put into /usr/lib/x86_64-linux-gnu; NVIDIA-SMI into /usr/bin, with nvidia-cuda-mps-control from its folder
 Made in addition: /dev/nvidia*, /dev/nvidia-caps, /proc/driver/nvidia, /proc/driver/nvidia-caps, /proc/devices,
 /sys/bus/pci/devices and /etc/ld.so.cache. Device nodes have the real numbers, so opening one fails with ENXIO: no
 driver is behind it. They stay as they are when the fixture changes; run node.sh again in a new namespace.
@@ -151,6 +151,7 @@ place_programs() { # place_programs LIBRARY NVIDIA-SMI
   install -m 755 "$1" "$libraries/libnvidia-ml.so.$version"
   ln -sf "libnvidia-ml.so.$version" $libraries/libnvidia-ml.so.1
   install -m 755 "$2" /usr/bin/nvidia-smi
+  [[ ! -e ${2%/*}/nvidia-cuda-mps-control ]] || install -m 755 "${2%/*}/nvidia-cuda-mps-control" /usr/bin/
   if [[ -f /etc/ld.so.cache ]] && ldconfig -C "$stage/ld.so.cache" 2>/dev/null; then
     mount -n --bind "$stage/ld.so.cache" /etc/ld.so.cache
   fi

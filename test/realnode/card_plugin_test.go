@@ -17,43 +17,64 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-const (
-	ownCard = "own.test/gpu"
-	pidFile = "/run/quartermaster-plugin.pid"
-)
+const ownCard = "own.test/gpu"
 
-// cardPlugin is `quartermaster agent plugin` in the node's namespaces.
-type cardPlugin struct {
+// nodeProgram runs in the node's namespaces until end.
+type nodeProgram struct {
 	t    *testing.T
 	said lines
 	cmd  *exec.Cmd
+	file string // with its process
 }
 
-func startCardPlugin(t *testing.T, kubeconfig string) *cardPlugin {
+func startOnNode(t *testing.T, name, command string) *nodeProgram {
 	t.Helper()
-	p := &cardPlugin{t: t}
-	script := filepath.Join(kit.Root(), "test/cluster/cluster.sh")
-	run := fmt.Sprintf("echo $$ >%s; exec %s agent plugin --kubeconfig %s --node-name %s --resource %s", pidFile, kit.Program(), kubeconfig, real1, ownCard)
-	p.cmd = exec.Command(script, "node-exec", "--name", cluster.Name, "sh", "-c", run)
+	p := &nodeProgram{t: t, file: "/run/quartermaster-" + name + ".pid"}
+	p.cmd = exec.Command(filepath.Join(kit.Root(), "test/cluster/cluster.sh"), "node-exec", "--name", cluster.Name, "sh", "-c",
+		fmt.Sprintf("echo $$ >%s; exec %s", p.file, command))
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
 	must(t, p.cmd.Start())
 	t.Cleanup(func() { p.end("TERM") })
 	return p
 }
 
-func (p *cardPlugin) end(signal string) {
+func (p *nodeProgram) end(signal string) {
 	if p.cmd == nil {
 		return
 	}
-	cluster.Script("node-exec", "sh", "-c", "kill -"+signal+" $(cat "+pidFile+")")
+	cluster.Script("node-exec", "sh", "-c", "kill -"+signal+" $(cat "+p.file+")")
 	p.cmd.Wait()
 	p.cmd = nil
+	if strings.Contains(p.said.text(), "AddressSanitizer") {
+		p.t.Errorf("%s", p.said.text())
+	}
+}
+
+// cardPlugin is `quartermaster agent plugin` on the node.
+type cardPlugin struct {
+	*nodeProgram
+	flags     string
+	resources int
+}
+
+func startCardPlugin(t *testing.T, kubeconfig string) *cardPlugin {
+	t.Helper()
+	return startPlugin(t, 1, fmt.Sprintf("--kubeconfig %s --node-name %s --resource %s", kubeconfig, real1, ownCard))
+}
+
+func startPlugin(t *testing.T, resources int, flags string) *cardPlugin {
+	t.Helper()
+	return &cardPlugin{startOnNode(t, "plugin", kit.Program()+" agent plugin "+flags), flags, resources}
+}
+
+func (p *cardPlugin) taken() int {
+	return p.said.count("the kubelet took the device plugin") / p.resources
 }
 
 func (p *cardPlugin) awaitTaken(times int) {
 	p.t.Helper()
 	await(p.t, 30*time.Second, "the kubelet has the plugin", func() (bool, error) {
-		return p.said.count("the kubelet took the device plugin") >= times, fmt.Errorf("%s", p.said.text())
+		return p.taken() >= times, fmt.Errorf("%s", p.said.text())
 	})
 }
 
@@ -264,9 +285,6 @@ func TestEachContainerHasTheCardsOfItsPlacement(t *testing.T) {
 		})
 	})
 	plugin.end("TERM")
-	if strings.Contains(plugin.said.text(), "AddressSanitizer") {
-		t.Errorf("%s", plugin.said.text())
-	}
 }
 
 // nodeKubeconfig reaches the API server from the node's network.

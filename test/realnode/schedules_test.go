@@ -18,10 +18,10 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-// placedPod is a pod with the cards that each of its containers must see.
+// placedPod is a pod with what each of its containers must see of its placement.
 type placedPod struct {
-	pod   *corev1.Pod
-	cards map[string]string // by container, as they see them
+	pod  *corev1.Pod
+	seen map[string][]string // lines, by container
 }
 
 // randomPods share the cards out: each is in one container of one pod or in none. An init container runs on the first card of the next one.
@@ -35,9 +35,9 @@ func randomPods(rng *rand.Rand, round int, cards []string) (out []placedPod) {
 			lists, left = append(lists, left[:take]), left[take:]
 		}
 		withInit, sidecar := rng.IntN(3) == 0, len(lists) > 1 && rng.IntN(2) == 0
-		is := placedPod{onCards(fmt.Sprintf("r%d-%d", round, number), withInit, lists...), map[string]string{}}
+		is := placedPod{onCards(fmt.Sprintf("r%d-%d", round, number), withInit, lists...), map[string][]string{}}
 		for i, list := range lists {
-			is.cards[fmt.Sprint("c", i)] = strings.Join(list, ",")
+			is.seen[fmt.Sprint("c", i)] = []string{"on cards " + strings.Join(list, ",")}
 		}
 		if spec := &is.pod.Spec; sidecar { // the last container runs before the others begin, and beside them
 			always, last := corev1.ContainerRestartPolicyAlways, spec.Containers[len(spec.Containers)-1]
@@ -49,13 +49,50 @@ func randomPods(rng *rand.Rand, round int, cards []string) (out []placedPod) {
 			if sidecar {
 				next = lists[len(lists)-1]
 			}
-			is.cards["first"] = next[0]
+			is.seen["first"] = []string{"on cards " + next[0]}
 		}
-		if rng.IntN(4) == 0 {
-			for i := range is.pod.Spec.Containers {
-				is.pod.Spec.Containers[i].Env = []corev1.EnvVar{{Name: "QM_SLEEP", Value: fmt.Sprint(rng.IntN(2000), "ms")}}
+		sometimesSlow(rng, is.pod)
+		out = append(out, is)
+	}
+	return out
+}
+
+func sometimesSlow(rng *rand.Rand, pod *corev1.Pod) {
+	if rng.IntN(4) == 0 {
+		for i := range pod.Spec.Containers {
+			pod.Spec.Containers[i].Env = []corev1.EnvVar{{Name: "QM_SLEEP", Value: fmt.Sprint(rng.IntN(2000), "ms")}}
+		}
+	}
+}
+
+// randomShares cut the cards up. An init container has the share of the container after it.
+func randomShares(rng *rand.Rand, round int) (out []placedPod) {
+	type left struct{ cores, gib int64 }
+	free := map[string]*left{cardA: {100, 15}, cardB: {100, 15}}
+	for number := range 2 + rng.IntN(4) {
+		var shares []share
+		for range 1 + rng.IntN(2) {
+			card := []string{cardA, cardB}[rng.IntN(2)]
+			of := free[card]
+			if of.cores < 1 || of.gib < 1 {
+				continue
 			}
+			is := share{card, 1 + rng.Int64N(min(of.cores, 60)), 1 + rng.Int64N(of.gib)}
+			of.cores, of.gib = of.cores-is.cores, of.gib-is.gib
+			shares = append(shares, is)
 		}
+		if len(shares) == 0 {
+			continue
+		}
+		withInit := rng.IntN(3) == 0
+		is := placedPod{onShares(fmt.Sprintf("s%d-%d", round, number), withInit, shares...), map[string][]string{}}
+		for i, share := range shares {
+			is.seen[fmt.Sprint("c", i)] = share.seen()
+		}
+		if withInit {
+			is.seen["first"] = shares[0].seen()
+		}
+		sometimesSlow(rng, is.pod)
 		out = append(out, is)
 	}
 	return out
@@ -76,37 +113,61 @@ func (p placedPod) lives(t *testing.T) (rejected bool) {
 	if rejected {
 		return true
 	}
-	for container, cards := range p.cards {
-		if log := logOf(t, p.pod, container); !strings.Contains(log, "on cards "+cards+"\n") {
-			t.Errorf("container %s of %s was placed on %s: %q", container, p.pod.Name, cards, log)
+	for container, lines := range p.seen {
+		log := logOf(t, p.pod, container)
+		for _, line := range lines {
+			if !strings.Contains(log, line+"\n") {
+				t.Errorf("container %s of %s was to see %q: %q", container, p.pod.Name, line, log)
+			}
 		}
 	}
 	return false
 }
 
+// machine is what can be disturbed on the node.
+type machine struct {
+	t      *testing.T
+	plugin *cardPlugin
+	again  func(*testing.T) *cardPlugin
+	mps    *mps // nil: whole cards
+}
+
 // Pods come in any order, with init containers and sidecars, at random moments, while plugin, kubelet and containerd are killed: each container
 // sees the cards of its placement, every time. QM_SCHEDULES says how many schedules, QM_SEED which.
 func TestEachContainerHasItsCardsInRandomSchedules_long(t *testing.T) {
+	cards := []string{"GPU-a", "GPU-b", "GPU-c", "GPU-d"}
+	haveReport(t, cards)
+	is := &machine{t: t, again: func(t *testing.T) *cardPlugin { return startCardPlugin(t, nodeKubeconfig(t)) }}
+	is.runs(ownCard, int64(len(cards)), func(rng *rand.Rand, round int) []placedPod { return randomPods(rng, round, cards) },
+		"nothing", "nothing", "plugin TERM", "plugin KILL", "kubelet", "containerd")
+}
+
+// The same of shares; control daemons and the program that keeps them are killed, too.
+func TestEachContainerHasItsShareInRandomSchedules_long(t *testing.T) {
+	haveReport(t, []string{cardA, cardB})
+	is := &machine{t: t, again: startSharePlugin, mps: startMps(t)}
+	is.runs(ownCores, 200, randomShares, "nothing", "nothing", "plugin TERM", "plugin KILL", "kubelet", "containerd", "mps TERM", "mps KILL", "daemon")
+}
+
+func (m *machine) runs(resource string, amount int64, deal func(*rand.Rand, int) []placedPod, disturbances ...string) {
+	t := m.t
 	schedules, err := strconv.Atoi(kit.Env("QM_SCHEDULES", "12"))
 	must(t, err)
 	seed, err := strconv.ParseUint(kit.Env("QM_SEED", strconv.FormatInt(time.Now().Unix(), 10)), 10, 64)
 	must(t, err)
 	t.Logf("QM_SEED=%d", seed)
-	cards := []string{"GPU-a", "GPU-b", "GPU-c", "GPU-d"}
-	haveReport(t, cards)
-	plugin := startCardPlugin(t, nodeKubeconfig(t))
-	plugin.awaitTaken(1)
-	offers(t, ownCard, int64(len(cards)))
+	m.plugin = m.again(t)
+	m.plugin.awaitTaken(1)
+	offers(t, resource, amount)
 	began, total, rejected, disturbed := time.Now(), 0, 0, map[string]int{}
 	for round := range schedules {
 		rng := rand.New(rand.NewPCG(seed, uint64(round)))
-		disturbances := []string{"nothing", "nothing", "plugin TERM", "plugin KILL", "kubelet", "containerd"}
 		disturbance := disturbances[rng.IntN(len(disturbances))]
-		pods, moment := randomPods(rng, round, cards), rng.IntN(4)
+		pods, moment := deal(rng, round), rng.IntN(4)
 		for i, is := range pods {
 			time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
 			if i == moment || (i == len(pods)-1 && moment >= len(pods)) {
-				plugin = disturb(t, plugin, disturbance)
+				m.disturb(disturbance)
 			}
 			create(t, cluster, is.pod)
 		}
@@ -131,32 +192,35 @@ func TestEachContainerHasItsCardsInRandomSchedules_long(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("in schedule %d of seed %d, disturbed by %s", round, seed, disturbance)
 		}
-		offers(t, ownCard, int64(len(cards)))
+		offers(t, resource, amount)
 	}
-	plugin.end("TERM")
-	if strings.Contains(plugin.said.text(), "AddressSanitizer") {
-		t.Errorf("%s", plugin.said.text())
-	}
+	m.plugin.end("TERM")
 	t.Logf("%d schedules, %d pods, %d rejected by a kubelet that had no plugin, in %.0f s; disturbed by %v", schedules, total, rejected, time.Since(began).Seconds(), disturbed)
 }
 
 // disturb something of the node, and bring it back at once.
-func disturb(t *testing.T, plugin *cardPlugin, what string) *cardPlugin {
-	t.Helper()
-	switch what {
-	case "plugin TERM", "plugin KILL":
-		plugin.end(strings.TrimPrefix(what, "plugin "))
-		plugin = startCardPlugin(t, nodeKubeconfig(t))
-		plugin.awaitTaken(1)
+func (m *machine) disturb(part string) {
+	m.t.Helper()
+	name, signal, _ := strings.Cut(part, " ")
+	switch name {
+	case "plugin":
+		m.plugin.end(signal)
+		m.plugin = m.again(m.t)
+		m.plugin.awaitTaken(1)
+	case "mps":
+		m.mps.end(signal)
+		m.mps = startMps(m.t)
+	case "daemon":
+		_, err := cluster.Script("node-exec", "sh", "-c", fmt.Sprintf("kill -9 $(cat %s/%s/pipe/nvidia-cuda-mps-control.pid)", mpsFolder, cardB))
+		must(m.t, err)
 	case "kubelet", "containerd":
-		times := plugin.said.count("the kubelet took the device plugin")
-		_, err := cluster.Script("restart", what, "--signal", "KILL")
-		must(t, err)
-		if what == "kubelet" {
-			plugin.awaitTaken(times + 1)
+		times := m.plugin.taken()
+		_, err := cluster.Script("restart", name, "--signal", "KILL")
+		must(m.t, err)
+		if name == "kubelet" {
+			m.plugin.awaitTaken(times + 1)
 		}
 	}
-	return plugin
 }
 
 // haveReport of this boot, in the place of an agent.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,40 +21,9 @@ const (
 	cardA, cardB        = "GPU-74200000-0000-4000-8000-000000000000", "GPU-74200000-0000-4000-8000-000000000001" // t4_pair.json
 )
 
-// program runs in the node's namespaces until end; its process is in pidFile of its name.
-type nodeProgram struct {
-	said lines
-	cmd  *exec.Cmd
-	file string
-}
-
-func startOnNode(t *testing.T, name, command string) *nodeProgram {
-	t.Helper()
-	p := &nodeProgram{file: "/run/quartermaster-" + name + ".pid"}
-	p.cmd = exec.Command(filepath.Join(kit.Root(), "test/cluster/cluster.sh"), "node-exec", "--name", cluster.Name, "sh", "-c",
-		fmt.Sprintf("echo $$ >%s; exec %s", p.file, command))
-	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
-	must(t, p.cmd.Start())
-	t.Cleanup(func() { p.end(t) })
-	return p
-}
-
-func (p *nodeProgram) end(t *testing.T) {
-	if p.cmd == nil {
-		return
-	}
-	cluster.Script("node-exec", "sh", "-c", "kill $(cat "+p.file+")")
-	p.cmd.Wait()
-	p.cmd = nil
-	if strings.Contains(p.said.text(), "AddressSanitizer") {
-		t.Errorf("%s", p.said.text())
-	}
-}
-
 // mps is `quartermaster agent mps` on a node whose two cards are stand-ins, and so is NVIDIA's control daemon (test/nvml/mps).
 type mps struct {
-	t       *testing.T
-	program *nodeProgram
+	*nodeProgram
 	control string
 }
 
@@ -66,8 +34,13 @@ func startMps(t *testing.T) *mps {
 		t.Fatal("QM_MPS_CONTROL does not name the stand-in for nvidia-cuda-mps-control")
 	}
 	folder := filepath.Dir(control)
-	return &mps{t, startOnNode(t, "mps", fmt.Sprintf("env LD_LIBRARY_PATH=%s PATH=%s:$PATH QM_NVML_FIXTURE=%s %s agent mps --folder %s",
+	return &mps{startOnNode(t, "mps", fmt.Sprintf("env LD_LIBRARY_PATH=%s PATH=%s:$PATH QM_NVML_FIXTURE=%s %s agent mps --folder %s",
 		folder, folder, filepath.Join(kit.Root(), "test/nvml/fixtures/t4_pair.json"), kit.Program(), mpsFolder)), control}
+}
+
+func startSharePlugin(t *testing.T) *cardPlugin {
+	t.Helper()
+	return startPlugin(t, 2, fmt.Sprintf("--kubeconfig %s --node-name %s --cores %s --memory %s --mps-folder %s", nodeKubeconfig(t), real1, ownCores, ownMemory, mpsFolder))
 }
 
 // asks a card's control daemon.
@@ -120,10 +93,15 @@ func onShares(name string, init bool, shares ...share) *corev1.Pod {
 	return pod
 }
 
+// seen is what a container with the share prints.
+func (s share) seen() []string {
+	return []string{"on cards " + s.card, fmt.Sprintf("with threads %d and memory 0=%dM", s.cores, s.gib*1024), "reaches the control daemon: true", "may write there: false"}
+}
+
 func hasShare(t *testing.T, pod *corev1.Pod, container string, is share) {
 	t.Helper()
 	log := logOf(t, pod, container)
-	for _, line := range []string{"on cards " + is.card, fmt.Sprintf("with threads %d and memory 0=%dM", is.cores, is.gib*1024), "reaches the control daemon: true", "may write there: false"} {
+	for _, line := range is.seen() {
 		if !strings.Contains(log, line+"\n") {
 			t.Errorf("%s of %s has %+v, and sees from inside not %q: %q", container, pod.Name, is, line, log)
 		}
@@ -134,17 +112,9 @@ func hasShare(t *testing.T, pod *corev1.Pod, container string, is share) {
 // daemon of its card alone, whose server lets no client have more than the largest share of the card. The daemons are stand-ins that answer
 // as a real one did: no kernel runs here, so what a limit holds back is not seen.
 func TestEachContainerHasTheShareOfItsPlacement(t *testing.T) {
-	haveTypeOfNodes(t)
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	must(t, err)
-	this := strings.TrimSpace(string(boot))
-	report(t, this, []string{cardA, cardB})
-
-	plugin := startOnNode(t, "shares", fmt.Sprintf("%s agent plugin --kubeconfig %s --node-name %s --cores %s --memory %s --mps-folder %s", kit.Program(),
-		nodeKubeconfig(t), real1, ownCores, ownMemory, mpsFolder))
-	await(t, 30*time.Second, "the kubelet has both plugins", func() (bool, error) {
-		return plugin.said.count("the kubelet took the device plugin") == 2, fmt.Errorf("%s", plugin.said.text())
-	})
+	haveReport(t, []string{cardA, cardB})
+	plugin := startSharePlugin(t)
+	plugin.awaitTaken(1)
 	offers(t, ownCores, 0) // nothing before limits were read back
 	m := startMps(t)
 	offers(t, ownCores, 200)
@@ -214,19 +184,19 @@ func TestEachContainerHasTheShareOfItsPlacement(t *testing.T) {
 		_, err := cluster.Script("node-exec", "sh", "-c", fmt.Sprintf("kill -9 $(cat %s/%s/pipe/nvidia-cuda-mps-control.pid)", mpsFolder, cardB))
 		must(t, err)
 		await(t, 30*time.Second, "the log says so", func() (bool, error) {
-			return strings.Contains(m.program.said.text(), "was killed by signal 9"), fmt.Errorf("%s", m.program.said.text())
+			return strings.Contains(m.said.text(), "was killed by signal 9"), fmt.Errorf("%s", m.said.text())
 		})
 		offers(t, ownCores, 200)
 		if is := m.ceilings(cardA); is != "60.0 % 10240M" {
 			t.Errorf("its neighbour has the ceilings %q now", is)
 		}
 	})
-	m.program.end(t)
+	m.end("TERM")
 	offers(t, ownCores, 0)
 	if said := m.asks(cardA, "get_server_list"); !strings.Contains(said, "Cannot find MPS control daemon process") {
 		t.Errorf("the daemon is there still: %q", said)
 	}
-	plugin.end(t)
+	plugin.end("TERM")
 }
 
 func runs(t *testing.T, pod *corev1.Pod) {

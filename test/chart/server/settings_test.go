@@ -10,16 +10,21 @@ import (
 // The API server refuses settings that mean nothing next to the plugin that the policy chose, and says which.
 func TestSettingsOfAnotherPluginAreRefused(t *testing.T) {
 	installed(t)
-	for _, entry := range []struct{ settings, says string }{
-		{`{"plugin": "nvidia", "MIG_STRATEGY": "mixed"}`, ""},
-		{`{"plugin": "quartermaster", "featureDiscovery": "true"}`, ""},
-		{`{"plugin": "theirs"}`, "plugin must be one of nvidia, quartermaster"},
-		{`{"plugin": "quartermaster", "MIG_STRATEGY": "mixed"}`, "MIG_STRATEGY is for the plugin of NVIDIA, and plugin is quartermaster"},
+	for _, entry := range []struct{ module, settings, says string }{
+		{"pgpu", `{"plugin": "nvidia", "MIG_STRATEGY": "mixed"}`, ""},
+		{"pgpu", `{"plugin": "quartermaster", "featureDiscovery": "true"}`, ""},
+		{"pgpu", `{"plugin": "theirs"}`, "plugin of pgpu must be one of nvidia, quartermaster"},
+		{"pgpu", `{"plugin": "gpu-manager"}`, "plugin of pgpu must be one of nvidia, quartermaster"},
+		{"vgpu", `{"plugin": "quartermaster"}`, ""},
+		{"vgpu", `{"plugin": "nvidia"}`, "plugin of vgpu one of gpu-manager, quartermaster"},
+		{"vgpu", `{"replicas": "2"}`, "unknown setting replicas of vgpu; its settings are plugin"},
+		{"mps", `{"replicas": "2"}`, "mps and modules of your own have neither settings nor node sets"},
+		{"pgpu", `{"plugin": "quartermaster", "MIG_STRATEGY": "mixed"}`, "MIG_STRATEGY is for the plugin of NVIDIA, and plugin is quartermaster"},
 	} {
-		policy := `{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorPolicy", "metadata": {"name": "default"}, "spec": {"modules": {"pgpu": {"settings": ` + entry.settings + `}}}}`
+		policy := `{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorPolicy", "metadata": {"name": "default"}, "spec": {"modules": {"` + entry.module + `": {"settings": ` + entry.settings + `}}}}`
 		said, rc := run(policy, chart.Tool("kubernetes-*", "kubectl"), "apply", "--server-side", "--dry-run=server", "-f", "-")
 		if (rc == 0) != (entry.says == "") || !strings.Contains(said, entry.says) {
-			t.Errorf("%s: %s", entry.settings, said)
+			t.Errorf("%s %s: %s", entry.module, entry.settings, said)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // runtime is what runc is called through on the test's node: a stand-in for NVIDIA's container runtime. Containers whose environment names
-// cards get what NVIDIA's would give them: library, nvidia-smi and device nodes; here also the fixture that the library reads. The rest is
+// cards get what NVIDIA's would give them: library, nvidia-smi, the control program of MPS and device nodes; here also the fixture that the library reads. The rest is
 // runc's.
 package main
 
@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	fixture   = "/run/nvidia-standin" // where test/nvml/node.sh puts it
-	libraries = "/usr/lib/x86_64-linux-gnu/"
-	asVolumes = "/var/run/nvidia-container-devices"
+	fixture    = "/run/nvidia-standin" // where test/nvml/node.sh puts it
+	libraries  = "/usr/lib/x86_64-linux-gnu/"
+	asVolumes  = "/var/run/nvidia-container-devices"
+	mpsControl = "/usr/bin/nvidia-cuda-mps-control"
 )
 
 type object = map[string]any
@@ -80,8 +81,11 @@ func giveCards(file string) error {
 		return err
 	}
 	mounts, _ := config["mounts"].([]any)
-	for _, path := range []string{libraries + "libnvidia-ml.so.1", "/usr/bin/nvidia-smi", fixture} {
+	for _, path := range []string{libraries + "libnvidia-ml.so.1", "/usr/bin/nvidia-smi", mpsControl, fixture} {
 		source, err := filepath.EvalSymlinks(path)
+		if err != nil && path == mpsControl {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("no driver: %w", err)
 		}

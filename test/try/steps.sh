@@ -2,6 +2,7 @@
 # What both forms of ./dev try share: steps with their times, and that everything they started goes with them. It is sourced; `name` is the
 # cluster's.
 work=$(mktemp -d) started=() begin=$(date +%s.%N) steps=()
+exec 6>&2 # what people see while a step writes elsewhere
 declare -A part=() # of a process: what it is called, as its log is
 bold() { printf '\033[1m%s\033[0m' "$*"; }
 now() { date +%s.%N; }
@@ -10,7 +11,7 @@ tell() { :; }
 # start NAME COMMAND...: in the background, with its log in $work/NAME.log. It ends with this script, however that ends.
 start() {
   local name=$1; shift
-  setpriv --pdeathsig TERM "$@" >"$work/$name.log" 2>&1 </dev/null &
+  setpriv --pdeathsig TERM "$@" >"$work/$name.log" 2>&1 6>&- </dev/null &
   started+=($!) part[$!]=$name
 }
 cleanup() {
@@ -29,9 +30,9 @@ leave() {  # leave CODE: prints the end of a failed part's log, and what `tell` 
   exit "$1"
 }
 stop() { # stop CODE
-  printf '\ntaking it down\n' >&2
+  printf '\ntaking it down\n' >&6
   cleanup
-  printf 'nothing of it is left\n' >&2
+  printf 'nothing of it is left\n' >&6
   exit "$1"
 }
 trap 'leave $?' EXIT

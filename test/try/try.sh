@@ -19,8 +19,8 @@ to type. Ctrl-C takes everything down.
   --real       on two real nodes (kubelet, containerd, kube-proxy) with the operator as pods of its image: label a node, NVIDIA's device
                plugin starts there, and a container prints its card. FOLDER has NVIDIA's programs (test/plugins/README.md). Needs root.
 
-Everything listens on 127.0.0.1 alone, and nothing of your other clusters or of ~/.kube is touched. Only --real needs root. Simulated nodes
-run no containers, so kubectl logs and exec do not work there. What is in the cluster: test/try/objects.
+Everything listens on 127.0.0.1 alone, takes about 2 GiB of memory, and leaves your other clusters and ~/.kube alone. Only --real needs root.
+Simulated nodes run no containers, so kubectl logs and exec do not work there. What is in the cluster: test/try/objects.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 ended by Ctrl-C.
 H
 }
@@ -67,7 +67,7 @@ nodes_and_chart() {
   # As many of each profile as the file names.
   fleet=$(sed -n 's/.*kind: Node, .*name: \([a-z0-9]*\)-[0-9]*.*/\1/p' $objects/fleet.yaml | sort | uniq -c | awk '{ printf "%s%s=%d", (NR > 1 ? "," : ""), $2, $1 }')
   helm install quartermaster charts/quartermaster -n $namespace --create-namespace -f $objects/values.yaml & chart=$!
-  sim nodes --kubeconfig "$KUBECONFIG" --profile "$fleet" || return
+  sim nodes --kubeconfig "$KUBECONFIG" --profile "$fleet" && kubectl apply --server-side --field-manager=people -f $objects/fleet.yaml || return
   wait $chart
 }
 operator() {
@@ -75,18 +75,16 @@ operator() {
   kubeconfig=$(test/cluster/cluster.sh sa-kubeconfig --name "$name" --namespace $namespace --serviceaccount quartermaster --duration 24h | tail -1) || return
   metrics=127.0.0.1:$(free_port) extender=127.0.0.1:$(free_port)
   start operator env POD_NAMESPACE=$namespace "$quartermaster" controller --kubeconfig "$kubeconfig" --metrics-address "$metrics" \
-    --extender-address "$extender" --usage-checkpoint 15
+    --extender-address "$extender" --usage-checkpoint 5
   start plugins sim plugins --kubeconfig "$KUBECONFIG"
+  start console "$quartermaster" console --kubeconfig "$KUBECONFIG" --listen "127.0.0.1:$port" -n $namespace
   kubectl wait crd --for=condition=Established --timeout=30s acceleratorpolicies.quartermaster.io acceleratorquotas.quartermaster.io || return
   kubectl apply -f $objects/policy.yaml -f $objects/namespaces.yaml -f $objects/declarations.yaml || return
   kubectl patch acceleratorpolicy default --type merge -p '{"spec": {"scheduler": {"mode": "Dedicated"}}}' || return
   wait_for 30 curl -fs "http://$metrics/readyz"
 }
-modes() {
-  kubectl apply --server-side --field-manager=people -f $objects/fleet.yaml || return
-  wait_for 120 all_enrolled
-}
-all_enrolled() { # but for the one that asks for vgpus
+enrolled() { wait_for 120 all_enrolled; }
+all_enrolled() { # except for the one that asks for vgpus
   [ "$(kubectl get anode --no-headers | grep -cw Ready)" -eq "$(grep nvidia-device-enable: $objects/fleet.yaml | grep -cv vgpus)" ]
 }
 # The operator makes a Deployment for its kube-scheduler. Its pods are simulated, so the program runs here, with the file that they would read.
@@ -132,17 +130,13 @@ refusal() {
   kubectl create --dry-run=server -f $objects/refused.yaml >"$work/refused" 2>&1 || true
 }
 refuses() { ! kubectl create --dry-run=server -f $objects/refused.yaml; }
-console() {
-  [ -n "$port" ] || { port=8888; ! is_taken $port || port=$(free_port); }
-  start console "$quartermaster" console --kubeconfig "$KUBECONFIG" --listen "127.0.0.1:$port" -n $namespace
-  wait_for 20 grep -q 'http://' "$work/console.log"
-}
-costs() { wait_for 40 "$quartermaster" report chargeback; }
+console() { wait_for 30 grep -q 'http://' "$work/console.log"; }
+counted() { "$quartermaster" report chargeback | grep -q '^training '; }
 
 # The commands, and what each shows. The test of this script types them as they stand here.
 commands=(
   "quartermaster inspect nodes"
-  "40 nodes: the mode of each, how far it is, what is free, and why a node has not got its mode"
+  "the fleet: the mode of each node, how far it is, how many cards are free, and why a node has no mode (t4-8: a typing mistake)"
   "quartermaster explain pod training/eight-cards"
   "why a pod waits, and the smallest change that helps; the four others: kubectl get pods -A --field-selector=status.phase=Pending"
   "quartermaster verify v100-0"
@@ -150,7 +144,7 @@ commands=(
   "quartermaster top cards l40s-1"
   "who has how much of each card of a node; the first card is sick and gets no new pod"
   "quartermaster report chargeback"
-  "what each team has held of which card so far, and what it costs"
+  "who has held which cards, counted every five seconds, and what it costs; the limits of each team: kubectl get acceleratorquotas -A"
   "kubectl label node t4-9 nvidia-device-enable=share && kubectl wait node/t4-9 --for=jsonpath='{.status.allocatable.nvidia\.com/gpu\.shared}'=40 --timeout=60s"
   "the main job: a label becomes a device plugin, and the node offers shares of its cards"
 )
@@ -164,19 +158,20 @@ printf '%s\n' "$(bold 'Quartermaster to try, on a real Kubernetes') $k8s" >&2
 step "control plane: etcd, API server, controllers, scheduler, KWOK" cluster_up
 eval "$(test/cluster/cluster.sh env --name "$name" 9>&-)"
 export PATH=${quartermaster%/*}:$PATH
-step "40 nodes of six card models; helm install" nodes_and_chart
+step "40 nodes of six card models, with labels; helm install" nodes_and_chart
+[ -n "$port" ] || { port=8888; ! is_taken $port || port=$(free_port); }
 step "operator leads; policy, four teams with quotas, declarations" operator
-step "nodes labelled: each has the plugin of its mode" modes
+step "each node has the plugin of its mode" enrolled
 step "kube-scheduler asks the operator" scheduler
 step "twelve workloads run" workloads
 step "five pods wait, each for another reason" waiting
 step "a node waits for a pod to change its mode; a card is sick" change_and_sick_card
 step "a pod that breaks a declared rule is refused" refusal
 step "console" console
-step "first minutes of cards counted and priced" costs
 link=$(grep -o 'http://[^ ]*' "$work/console.log")
 
 if [ -n "$once" ]; then
+  step "the time of cards is counted, every five seconds" wait_for 60 counted
   echo
   for ((i = 0; i < ${#commands[@]}; i += 2)); do answer "${commands[i]}"; done
   for pod in $(sed -n 's/^metadata: {name: \(.*\), namespace: \(.*\)}/\2\/\1/p' $objects/waiting.yaml); do

@@ -21,18 +21,22 @@ cleanup() {
   # Ctrl-C has reached them, too, so some are gone, and others end with an error: neither may end the cleaning.
   for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
   for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
-  test/cluster/cluster.sh down --name "$name" >/dev/null 2>&1 9>&- || true
+  # It prints the last lines of a component that had ended by itself.
+  test/cluster/cluster.sh down --name "$name" 2>&1 9>&- | grep -v ' is down$' >&6 || true
   rm -rf "$work"
-}
-leave() {  # leave CODE: prints the end of a failed part's log, and what `tell` says, and cleans up
-  [ "$1" -eq 0 ] || { tail -n 5 "$work"/*.log; tell; } >&2 || true
-  cleanup
-  exit "$1"
 }
 stop() { # stop CODE
   printf '\ntaking it down\n' >&6
   cleanup
   printf 'nothing of it is left\n' >&6
+  exit "$1"
+}
+# leave CODE: prints the end of a failed part's log, and what `tell` says, and cleans up. Ctrl-C within $(...) ends bash with 2, without its trap;
+# nothing here ends with 2 otherwise.
+leave() {
+  [ "$1" -ne 2 ] || stop 130
+  [ "$1" -eq 0 ] || { tail -n 5 "$work"/*.log; tell; } >&6 2>&1 || true
+  cleanup
   exit "$1"
 }
 trap 'leave $?' EXIT

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 usage() { cat <<'H'
-usage: ./dev try [--once] [--port PORT] [--k8s 1.37|1.36]
+usage: ./dev try [--once] [--port PORT]
        ./dev try --env
        QM_PLUGINS=FOLDER ./dev try --real [--once] [--k8s 1.37|1.36|1.30]
 Starts the whole product on this machine, without GPUs: a real Kubernetes control plane, 40 simulated nodes of six card models in all modes,
@@ -13,11 +13,12 @@ each for another reason; one node waits for a pod before it changes its mode; on
 to type. Ctrl-C takes everything down.
 
   --once       prints the six commands with their answers, and why each of the five pods waits, and ends
-  --port PORT  of the console; without it 8888, or a free one where that is taken
-  --k8s V      that version of Kubernetes in place of the newest
+  --port PORT  of the console; without it 8888, or a free one where that is taken. From another machine, first:
+                 ssh -L PORT:127.0.0.1:PORT THIS-MACHINE
   --env        prints what another shell needs for the commands:   eval "$(./dev try --env)"
   --real       on two real nodes (kubelet, containerd, kube-proxy) with the operator as pods of its image: label a node, NVIDIA's device
                plugin starts there, and a container prints its card. FOLDER has NVIDIA's programs (test/plugins/README.md). Needs root.
+               --k8s V takes that version of Kubernetes in place of the newest
 
 Everything listens on 127.0.0.1 alone, takes about 2 GiB of memory, and leaves your other clusters and ~/.kube alone. Only --real needs root.
 Simulated nodes run no containers, so kubectl logs and exec do not work there. What is in the cluster: test/try/objects.
@@ -35,8 +36,8 @@ while [ $# -gt 0 ]; do case $1 in
   --k8s|--port) [ $# -gt 1 ] || wrong "$1 needs a value"
     case $1 in --k8s) k8s=$2 ;; --port) port=$2 ;; esac; shift 2 ;;
   --help|-h) usage; exit 0 ;;
-  *) wrong "'$1' is not known; allowed are --once, --port, --k8s, --env and --real" ;; esac; done
-case $real:$k8s in :1.37|:1.36|1:1.37|1:1.36|1:1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.37, 1.36${real:+, 1.30}" ;; esac
+  *) wrong "'$1' is not known; allowed are --once, --port, --env and --real" ;; esac; done
+case $real:$k8s in 1:1.37|1:1.36|1:1.30|:1.37) ;; :*) wrong "--k8s goes with --real" ;; *) wrong "--k8s '$k8s' is not one of: 1.37, 1.36, 1.30" ;; esac
 [[ $port =~ ^([1-9][0-9]{0,4})?$ ]] && [ "${port:-1}" -lt 65536 ] || wrong "--port '$port' is not a port: 1 to 65535"
 
 clusters=${QUARTERMASTER_CLUSTERS:-${XDG_STATE_HOME:-$HOME/.local/state}/quartermaster/clusters}
@@ -61,7 +62,7 @@ is_taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 name=try namespace=quartermaster objects=test/try/objects quartermaster=$PWD/build/release/quartermaster
 echo "$$" >"$running"
 . test/try/steps.sh
-cluster_up() { test/cluster/cluster.sh up --name "$name" --k8s "$k8s" --until $$; }
+cluster_up() { test/cluster/cluster.sh up --name "$name" --until $$; }
 nodes_and_chart() {
   local chart fleet
   # As many of each profile as the file names.
@@ -79,7 +80,7 @@ operator() {
   start plugins sim plugins --kubeconfig "$KUBECONFIG"
   start console "$quartermaster" console --kubeconfig "$KUBECONFIG" --listen "127.0.0.1:$port" -n $namespace
   kubectl wait crd --for=condition=Established --timeout=30s acceleratorpolicies.quartermaster.io acceleratorquotas.quartermaster.io || return
-  kubectl apply -f $objects/policy.yaml -f $objects/namespaces.yaml -f $objects/declarations.yaml || return
+  kubectl apply -f $objects/namespaces.yaml -f $objects/declarations.yaml -f $objects/policy.yaml || return # one declaration is wrong: Deny refuses it
   kubectl patch acceleratorpolicy default --type merge -p '{"spec": {"scheduler": {"mode": "Dedicated"}}}' || return
   wait_for 30 curl -fs "http://$metrics/readyz"
 }
@@ -144,7 +145,7 @@ commands=(
   "quartermaster top cards l40s-1"
   "who has how much of each card of a node; the first card is sick and gets no new pod"
   "quartermaster report chargeback"
-  "who has held which cards, counted every five seconds, and what it costs; the limits of each team: kubectl get acceleratorquotas -A"
+  "who has held which cards, up to ten seconds ago, and what it costs; the limits of each team: kubectl get acceleratorquotas -A"
   "kubectl label node t4-9 nvidia-device-enable=share && kubectl wait node/t4-9 --for=jsonpath='{.status.allocatable.nvidia\.com/gpu\.shared}'=40 --timeout=60s"
   "the main job: a label becomes a device plugin, and the node offers shares of its cards"
 )
@@ -171,7 +172,7 @@ step "console" console
 link=$(grep -o 'http://[^ ]*' "$work/console.log")
 
 if [ -n "$once" ]; then
-  step "the time of cards is counted, every five seconds" wait_for 60 counted
+  step "the time of cards is counted, ten seconds behind" wait_for 60 counted
   echo
   for ((i = 0; i < ${#commands[@]}; i += 2)); do answer "${commands[i]}"; done
   for pod in $(sed -n 's/^metadata: {name: \(.*\), namespace: \(.*\)}/\2\/\1/p' $objects/waiting.yaml); do

@@ -59,16 +59,22 @@ func begin(t *testing.T) *trial {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	out := &trial{root: root, folder: folder, mark: fmt.Sprintf("QM_TRIAL=%d", os.Getpid()), screen: filepath.Join(folder, "screen"), ended: make(chan error, 1)}
+	if err := os.Mkdir(filepath.Join(folder, "temporary"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return (&trial{root: root, folder: folder}).begin(t)
+}
+
+// begin one in the same folder.
+func (r *trial) begin(t *testing.T) *trial {
+	t.Helper()
+	out := &trial{root: r.root, folder: r.folder, mark: fmt.Sprintf("QM_TRIAL=%d", time.Now().UnixNano()), screen: filepath.Join(t.TempDir(), "screen"), ended: make(chan error, 1)}
 	screen, err := os.Create(out.screen)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer screen.Close()
-	if err := os.Mkdir(out.temporary(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	out.command = out.of("test/try/try.sh", "--k8s", os.Getenv("QM_K8S"))
+	out.command = out.of("test/try/try.sh")
 	out.command.Stdout, out.command.Stderr = screen, screen
 	out.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // Ctrl-C reaches the group of a terminal
 	if err := out.command.Start(); err != nil {
@@ -104,8 +110,8 @@ func (r *trial) printed(t *testing.T) string {
 	return regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(string(text), "")
 }
 
-// ready waits until it has printed all.
-func (r *trial) ready(t *testing.T) string {
+// shows waits until it has printed that, and returns all that it has printed.
+func (r *trial) shows(t *testing.T, text string) string {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		select {
@@ -114,11 +120,11 @@ func (r *trial) ready(t *testing.T) string {
 			t.Fatalf("it ended by itself: %v\n%s", err, r.printed(t))
 		default:
 		}
-		if text := r.printed(t); strings.Contains(text, "Everything stays until Ctrl-C.\n") {
-			return text
+		if all := r.printed(t); strings.Contains(all, text) {
+			return all
 		}
 	}
-	t.Fatalf("it is not ready after five minutes:\n%s", r.printed(t))
+	t.Fatalf("it does not show %q after five minutes:\n%s", text, r.printed(t))
 	return ""
 }
 
@@ -166,7 +172,7 @@ func (r *trial) left() (out []string) {
 
 func TestTheProductToTry(t *testing.T) {
 	r := begin(t)
-	screen := r.ready(t)
+	screen := r.shows(t, "Everything stays until Ctrl-C.\n")
 	first := regexp.MustCompile(`(?m)first: (eval .*)$`).FindStringSubmatch(screen)
 	if first == nil {
 		t.Fatalf("it does not say what another shell needs:\n%s", screen)
@@ -187,6 +193,12 @@ func TestTheProductToTry(t *testing.T) {
 		}
 	})
 	t.Run("Ctrl-C takes all down", func(t *testing.T) { r.takesAllDown(t) })
+	// At once, under the same name: what watched over the first cluster must not take down the second.
+	t.Run("the next one starts, and Ctrl-C takes it down half-way", func(t *testing.T) {
+		next := r.begin(t)
+		next.shows(t, `each node has the plugin`)
+		next.takesAllDown(t)
+	})
 }
 
 func (r *trial) sixCommands(t *testing.T, screen, first string) {
@@ -199,7 +211,7 @@ func (r *trial) sixCommands(t *testing.T, screen, first string) {
 			t.Errorf("command %d is %q, expected %q", i+1, line[1], known[i].command)
 			continue
 		}
-		if strings.Contains(line[1], "chargeback") { // counted every five seconds, as its line says
+		if strings.Contains(line[1], "chargeback") { // up to ten seconds ago, as its line says
 			r.until(t, first, line[1], `(?m)^training `)
 		}
 		matches(t, line[1], r.typed(t, first, line[1]), known[i].shows...)
@@ -290,8 +302,8 @@ func (r *trial) takesAllDown(t *testing.T) {
 	}
 }
 
-// A port that another program has is found before anything is built or started.
-func TestAPortThatIsTaken(t *testing.T) {
+// What is wrong is said before anything is built or started.
+func TestWhatIsWrongIsSaidAtOnce(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -307,14 +319,16 @@ func TestAPortThatIsTaken(t *testing.T) {
 		{[]string{"--port", port}, 1, "port " + port + " is taken by another program: choose another --port"},
 		{[]string{"--port", "0"}, 2, "--port '0' is not a port"},
 		{[]string{"--port"}, 2, "--port needs a value"},
-		{[]string{"--k8s", "1.30"}, 2, "--k8s '1.30' is not one of: 1.37, 1.36"},
+		{[]string{"--k8s", "1.30"}, 2, "--k8s goes with --real"},
+		{[]string{"--real", "--k8s", "1.29"}, 2, "--k8s '1.29' is not one of: 1.37, 1.36, 1.30"},
+		{[]string{"--real"}, 1, "QM_PLUGINS names no folder"},
 		{[]string{"--all"}, 2, "'--all' is not known; allowed are"},
 		{[]string{"--env"}, 1, "no ./dev try runs here"},
 		{[]string{"--help"}, 0, "usage: ./dev try"},
 	} {
 		command := exec.Command("./dev", append([]string{"try"}, row.arguments...)...)
 		command.Dir = root
-		command.Env = append(os.Environ(), "QUARTERMASTER_CLUSTERS="+t.TempDir())
+		command.Env = append(os.Environ(), "QUARTERMASTER_CLUSTERS="+t.TempDir(), "QM_PLUGINS=")
 		out, _ := command.CombinedOutput()
 		if code := command.ProcessState.ExitCode(); code != row.code || !strings.Contains(string(out), row.says) {
 			t.Errorf("./dev try %v: exit code %d, expected %d with %q: %s", row.arguments, code, row.code, row.says, out)

@@ -53,7 +53,7 @@ wait_for() {  # wait_for SECONDS COMMAND...: until it succeeds
   local end=$((SECONDS + $1)); shift
   until "$@" >/dev/null 2>&1; do
     [ $SECONDS -lt $end ] || { echo "still not true after the time allowed: $*"; return 1; }
-    sleep 0.1
+    sleep 0.2
   done
 }
 free_port() { local p; while p=$((20000 + RANDOM % 12000)); ss -ltn | grep -q ":$p "; do :; done; echo "$p"; }
@@ -67,6 +67,8 @@ keep() {
   local ended=''
   wait -n -p ended "${started[@]}" || true
   [ -n "$ended" ] || exit 1
-  printf '\n%s has ended by itself; its last lines:\n' "${part[$ended]}" >&2
+  printf '\nthe part "%s" has ended by itself; its last lines:\n' "${part[$ended]}" >&2
+  tail -n 15 "$work/${part[$ended]}.log" >&2
+  cleanup
   exit 1
 }

@@ -191,7 +191,7 @@ cat <<T
 $(bold "The console:") $link
   The link signs you in, as the cluster's administrator. What others would see: docs/console.md, "Who sees what?"
 
-$(bold "Six commands.") In another shell, first: eval "\$(./dev try --env)"
+$(bold "Six commands.") In another shell, in this folder, first: eval "\$(./dev try --env)"
 T
 for ((i = 0; i < ${#commands[@]}; i += 2)); do printf '\n  %s\n      %s\n' "${commands[i]}" "${commands[i + 1]}"; done
 cat <<T

@@ -103,7 +103,7 @@ else
 fi
 
 # The same words in what people read outside Markdown. Left out: test data, whose sentences are those of the program.
-mapfile -t texts < <(git ls-files -co --exclude-standard dev .clang-tidy '*.sh' '*CMakeLists.txt' crds charts test/demo test/e2e |
+mapfile -t texts < <(git ls-files -co --exclude-standard dev .clang-tidy '*.sh' '*CMakeLists.txt' crds charts test/try test/e2e |
   grep -E '(^dev|^\.clang-tidy|\.(sh|yaml|json|tpl|txt))$' | grep -v '^charts/quartermaster/files/')  # crds/ has links to those
 if [ -d test/prose/node_modules/js-yaml ]; then
   said=$(node test/prose/words.cjs test/prose/sample.yaml) || true

@@ -234,8 +234,13 @@ up() {
   echo "$folder/kubeconfig"
 }
 
-take_down_after() { # PID
-  (cd / && exec setsid --fork bash -c 'while [[ -d $3 ]] && kill -0 "$1" 2>/dev/null; do sleep 1; done; [[ ! -d $3 ]] || exec "$2" down --name "$4"' \
+# take_down_after PID. A cluster of the same name that someone made in between has another PID in its file, and stays.
+take_down_after() {
+  echo "$1" >until
+  (cd / && exec setsid --fork bash -c '
+    mine() { [[ $(cat "$3/until" 2>/dev/null) == "$1" ]]; }
+    while mine "$@" && kill -0 "$1" 2>/dev/null; do sleep 1; done
+    ! mine "$@" || exec "$2" down --name "$4"' \
     take_down_after "$1" "$here/cluster.sh" "$folder" "$name" </dev/null >/dev/null 2>&1 8>&-)
 }
 

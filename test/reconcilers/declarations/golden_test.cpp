@@ -86,9 +86,8 @@ TEST(crl_golden, the_page_on_declarations_has_every_field_and_every_finding_in_i
   }
 }
 
-TEST(crl_golden, the_declarations_of_the_demo_are_judged_as_it_shows) {
-  const auto all =
-      judge_together(read_config_maps(std::filesystem::path(TEST_DATA) / "demo/objects/declarations.yaml"));
+TEST(crl_golden, the_declarations_to_try_are_judged_as_written) {
+  const auto all = judge_together(read_config_maps(std::filesystem::path(TEST_DATA) / "try/objects/declarations.yaml"));
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(verdict_of(all[0]), verdict::accepted);
   EXPECT_EQ(verdict_of(all[1]), verdict::accepted);

@@ -10,9 +10,9 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-// `./dev demo --real` shows what it promises: a container with the card that it was given, why a pod waits, and a change of mode that waits.
-func TestTheDemoOnRealNodes(t *testing.T) {
-	command := exec.Command(filepath.Join(kit.Root(), "test/demo/real.sh"), "--once", "--k8s", kit.Minor())
+// `./dev try --real` shows what it promises: a container with the card that it was given, why a pod waits, and a change of mode that waits.
+func TestTryOnRealNodes(t *testing.T) {
+	command := exec.Command(filepath.Join(kit.Root(), "test/try/real.sh"), "--once", "--k8s", kit.Minor())
 	command.Env = append(os.Environ(), "TERM=dumb")
 	said, err := command.CombinedOutput()
 	if err != nil {
@@ -26,7 +26,7 @@ func TestTheDemoOnRealNodes(t *testing.T) {
 		`(?s)(GPU-\S+ +Tesla T4 +15360 MiB +Healthy\n){2}`,
 	} {
 		if !regexp.MustCompile(line).Match(said) {
-			t.Errorf("the demo does not show %q:\n%s", line, said)
+			t.Errorf("it does not show %q:\n%s", line, said)
 		}
 	}
 }

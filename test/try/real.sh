@@ -1,24 +1,26 @@
 #!/usr/bin/env bash
 # The main job on real nodes: the operator as pods of its image, NVIDIA's device plugin as the operator starts it, and containers that print
 # the cards they were given. Card, driver and NVIDIA's container runtime are stand-ins (test/nvml, test/plugins/runtime).
-# `./dev demo --real` calls it after building everything it needs.
+# `./dev try --real` calls it after building everything it needs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-once='' k8s=1.37
+once='' k8s=1.37 check=''
 while [ $# -gt 0 ]; do case $1 in
   --real) shift ;;
   --once) once=1; shift ;;
+  --check) check=1; shift ;;
   --k8s) k8s=${2:-}; shift 2 ;;
-  *) echo "demo: unknown argument '$1' (see ./dev demo --help)" >&2; exit 2 ;; esac; done
-fail() { echo "demo: $1" >&2; exit 1; }
+  *) echo "try: unknown argument '$1' (see ./dev try --help)" >&2; exit 2 ;; esac; done
+fail() { echo "try: $1" >&2; exit 1; }
 [ -n "${QM_PLUGINS:-}" ] || fail "QM_PLUGINS names no folder with NVIDIA's programs, which --real needs (test/plugins/README.md)"
 QM_PLUGINS=$(readlink -f "$QM_PLUGINS")
 for program in nvidia-device-plugin gpu-feature-discovery config-manager; do
   [ -x "$QM_PLUGINS/$program" ] || fail "QM_PLUGINS has no program $QM_PLUGINS/$program that can be started (test/plugins/README.md)"
 done
+[ -z "$check" ] || exit 0
 
-name=demo-$$ namespace=quartermaster registry=quartermaster.test worker=real-2 nvml=$PWD/build/dev/nvml
-. test/demo/steps.sh
+name=try-real-$$ namespace=quartermaster registry=quartermaster.test worker=real-2 nvml=$PWD/build/dev/nvml
+. test/try/steps.sh
 tell() {
   kubectl get acceleratornodes,pods -A -o wide
   kubectl get events -A -o json | jq -r '.items[] | select(.type == "Warning") | "\(.involvedObject.name): \(.message)"' | sort -u
@@ -28,7 +30,7 @@ cluster() { local verb=$1; shift; test/cluster/cluster.sh "$verb" --name "$name"
 libraries=(/lib64/ld-linux-x86-64.so.2:/lib64/ld-linux-x86-64.so.2)
 for library in libm.so.6 libdl.so.2 libpthread.so.0 libc.so.6; do libraries+=("/lib/x86_64-linux-gnu/$library:/lib/x86_64-linux-gnu/$library"); done
 
-cluster_up() { cluster up --k8s "$k8s" --real-nodes 2 --no-kwok; }
+cluster_up() { cluster up --until $$ --k8s "$k8s" --real-nodes 2 --no-kwok; }
 cards() {
   mkdir "$work/node"
   cp test/nvml/fixtures/models.json "$work/node/"
@@ -156,4 +158,5 @@ $(bold "The cluster is yours until Ctrl-C.") In another shell:
   export KUBECONFIG=$KUBECONFIG PATH=$(dirname "$(command -v kubectl)"):$(dirname "$(command -v helm)"):\$PATH
   kubectl label node $worker nvidia-device-enable- && kubectl get anode -o wide -w
 T
-while :; do sleep 3600 & started+=($!); wait $!; done
+start pause sleep infinity
+keep

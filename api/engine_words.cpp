@@ -30,6 +30,8 @@ std::string legal_words(const quota::refusal& refusal, language locale) {
       return engine_words("refusal.multiples_of_count", locale);
     case quota::legal_amounts::one_share:
       return engine_words("refusal.one_share", locale);
+    case quota::legal_amounts::one_card:
+      return engine_words("refusal.one_card", locale);
     case quota::legal_amounts::of_key:
       break;
   }

@@ -99,6 +99,9 @@ loader() {
   if [[ $arch == amd64 ]]; then env -u LD_LIBRARY_PATH -u LD_PRELOAD ldd "$program"
   else "${emulator[@]}" -L "$sysroot" "$sysroot/lib/ld-linux-aarch64.so.1" --list "$program" | sed "s#$sysroot##"; fi
 }
+# What NVIDIA's library and the control program of MPS name to the loader besides the C library and libm: empty since glibc 2.34, and needed
+# all the same. The runtime brings the driver into the container, but not these.
+of_driver=(libdl.so.2 libpthread.so.0 librt.so.1)
 # place_libraries: what the loader finds for the program, each under its own name, with a link of the name that is asked for.
 place_libraries() {
   local listed file real files
@@ -107,6 +110,7 @@ place_libraries() {
   ln -s usr/lib "$rootfs/lib"
   if [[ $arch == amd64 ]]; then mkdir -p "$rootfs/usr/lib64"; ln -s usr/lib64 "$rootfs/lib64"; fi
   mapfile -t files < <(sed -nE 's/^\s+(.* => )?(\/\S+) \(0x.*/\2/p' <<<"$listed")
+  for file in "${files[@]}"; do [[ $file != */libc.so.6 ]] || files+=("${of_driver[@]/#/"${file%/*}/"}"); done
   # shellcheck disable=SC2046  # paths of libraries have no blanks
   find_packages $(for file in "${files[@]}"; do real_path "$file"; done)
   for file in "${files[@]}"; do

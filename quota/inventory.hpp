@@ -52,6 +52,8 @@ struct service {
   /// The plugin reads the number of one card from a pod, and finds the pod by one container's amount
   /// (allocate.go: getGPUMemoryFromPodResource; podutils.go: strconv.Atoi). On a node of one card it looks for neither.
   bool one_index = false;
+  /// A container's shares are held by one server, and a server serves one card: whole cards beyond one are refused.
+  bool one_card = false;
 
   /// Of the keys by which one mode can be asked, those the kubelet does not offer: they fit nowhere (`offered`).
   std::uint8_t withheld = 0;

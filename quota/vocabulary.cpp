@@ -163,6 +163,12 @@ reading cores_and_memory(const container_amounts& request, const service& servic
   };
   if (cores >= 100) {
     if (!limit_is_legal) return limit_refused(cores);
+    if (service.one_card && cores > 100)
+      return refusal{.kind = wrong::not_legal,
+                     .key = request.of(role::cores).key,
+                     .value = cores,
+                     .below = 100,
+                     .legal = legal_amounts::one_card};
     out.whole = true;
     out.cards = static_cast<std::uint32_t>(cores / 100);
     return {};

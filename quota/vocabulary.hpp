@@ -85,6 +85,7 @@ enum class legal_amounts : std::uint8_t {
   of_key,              ///< those that the table says of the key
   multiples_of_count,  ///< multiples of the number of cards that the pod names
   one_share,           ///< 1: the plugin refuses more, because more shares are not more compute
+  one_card,            ///< up to 100: what holds a container's shares serves one card
 };
 
 struct refusal {

@@ -44,7 +44,9 @@ class gpu_manager_plugin final : public dialect {
   }
   void read_service(quota::service& out, const kube::node& node, const accelerator_policy* policy) const override {
     out.plugin_chooses = module_settings(node, policy, "vgpu").text("plugin") != "quartermaster";
-    if (!out.plugin_chooses) out.held_by = quota::isolation::mps;
+    if (out.plugin_chooses) return;
+    out.held_by = quota::isolation::mps;
+    out.one_card = true;
   }
   offer offered(const kube::node& node, const quota::service&) const override {
     const auto cards = kube::amount(node.allocatable, vcuda_cores) / 100;

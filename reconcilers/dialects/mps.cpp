@@ -13,6 +13,9 @@ class mps_plugin final : public dialect {
     static constexpr way list[] = {{"mps", cores_key}};
     return list;
   }
+  void read_service(quota::service& out, const kube::node&, const accelerator_policy*) const override {
+    out.one_card = true;
+  }
   offer offered(const kube::node& node, const quota::service&) const override {
     const auto cards = kube::amount(node.allocatable, cores_key) / 100;
     const auto major = number_of(node.labels.find("nvidia.com/gpu.compute.major"));

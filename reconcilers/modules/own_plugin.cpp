@@ -47,13 +47,19 @@ json plugin_container(const own_plugin& plugin, const module_spec& spec, const f
   return out;
 }
 
+/// Where NVIDIA's two programs are: its runtime puts them where they are on the node. The image has no PATH of its own.
+constexpr std::string_view program_path =
+    "/usr/local/nvidia/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// Servers of MPS are its children. The driver and NVIDIA's two programs come by NVIDIA's runtime.
 json mps_container(const module_spec& spec, const facts& known) {
+  auto variables = nvidia_variables();
+  variables.push_back(variable("PATH", program_path));
   return {
       {"name", "quartermaster-mps"},
       {"image", image_of(spec, known.own_image)},
       {"args", {"agent", "mps", "--log-format=json"}},
-      {"env", nvidia_variables()},
+      {"env", std::move(variables)},
       {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "64Mi"}}}}},
       {"securityContext", {{"privileged", true}, {"runAsUser", 0}, {"runAsNonRoot", false}}},
       {"volumeMounts", {mount("mps", mps_folder, false)}},

@@ -60,7 +60,7 @@ TEST_F(golden_engine_words, say_refusals_and_what_is_allowed) {
       for (const auto& [below, above] : {std::pair(-1, -1), {100, -1}, {-1, 200}, {100, 200}, {100, 100}})
         for (const auto& row : quota::resource_keys)
           for (const auto legal : {quota::legal_amounts::of_key, quota::legal_amounts::multiples_of_count,
-                                   quota::legal_amounts::one_share}) {
+                                   quota::legal_amounts::one_share, quota::legal_amounts::one_card}) {
             is_kept_ = &row == quota::resource_keys || (below == 100 && above == 200 && value == 150);
             add(quota::refusal{.kind = static_cast<quota::wrong>(i),
                                .key = row.key,

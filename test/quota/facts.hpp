@@ -64,7 +64,7 @@ inline std::string facts_of(const shortfall& shortfall) {
 /// "not_legal tencent.com/vcuda-core 150, 100 or 200": what is wrong, key, amount, partner, the nearest legal amounts.
 inline std::string facts_of(const refusal& refusal) {
   static constexpr std::array codes{"not_legal", "needs_partner", "mixed", "not_served", "too_many"};
-  static constexpr std::array legal{"", ", multiples of the count", ", one share"};
+  static constexpr std::array legal{"", ", multiples of the count", ", one share", ", one card"};
   std::string out = codes[static_cast<std::size_t>(refusal.kind)];
   out.append(" ").append(refusal.key).append(" ");
   out += refusal.value == not_a_number ? "no number" : std::to_string(refusal.value);

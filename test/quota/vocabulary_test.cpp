@@ -199,6 +199,16 @@ TEST(vocabulary, two_shares_by_time_are_refused_where_the_plugin_refuses_them) {
   EXPECT_EQ(facts_of(*two), "not_legal nvidia.com/gpu.shared 2, 1, one share");
 }
 
+TEST(vocabulary, whole_cards_beyond_one_are_refused_where_one_server_holds_a_container) {
+  auto service = serving(mode::mps);
+  EXPECT_EQ(ask(service, {{"nvidia.com/mps-core", 200}}).only().cards, 2U);
+  service.one_card = true;
+  EXPECT_EQ(ask(service, {{"nvidia.com/mps-core", 100}}).only().cards, 1U);
+  const auto two = ask(service, {{"nvidia.com/mps-core", 200}}).no;
+  ASSERT_TRUE(two);
+  EXPECT_EQ(facts_of(*two), "not_legal nvidia.com/mps-core 200, 100, one card");
+}
+
 TEST(vocabulary, S12_units_are_told_in_mib) {
   EXPECT_EQ(ask(mode::vgpu, {{"tencent.com/vcuda-core", 1}, {"tencent.com/vcuda-memory", 30}}).only().memory_mib, 7680);
   EXPECT_EQ(ask(mode::mps, {{"nvidia.com/mps-core", 1}, {"nvidia.com/mps-memory", 3}}).only().memory_mib, 3072);

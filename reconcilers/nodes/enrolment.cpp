@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "controller/coded_message.hpp"
 #include "controller/log.hpp"
 #include "kube/json_text.hpp"
 #include "reconcilers/cuda/labels.hpp"
@@ -113,21 +114,22 @@ json status_of(const std::string& name, const api::mode_status& mode_status) {
             {"actualMode", mode_status.actual_mode},
             {"phase", mode_status.phase},
             {"reason", mode_status.reason},
-            {"message", mode_status.message},
             {"since", mode_status.since}};
-  status["conditions"] = json::array({{{"type", "Ready"},
-                                       {"status", mode_status.ready},
-                                       {"reason", mode_status.reason},
-                                       {"message", mode_status.message},
-                                       {"lastTransitionTime", mode_status.ready_since}}});
+  controller::set_message(status, mode_status.message, mode_status.code);
+  json ready = {{"type", "Ready"},
+                {"status", mode_status.ready},
+                {"reason", mode_status.reason},
+                {"lastTransitionTime", mode_status.ready_since}};
+  controller::set_message(ready, mode_status.message, mode_status.code);
+  status["conditions"] = json::array({std::move(ready)});
   if (!mode_status.blockers.empty()) status["blockers"] = mode_status.blockers;
   if (mode_status.given_up) {
     const auto& last = *mode_status.given_up;
     status["rolledBack"] = {{"request", last.request},
                             {"reason", last.reason},
-                            {"message", last.message},
                             {"attempts", last.attempts},
                             {"policyGeneration", last.policy_generation}};
+    controller::set_message(status["rolledBack"], last.message, last.code);
     if (last.timestamp > 0)
       status["rolledBack"]["at"] =
           controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(last.timestamp)));

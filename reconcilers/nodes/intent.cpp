@@ -268,12 +268,7 @@ std::optional<node_intent> without_cdi(const kube::node& node, const module_type
                                        const accelerator_policy& policy) {
   const auto position = policy.modules.find(mode.name);
   if (!mode.follows_placement || position == policy.modules.end()) return std::nullopt;
-  auto spec = position->second;
-  const auto name_of_set = wanted_set(&policy, mode.name, node);
-  for (const auto& set : spec.node_sets)
-    if (set.name == name_of_set)
-      for (const auto& [key, value] : set.settings) spec.settings[key] = value;
-  if (!mode.follows_placement(spec)) return std::nullopt;
+  if (!mode.follows_placement(with_set(position->second, wanted_set(&policy, mode.name, node)))) return std::nullopt;
   constexpr std::string_view containerd = "containerd://";
   const std::string_view runtime = node.container_runtime;
   const auto version =

@@ -25,6 +25,7 @@
 #include "kube/client.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers {
 
@@ -69,7 +70,7 @@ class report_age final : public controller::reconciler {
   bool is_ready(const std::string& node) const;
   void take_in(const kube::pod* before, const kube::pod* after);
   sight& look(const std::string& node);
-  std::string message_of(const std::string& node, const sight& sight) const;
+  text::phrase message_of(const std::string& node, const sight& sight) const;
 
   stores stores_;
   kube::client& client_;

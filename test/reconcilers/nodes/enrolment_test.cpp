@@ -352,7 +352,7 @@ TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
   cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
   cluster.reconcile();
   EXPECT_EQ(cluster.status("phase"), "Waiting");
-  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("maxUnavailable"));
+  EXPECT_EQ(cluster.status("cause"), "status.node.no_turn");
   EXPECT_EQ(cluster.taints(), "");
   EXPECT_THAT(cluster.woken, IsEmpty());
   other.taints.clear();
@@ -434,7 +434,7 @@ TEST(enrolment, a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
   EXPECT_THAT(cluster.server.writes(), testing::Contains("create /api/v1/namespaces/team/pods/b-plain/eviction"));
   cluster.reconcile();
   EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(), HasSubstr("a-two-budgets (its eviction is refused: "));
-  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("refuses to evict 1 of them"));
+  EXPECT_THAT(cluster.status("parameters").dump(), HasSubstr("status.node.drain.refused"));
   const auto refusals = std::ranges::count_if(cluster.recorder.events, [](const auto& event) {
     return event.reason == "EvictionRefused" && event.about.key.name == "a-two-budgets";
   });
@@ -487,7 +487,7 @@ TEST(enrolment, S58_pods_that_come_back_are_evicted_less_and_less_often_and_thei
   EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(),
               words::has_in_order({"team/b-1 (ReplicaSet train", "tolerate the taint quartermaster.io/switching",
                                    "name the node", "scale it down"}));
-  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("3 of them came back"));
+  EXPECT_THAT(cluster.status("parameters").dump(), HasSubstr("status.node.drain.returned"));
   for (int second = 0; second < 600; ++second) {
     cluster.now += 1s;
     cluster.reconcile();

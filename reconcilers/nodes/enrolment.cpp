@@ -138,6 +138,13 @@ json status_of(const std::string& name, const api::mode_status& mode_status) {
   return out;
 }
 
+/// As it is read back where the CRD has no fields for codes.
+std::optional<api::mode_status> uncoded(std::optional<api::mode_status> status) {
+  if (status) status->code = {};
+  if (status && status->given_up) status->given_up->code = {};
+  return status;
+}
+
 kube::write_options forced_owner(std::string_view owner) {
   kube::write_options out;
   out.field_manager = owner;
@@ -381,7 +388,8 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
   // What the node's agent has made or written stays as long as the node; nothing of our own is left in it.
   const bool is_agents =
       object && !step.status && (!object->boot.empty() || owner_of(*object, node) == belongs::to_none);
-  const bool says_so = step.status ? !create && is.before == step.status : !object || is_agents;
+  const bool is_same = is.before == step.status || (status_.lacks_codes() && is.before == uncoded(step.status));
+  const bool says_so = step.status ? !create && is_same : !object || is_agents;
   const std::optional<api::accelerator_node> last =
       object && !step.status && !is_agents ? std::optional(*object) : std::nullopt;
   const bool leaves = is_agents && !object->boot.empty() && (create || object->mode != api::mode_status());
@@ -569,7 +577,7 @@ kube::task<void> enrolment::write_status(std::string name, std::string uid, bool
     if (!done) co_return std::unexpected(std::move(done.error()));
   }
   const auto body = status ? status_of(name, *status) : bare(name);
-  auto answer = co_await client_.apply_status(type, key, body, options);
+  auto answer = co_await status_.apply(client_, type, key, body, options);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   auto& wrote = written_[name];
   wrote.status_version = kube::version_of(*answer);

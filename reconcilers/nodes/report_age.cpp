@@ -124,7 +124,7 @@ kube::task<action> report_age::reconcile(kube::object_key key) {
   kube::write_options options;
   options.field_manager = api::names::report_age_field_owner;
   options.force = true;
-  auto answer = co_await client_.apply_status(type, key, body, options);
+  auto answer = co_await status_.apply(client_, type, key, body, options);
   if (!answer) {
     // It is gone, or another has its name: both come with the watch.
     if (answer.error().code == kube::errc::conflict || answer.error().code == kube::errc::not_found)

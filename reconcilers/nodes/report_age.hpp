@@ -18,6 +18,7 @@
 
 #include "api/accelerator_node.hpp"
 #include "controller/clock.hpp"
+#include "controller/coded_status.hpp"
 #include "controller/metrics.hpp"
 #include "controller/reconciler.hpp"
 #include "controller/recorder.hpp"
@@ -79,6 +80,7 @@ class report_age final : public controller::reconciler {
   std::unordered_map<std::string, std::set<kube::object_key>> pods_;  ///< of the agent, by node
   std::unordered_map<std::string, sight> sights_;                     ///< of nodes with a report
   controller::milliseconds next_turn_{0};
+  controller::coded_status status_;
 };
 
 /// quartermaster_agent_gone_nodes and quartermaster_preflight_failed_nodes, read off the store at each scrape. An agent

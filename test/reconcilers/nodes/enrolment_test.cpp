@@ -184,6 +184,25 @@ TEST(enrolment, a_settled_node_is_not_written_to) {
   EXPECT_THAT(cluster.recorder.events, IsEmpty());
 }
 
+TEST(enrolment, next_to_a_CRD_without_fields_for_codes_leaves_them_out_and_comes_to_rest) {
+  cluster cluster;
+  cluster.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.contains("/status") || !request.body.contains("\"cause\"")) return std::nullopt;
+    return recording_transport::refused(500, "InternalError",
+                                        "failed to create typed patch object (/gpu-1; quartermaster.io/v1alpha1, "
+                                        "Kind=AcceleratorNode): .status.cause: field not declared in schema");
+  };
+  cluster.enrolled("pgpu");
+  EXPECT_FALSE(cluster.server.objects.at(object_path)["status"].dump().contains("cause"));
+  EXPECT_NE(cluster.status("message"), "");
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), testing::IsEmpty());
+  cluster.server.interfere = nullptr;
+  cluster.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("cause"), "status.node.starting") << "with the next change, once the CRD is new";
+}
+
 TEST(enrolment, S3_a_refusal_is_an_event_on_the_node_and_leaves_its_labels_alone) {
   cluster cluster;
   cluster.node({{"nvidia-device-enable", "vgpus"}});

@@ -250,7 +250,7 @@ kube::task<bool> card_agent::write_cards() {
   options.force = true;
   const kube::object_key key{{}, options_.node};
   const auto version = node->resource_version;
-  auto answer = co_await api_.apply_status(type, key, body, options);
+  auto answer = co_await status_.apply(api_, type, key, body, options);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   log::info("reported", {{"cards", std::to_string(report.cards.size())}, {"driver", report.driver}});
   tell(report);

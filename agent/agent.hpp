@@ -14,6 +14,7 @@
 #include "agent/exporter/exporter.hpp"
 #include "agent/facts/reporter.hpp"
 #include "api/accelerator_node.hpp"
+#include "controller/coded_status.hpp"
 #include "controller/event_recorder.hpp"
 #include "controller/loop.hpp"
 #include "controller/metrics.hpp"
@@ -78,6 +79,7 @@ class card_agent {
   bool hangs_ = false;                               ///< the driver does not come back from a call
   bool has_news_ = false;                            ///< since `work` last looked
   facts::reporter preflight_;
+  controller::coded_status status_;  ///< of cards
   std::unique_ptr<facts::facts_reader> reader_;
   std::unique_ptr<cards::watcher> watcher_;  ///< last: its thread ends before anything else goes
 };

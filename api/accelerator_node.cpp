@@ -12,12 +12,23 @@ namespace on_demand = kube::on_demand;
 
 namespace {
 
+/// What stands next to a message, by which readers say it in their own language.
+void read_code(std::string_view key, on_demand::value field, text::phrase_code& code) {
+  if (key == "cause") code.cause = on_demand::text_or(field);
+  if (key != "parameters" || field.type() != simdjson::ondemand::json_type::object) return;
+  on_demand::each_member(field, [&](std::string_view name, on_demand::value value) {
+    if (code.parameters.size() < text::most_phrase_parameters)
+      code.parameters[std::string(name)] = on_demand::text_or(value);
+  });
+}
+
 rolled_back read_given_up(on_demand::value object) {
   rolled_back made;
   on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
     if (key == "request") made.request = on_demand::text_or(field);
     if (key == "reason") made.reason = on_demand::text_or(field);
     if (key == "message") made.message = on_demand::text_or(field);
+    read_code(key, field, made.code);
     if (key == "at") made.timestamp = controller::parse_rfc3339_seconds(on_demand::text_or(field)).value_or(0);
     if (key == "attempts") made.attempts = on_demand::number_or(field, 1);
     if (key == "policyGeneration") made.policy_generation = on_demand::number_or(field, 0);
@@ -30,12 +41,14 @@ rolled_back read_given_up(on_demand::value object) {
 
 void read_condition(on_demand::value object, accelerator_node& node, agent_report* report) {
   std::string type, status, since, reason, message;
+  text::phrase_code code;
   on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
     if (key == "type") type = on_demand::text_or(field);
     if (key == "status") status = on_demand::text_or(field);
     if (key == "lastTransitionTime") since = on_demand::text_or(field);
     if (key == "reason") reason = on_demand::text_or(field);
     if (key == "message") message = on_demand::text_or(field);
+    read_code(key, field, code);
   });
   if (type == "Ready") {
     node.mode.ready = std::move(status);
@@ -51,6 +64,7 @@ void read_condition(on_demand::value object, accelerator_node& node, agent_repor
   } else if (type == agent_reporting_condition) {
     node.agent_reporting = std::move(status);
     node.agent_reporting_message = std::move(message);
+    node.agent_reporting_code = std::move(code);
   }
 }
 
@@ -151,6 +165,7 @@ void read_status(on_demand::value status, accelerator_node& node, agent_report* 
     if (key == "phase") made.phase = on_demand::text_or(field);
     if (key == "reason") made.reason = on_demand::text_or(field);
     if (key == "message") made.message = on_demand::text_or(field);
+    read_code(key, field, made.code);
     if (key == "since") made.since = on_demand::text_or(field);
     if (key == "rolledBack") made.given_up = read_given_up(field);
     if (key == "conditions")

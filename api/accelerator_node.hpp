@@ -12,6 +12,7 @@
 #include "api/other_card.hpp"
 #include "kube/object.hpp"
 #include "quota/inventory.hpp"
+#include "text/phrase_code.hpp"
 
 namespace api {
 
@@ -19,6 +20,7 @@ namespace api {
 struct rolled_back {
   std::string request;  ///< the mode that was asked for
   std::string reason, message;
+  text::phrase_code code;      ///< of the message
   std::int64_t timestamp = 0;  ///< seconds since 1970; 0: it is being tried again
   std::int64_t attempts = 0;
   std::int64_t policy_generation = 0;
@@ -33,7 +35,8 @@ struct mode_status {
   std::string phase;
   std::string reason;
   std::string message;
-  std::string since;  ///< RFC 3339
+  text::phrase_code code;  ///< of the message
+  std::string since;       ///< RFC 3339
   /// Condition Ready: the node is in the mode it asks for, and its plugin works. Its reason and message are those
   /// above.
   std::string ready;        ///< "True", "False"; empty: there is no such condition
@@ -88,6 +91,7 @@ struct accelerator_node : kube::object {
   std::vector<std::string> restore;  ///< UUIDs of cards that a person calls in order again, until the agent agrees
   std::string agent_reporting;       ///< condition AgentReporting, by the controller; empty: never was otherwise
   std::string agent_reporting_message;
+  text::phrase_code agent_reporting_code;  ///< of that message
 
   /// An agent has reported, whether or not it is still there.
   bool has_report() const { return !boot.empty() || !cards.empty() || !preflight_passed.empty(); }

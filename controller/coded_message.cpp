@@ -3,23 +3,18 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/json_text.hpp"
-#include "text/escape.hpp"
-#include "text/phrase_code.hpp"
 
 namespace controller {
-namespace {
-
 using nlohmann::json;
 
-constexpr std::size_t longest_message = 32'768;  ///< of metav1.Condition
-
-}  // namespace
-
 void set_message(json& object, const text::phrase& message) {
-  object["message"] = text::utf8_clean(words_of(message, text::language::en), longest_message);
+  set_message(object, text::message_text(message), code_of(message));
+}
+
+void set_message(json& object, const std::string& message, const text::phrase_code& code) {
+  object["message"] = message;
   object.erase("cause");
   object.erase("parameters");
-  const auto code = code_of(message);
   if (code.empty()) return;
   object["cause"] = code.cause;
   if (!code.parameters.empty()) object["parameters"] = code.parameters;

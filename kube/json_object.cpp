@@ -31,6 +31,11 @@ owner_ref read_owner(value object) {
 
 }  // namespace
 
+std::vector<std::string_view>& open_members() {
+  thread_local std::vector<std::string_view> out;
+  return out;
+}
+
 simdjson::ondemand::document document::open(std::string_view bytes) {
   buffer_.reserve(bytes.size() + simdjson::SIMDJSON_PADDING);
   buffer_ = bytes;
@@ -90,26 +95,29 @@ void read_metadata(value metadata, object& object, const keep& labels, const kee
 result<void> read_object(std::string_view kind, std::string_view bytes, object& object, const keep& annotations,
                          const field_reader& field) {
   static thread_local document reused;
-  const auto failed = [&](std::string_view reason) {
-    std::string text(kind);
-    text += ' ';
-    text += object.key.to_string();
-    text += ": ";
-    text += reason;
-    return std::unexpected(error{errc::decode, 0, std::move(text), {}});
+  const auto failed = [&](const std::string& reason) {
+    const auto name = object.key.name.empty() ? std::string() : " " + object.key.to_string();
+    return std::unexpected(error{errc::decode, 0, std::string(kind) + name + ": " + reason, {}});
   };
+  open_members().clear();
   try {
     auto root = reused.open(bytes);
     for (auto member : root.get_object()) {
       const std::string_view key = member.unescaped_key();
+      open_members().push_back(key);
       if (key == "metadata") {
         read_metadata(member.value(), object, keep_all, annotations);
       } else {
         field(key, member.value());
       }
+      open_members().pop_back();
     }
   } catch (const simdjson::simdjson_error& problem) {
-    return failed(problem.what());
+    std::string path;
+    for (const auto key : open_members()) path.append(path.empty() ? "" : ".").append(key);
+    if (path.empty()) path = "it";
+    return failed(problem.error() == simdjson::INCORRECT_TYPE ? path + " is of another form than the type has"
+                                                              : path + " is no JSON: " + problem.what());
   }
   if (object.key.name.empty()) return failed("no name");
   return {};

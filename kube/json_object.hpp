@@ -20,6 +20,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kube/error.hpp"
 #include "kube/keep.hpp"
@@ -44,13 +45,18 @@ class document {
   simdjson::ondemand::parser parser_;
 };
 
+/// The members that are being read, outermost first. An exception leaves them, for who says where the object is wrong.
+std::vector<std::string_view>& open_members();
+
 /// Calls `member(key, value)` for each member of an object; null is an object without members.
 template <class Member>
 void each_member(value object, Member member) {
   if (object.is_null()) return;
   for (auto field : object.get_object()) {
     const std::string_view key = field.unescaped_key();
+    open_members().push_back(key);
     member(key, value(field.value()));
+    open_members().pop_back();
   }
 }
 

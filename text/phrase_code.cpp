@@ -1,5 +1,6 @@
 #include "text/phrase_code.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "text/escape.hpp"
@@ -38,6 +39,7 @@ std::optional<phrase> phrase_at(const phrase_code& code, std::string_view key, c
     return match == code.parameters.end() ? nullptr : &match->second;
   };
   for (const auto name : placeholders_of(pattern_of(key, language::en))) {
+    if (std::ranges::find(out.arguments, name, &phrase_argument::name) != out.arguments.end()) continue;
     const auto path = prefix + std::string(name);
     if (const auto* inner_key = value_at(path + std::string(key_mark))) {
       auto inner = phrase_at(code, *inner_key, path + ".");
@@ -54,6 +56,8 @@ std::optional<phrase> phrase_at(const phrase_code& code, std::string_view key, c
 }
 
 }  // namespace
+
+std::string message_text(const phrase& phrase) { return utf8_clean(words_of(phrase, language::en), longest_message); }
 
 phrase_code code_of(const phrase& phrase) {
   phrase_code out;

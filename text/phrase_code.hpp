@@ -23,6 +23,11 @@ struct phrase_code {
 /// Limits of the types, in characters; values are cut to them in bytes.
 inline constexpr std::size_t longest_phrase_parameter = 4096, most_phrase_parameters = 128;
 
+/// A message next to it, in characters, as metav1.Condition has it.
+inline constexpr std::size_t longest_message = 32'768;
+
+/// The message: the English words, cut to that in bytes.
+std::string message_text(const phrase& phrase);
 /// Empty where the catalogue has no such key, as of a sentence of someone else, and where there is more than fits.
 phrase_code code_of(const phrase& phrase);
 /// The phrase again. Where this program does not know its key, or not all that its words are about: `message`.

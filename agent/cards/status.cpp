@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "controller/coded_message.hpp"
 #include "text/list.hpp"
-#include "text/messages.hpp"
 
 namespace agent::cards {
 namespace {
@@ -29,7 +29,8 @@ json card_of(const card& card) {
 
 struct health {
   bool healthy = true;
-  std::string reason, message;
+  std::string reason;
+  text::phrase message;
 };
 
 health judge(const inventory& report) {
@@ -37,15 +38,14 @@ health judge(const inventory& report) {
   std::vector<std::string> sick;
   for (const auto& card : report.cards)
     if (!card.defect.empty()) sick.push_back(card.uuid + " (" + card.defect + ")");
-  if (!sick.empty())
-    return {false, "CardUnhealthy", text::message("nvml.sick", text::language::en, {{"cards", text::joined(sick)}})};
+  if (!sick.empty()) return {false, "CardUnhealthy", {"nvml.sick", {{"cards", text::joined(sick)}}}};
   if (report.silent > static_cast<int>(sick.size()))
-    return {false, "CardLost",
-            text::message("nvml.silent", text::language::en,
-                          {{"cards", text::counted(static_cast<std::size_t>(report.silent), "card")}})};
-  if (report.cards.empty()) return {false, "NoCards", text::message("nvml.no_cards", text::language::en)};
-  return {true, "CardsAnswer",
-          text::message("nvml.in_order", text::language::en, {{"number", std::to_string(report.cards.size())}})};
+    return {
+        false,
+        "CardLost",
+        {"nvml.silent", {{"cards", text::counted_phrase(static_cast<std::size_t>(report.silent), "status.cards")}}}};
+  if (report.cards.empty()) return {false, "NoCards", {"nvml.no_cards"}};
+  return {true, "CardsAnswer", {"nvml.in_order", {{"number", std::to_string(report.cards.size())}}}};
 }
 
 }  // namespace
@@ -61,11 +61,12 @@ json status_of(const inventory& report, const std::string& boot, const api::acce
   out["cards"] = json::array();
   for (const auto& card : report.cards) out["cards"].push_back(card_of(card));
   const bool is_same = before.cards_healthy == status && !before.cards_healthy_since.empty();
-  out["conditions"] = {{{"type", "CardsHealthy"},
-                        {"status", status},
-                        {"reason", health.reason},
-                        {"message", health.message},
-                        {"lastTransitionTime", is_same ? before.cards_healthy_since : now}}};
+  json condition = {{"type", "CardsHealthy"},
+                    {"status", status},
+                    {"reason", health.reason},
+                    {"lastTransitionTime", is_same ? before.cards_healthy_since : now}};
+  controller::set_message(condition, health.message);
+  out["conditions"] = json::array({std::move(condition)});
   return out;
 }
 
@@ -94,7 +95,7 @@ bool says(const api::accelerator_node& object, const inventory& report, const st
   const auto health = judge(report);
   return object.boot == boot && object.driver == report.driver && object.cuda == report.cuda &&
          object.cards_healthy == (health.healthy ? "True" : "False") && object.cards_healthy_reason == health.reason &&
-         object.cards_healthy_message == health.message && cards_in(object) == report.cards;
+         object.cards_healthy_message == text::message_text(health.message) && cards_in(object) == report.cards;
 }
 
 }  // namespace agent::cards

@@ -77,7 +77,7 @@ kube::task<void> reporter::write(kube::client& api, const api::reported_node* ob
   options.force = true;
   const auto key = object->key;
   const auto version = object->resource_version;
-  auto answer = co_await api.apply_status(type, key, body, options);
+  auto answer = co_await status_.apply(api, type, key, body, options);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   last_ = now;
   written_version_ = version;

@@ -16,6 +16,7 @@
 #include "agent/cards/inventory.hpp"
 #include "agent/facts/status.hpp"
 #include "controller/clock.hpp"
+#include "controller/coded_status.hpp"
 #include "kube/client.hpp"
 
 namespace agent::facts {
@@ -66,6 +67,7 @@ class reporter {
   std::vector<api::other_card> written_others_;
   std::chrono::milliseconds began_ = controller::boot_now();
   std::optional<std::chrono::milliseconds> last_, due_;
+  controller::coded_status status_;
 };
 
 }  // namespace agent::facts

@@ -18,6 +18,7 @@
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/parse.hpp"
 #include "text/list.hpp"
+#include "text/resource_name.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -216,6 +217,15 @@ result_of_read fill(const ordered_json& snapshot, const char* list, controller::
   return done;
 }
 
+/// A Node whose name an API server takes.
+kube::result<kube::node> read_node(std::string_view bytes) {
+  auto out = kube::from_json<kube::node>(bytes);
+  if (out && !text::is_dns_subdomain(out->key.name))
+    return kube::config_error("\"" + text::shown(out->key.name) +
+                              "\" is no name of a Node; allowed: lower-case letters, figures, - and .");
+  return out;
+}
+
 /// What the file has that no Snapshot of this version has; empty: nothing.
 std::string unknown_members(const ordered_json& snapshot) {
   std::set<std::string, std::less<>> known{"apiVersion", "kind", "taken", "missingTypes", "unseen", pod_fields};
@@ -344,13 +354,12 @@ std::expected<void, std::string> read_snapshot(std::string_view text, picture& p
       picture.taken = std::chrono::system_clock::time_point(std::chrono::microseconds(*micros));
   for (const auto& type : member(snapshot, "missingTypes"))
     if (type.is_string()) picture.missing_types.push_back(type.get<std::string>());
-  for (auto done :
-       {fill(snapshot, "acceleratorpolicies", picture.policies, reconcilers::accelerator_policy::decode),
-        fill(snapshot, "resourcerules", picture.rules, api::compiled_rules::decode),
-        fill(snapshot, "acceleratorquotas", picture.quotas, api::accelerator_quota::decode),
-        fill(snapshot, "acceleratornodes", picture.cards, api::accelerator_node::decode),
-        fill_reports(snapshot, picture.reports), fill(snapshot, "nodes", picture.nodes, kube::from_json<kube::node>),
-        fill(snapshot, "pods", picture.pods, kube::from_json<kube::pod>), fill_optional(snapshot, picture)})
+  for (auto done : {fill(snapshot, "acceleratorpolicies", picture.policies, reconcilers::accelerator_policy::decode),
+                    fill(snapshot, "resourcerules", picture.rules, api::compiled_rules::decode),
+                    fill(snapshot, "acceleratorquotas", picture.quotas, api::accelerator_quota::decode),
+                    fill(snapshot, "acceleratornodes", picture.cards, api::accelerator_node::decode),
+                    fill_reports(snapshot, picture.reports), fill(snapshot, "nodes", picture.nodes, read_node),
+                    fill(snapshot, "pods", picture.pods, kube::from_json<kube::pod>), fill_optional(snapshot, picture)})
     if (!done) return done;
   keep_whole_pods(snapshot, picture);
   picture.finish();

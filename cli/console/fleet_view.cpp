@@ -42,6 +42,10 @@ ordered_json in_both(const api::check_row& row, std::string (*say)(const api::ch
   return {{"en", say(row, text::language::en)}, {"zh", say(row, text::language::zh)}};
 }
 
+ordered_json in_both(const text::phrase& phrase) {
+  return {{"en", words_of(phrase, text::language::en)}, {"zh", words_of(phrase, text::language::zh)}};
+}
+
 enum card_flag : int { sick = 1, cordoned_card = 2, cut = 4, given_whole = 8, over_given = 16 };
 enum node_flag : int {
   not_ready = 1,
@@ -255,19 +259,18 @@ ordered_json node_view(const picture& picture, const viewer& viewer, const kube:
   const auto inspected_row = inspected(picture, node, report);
   auto rows = shares_of(picture, node.key.name);
   mark_guesses(picture, rows);
-  ordered_json out{
-      {"name", inspected_row.name},
-      {"address", inspected_row.address},
-      {"ready", inspected_row.ready},
-      {"cordoned", inspected_row.cordoned},
-      {"mode", inspected_row.mode == "none" ? "" : inspected_row.mode},
-      {"requestedMode", inspected_row.requested == "none" ? "" : inspected_row.requested},
-      {"phase", inspected_row.phase},
-      {"reason", inspected_row.reason},
-      {"message", viewer.all_pods ? ordered_json(words_of(inspected_row.message, text::language::en)) : ordered_json()},
-      {"driver", inspected_row.driver},
-      {"cuda", inspected_row.cuda},
-      {"reportIsOld", inspected_row.is_report_old}};
+  ordered_json out{{"name", inspected_row.name},
+                   {"address", inspected_row.address},
+                   {"ready", inspected_row.ready},
+                   {"cordoned", inspected_row.cordoned},
+                   {"mode", inspected_row.mode == "none" ? "" : inspected_row.mode},
+                   {"requestedMode", inspected_row.requested == "none" ? "" : inspected_row.requested},
+                   {"phase", inspected_row.phase},
+                   {"reason", inspected_row.reason},
+                   {"message", viewer.all_pods ? in_both(inspected_row.message) : ordered_json()},
+                   {"driver", inspected_row.driver},
+                   {"cuda", inspected_row.cuda},
+                   {"reportIsOld", inspected_row.is_report_old}};
   out["cards"] = rows.empty() ? ordered_json::array() : cards_json(picture, viewer, rows.front());
   out["topology"] = rows.empty() ? ordered_json::array() : topology_json(rows.front());
   out["change"] = rows.empty() ? ordered_json() : change_json(rows.front(), viewer);

@@ -247,13 +247,6 @@ ordered_json as_json(const std::vector<obstacle>& obstacles) {
   return out;
 }
 
-/// The scheduler that asks the extender in this cluster; empty: none does.
-std::string_view asking_scheduler(const picture& picture) {
-  const auto* policy = picture.policies.find(reconcilers::policy_key);
-  const auto mode = policy ? std::string_view(policy->scheduler.mode) : std::string_view();
-  return mode == "Dedicated" ? api::names::scheduler_name : mode == "StaticPod" ? "default-scheduler" : "";
-}
-
 /// What keeps a pod back. Of one whose whole object was not read: as far as the projection has it, which of one that
 /// waits is nothing.
 std::vector<obstacle> known_obstacles(const kube::pod& pod, const std::optional<kube::described_pod>& whole,
@@ -410,6 +403,12 @@ std::string where_limits_are(const picture& picture, const std::string& ns) {
 }
 
 }  // namespace
+
+std::string_view asking_scheduler(const picture& picture) {
+  const auto* policy = picture.policies.find(reconcilers::policy_key);
+  const auto mode = policy ? std::string_view(policy->scheduler.mode) : std::string_view();
+  return mode == "Dedicated" ? api::names::scheduler_name : mode == "StaticPod" ? "default-scheduler" : "";
+}
 
 waiting_answer why_waiting(const picture& picture, const known_resources& known, const kube::pod& pod,
                            text::language locale) {

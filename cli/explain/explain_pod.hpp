@@ -31,6 +31,9 @@ std::optional<node_refusal> refusal_by(const quota::node_view& node, const recon
 std::string refusal_of(const quota::node_view& node, const reconcilers::extender::pod_request& request,
                        const picture& picture, text::language locale);
 
+/// The scheduler that asks the extender in this cluster; empty: none does.
+std::string_view asking_scheduler(const picture& picture);
+
 /// Why a pod that is not bound waits. Views are into the pod and the ledger: valid until either changes.
 struct waiting_answer {
   std::string unknown;  ///< the sentence about keys that no one knows; not empty: there is nothing else

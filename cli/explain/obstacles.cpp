@@ -49,11 +49,7 @@ class finder {
   }
 
   void add_gated() {
-    if (pod_.gates.empty()) return;
-    add("gated",
-        words(pod_.gates.size() == 1 ? "gated.one" : "gated.many",
-              {{"list", some_of(all_shown(pod_.gates), 8, locale_)}}),
-        true);
+    if (auto text = gates_of(pod_, locale_); !text.empty()) add("gated", std::move(text), true);
   }
 
   /// Cards by names that no node can have.
@@ -126,6 +122,12 @@ std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::string_v
     if (std::ranges::find(finder.found, "gated", &obstacle::code) == finder.found.end()) finder.add_scheduler(asking);
   }
   return finder.found;
+}
+
+std::string gates_of(const kube::described_pod& pod, text::language locale) {
+  if (pod.gates.empty()) return {};
+  return text::message(pod.gates.size() == 1 ? "explain.obstacle.gated.one" : "explain.obstacle.gated.many", locale,
+                       {{"list", some_of(all_shown(pod.gates), 8, locale)}});
 }
 
 }  // namespace cli

@@ -23,4 +23,7 @@ struct obstacle {
 /// @return the decisive ones first
 std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::string_view asking, text::language locale);
 
+/// The scheduling gates that hold a pod, in the language of the answer; empty: it has none.
+std::string gates_of(const kube::described_pod& pod, text::language locale);
+
 }  // namespace cli

@@ -50,8 +50,8 @@ constexpr std::string_view simulate_example = R"(Examples:
 
 Pods are tried in the order of the file, each on what the earlier ones left. A workload (Deployment, Job, ...) counts as
 new pods, as many as its replicas; a DaemonSet as one. Judged are cards, declared keys, limits of the namespace,
-ResourceQuota and LimitRange of cards, nodeSelector, required node affinity and taints; not CPU,
-memory, ports, pod affinity and topology spread.
+ResourceQuota and LimitRange of cards, scheduling gates, the scheduler's name, nodeSelector, required node affinity and
+taints; not CPU, memory, ports, pod affinity and topology spread.
 Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
 
 /// Where the pod would lie, and booked there for those after it; or why nowhere.
@@ -287,10 +287,18 @@ std::string cause_before_cards(const tried_pod& tried, namespace_limits& limits,
   if (auto refused = limits.admit(pod.key.ns, pod.containers); !refused.empty()) return refused;
   if (auto unknown = unknown_keys(pod, known, say.locale()); !unknown.empty()) return unknown;
   if (!tried.pod.claims.empty()) return without_judgement(tried.pod.claims, say);
+  if (auto gates = gates_of(tried.pod, say.locale()); !gates.empty()) return gates;
   if (std::ranges::all_of(pod.containers, [](const auto& container) { return container.limits.empty(); }))
     pod.containers.clear();
   let_in = std::move(pod);
   return {};
+}
+
+/// Where there is room, another scheduler than the one that asks the operator need not put the pod.
+text::phrase doubt_of_scheduler(const kube::pod& pod, std::string_view asking) {
+  const auto& name = pod.scheduler_name;
+  if (name.empty() || name == asking || name == "default-scheduler") return {};
+  return {"explain.simulate.other_scheduler", {{"scheduler", text::shown(name)}}};
 }
 
 /// What comes of one pod.
@@ -354,12 +362,10 @@ std::pair<simulated_pod, bool> simulated(picture& picture, namespace_limits& lim
     amounts += (amounts.empty() ? "" : "; ") + held.amount;
   }
   ordered_json json{{"pod", name}, {"node", fits ? ordered_json(seat.node) : ordered_json()}, {"asks", true}};
-  if (fits)
-    json["holds"] = json_of(seat.held, request);
-  else
-    json["why"] = seat.reason;
-  return {{name, fits ? seat.node : "-", text::shown(cards, 2000), amounts, text::phrase(seat.reason), std::move(json)},
-          fits};
+  auto cause = fits ? doubt_of_scheduler(pod, asking_scheduler(picture)) : text::phrase(seat.reason);
+  if (fits) json["holds"] = json_of(seat.held, request);
+  if (!cause.empty()) json["why"] = words_of(cause, say.locale());
+  return {{name, fits ? seat.node : "-", text::shown(cards, 2000), amounts, std::move(cause), std::move(json)}, fits};
 }
 
 }  // namespace

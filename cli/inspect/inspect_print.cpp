@@ -7,6 +7,7 @@
 #include "cli/inspect/inspect_fleet.hpp"
 #include "cli/output/listing.hpp"
 #include "controller/clock.hpp"
+#include "controller/coded_message.hpp"
 #include "text/list.hpp"
 #include "text/text.hpp"
 
@@ -84,6 +85,14 @@ std::string node_state(const node_row& node_row, const bilingual& say) {
   return out;
 }
 
+/// The message in English, and next to it the code and what fills its words.
+void add_message(ordered_json& out, const text::phrase& message) {
+  nlohmann::json object;
+  controller::set_message(object, message);
+  for (const auto* key : {"message", "cause", "parameters"})
+    if (object.contains(key)) out[key] = object[key];
+}
+
 ordered_json as_json(const node_row& node_row) {
   auto resources = ordered_json::array();
   for (const auto& resource : node_row.resources)
@@ -92,15 +101,12 @@ ordered_json as_json(const node_row& node_row) {
                          {"allocatable", resource.allocatable},
                          {"asked", resource.requested},
                          {"free", resource.free()}});
-  ordered_json out = {{"name", node_row.name},
-                      {"address", node_row.address},
-                      {"mode", node_row.mode},
-                      {"requestedMode", node_row.requested},
-                      {"phase", node_row.phase},
-                      {"reason", node_row.reason},
-                      {"message", words_of(node_row.message, text::language::en)},
-                      {"nodeReady", node_row.ready},
-                      {"cordoned", node_row.cordoned}};
+  ordered_json out = {{"name", node_row.name},   {"address", node_row.address},
+                      {"mode", node_row.mode},   {"requestedMode", node_row.requested},
+                      {"phase", node_row.phase}, {"reason", node_row.reason}};
+  add_message(out, node_row.message);
+  out["nodeReady"] = node_row.ready;
+  out["cordoned"] = node_row.cordoned;
   out["cards"] = node_row.cards_known ? ordered_json(node_row.cards) : ordered_json();
   out["unhealthyCards"] = node_row.unhealthy ? ordered_json(*node_row.unhealthy) : ordered_json();
   out["otherCards"] = ordered_json::array();
@@ -130,17 +136,18 @@ ordered_json as_json(const node_row& node_row) {
 }
 
 ordered_json as_json(const module_row& module_row) {
-  return {{"name", module_row.name},
-          {"title", module_row.title},
-          {"enabled", module_row.enabled},
-          {"desired", module_row.desired},
-          {"ready", module_row.ready},
-          {"nodes", module_row.nodes},
-          {"resources", module_row.resources},
-          {"labelValues", module_row.label_values},
-          {"daemonSet", module_row.daemon_set},
-          {"image", module_row.image},
-          {"message", words_of(module_row.message, text::language::en)}};
+  ordered_json out = {{"name", module_row.name},
+                      {"title", module_row.title},
+                      {"enabled", module_row.enabled},
+                      {"desired", module_row.desired},
+                      {"ready", module_row.ready},
+                      {"nodes", module_row.nodes},
+                      {"resources", module_row.resources},
+                      {"labelValues", module_row.label_values},
+                      {"daemonSet", module_row.daemon_set},
+                      {"image", module_row.image}};
+  add_message(out, module_row.message);
+  return out;
 }
 
 ordered_json as_json(const pod_row& pod_row) {

@@ -116,7 +116,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
     if (!says.actual_mode.empty()) out.mode = says.actual_mode;
     out.phase = says.phase;
     out.reason = says.reason;
-    out.message = made_again(wanted.message, says.message);
+    out.message = says.code.empty() ? made_again(wanted.message, says.message) : phrase_of(says.code, says.message);
     out.waits_for = says.blockers;
     out.fix = accelerator->fix;
     out.is_report_old = accelerator->is_report_old();

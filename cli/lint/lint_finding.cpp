@@ -45,6 +45,8 @@ constexpr std::array<lint_row, lint_code_count> table{{
     {lint_code::resources_of_pod, "resources_of_pod", error},
     {lint_code::resources_of_ephemeral, "resources_of_ephemeral", error},
     {lint_code::containers_missing, "containers_missing", error},
+    {lint_code::container_twice, "container_twice", error},
+    {lint_code::operator_unknown, "operator_unknown", error},
     {lint_code::claim_missing, "claim_missing", error},
     {lint_code::claims_not_judged, "claims_not_judged", warning},
     {lint_code::template_text, "template_text", error},

@@ -44,6 +44,8 @@ enum class lint_code : std::uint8_t {
   resources_of_pod,
   resources_of_ephemeral,
   containers_missing,
+  container_twice,
+  operator_unknown,
   claim_missing,
   claims_not_judged,
   template_text,

@@ -15,6 +15,7 @@
 #include "reconcilers/admission/compatibility.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
 #include "reconcilers/declarations/vocabulary.hpp"
+#include "text/list.hpp"
 #include "text/messages.hpp"
 #include "text/nearest.hpp"
 #include "text/resource_name.hpp"
@@ -184,6 +185,8 @@ class workload {
     not_text(text::yaml::find(spec, "nodeSelector"), path_ + ".nodeSelector[{}]");
     for (const auto* list : {"initContainers", "containers"}) containers(*spec, list, rules);
     if (known_kind_) no_containers(*spec);
+    names_of_containers();
+    operators(*spec);
     claims(*spec);
     counts();
     modes();
@@ -236,6 +239,58 @@ class workload {
     if (empty || std::ranges::none_of(spec.entries, like_it))
       say(lint_code::containers_missing, entry ? entry->key->location : spec.location,
           {.field = path_ + ".containers"});
+  }
+
+  void names_of_containers() {
+    std::set<std::string_view> names;
+    for (const auto& container : containers_) {
+      const auto* entry = text::yaml::find_entry(container.item, "name");
+      if (entry && entry->value->scalar() && !names.insert(entry->value->text).second)
+        say(lint_code::container_twice, entry->key->location,
+            {.field = below(container.path, "name"), .value = entry->value->text});
+    }
+  }
+
+  /// `check(item, "PATH[2]")` for each item of the list that `parent` has under this name.
+  template <class Check>
+  static void each_of(const node* parent, const std::string& path, std::string_view name, Check check) {
+    const auto* list = text::yaml::find(parent, name);
+    if (!list || !list->sequence()) return;
+    std::size_t index = 0;
+    for (const auto* item : list->items) check(item, below(path, name) + "[" + std::to_string(index++) + "]");
+  }
+
+  /// Operators by which the pod chooses nodes and tolerates their taints.
+  void operators(const node& spec) {
+    const auto check = [this](const node* item, const std::string& path, std::vector<std::string_view> legal) {
+      const auto* entry = text::yaml::find_entry(item, "operator");
+      if (entry && (!entry->value->scalar() || entry->value->text.contains("{{"))) return;
+      const auto value = entry ? std::string_view(entry->value->text) : std::string_view();
+      if (std::ranges::find(legal, value) != legal.end()) return;
+      std::erase(legal, "");
+      say(lint_code::operator_unknown, entry ? entry->key->location : item->location,
+          {.field = path + ".operator",
+           .value = value,
+           .other = text::joined(legal),
+           .hint = text::nearest(value, legal)});
+    };
+    const auto term = [&](const node* item, const std::string& path) {
+      for (const auto* part : {"matchExpressions", "matchFields"})
+        each_of(item, path, part, [&](const node* requirement, const std::string& place) {
+          check(requirement, place, {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"});
+        });
+    };
+    const auto* affinity = text::yaml::find(text::yaml::find(&spec, "affinity"), "nodeAffinity");
+    const auto path = path_ + ".affinity.nodeAffinity";
+    constexpr auto required = "requiredDuringSchedulingIgnoredDuringExecution",
+                   preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+    each_of(text::yaml::find(affinity, required), below(path, required), "nodeSelectorTerms", term);
+    each_of(affinity, path, preferred, [&](const node* item, const std::string& place) {
+      term(text::yaml::find(item, "preference"), place + ".preference");
+    });
+    each_of(&spec, path_, "tolerations", [&](const node* item, const std::string& place) {
+      check(item, place, {"", "Exists", "Equal", "Lt", "Gt"});
+    });
   }
 
   /// Devices of DRA: a container names a claim of the pod.

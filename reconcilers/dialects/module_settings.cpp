@@ -10,11 +10,7 @@ module_settings::module_settings(const kube::node& node, const accelerator_polic
   if (!policy) return;
   const auto match = policy->modules.find(module);
   if (match == policy->modules.end()) return;
-  spec_ = match->second;
-  const auto set = serving_set(node);
-  for (const auto& node_set : spec_.node_sets)
-    if (node_set.name == set)
-      for (const auto& [key, value] : node_set.settings) spec_.settings[key] = value;
+  spec_ = with_set(match->second, serving_set(node));
 }
 
 std::string module_settings::text(std::string_view name) const {

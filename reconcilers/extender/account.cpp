@@ -557,8 +557,7 @@ account::fitting account::try_on(const kube::pod& pod, const pod_request& reques
                                  std::span<const std::string> gone) const {
   const auto node_view = book_.view(node);
   if (!node_view) return {.cause = quota::shortfall{.code = quota::reason::no_node}};
-  if (node_view->inventory->changes_mode)
-    return {.cause = text::message("engine.node_changes_mode", text::language::en)};
+  if (node_view->inventory->changes_mode) return {.cause = quota::shortfall{.code = quota::reason::changes_mode}};
   quota::demand needs;
   if (const auto no = quota::read(request.containers(), node_view->inventory->serves, needs)) return {.cause = *no};
   if (auto no = kubelet_rejects(pod, known_.nodes.find({{}, std::string(node)})); !no.empty())

@@ -282,10 +282,8 @@ std::vector<intent> intents_of(const module_type& module_type, const module_spec
   about.module = module_type.name;
   auto all = made_for(module_type, spec, about);
   for (const auto& set : spec.node_sets) {
-    auto special = spec;
-    for (const auto& [name, value] : set.settings) special.settings[name] = value;
     about.node_set = set.name;
-    merge(all, made_for(module_type, special, about));
+    merge(all, made_for(module_type, with_set(spec, set.name), about));
   }
   std::vector<intent> made, out;
   for (auto& object : all) made.push_back(stamped(std::move(object), module_type, spec, known, known.ns));

@@ -22,6 +22,13 @@ std::string_view wanted_set(const accelerator_policy* policy, std::string_view m
   return known ? *label : std::string_view();
 }
 
+module_spec with_set(module_spec spec, std::string_view name) {
+  const auto set = std::ranges::find(spec.node_sets, name, &node_set::name);
+  if (set != spec.node_sets.end())
+    for (const auto& [key, value] : set->settings) spec.settings[key] = value;
+  return spec;
+}
+
 void patch_set(const kube::node& node, std::string_view target, nlohmann::json& patch) {
   if (serving_set(node) == target) return;
   constexpr auto path = "/metadata/labels/quartermaster.io~1plugin-set";

@@ -25,6 +25,9 @@ std::string_view serving_set(const kube::node& node);
 /// The set whose settings the node shall have in that module; empty: the module's own.
 std::string_view wanted_set(const accelerator_policy* policy, std::string_view module, const kube::node& node);
 
+/// The module as it serves the nodes of that set; the name of no set changes nothing.
+module_spec with_set(module_spec spec, std::string_view name);
+
 /// Adds what makes `serving_set` of the node `target` to a JSON patch, with a test for the value it has.
 void patch_set(const kube::node& node, std::string_view target, nlohmann::json& patch);
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "controller/coded_message.hpp"
 #include "controller/log.hpp"
 #include "kube/json_text.hpp"
 #include "reconcilers/cuda/labels.hpp"
@@ -113,27 +114,35 @@ json status_of(const std::string& name, const api::mode_status& mode_status) {
             {"actualMode", mode_status.actual_mode},
             {"phase", mode_status.phase},
             {"reason", mode_status.reason},
-            {"message", mode_status.message},
             {"since", mode_status.since}};
-  status["conditions"] = json::array({{{"type", "Ready"},
-                                       {"status", mode_status.ready},
-                                       {"reason", mode_status.reason},
-                                       {"message", mode_status.message},
-                                       {"lastTransitionTime", mode_status.ready_since}}});
+  controller::set_message(status, mode_status.message, mode_status.code);
+  json ready = {{"type", "Ready"},
+                {"status", mode_status.ready},
+                {"reason", mode_status.reason},
+                {"lastTransitionTime", mode_status.ready_since}};
+  controller::set_message(ready, mode_status.message, mode_status.code);
+  status["conditions"] = json::array({std::move(ready)});
   if (!mode_status.blockers.empty()) status["blockers"] = mode_status.blockers;
   if (mode_status.given_up) {
     const auto& last = *mode_status.given_up;
     status["rolledBack"] = {{"request", last.request},
                             {"reason", last.reason},
-                            {"message", last.message},
                             {"attempts", last.attempts},
                             {"policyGeneration", last.policy_generation}};
+    controller::set_message(status["rolledBack"], last.message, last.code);
     if (last.timestamp > 0)
       status["rolledBack"]["at"] =
           controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(last.timestamp)));
     if (!last.blockers.empty()) status["rolledBack"]["blockers"] = last.blockers;
   }
   return out;
+}
+
+/// As it is read back where the CRD has no fields for codes.
+std::optional<api::mode_status> uncoded(std::optional<api::mode_status> status) {
+  if (status) status->code = {};
+  if (status && status->given_up) status->given_up->code = {};
+  return status;
 }
 
 kube::write_options forced_owner(std::string_view owner) {
@@ -379,7 +388,8 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
   // What the node's agent has made or written stays as long as the node; nothing of our own is left in it.
   const bool is_agents =
       object && !step.status && (!object->boot.empty() || owner_of(*object, node) == belongs::to_none);
-  const bool says_so = step.status ? !create && is.before == step.status : !object || is_agents;
+  const bool is_same = is.before == step.status || (status_.lacks_codes() && is.before == uncoded(step.status));
+  const bool says_so = step.status ? !create && is_same : !object || is_agents;
   const std::optional<api::accelerator_node> last =
       object && !step.status && !is_agents ? std::optional(*object) : std::nullopt;
   const bool leaves = is_agents && !object->boot.empty() && (create || object->mode != api::mode_status());
@@ -567,7 +577,7 @@ kube::task<void> enrolment::write_status(std::string name, std::string uid, bool
     if (!done) co_return std::unexpected(std::move(done.error()));
   }
   const auto body = status ? status_of(name, *status) : bare(name);
-  auto answer = co_await client_.apply_status(type, key, body, options);
+  auto answer = co_await status_.apply(client_, type, key, body, options);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   auto& wrote = written_[name];
   wrote.status_version = kube::version_of(*answer);

@@ -15,6 +15,7 @@
 
 #include "api/accelerator_node.hpp"
 #include "controller/clock.hpp"
+#include "controller/coded_status.hpp"
 #include "controller/reconciler.hpp"
 #include "controller/recorder.hpp"
 #include "controller/store.hpp"
@@ -140,6 +141,7 @@ class enrolment final : public controller::reconciler {
   std::set<std::string> writing_;   ///< nodes to which one of our writes is on its way
   std::map<kube::object_key, std::string> refused_;  ///< pods whose last eviction was refused, and why
   eviction_pace pace_;
+  controller::coded_status status_;
   std::unordered_map<std::string, controller::milliseconds> restarted_;  ///< when a node's plugin pod was, by node
 };
 

@@ -249,12 +249,7 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
 module_spec spec_on(const kube::node& node, const module_type& mode, const accelerator_policy& policy) {
   const auto position = policy.modules.find(mode.name);
   if (position == policy.modules.end()) return {};
-  auto out = position->second;
-  const auto name_of_set = wanted_set(&policy, mode.name, node);
-  for (const auto& set : out.node_sets)
-    if (set.name == name_of_set)
-      for (const auto& [key, value] : set.settings) out.settings[key] = value;
-  return out;
+  return with_set(position->second, wanted_set(&policy, mode.name, node));
 }
 
 /// What the tested image cannot talk to. An image that the policy names may be another build, so it is not judged.

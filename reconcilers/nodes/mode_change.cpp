@@ -8,6 +8,7 @@
 #include "controller/clock.hpp"
 #include "reconcilers/nodes/foreign.hpp"
 #include "text/list.hpp"
+#include "text/phrase_code.hpp"
 
 namespace reconcilers {
 namespace {
@@ -30,8 +31,14 @@ constexpr std::int64_t first_back_off = 600, longest_back_off = 6 * 3600;
 /// Phase, reason and message of the status to be.
 struct step_finding {
   std::string_view phase;
-  std::string reason, message;
+  std::string reason;
+  text::phrase message;
 };
+
+/// The phrase "status.node.KEY".
+text::phrase node_phrase(std::string_view key, std::vector<text::phrase_argument> arguments = {}) {
+  return {"status.node." + std::string(key), std::move(arguments)};
+}
 
 std::string_view name_of(const module_type* mode) { return mode ? mode->name : none; }
 std::string_view or_none(std::string_view label) { return label.empty() ? none : label; }
@@ -39,17 +46,19 @@ std::string_view or_none(std::string_view label) { return label.empty() ? none :
 void append(std::string& list, std::string_view word) { (list += list.empty() ? "" : ", ") += word; }
 
 /// What a plugin of this mode has to advertise, for people.
-std::string needed_of(const module_type& mode) {
-  auto out = text::joined(mode.resources);
-  for (const auto prefix : mode.prefixes) (out += " or ") += std::string(prefix) + "*";
-  return out;
+text::phrase_argument needed_of(const module_type& mode) {
+  const auto list = [&mode](std::string_view alternative) {
+    auto out = text::joined(mode.resources);
+    for (const auto prefix : mode.prefixes) (out += alternative) += std::string(prefix) + "*";
+    return out;
+  };
+  return {"resources", list(" or "), list(" 或 ")};
 }
 
 /// Says also what to do.
-std::string why_it_returned(const holder& pod) {
-  return pod.returned_by + " puts its pods back here after each eviction, because they tolerate the taint " +
-         std::string(api::names::switching_taint) +
-         " or name the node; change that in its pods, or scale it down until the change is over";
+text::phrase why_it_returned(const holder& pod) {
+  return node_phrase("comes_back",
+                     {{"controller", pod.returned_by}, {"taint", std::string(api::names::switching_taint)}});
 }
 
 /// What of it is allocatable; empty when that does not say that the plugin works.
@@ -68,8 +77,8 @@ std::string advertised(const node_state& is, const module_type& mode) {
   return works ? out : std::string();
 }
 
-std::string leaving(const plugin_pod& pod) {
-  return "waits until plugin pod " + pod.name + " of mode " + pod.module + " is gone";
+text::phrase leaving(const plugin_pod& pod) {
+  return node_phrase("plugin_leaves", {{"pod", pod.name}, {"mode", pod.module}});
 }
 
 /// Why a plugin is not up, while it is waited for.
@@ -109,7 +118,8 @@ class transaction {
     const bool found_ready = found->phase == phases::ready;
     now.phase = found->phase;
     now.reason = std::move(found->reason);
-    now.message = std::move(found->message);
+    now.message = text::message_text(found->message);
+    now.code = code_of(found->message);
     now.actual_mode = actual_mode(found->phase);
     now.given_up = memory_ ? memory_ : earlier_attempts(found_ready);
     if (found->phase == phases::draining || found->phase == phases::stuck) name_blockers(now);
@@ -230,25 +240,18 @@ class transaction {
   // Steps -------------------------------------------------------------------------------------------------------------
 
   /// What is true of a node that has a mode when the policy is deleted: its plugin is gone already.
-  std::string abandoned() const {
-    const auto mode = is_tainted() ? std::string_view(is_.taint->source) : std::string_view(is_.placed);
-    return "there is no AcceleratorPolicy named default, and its plugins went with it: pods that run here keep what "
-           "they have, new ones get nothing, and the node leaves its mode. Create the policy again, and it has mode " +
-           std::string(mode) + " again";
+  text::phrase abandoned() const {
+    return node_phrase("no_policy", {{"mode", is_tainted() ? is_.taint->source : is_.placed}});
   }
 
   /// A change that is not under way yet: may it begin?
   std::optional<step_finding> held_back() const {
-    if (!is_.answers)
-      return step_finding{phases::waiting, "NodeNotReady", "the change begins when the node is Ready again"};
+    if (!is_.answers) return step_finding{phases::waiting, "NodeNotReady", node_phrase("begins_when_ready")};
     if (!is_.may_begin && !is_.governed) return step_finding{phases::waiting, std::string(no_policy), abandoned()};
     if (!is_.may_begin)
       // Without the names of those that are changing: they come and go, and each time would be a write on every node
       // that waits.
-      return step_finding{
-          phases::waiting, "MaxUnavailable",
-          "spec.enrolment.maxUnavailable lets no more nodes change at once; quartermaster inspect nodes shows "
-          "which are changing"};
+      return step_finding{phases::waiting, "MaxUnavailable", node_phrase("no_turn")};
     return std::nullopt;
   }
 
@@ -259,7 +262,7 @@ class transaction {
 
   /// The change begins. Where no pod has to be waited for, the next look, with the taint in place, has more to say than
   /// this one: one write less a node.
-  step_finding begin(std::string_view source, std::string message) {
+  step_finding begin(std::string_view source, text::phrase message) {
     set_taint(source);
     out_.quiet = is_.before && !is_.before->given_up && others().empty();
     return {phases::draining, "Begun", std::move(message)};
@@ -271,12 +274,12 @@ class transaction {
   }
 
   /// Waits in a phase; too long is Stuck.
-  step_finding wait(step_finding found, std::chrono::seconds longest, std::string_view remedy) {
+  step_finding wait(step_finding found, std::chrono::seconds longest, text::phrase remedy) {
     const bool stuck = in(phases::stuck) && same_trouble(is_.before->reason, found.reason);
     const auto so_far = waited(found.phase);
     if (stuck || so_far >= longest) {
       found.phase = phases::stuck;
-      if (!remedy.empty()) (found.message += "; ") += remedy;
+      found.message = text::joined_by_semicolons({std::move(found.message), std::move(remedy)});
     } else {
       out_.again_in = std::chrono::milliseconds(longest) - so_far;
     }
@@ -299,19 +302,23 @@ class transaction {
     const auto back = is_tainted()                 ? std::string_view(is_.taint->source)
                       : is_.placed == made.request ? none
                                                    : or_none(is_.placed);
-    made.message =
-        "mode " + made.request + " was given up: " + failure.message + ". The node goes back to " +
-        (back == none           ? "no mode"
-         : back == foreign_mode ? "the plugin it has"
-                                : "mode " + std::string(back)) +
-        "; it is tried again when the label or the policy changes" +
-        (made.blockers.empty()       ? ""
-         : made.blockers.size() == 1 ? ", when that pod is gone"
-                                     : ", when these pods are gone") +
-        (made.reason == foreign_stays ? ", or when that plugin is gone"
-                                      : ", or after " + std::to_string(back_off(made.attempts) / 60) + " min");
+    auto message = node_phrase(
+        "given_up",
+        {{"mode", made.request},
+         {"cause", std::move(failure.message)},
+         {"back", back == none           ? node_phrase("back_to.none")
+                  : back == foreign_mode ? node_phrase("back_to.theirs")
+                                         : node_phrase("back_to.mode", {{"mode", std::string(back)}})},
+         {"pods", made.blockers.empty()       ? text::phrase()
+                  : made.blockers.size() == 1 ? node_phrase("again.pod")
+                                              : node_phrase("again.pods")},
+         {"last", made.reason == foreign_stays
+                      ? node_phrase("again.plugin")
+                      : node_phrase("again.time", {{"minutes", std::to_string(back_off(made.attempts) / 60)}})}});
+    made.message = text::message_text(message);
+    made.code = code_of(message);
     failure.reason = made.reason;
-    failure.message = made.message;
+    failure.message = std::move(message);
     out_.tell = {event_type::warning, made.reason, "Enrol", made.message};
     out_.status_first = true;
     out_.again_in = 0ms;
@@ -319,56 +326,54 @@ class transaction {
     return failure;
   }
 
-  std::string drain_message(const std::vector<const holder*>& held) const {
-    const auto count = std::to_string(held.size()) + (held.size() == 1 ? " pod holds" : " pods hold");
-    const auto fixed = std::ranges::count_if(held, [](const holder* holder) { return !holder->stays.empty(); });
-    const auto refused = std::ranges::count_if(
-        held, [](const holder* holder) { return holder->stays.empty() && !holder->refused.empty(); });
-    std::string detail;
-    if (!is_.evict) detail = "the change waits until they end";
-    if (is_.evict && fixed > 0)
-      append(detail, std::to_string(fixed) + " of them cannot be evicted and must be ended by hand");
-    if (is_.evict && refused > 0)
-      append(detail, "the API server refuses to evict " + std::to_string(refused) + " of them");
-    const auto returned =
-        std::ranges::count_if(held, [](const holder* holder) { return !holder->returned_by.empty(); });
-    if (is_.evict && returned > 0)
-      append(detail, std::to_string(returned) + " of them came back after an eviction, and are evicted less often");
-    if (detail.empty()) detail = "they are evicted";
-    return count + " resources of the old mode; " + detail + " (see blockers)";
+  text::phrase drain_message(const std::vector<const holder*>& held) const {
+    const auto count_of = [&held](std::string_view key, auto is_counted) {
+      const auto number = std::ranges::count_if(held, is_counted);
+      return number == 0 ? text::phrase() : node_phrase(key, {{"number", std::to_string(number)}});
+    };
+    auto detail = node_phrase("drain.waits");
+    if (is_.evict)
+      detail = text::joined_by_commas(
+          {count_of("drain.fixed", [](const holder* holder) { return !holder->stays.empty(); }),
+           count_of("drain.refused",
+                    [](const holder* holder) { return holder->stays.empty() && !holder->refused.empty(); }),
+           count_of("drain.returned", [](const holder* holder) { return !holder->returned_by.empty(); })});
+    if (detail.empty()) detail = node_phrase("drain.evicted");
+    return node_phrase(held.size() == 1 ? "drain.one" : "drain.many",
+                       {{"number", std::to_string(held.size())}, {"detail", std::move(detail)}});
   }
 
   /// Pods hold what goes away.
   step_finding drain(const std::vector<const holder*>& held) {
     step_finding found{phases::draining, "PodsHoldCards", drain_message(held)};
-    if (!is_.governed) found = {phases::draining, std::string(no_policy), abandoned() + "; " + drain_message(held)};
+    if (!is_.governed)
+      found = {phases::draining, std::string(no_policy),
+               text::joined_by_semicolons({abandoned(), std::move(found.message)})};
     if (waited(phases::draining) >= is_.drain_timeout && has_way_back()) {
       std::vector<std::string> names;
       for (const auto* entry : held) names.push_back(entry->name());
+      found.message =
+          node_phrase(held.size() == 1 ? "drain_timeout.one" : "drain_timeout.many",
+                      {text::some_of("list", names), {"seconds", std::to_string(is_.drain_timeout.count())}});
       if (names.size() > most_blockers) names.resize(most_blockers);
-      found.message = text::some_of(held | std::views::transform(&holder::name)) +
-                      (held.size() == 1 ? " still holds" : " still hold") + " resources of the old mode after " +
-                      std::to_string(is_.drain_timeout.count()) + " s (spec.enrolment.drain.timeout)";
       const auto returned = std::ranges::find_if(held, [](const holder* pod) { return !pod->returned_by.empty(); });
-      if (returned != held.end()) found.message += "; " + why_it_returned(**returned);
+      if (returned != held.end())
+        found.message = text::joined_by_semicolons({std::move(found.message), why_it_returned(**returned)});
       return give_up(std::move(found), "DrainTimeout", std::move(names));
     }
     for (const auto* entry : held) {
       if (is_.evict && entry->stays.empty() && !entry->deleting) out_.evict.push_back(*entry);
     }
-    return wait(std::move(found), is_.drain_timeout, "end these pods, or put the label back");
+    return wait(std::move(found), is_.drain_timeout, node_phrase("end_pods"));
   }
 
   step_finding not_answering(std::string_view phase) {
-    return wait({phase, "NodeNotReady", "the node's kubelet does not answer"}, is_.verify_timeout,
-                "start the kubelet again, or delete the Node if the machine is gone");
+    return wait({phase, "NodeNotReady", node_phrase("silent")}, is_.verify_timeout, node_phrase("start_kubelet"));
   }
 
   step_finding plugin_leaving(const plugin_pod& pod) {
     return wait({phases::removing, "PluginLeaving", leaving(pod)}, is_.verify_timeout,
-                is_.answers
-                    ? "look at the pod's events; a pod that cannot end blocks its node"
-                    : "the node's kubelet does not answer: start it again, or delete the Node if the machine is gone");
+                node_phrase(is_.answers ? "look_at_pod" : "silent_start_kubelet"));
   }
 
   /// The node has our label for another mode than it shall have.
@@ -378,8 +383,8 @@ class transaction {
       retarget();
     } else if (!to_nothing_quietly) {
       if (auto no = held_back()) return *std::move(no);
-      return begin(or_none(is_.placed), "no new pods come here while the node changes from " + is_.placed + " to " +
-                                            std::string(name_of(target_)));
+      return begin(or_none(is_.placed),
+                   node_phrase("no_new_pods", {{"source", is_.placed}, {"target", std::string(name_of(target_))}}));
     }
     if (const auto held = others(); !held.empty()) return drain(held);
     if (!is_.answers && !memory_) return not_answering(phases::draining);
@@ -389,7 +394,7 @@ class transaction {
     }
     if (target_ && other_resource().empty()) return place();
     out_.label = "";
-    return {phases::removing, "LabelRemoved", "waits until what the old plugin advertised is gone"};
+    return {phases::removing, "LabelRemoved", node_phrase("old_resources_leave")};
   }
 
   step_finding place() {
@@ -397,9 +402,8 @@ class transaction {
     return {phases::verifying, "PluginStarting", starting()};
   }
 
-  std::string starting() const {
-    return "waits for a ready pod of " + std::string(target_->daemon_set) + " and for " + needed_of(*target_) +
-           " to be allocatable";
+  text::phrase starting() const {
+    return node_phrase("starting", {{"daemon_set", std::string(target_->daemon_set)}, needed_of(*target_)});
   }
 
   /// The node has none of our labels, and shall have one.
@@ -411,8 +415,8 @@ class transaction {
     if (!is_tainted()) {
       if (auto no = held_back()) return *std::move(no);
       if (!is_.wanted.foreign.empty()) {
-        return begin(foreign_mode, "no new pods come here while the node changes from someone else's plugin to " +
-                                       std::string(target_->name));
+        return begin(foreign_mode, node_phrase("no_new_pods", {{"source", node_phrase("their_plugin")},
+                                                               {"target", std::string(target_->name)}}));
       }
       if (!held.empty()) return begin(none, drain_message(held));
       if (old) return {phases::removing, "PluginLeaving", leaving(*old)};
@@ -427,29 +431,29 @@ class transaction {
       auto found = still_advertised(advertised);
       if (waited(found.phase) >= is_.verify_timeout && has_way_back())
         return give_up(std::move(found), "StillAdvertised", {});
-      return wait(std::move(found), is_.verify_timeout, "remove the other device plugin");
+      return wait(std::move(found), is_.verify_timeout, node_phrase("remove_other"));
     }
     if (!is_.answers) return not_answering(phases::enrolling);
     return place();
   }
 
-  std::string their_plugin() const {
+  text::phrase their_plugin() const {
     const auto& first = is_.wanted.foreign.front();
-    return words_of(first.finding, text::language::en) + "; " + words_of(first.remedy, text::language::en);
+    return text::joined_by_semicolons({first.finding, first.remedy});
   }
 
   /// Its owner takes it off, by hand or because its DaemonSet keeps away from our label. That is given as long as pods.
   step_finding theirs_leaving() {
     if (!is_.taken_over) out_.take_over = true;
-    step_finding found{phases::removing, std::string(foreign_stays), "waits until it is gone: " + their_plugin()};
+    step_finding found{phases::removing, std::string(foreign_stays),
+                       node_phrase("theirs_leaves", {{"cause", their_plugin()}})};
     if (waited(found.phase) >= is_.drain_timeout && has_way_back())
       return give_up(std::move(found), std::string(foreign_stays), {});
-    return wait(std::move(found), is_.drain_timeout, "");
+    return wait(std::move(found), is_.drain_timeout, {});
   }
 
   static step_finding still_advertised(std::string_view name) {
-    return {phases::enrolling, "StillAdvertised",
-            "waits until " + std::string(name) + " is 0; if it stays, another device plugin runs on this node"};
+    return {phases::enrolling, "StillAdvertised", node_phrase("still_advertised", {{"resource", std::string(name)}})};
   }
 
   /// A plugin that ends removes its socket by name, its successor's too, and when its stream ends the kubelet
@@ -479,24 +483,20 @@ class transaction {
     const bool works = best && best->ready && !best->deleting;
     if (works && !advertised(is_, *target_).empty()) return std::nullopt;
     if (!best && !is_.untolerated.empty())  // the DaemonSet controller makes no pod then, and no event
-      return step_finding{phases::verifying, "UntoleratedTaint",
-                          "DaemonSet " + set + " makes no pod on this node: it does not tolerate the taint " +
-                              is_.untolerated + "; add a toleration to spec.modules." + std::string(target_->name) +
-                              ".tolerations of the policy, or take the taint off"};
+      return step_finding{
+          phases::verifying, "UntoleratedTaint",
+          node_phrase("untolerated",
+                      {{"daemon_set", set}, {"taints", is_.untolerated}, {"mode", std::string(target_->name)}})};
     const bool late = in(phases::stuck) || waited(phases::verifying) >= patience;
     if (!late) return step_finding{phases::verifying, "PluginStarting", starting()};
-    if (!best)
-      return step_finding{phases::verifying, "NoPlugin",
-                          "no pod of DaemonSet " + set + " on this node; see its events"};
+    if (!best) return step_finding{phases::verifying, "NoPlugin", node_phrase("no_plugin", {{"daemon_set", set}})};
     if (!works)
       return step_finding{phases::verifying, "PluginNotReady",
-                          "plugin pod " + best->name + " is not ready" +
-                              (best->reason.empty() ? "" : ": " + best->reason) + "; look at its events and its log"};
+                          node_phrase(best->reason.empty() ? "not_ready" : "not_ready_because",
+                                      {{"pod", best->name}, {"cause", best->reason}})};
     if (is_disconnected() && is_.may_restart) out_.restart = *best;
     return step_finding{phases::verifying, "NothingAdvertised",
-                        "plugin pod " + best->name + " is ready, but " + needed_of(*target_) +
-                            " is not allocatable; delete the pod, never with --force, and if that does not help, look "
-                            "at its log and at nvidia-smi on the node"};
+                        node_phrase("nothing_advertised", {{"pod", best->name}, needed_of(*target_)})};
   }
 
   bool on_its_way() const {
@@ -512,14 +512,14 @@ class transaction {
       if (waited(phases::verifying) >= is_.verify_timeout && on_its_way() && has_way_back())
         return give_up(*std::move(found), "VerifyTimeout", {});
       const auto so_far = waited(phases::verifying);
-      auto made = wait(*std::move(found), is_.verify_timeout, "");
+      auto made = wait(*std::move(found), is_.verify_timeout, {});
       if (out_.again_in && so_far < patience)
         out_.again_in = std::min<std::chrono::milliseconds>(*out_.again_in, patience - so_far);
       return made;
     }
     if (is_tainted()) out_.change = mode_step::taint_change::remove;
     if (auto rests = at_rest()) return *std::move(rests);
-    return {phases::ready, "Enrolled", advertised(is_, *target_) + " allocatable"};
+    return {phases::ready, "Enrolled", node_phrase("ready", {{"resources", advertised(is_, *target_)}})};
   }
 
   /// No label, and none wanted.
@@ -533,7 +533,7 @@ class transaction {
       if (const auto held = others(); !from_theirs() && !held.empty() && has_way_back()) return drain(held);
       if (const auto name = other_resource();
           !from_theirs() && !name.empty() && waited(phases::enrolling) < is_.verify_timeout)
-        return wait(still_advertised(name), is_.verify_timeout, "");
+        return wait(still_advertised(name), is_.verify_timeout, {});
       out_.change = mode_step::taint_change::remove;
     }
     if (is_.taken_over) out_.take_over = false;
@@ -544,16 +544,15 @@ class transaction {
   std::optional<step_finding> at_rest() {
     if (is_.wanted.type == kind::refused) {
       const bool is_disabled = is_.wanted.reason == module_disabled && (is_.placed.empty() || !is_.placed_enabled);
-      return step_finding{is_disabled ? phases::disabled : phases::refused, is_.wanted.reason,
-                          words_of(is_.wanted.message, text::language::en)};
+      return step_finding{is_disabled ? phases::disabled : phases::refused, is_.wanted.reason, is_.wanted.message};
     }
     if (memory_) {
       if (memory_->reason != foreign_stays)
         out_.again_in = std::chrono::seconds(memory_->timestamp + back_off(memory_->attempts) - is_.wall);
-      return step_finding{phases::rolled_back, memory_->reason, memory_->message};
+      return step_finding{phases::rolled_back, memory_->reason, phrase_of(memory_->code, memory_->message)};
     }
     if (is_.wanted.type == kind::left_alone)
-      return step_finding{phases::left_alone, is_.wanted.reason, words_of(is_.wanted.message, text::language::en)};
+      return step_finding{phases::left_alone, is_.wanted.reason, is_.wanted.message};
     return std::nullopt;
   }
 
@@ -583,7 +582,7 @@ class transaction {
       else if (is_.evict && !other->refused.empty())
         (text += " (") += other->refused + ")";
       else if (is_.evict && !other->returned_by.empty())
-        (text += " (") += why_it_returned(*other) + ")";
+        (text += " (") += words_of(why_it_returned(*other), text::language::en) + ")";
       now.blockers.push_back(std::move(text));
     }
   }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "controller/coded_message.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers {
@@ -64,18 +65,24 @@ report_age::sight& report_age::look(const std::string& node) {
   return match->second;
 }
 
-std::string report_age::message_of(const std::string& node, const sight& sight) const {
-  if (sight.is_ready) return "the agent keeps the report of this node true";
+text::phrase report_age::message_of(const std::string& node, const sight& sight) const {
+  const auto agent_phrase = [](std::string_view key, std::vector<text::phrase_argument> arguments = {}) {
+    return text::phrase("status.agent." + std::string(key), std::move(arguments));
+  };
+  if (sight.is_ready) return agent_phrase("reports");
   const auto match = pods_.find(node);
   const auto* pod = match == pods_.end() ? nullptr : stores_.pods.find(*match->second.begin());
-  auto out = "no agent has run on this node since " + sight.began + (sight.is_first ? " or earlier" : "") +
-             ": cards, driver and checks are what it reported last, and sick cards stay out of use";
-  if (pod)
-    out += "; pod " + pod->key.to_string() + " is not Ready" +
-           (pod->reason.empty() ? "" : ": " + text::shown(pod->reason));
-  return out + ". See kubectl get pods -n " + settings_.ns + " -l " + std::string(name_label) + "=" +
-         std::string(agent_name) + " --field-selector spec.nodeName=" + node +
-         "; where no agent is wanted any more, kubectl delete anode " + node + " removes the report.";
+  text::phrase cause;
+  if (pod && pod->reason.empty()) cause = agent_phrase("not_ready", {{"pod", pod->key.to_string()}});
+  if (pod && !pod->reason.empty())
+    cause = agent_phrase("not_ready_because", {{"pod", pod->key.to_string()}, {"cause", text::shown(pod->reason)}});
+  return agent_phrase(
+      "gone", {{"finding", text::joined_by_semicolons(
+                               {agent_phrase(sight.is_first ? "silent_or_earlier" : "silent", {{"time", sight.began}}),
+                                std::move(cause)})},
+               {"namespace", settings_.ns},
+               {"label", std::string(name_label) + "=" + std::string(agent_name)},
+               {"node", node}});
 }
 
 kube::task<action> report_age::reconcile(kube::object_key key) {
@@ -108,15 +115,16 @@ kube::task<action> report_age::reconcile(kube::object_key key) {
   json body = {{"apiVersion", type.api_version()},
                {"kind", type.kind},
                {"metadata", {{"name", key.name}, {"uid", report->id.to_string()}}}};
-  body["status"]["conditions"] = {{{"type", api::agent_reporting_condition},
-                                   {"status", is_back ? "True" : "False"},
-                                   {"reason", is_back ? "AgentRuns" : "AgentGone"},
-                                   {"message", message},
-                                   {"lastTransitionTime", controller::rfc3339_seconds(settings_.wall())}}};
+  json condition = {{"type", api::agent_reporting_condition},
+                    {"status", is_back ? "True" : "False"},
+                    {"reason", is_back ? "AgentRuns" : "AgentGone"},
+                    {"lastTransitionTime", controller::rfc3339_seconds(settings_.wall())}};
+  controller::set_message(condition, message);
+  body["status"]["conditions"] = json::array({std::move(condition)});
   kube::write_options options;
   options.field_manager = api::names::report_age_field_owner;
   options.force = true;
-  auto answer = co_await client_.apply_status(type, key, body, options);
+  auto answer = co_await status_.apply(client_, type, key, body, options);
   if (!answer) {
     // It is gone, or another has its name: both come with the watch.
     if (answer.error().code == kube::errc::conflict || answer.error().code == kube::errc::not_found)
@@ -124,7 +132,7 @@ kube::task<action> report_age::reconcile(kube::object_key key) {
     co_return std::unexpected(std::move(answer.error()));
   }
   events_.record(about, is_back ? controller::event_type::normal : controller::event_type::warning,
-                 is_back ? "AgentReporting" : "AgentGone", "Report", message);
+                 is_back ? "AgentReporting" : "AgentGone", "Report", words_of(message, text::language::en));
   co_return action::await_change();
 }
 

@@ -18,6 +18,7 @@
 
 #include "api/accelerator_node.hpp"
 #include "controller/clock.hpp"
+#include "controller/coded_status.hpp"
 #include "controller/metrics.hpp"
 #include "controller/reconciler.hpp"
 #include "controller/recorder.hpp"
@@ -25,6 +26,7 @@
 #include "kube/client.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers {
 
@@ -69,7 +71,7 @@ class report_age final : public controller::reconciler {
   bool is_ready(const std::string& node) const;
   void take_in(const kube::pod* before, const kube::pod* after);
   sight& look(const std::string& node);
-  std::string message_of(const std::string& node, const sight& sight) const;
+  text::phrase message_of(const std::string& node, const sight& sight) const;
 
   stores stores_;
   kube::client& client_;
@@ -78,6 +80,7 @@ class report_age final : public controller::reconciler {
   std::unordered_map<std::string, std::set<kube::object_key>> pods_;  ///< of the agent, by node
   std::unordered_map<std::string, sight> sights_;                     ///< of nodes with a report
   controller::milliseconds next_turn_{0};
+  controller::coded_status status_;
 };
 
 /// quartermaster_agent_gone_nodes and quartermaster_preflight_failed_nodes, read off the store at each scrape. An agent

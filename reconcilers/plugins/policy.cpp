@@ -241,7 +241,9 @@ kube::task<applier::outcome> policy::report(std::shared_ptr<const desired_object
 /// Settled means written; where nothing differs it is not.
 kube::task<applier::outcome> policy::say(kube::object_key key, std::string uid, json before, json status) {
   applier::outcome out;
-  if (controller::same_status(status, before)) co_return out;
+  const bool is_same = controller::same_status(status, before) ||
+                       (status_.lacks_codes() && controller::same_status(controller::without_codes(status), before));
+  if (is_same) co_return out;
   const auto now = settings_.now();
   if (now - status_wrote_ < between_status_writes) {
     out.again_in = between_status_writes - (now - status_wrote_);
@@ -256,7 +258,7 @@ kube::task<applier::outcome> policy::say(kube::object_key key, std::string uid, 
   kube::write_options options;
   options.field_manager = api::names::field_owner;
   options.force = true;
-  auto answer = co_await client_.apply_status(type, key, body, options);
+  auto answer = co_await status_.apply(client_, type, key, body, options);
   if (answer) {
     out.settled = true;
   } else if (answer.error().code == kube::errc::conflict) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "controller/clock.hpp"
+#include "controller/coded_status.hpp"
 #include "controller/reconciler.hpp"
 #include "controller/recorder.hpp"
 #include "controller/store.hpp"
@@ -104,6 +105,7 @@ class policy final : public controller::reconciler {
   std::map<std::string, std::int32_t, std::less<>> nodes_in_;             ///< nodes by the value of our label
   std::map<std::pair<std::string, std::string>, std::int32_t> nodes_of_;  ///< by module and the node set that serves
   controller::milliseconds status_wrote_{-1'000'000};
+  controller::coded_status status_;
   struct {
     std::string uid;
     std::map<std::string, module_spec, std::less<>> modules;

@@ -135,7 +135,7 @@ kube::task<void> quota_status::write(kube::object_key key, kube::uid id, json st
   kube::write_options options;
   options.field_manager = api::names::field_owner;
   options.force = true;
-  const auto done = co_await dependencies_.api.apply_status(api::accelerator_quota::of(), key, object, options);
+  const auto done = co_await status_.apply(dependencies_.api, api::accelerator_quota::of(), key, object, options);
   const bool gone = !done && (done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict);
   if (!done && !gone) co_return std::unexpected(done.error());
   co_return kube::result<void>();
@@ -178,7 +178,8 @@ kube::task<void> quota_status::turn() {
                              dependencies_.limits ? dependencies_.limits->cohort_of(entry.key.ns) : ""},
                             controller::rfc3339_seconds(std::chrono::system_clock::now()));
     const auto there = json::parse(quota->status, nullptr, false);
-    const bool news = there.is_discarded() || there != status;
+    const bool is_same = there == status || (status_.lacks_codes() && there == controller::without_codes(status));
+    const bool news = there.is_discarded() || !is_same;
     const bool first = !there.is_object() || !there.contains("conditions") ||
                        !controller::find_condition(there["conditions"], enforced_condition) ||
                        controller::condition_true(there["conditions"], enforced_condition);

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "api/accelerator_quota.hpp"
+#include "controller/coded_status.hpp"
 #include "controller/recorder.hpp"
 #include "controller/store.hpp"
 #include "kube/client.hpp"
@@ -83,6 +84,7 @@ class quota_status {
 
   dependencies dependencies_;
   std::map<kube::uid, inputs> last_;
+  controller::coded_status status_;
 };
 
 }  // namespace reconcilers

@@ -172,7 +172,7 @@ class node_walker {
                            is_wrong(resources_step) || plugin_explained_;
     step.push_back(enrolment(explained, rows));
     if (!is_.old_report.empty())
-      step.push_back({stage::agent, outcome::warning, stage_code::agent_gone, is_.old_report, {}, {}});
+      step.push_back(with_value(warning(stage::agent, stage_code::agent_gone), is_.old_report));
     std::ranges::copy(rows, std::back_inserter(step));
     step.insert(step.end(), {label_step, plugin_step, others_step, resources_step});
     for (auto& pod : pods(resources_step.is == outcome::good)) step.push_back(std::move(pod));
@@ -276,6 +276,7 @@ class node_walker {
                        cluster_.missing_types.end();
     if (!is_.status) return blind || leaderless_ ? skipped(position) : wrong(position, stage_code::not_enrolled);
     const auto& says = *is_.status;
+    const auto message = phrase_of(says.code, says.message);
     if (!followed()) {
       return leaderless_ ? skipped(position)
                          : wrong(position, stage_code::enrolment_behind, says.requested_mode, expected());
@@ -283,24 +284,26 @@ class node_walker {
     if (says.phase == phases::ready || says.phase == phases::rolled_back) {
       const bool back =
           says.phase == phases::rolled_back || (wanted_.type == kind::mode && says.actual_mode != wanted_.mode->name);
-      return back ? wrong(position, stage_code::rolled_back, says.actual_mode, says.message)
+      return back ? with_other(wrong(position, stage_code::rolled_back, says.actual_mode), message)
                   : good(position, says.phase, says.actual_mode);
     }
     if (says.phase == phases::refused || says.phase == phases::disabled || says.phase == phases::left_alone) {
       if (wanted_.type == kind::refused && !is_refusal_shown(rows))
         return refused(position, stage_code::refused, wanted_.reason);
       const bool same = wanted_.type != kind::mode;
-      return same || leaderless_ ? skipped(position) : wrong(position, stage_code::refused, says.reason, says.message);
+      return same || leaderless_ ? skipped(position)
+                                 : with_other(wrong(position, stage_code::refused, says.reason), message);
     }
     if (says.phase == phases::draining) {
       std::string pods;
       for (const auto& blocker : says.blockers) append(pods, blocker);
-      return {position, outcome::changing, stage_code::waits_for_pods, pods.empty() ? "?" : pods, says.message, {}};
+      return with_other({position, outcome::changing, stage_code::waits_for_pods, pods.empty() ? "?" : pods, {}, {}},
+                        message);
     }
     if (explained) return skipped(position);
     const bool stuck = says.phase == phases::stuck;
-    if (stuck) return wrong(position, stage_code::stuck, says.reason, says.message);
-    return {position, outcome::changing, stage_code::change_under_way, says.phase, says.message, {}};
+    if (stuck) return with_other(wrong(position, stage_code::stuck, says.reason), message);
+    return with_other({position, outcome::changing, stage_code::change_under_way, says.phase, {}, {}}, message);
   }
 
   step module_label() const {

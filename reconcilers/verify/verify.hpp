@@ -41,7 +41,7 @@ struct node_view {
   std::vector<claim> claims;
   foreign_pods foreign;
   std::vector<api::reported_card> cards;     ///< as the agent reports them; empty: no agent
-  std::string old_report;                    ///< why the report is old; empty: it is recent, or there is none
+  text::phrase old_report;                   ///< why the report is old; empty: it is recent, or there is none
   std::vector<std::string> given_twice;      ///< overbooked cards, each with its pods
   std::vector<text::phrase> uncounted_pods;  ///< whose limits the ledger cannot count, each with the reason
   /// What others than device plugins offer of its cards: "8 devices of the DRA driver gpu.nvidia.com".

@@ -172,7 +172,8 @@ TEST(words_of_codes, are_there_for_every_message_in_a_status) {
   std::size_t count = 0;
   for (const auto& entry : text::catalogue()) {
     const std::string key(entry.key);
-    const bool is_message = key.starts_with("status.") || key.starts_with("list.") || key.starts_with("intent.");
+    const bool is_message = key.starts_with("status.") || key.starts_with("list.") || key.starts_with("intent.") ||
+                            key.starts_with("nvml.");
     if (!is_message) continue;
     ++count;
     expect_words(key);

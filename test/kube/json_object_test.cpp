@@ -94,8 +94,14 @@ TEST(json_object, F11_garbage_is_a_decode_error_that_names_what_it_can) {
     const auto made = thing::decode(text);
     ASSERT_FALSE(made) << text;
     EXPECT_EQ(made.error().code, errc::decode);
-    EXPECT_TRUE(made.error().message.starts_with("AcceleratorNode ")) << made.error().message;
+    EXPECT_TRUE(made.error().message.starts_with("AcceleratorNode")) << made.error().message;
   }
+}
+
+TEST(json_object, names_the_field_that_is_of_another_form) {
+  const auto problem = [](const char* text) { return thing::decode(text).error().message; };
+  EXPECT_EQ(problem(R"({"metadata":{"name":"a","labels":["x"]}})").substr(0, 34), "AcceleratorNode a: metadata.labels");
+  EXPECT_EQ(problem(R"({"metadata":7})").substr(0, 26), "AcceleratorNode: metadata ");
 }
 
 TEST(json_object, F10_a_truncated_document_is_never_read_past_its_end) {

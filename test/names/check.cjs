@@ -5,12 +5,12 @@
 //   - a word of test/prose/words.yml in a comment or a string literal; code spans and words like a/b, a.b, a-b do not count
 // Of the catalogue of messages (text/messages.en.yaml) the words are read alone.
 // usage: node check.cjs [--pending FILE] [--lower] FILE...
-// Output: one line per finding, "file:line: text". FILE of --pending has lines "COUNT PATH": that many words in that file
-// (of both kinds) are known and not reported; a file that has fewer must lower its line, so that the list only shrinks. --lower does that.
+// Output: one line per finding, "file:line: text". --pending: see pending.cjs; words of both kinds count.
 // Exit code: 0 when nothing was found, 1 otherwise.
 const fs = require('fs');
 const { Parser, Language } = require('web-tree-sitter');
 
+const Pending = require('./pending.cjs');
 const words = require('./words.cjs');
 const longest = 80;
 
@@ -117,36 +117,20 @@ function read(parser, file, types) {
 }
 
 (async () => {
-  let files = process.argv.slice(2), pending = new Map(), left = new Map(), list = '';
-  if (files[0] === '--pending') {
-    list = files[1];
-    for (const line of fs.readFileSync(list, 'utf8').split('\n').filter(Boolean)) {
-      const [count, path] = line.split(' ');
-      pending.set(path, Number(count));
-    }
-    files = files.slice(2);
-  }
-  const lower = files[0] === '--lower';
-  if (lower) files = files.slice(1);
+  let bad = 0;
+  const say = (text) => { bad = 1; console.log(text); };
+  const pending = new Pending(process.argv.slice(2), 'words', say);
   await Parser.init();
   const parser = new Parser();
   parser.setLanguage(await Language.load(require.resolve('tree-sitter-cpp/tree-sitter-cpp.wasm')));
-  let bad = 0;
   const types = new Map();
-  const say = (text) => { bad = 1; console.log(text); };
-  for (const file of files) {
-    const found = read(parser, file, /^test\/.*pp$/.test(file) ? new Map() : types), count = found.filter((f) => f.word).length, known = pending.get(file) ?? 0;
-    for (const f of found) if (!f.word || count > known) say(`${file}:${f.line}: ${f.text}`);
-    left.set(file, Math.min(count, known));
-    if (count < known && !lower) say(`${file}:1: ${count} words are left and test/names/pending.txt says ${known}: lower it`);
-    pending.delete(file);
+  for (const file of pending.files) {
+    const found = read(parser, file, /^test\/.*pp$/.test(file) ? new Map() : types);
+    const hasNew = pending.hasNew(file, found.filter((f) => f.word).length);
+    for (const f of found) if (!f.word || hasNew) say(`${file}:${f.line}: ${f.text}`);
   }
   for (const [type, places] of types)
     if (places.size > 2) say(`${[...places.values()].join(' ')}: the type name "${type}" stands for ${places.size} types`);
-  if (lower) {
-    const lines = [...left].filter(([, count]) => count > 0).sort().map(([file, count]) => `${count} ${file}\n`);
-    fs.writeFileSync(list, lines.join(''));
-  }
-  for (const [file] of lower ? [] : pending) say(`${file}:1: is in test/names/pending.txt and is no file: take it out`);
+  pending.end();
   process.exit(bad);
 })();

@@ -2,12 +2,12 @@
 // outside tests that have "golden" in their names. Such a test stands in the way of a better sentence and fails in a build of codes
 // (CONTRIBUTING.md, "Words"). Raw strings, documents in YAML and requests of HTTP are data.
 // usage: node sentences.cjs [--pending FILE] [--lower] FILE...
-// Output: one line per finding, "file:line: text". FILE of --pending has lines "COUNT PATH": that many are known and not reported; a
-// file that has fewer must lower its line, so that the list only shrinks. --lower does that.
+// Output: one line per finding, "file:line: text". --pending: see pending.cjs.
 // Exit code: 0 when nothing was found, 1 otherwise.
 const fs = require('fs');
 const { Parser, Language } = require('web-tree-sitter');
 
+const Pending = require('./pending.cjs');
 const longest = 5;
 
 function isSentence(literal) {
@@ -38,32 +38,16 @@ function read(parser, file) {
 }
 
 (async () => {
-  let files = process.argv.slice(2), list = '';
-  const pending = new Map();
-  if (files[0] === '--pending') {
-    list = files[1];
-    for (const line of fs.readFileSync(list, 'utf8').split('\n').filter(Boolean)) {
-      const [count, path] = line.split(' ');
-      pending.set(path, Number(count));
-    }
-    files = files.slice(2);
-  }
-  const lower = files[0] === '--lower';
-  if (lower) files = files.slice(1);
+  let bad = 0;
+  const say = (text) => { bad = 1; console.log(text); };
+  const pending = new Pending(process.argv.slice(2), 'sentences', say);
   await Parser.init();
   const parser = new Parser();
   parser.setLanguage(await Language.load(require.resolve('tree-sitter-cpp/tree-sitter-cpp.wasm')));
-  let bad = 0;
-  const say = (text) => { bad = 1; console.log(text); };
-  const left = [];
-  for (const file of files) {
-    const found = read(parser, file), known = pending.get(file) ?? 0;
-    if (found.length > known) for (const { line, text } of found) say(`${file}:${line}: ${text}`);
-    if (found.length < known && !lower) say(`${file}:1: ${found.length} sentences are left and ${list} says ${known}: lower it`);
-    if (Math.min(found.length, known) > 0) left.push(`${Math.min(found.length, known)} ${file}\n`);
-    pending.delete(file);
+  for (const file of pending.files) {
+    const found = read(parser, file);
+    if (pending.hasNew(file, found.length)) for (const { line, text } of found) say(`${file}:${line}: ${text}`);
   }
-  if (lower) fs.writeFileSync(list, left.sort((a, b) => (a.split(' ')[1] < b.split(' ')[1] ? -1 : 1)).join(''));
-  for (const [file] of lower ? [] : pending) say(`${file}:1: is in ${list} and is no file: take it out`);
+  pending.end();
   process.exit(bad);
 })();

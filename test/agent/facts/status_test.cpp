@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/facts/reporter.hpp"
-#include "test/facts_in.hpp"
+#include "controller/coded_message.hpp"
+#include "test/words.hpp"
 
 namespace agent::facts {
 namespace {
@@ -35,10 +36,10 @@ TEST(preflight_status, sums_up_in_a_condition_and_is_read_back_as_it_was_written
   EXPECT_EQ(condition["type"], "PreflightPassed");
   EXPECT_EQ(condition["status"], "False");
   EXPECT_EQ(condition["reason"], "CheckFailed");
-  EXPECT_THAT(
-      condition["message"].get<std::string>(),
-      words::has_in_order({"failed: cdi (old); ", ": persistence (off), rdma_affinity (0000:3d:00.0 SYS mlx5_0); ",
-                           "not known: cgroup; ", "status.preflight"}));
+  EXPECT_EQ(words::line_of(controller::message_of(condition)),
+            "list.semicolons{first=status.checks.failed{list=cdi (old)},rest=list.semicolons{first="
+            "status.checks.warnings{list=persistence (off), rdma_affinity (0000:3d:00.0 SYS mlx5_0)},rest="
+            "list.semicolons{first=status.checks.unknown{list=cgroup},rest=status.checks.remedy}}}");
   EXPECT_EQ(status["preflight"][4]["cause"], "adapters_far");
   EXPECT_EQ(status["preflight"][4]["parameters"], (nlohmann::json{{"cards", "0000:3d:00.0"}}));
   EXPECT_FALSE(status["preflight"][0].contains("cause")) << "a version needs no words";
@@ -62,7 +63,7 @@ TEST(preflight_status, a_condition_keeps_its_time_while_it_stays_the_same) {
   const auto passed = status_of({rows[0]}, {}, node, "2026-07-02T00:00:00Z")["conditions"][0];
   EXPECT_EQ(passed["lastTransitionTime"], "2026-07-02T00:00:00Z");
   EXPECT_EQ(passed["status"], "True");
-  EXPECT_EQ(passed["message"], "1 check passed");
+  EXPECT_EQ(passed["cause"], "status.checks.passed.one");
 }
 
 TEST(preflight_status, has_the_cards_of_other_vendors_next_to_it) {

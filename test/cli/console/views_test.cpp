@@ -109,6 +109,7 @@ TEST_F(views, a_change_of_mode_has_its_steps_and_what_blocks_it) {
   EXPECT_EQ(change["blockers"], ordered_json::parse(R"([{"namespace":"team-a","name":"mine-3"}])"));
   EXPECT_EQ(change["hiddenBlockers"], 1);
   EXPECT_TRUE(seen(team_a(), "gpu-3")["message"].is_null());
+  EXPECT_TRUE(seen(everyone(), "gpu-3")["message"].contains("zh"));
   EXPECT_TRUE(seen(everyone(), "gpu-1")["change"].is_null());
 }
 

@@ -195,6 +195,24 @@ TEST(inspect_fleet, S3_a_message_that_follows_from_what_is_seen_has_words_in_bot
   EXPECT_THAT(line("zh"), HasSubstr(words_of(refusal, text::language::zh))) << "before the operator has seen the node";
 }
 
+TEST(inspect_fleet, S3_a_message_with_a_code_is_in_the_language_asked_for_and_in_json_with_its_code) {
+  small_cluster cluster;
+  const text::phrase message{"status.node.plugin_leaves", {{"pod", "quartermaster/p"}, {"mode", "pgpu"}}};
+  change(cluster, "gpu-3", [&](auto& gpu_3) {
+    gpu_3.mode.message = words_of(message, text::language::en);
+    gpu_3.mode.code = code_of(message);
+  });
+  EXPECT_THAT(printed(node_rows(cluster, {"gpu-3"}), "zh", "wide", true),
+              HasSubstr(words_of(message, text::language::zh)));
+  const auto node = nlohmann::json::parse(printed(node_rows(cluster, {"gpu-3"}), "zh", "json"))["nodes"][0];
+  EXPECT_EQ(node["message"], words_of(message, text::language::en));
+  EXPECT_EQ(node["cause"], message.key);
+  EXPECT_EQ(node["parameters"], (nlohmann::json{{"pod", "quartermaster/p"}, {"mode", "pgpu"}}));
+  change(cluster, "gpu-3", [&](auto& gpu_3) { gpu_3.mode.code.cause = "status.node.of_a_later_version"; });
+  EXPECT_THAT(printed(node_rows(cluster, {"gpu-3"}), "zh", "wide", true),
+              HasSubstr(words_of(message, text::language::en)));
+}
+
 TEST(inspect_fleet, json_is_stable_and_yaml_says_the_same) {
   const small_cluster cluster;
   EXPECT_EQ(printed(node_rows(cluster), "en", "json"), file("nodes.json"));

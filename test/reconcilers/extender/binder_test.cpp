@@ -107,7 +107,7 @@ TEST_F(binder_test, S58_nothing_is_bound_to_a_node_that_changes_its_mode) {
   auto changing = switching(vgpu_node("a", 1));
   changing.resource_version = next_version();
   known.nodes.put(changing);
-  EXPECT_EQ(bind(pod), "node a: " + words::english("engine.node_changes_mode"));
+  EXPECT_EQ(bind(pod), "node a: " + words::english("engine.reason.changes_mode"));
   EXPECT_THAT(bindings(), testing::IsEmpty());
 }
 

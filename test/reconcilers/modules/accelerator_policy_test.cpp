@@ -158,6 +158,7 @@ TEST(accelerator_node, keeps_the_controllers_part_of_the_status) {
   const auto node = api::accelerator_node::decode(R"({"metadata":{"name":"gpu-1","ownerReferences":[
       {"apiVersion":"v1","kind":"Node","name":"gpu-1","uid":"2083d912-a2b9-4844-b4ea-11be59386882"}]},
     "status":{"requestedMode":"vgpu","actualMode":"pgpu","phase":"Draining","reason":"PodsHoldCards","message":"m",
+      "cause":"status.node.drain.one","parameters":{"number":"1","wrong":{}},
       "since":"2026-01-01T00:00:00Z","blockers":["ns/a","ns/b"],"cards":[{"uuid":"GPU-1","index":0}]}})");
   ASSERT_TRUE(node) << node.error().message;
   const api::mode_status want{.requested_mode = "vgpu",
@@ -165,6 +166,7 @@ TEST(accelerator_node, keeps_the_controllers_part_of_the_status) {
                               .phase = "Draining",
                               .reason = "PodsHoldCards",
                               .message = "m",
+                              .code = {"status.node.drain.one", {{"number", "1"}, {"wrong", ""}}},
                               .since = "2026-01-01T00:00:00Z",
                               .ready = {},
                               .ready_since = {},

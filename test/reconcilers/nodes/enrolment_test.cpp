@@ -183,6 +183,25 @@ TEST(enrolment, a_settled_node_is_not_written_to) {
   EXPECT_THAT(cluster.recorder.events, IsEmpty());
 }
 
+TEST(enrolment, next_to_a_CRD_without_fields_for_codes_leaves_them_out_and_comes_to_rest) {
+  cluster cluster;
+  cluster.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.contains("/status") || !request.body.contains("\"cause\"")) return std::nullopt;
+    return recording_transport::refused(500, "InternalError",
+                                        "failed to create typed patch object (/gpu-1; quartermaster.io/v1alpha1, "
+                                        "Kind=AcceleratorNode): .status.cause: field not declared in schema");
+  };
+  cluster.enrolled("pgpu");
+  EXPECT_FALSE(cluster.server.objects.at(object_path)["status"].dump().contains("cause"));
+  EXPECT_NE(cluster.status("message"), "");
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), testing::IsEmpty());
+  cluster.server.interfere = nullptr;
+  cluster.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("cause"), "status.node.starting") << "with the next change, once the CRD is new";
+}
+
 TEST(enrolment, S3_a_refusal_is_an_event_on_the_node_and_leaves_its_labels_alone) {
   cluster cluster;
   cluster.node({{"nvidia-device-enable", "vgpus"}});
@@ -351,7 +370,7 @@ TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
   cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
   cluster.reconcile();
   EXPECT_EQ(cluster.status("phase"), "Waiting");
-  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("maxUnavailable"));
+  EXPECT_EQ(cluster.status("cause"), "status.node.no_turn");
   EXPECT_EQ(cluster.taints(), "");
   EXPECT_THAT(cluster.woken, IsEmpty());
   other.taints.clear();
@@ -433,7 +452,7 @@ TEST(enrolment, a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
   EXPECT_THAT(cluster.server.writes(), testing::Contains("create /api/v1/namespaces/team/pods/b-plain/eviction"));
   cluster.reconcile();
   EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(), HasSubstr("a-two-budgets (its eviction is refused: "));
-  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("refuses to evict 1 of them"));
+  EXPECT_THAT(cluster.status("parameters").dump(), HasSubstr("status.node.drain.refused"));
   const auto refusals = std::ranges::count_if(cluster.recorder.events, [](const auto& event) {
     return event.reason == "EvictionRefused" && event.about.key.name == "a-two-budgets";
   });
@@ -486,7 +505,7 @@ TEST(enrolment, S58_pods_that_come_back_are_evicted_less_and_less_often_and_thei
   EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(),
               words::has_in_order({"team/b-1 (ReplicaSet train", "tolerate the taint quartermaster.io/switching",
                                    "name the node", "scale it down"}));
-  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("3 of them came back"));
+  EXPECT_THAT(cluster.status("parameters").dump(), HasSubstr("status.node.drain.returned"));
   for (int second = 0; second < 600; ++second) {
     cluster.now += 1s;
     cluster.reconcile();

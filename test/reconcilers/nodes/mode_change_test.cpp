@@ -8,6 +8,7 @@
 
 #include "test/facts_in.hpp"
 #include "test/rounds.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers {
 namespace {
@@ -18,6 +19,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+
+/// The facts of a message.
+template <class Status>
+std::string line_of(const Status& status) {
+  return words::line_of(phrase_of(status.code, status.message));
+}
 
 /// A node, its kubelet and the DaemonSet controller as far as a change of mode meets them: pods follow the label a few
 /// turns later, what is advertised follows the pods.
@@ -108,7 +115,8 @@ TEST(mode_change, S3_enrols_a_node_that_asks) {
   ASSERT_TRUE(lab.is.before);
   EXPECT_EQ(lab.is.before->phase, "Ready");
   EXPECT_EQ(lab.is.before->actual_mode, "pgpu");
-  EXPECT_EQ(lab.is.before->message, "nvidia.com/gpu allocatable");
+  EXPECT_EQ(line_of(*lab.is.before), "status.node.ready{resources=nvidia.com/gpu}");
+  EXPECT_THAT(lab.is.before->message, HasSubstr("nvidia.com/gpu")) << "for people with kubectl";
   ASSERT_EQ(lab.events.size(), 1u);
   EXPECT_EQ(lab.events[0].reason, "Enrolled");
   EXPECT_THAT(lab.history, ElementsAre("Verifying", "Ready"));
@@ -147,7 +155,7 @@ TEST(mode_change, S58_a_change_taints_removes_waits_and_only_then_sets) {
   lab.daemon_sets();  // the old pod is on its way out
   now = lab.step();
   EXPECT_FALSE(now.writes_node());
-  EXPECT_THAT(now.status->message, HasSubstr("quartermaster/pgpu-x"));
+  EXPECT_EQ(line_of(*now.status), "status.node.plugin_leaves{pod=quartermaster/pgpu-x,mode=pgpu}");
   lab.kubelet_ends_pods();
   now = lab.step();  // gone, but the kubelet still shows its cards
   EXPECT_FALSE(now.writes_node());
@@ -206,7 +214,9 @@ TEST(mode_change, evicts_what_may_be_evicted_and_names_the_rest) {
   EXPECT_THAT(now.status->blockers,
               ElementsAre("team/daemon (is of a DaemonSet)", "team/ending",
                           "team/guarded (its PodDisruptionBudget allows no eviction now)", "team/train"));
-  EXPECT_THAT(now.status->message, HasSubstr("1 of them cannot be evicted"));
+  EXPECT_EQ(line_of(*now.status),
+            "status.node.drain.many{number=4,detail=list.commas{first=status.node.drain.fixed{number=1},"
+            "rest=status.node.drain.refused{number=1}}}");
 }
 
 TEST(mode_change, a_drain_that_takes_too_long_leaves_the_node_what_it_was_and_is_tried_again) {
@@ -222,11 +232,14 @@ TEST(mode_change, a_drain_that_takes_too_long_leaves_the_node_what_it_was_and_is
   EXPECT_EQ(now.status->given_up->reason, "DrainTimeout");
   EXPECT_THAT(now.status->given_up->blockers, ElementsAre("team/train"));
   EXPECT_EQ(now.tell->type, controller::event_type::warning);
-  EXPECT_THAT(now.tell->note, words::has_in_order({"mode vgpu was given up: team/train",
-                                                   "1800 s (spec.enrolment.drain.timeout)", "back to mode pgpu"}));
-  EXPECT_THAT(now.tell->note, Not(HasSubstr("waits"))) << "what is given up waits for nothing";
-  EXPECT_THAT(now.tell->note, HasSubstr("when that pod is gone"));
+  EXPECT_EQ(
+      line_of(*now.status->given_up),
+      "status.node.given_up{mode=vgpu,cause=status.node.drain_timeout.one{list=team/train,seconds=1800},"
+      "back=status.node.back_to.mode{mode=pgpu},pods=status.node.again.pod,last=status.node.again.time{minutes=10}}");
+  EXPECT_EQ(line_of(*now.status), line_of(*now.status->given_up));
+  EXPECT_EQ(now.tell->note, now.status->given_up->message);
   now = node.step();
+  EXPECT_EQ(now.status->code, node.is.before->given_up->code) << "what is remembered has its code";
   EXPECT_EQ(now.change, mode_step::taint_change::remove);
   EXPECT_EQ(now.status->phase, "RolledBack");
   EXPECT_EQ(now.status->requested_mode, "vgpu");
@@ -342,7 +355,7 @@ TEST(mode_change, only_so_many_at_once_and_not_while_the_kubelet_is_silent) {
   EXPECT_FALSE(now.writes_node());
   EXPECT_EQ(now.status->phase, "Waiting");
   EXPECT_EQ(now.status->reason, "MaxUnavailable");
-  EXPECT_THAT(now.status->message, HasSubstr("quartermaster inspect nodes"));
+  EXPECT_EQ(line_of(*now.status), "status.node.no_turn");
   lab.is.may_begin = true;
   lab.is.answers = false;
   EXPECT_EQ(lab.step().status->reason, "NodeNotReady");
@@ -370,7 +383,7 @@ TEST(mode_change, a_kubelet_that_falls_silent_in_mid_flight_leaves_the_node_tain
   const auto now = lab.step();
   EXPECT_EQ(now.status->phase, "Stuck");
   EXPECT_EQ(now.status->reason, "PluginLeaving");
-  EXPECT_THAT(now.status->message, HasSubstr("delete the Node"));
+  EXPECT_THAT(line_of(*now.status), HasSubstr("rest=status.node.silent_start_kubelet"));
   EXPECT_TRUE(lab.is.taint);
   EXPECT_EQ(lab.is.placed, "") << "never a second plugin";
   lab.is.answers = true;
@@ -540,8 +553,7 @@ TEST(mode_change, S74_waits_while_another_plugin_advertises_and_says_which_resou
   const auto now = lab.step();
   EXPECT_FALSE(now.label);
   EXPECT_EQ(now.status->phase, "Enrolling");
-  EXPECT_THAT(now.status->message, HasSubstr("nvidia.com/gpu"));
-  EXPECT_THAT(now.status->message, HasSubstr("another device plugin"));
+  EXPECT_EQ(line_of(*now.status), "status.node.still_advertised{resource=nvidia.com/gpu}");
 }
 
 TEST(mode_change, S74_what_the_new_mode_is_called_must_not_be_there_before_its_plugin) {
@@ -626,8 +638,9 @@ TEST(mode_change, S74_a_plugin_that_does_not_go_is_left_in_peace_and_not_tried_a
   auto now = with_their.step();
   ASSERT_TRUE(now.status->given_up);
   EXPECT_EQ(now.status->given_up->reason, "ForeignPlugin");
-  EXPECT_THAT(now.status->message, words::has_in_order({"goes back to the plugin", "tried again when the label",
-                                                        "policy changes", "plugin is gone"}));
+  EXPECT_THAT(
+      line_of(*now.status),
+      words::has_in_order({"status.node.given_up{", "back=status.node.back_to.theirs,last=status.node.again.plugin"}));
   now = with_their.step();
   EXPECT_EQ(now.change, mode_step::taint_change::remove);
   EXPECT_EQ(now.take_over, false);
@@ -693,7 +706,7 @@ TEST(mode_change, S4_a_plugin_that_its_kubelet_has_lost_is_restarted_once) {
   ASSERT_TRUE(now.restart);
   EXPECT_TRUE(now.restart->name.contains("pgpu")) << now.restart->name;
   EXPECT_EQ(now.status->reason, "NothingAdvertised");
-  EXPECT_THAT(now.status->message, testing::HasSubstr("delete the pod, never with --force"));
+  EXPECT_EQ(line_of(*now.status), "status.node.nothing_advertised{pod=quartermaster/pgpu-x,resources=nvidia.com/gpu}");
   lab.is.may_restart = false;
   EXPECT_FALSE(lab.step().restart);
   lab.is.may_restart = true;
@@ -736,9 +749,7 @@ TEST(mode_change, S4_a_plugin_that_fails_is_explained_and_then_called_stuck) {
   lab.daemon_sets();
   now = lab.step();
   EXPECT_EQ(now.status->reason, "PluginNotReady");
-  EXPECT_THAT(
-      now.status->message,
-      words::has_in_order({"plugin pod quartermaster/vgpu-x is not ready: ContainerCreating; ", "events", "log"}));
+  EXPECT_EQ(line_of(*now.status), "status.node.not_ready_because{pod=quartermaster/vgpu-x,cause=ContainerCreating}");
   lab.kubelet_starts_pods();
   lab.is.allocatable = {{"tencent.com/vcuda-core", 100}};
   now = lab.step();
@@ -873,7 +884,7 @@ TEST(mode_change, a_node_whose_cards_are_all_cut_is_up_with_its_slices) {
     node.step(), node.daemon_sets(), node.kubelet_starts_pods();
     node.is.allocatable = {{resource, 56}};
     EXPECT_EQ(node.step().status->phase, "Ready") << resource;
-    EXPECT_EQ(node.is.before->message, std::string(resource) + " allocatable");
+    EXPECT_EQ(line_of(*node.is.before), "status.node.ready{resources=" + std::string(resource) + "}");
 
     mode_lab strict;
     strict.ask("pgpu");
@@ -928,10 +939,10 @@ TEST(mode_change, S3_a_taint_that_keeps_the_plugin_away_is_named_with_the_settin
   lab.is.untolerated = "dedicated=gpu:NoSchedule";
   const auto now = lab.step();
   EXPECT_EQ(now.status->reason, "UntoleratedTaint");
-  EXPECT_THAT(now.status->message, HasSubstr("dedicated=gpu:NoSchedule"));
-  EXPECT_THAT(now.status->message, HasSubstr("spec.modules.pgpu.tolerations"));
+  EXPECT_THAT(line_of(*now.status),
+              words::has_in_order({"status.node.untolerated{", "taints=dedicated=gpu:NoSchedule"}));
   lab.is.in_phase = 300s;
-  EXPECT_THAT(lab.step().status->given_up->message, HasSubstr("spec.modules.pgpu.tolerations"));
+  EXPECT_THAT(line_of(*lab.step().status->given_up), HasSubstr("cause=status.node.untolerated{"));
 }
 
 TEST(mode_change, S2_without_a_policy_the_status_says_so) {
@@ -950,8 +961,7 @@ TEST(mode_change, S2_without_a_policy_the_status_says_so) {
     const auto now = node.step();
     EXPECT_EQ(now.status->phase, its_turn ? "Draining" : "Waiting");
     EXPECT_EQ(now.status->reason, "NoPolicy");
-    EXPECT_THAT(now.status->message, words::has_in_order({"no AcceleratorPolicy named default", "plugins"}));
-    EXPECT_THAT(now.status->message, HasSubstr("it has mode pgpu again"));
+    EXPECT_THAT(line_of(*now.status), HasSubstr("status.node.no_policy{mode=pgpu}"));
   }
 }
 

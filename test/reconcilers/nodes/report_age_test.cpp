@@ -2,9 +2,11 @@
 
 #include <memory>
 
+#include "controller/coded_message.hpp"
 #include "test/facts_in.hpp"
 #include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/nodes/gpu_1.hpp"
+#include "test/words.hpp"
 
 namespace reconcilers {
 namespace {
@@ -99,8 +101,9 @@ TEST_F(ageing, calls_a_report_old_when_no_agent_was_ready_for_five_minutes) {
   EXPECT_EQ(turn(), std::nullopt);
   EXPECT_EQ(condition()["status"], "False");
   EXPECT_EQ(condition()["reason"], "AgentGone");
-  EXPECT_THAT(condition()["message"].get<std::string>(),
-              words::has_in_order({"no agent ", "since 1970-01-01T01:16:40Z: cards"}));
+  EXPECT_EQ(words::line_of(controller::message_of(condition())),
+            "status.agent.gone{finding=status.agent.silent{time=1970-01-01T01:16:40Z},namespace=quartermaster,"
+            "label=app.kubernetes.io/name=quartermaster-agent,node=gpu-1}");
   EXPECT_EQ(condition()["lastTransitionTime"], "1970-01-01T01:21:40Z");
   EXPECT_THAT(told(), ElementsAre("gpu-1 AgentGone"));
   EXPECT_EQ(reports.find({{}, "gpu-1"})->cards.at(0).health, "XID 48") << "what was withdrawn stays withdrawn";
@@ -132,9 +135,10 @@ TEST_F(ageing, names_a_pod_that_is_not_ready) {
   turn();
   now += 300s;
   turn();
-  EXPECT_THAT(condition()["message"].get<std::string>(),
-              testing::AllOf(HasSubstr(" or earlier: cards"),
-                             HasSubstr("; pod quartermaster/agent-gpu-1 is not Ready: ImagePullBackOff. See ")));
+  EXPECT_THAT(words::line_of(controller::message_of(condition())),
+              words::has_in_order({"first=status.agent.silent_or_earlier{",
+                                   "rest=status.agent.not_ready_because{pod="
+                                   "quartermaster/agent-gpu-1,cause=ImagePullBackOff}"}));
 }
 
 /// A kubelet writes what it wants there, and the API server refuses a condition that is too long.
@@ -145,9 +149,8 @@ TEST_F(ageing, shows_a_reason_without_its_tricks) {
   turn();
   now += 300s;
   turn();
-  const auto message = condition()["message"].get<std::string>();
-  EXPECT_THAT(message, HasSubstr(" is not Ready: a b\\u{202e}"));
-  EXPECT_LT(message.size(), 1'000U);
+  EXPECT_THAT(words::line_of(controller::message_of(condition())), HasSubstr("cause=a b\\u{202e}"));
+  EXPECT_LT(condition()["message"].get<std::string>().size(), 1'000U);
 }
 
 TEST_F(ageing, a_pod_that_crashes_again_and_again_is_not_back) {

@@ -162,14 +162,35 @@ TEST(verify, S4_finds_nothing_wrong_with_a_healthy_cluster) {
 
 TEST(verify, S1_an_old_report_is_a_warning) {
   cluster cluster;
-  cluster.first().old_report = "no agent has run on this node since 2026-07-01T00:00:00Z";
+  cluster.first().old_report = {"status.agent.silent", {{"time", "2026-07-01T00:00:00Z"}}};
   EXPECT_THAT(cluster.wrong(), IsEmpty());
   const auto steps = cluster.walked().nodes.front().steps;
   const auto found = std::ranges::find(steps, stage::agent, &step::position);
   ASSERT_NE(found, steps.end());
   EXPECT_EQ(found->is, outcome::warning);
   EXPECT_EQ(found->cause, stage_code::agent_gone);
-  EXPECT_EQ(found->value, cluster.first().old_report);
+  EXPECT_EQ(found->value, words::english("status.agent.silent", {{"time", "2026-07-01T00:00:00Z"}}));
+  EXPECT_EQ(found->value_zh, words::chinese("status.agent.silent", {{"time", "2026-07-01T00:00:00Z"}}));
+}
+
+TEST(verify, says_the_message_of_a_node_in_the_language_asked_for) {
+  const text::phrase message{"status.node.drain.many", {{"number", "7"}, {"detail", "status.node.drain.waits"}}};
+  for (const auto phase : {phases::rolled_back, phases::stuck, phases::removing, phases::refused}) {
+    cluster cluster;
+    cluster.phase(phase, "R", words_of(message, text::language::en));
+    const auto contains = [&](text::language locale) {
+      const auto steps = cluster.walked().nodes.front().steps;
+      return std::ranges::any_of(
+          steps, [&](const step& step) { return text_of(step, locale).contains(words_of(message, locale)); });
+    };
+    EXPECT_TRUE(contains(text::language::en)) << phase;
+    EXPECT_FALSE(contains(text::language::zh)) << phase << ": of an operator that writes no codes";
+    cluster.first().status->code = code_of(message);
+    EXPECT_TRUE(contains(text::language::en)) << phase;
+    EXPECT_TRUE(contains(text::language::zh)) << phase;
+    cluster.first().status->code.cause = "status.node.of_a_later_version";
+    EXPECT_FALSE(contains(text::language::zh)) << phase;
+  }
 }
 
 TEST(verify, S4_says_whether_pods_are_held_to_the_declarations) {
@@ -360,7 +381,7 @@ TEST(verify, names_a_card_that_the_agent_finds_sick_while_its_plugin_offers_it) 
       EXPECT_EQ(remedy_of(step, "gpu-1", language::en),
                 words::english("verify.cards_sick.remedy", {{"node", "gpu-1"}}));
     }
-  cluster.first().old_report = "the agent has not reported for 9 m";
+  cluster.first().old_report = {"the agent has not reported for 9 m"};
   EXPECT_THAT(not_good(cluster), ElementsAre("warning agent_gone")) << "an old report says nothing of now";
 }
 

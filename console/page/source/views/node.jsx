@@ -1,6 +1,6 @@
 // One node: its cards and who has them, a change of mode with its steps and what blocks it, topology, what it offers.
 import { use_answer } from '../answers.js';
-import { cores, language, memory, moment, number, text, word } from '../language.js';
+import { cores, either, language, memory, moment, number, text, word } from '../language.js';
 import { level_of, use_of } from '../parts/card.jsx';
 import { Answer, Empty } from '../parts/state.jsx';
 import { Bar, Table, Unknown } from '../parts/table.jsx';
@@ -19,7 +19,7 @@ function Facts({ node }) {
     ['column.mode', node.requestedMode && node.requestedMode !== node.mode
       ? text('node.modes', { mode: mode_text(node.mode), requested: mode_text(node.requestedMode) }) : mode_text(node.mode)],
     ['node.phase', [word('phase', node.phase), node.reason].filter(Boolean).join(' · ')],
-    ['node.message', node.message],
+    ['node.message', either(node.message)],
     ['node.address', node.address],
     ['node.driver', [node.driver, node.cuda && `CUDA ${node.cuda}`].filter(Boolean).join(' · ')],
   ];

@@ -1,0 +1,45 @@
+#include "controller/coded_status.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "controller/log.hpp"
+
+namespace controller {
+namespace {
+
+using nlohmann::json;
+
+/// Of a server-side apply with a field that the CRD does not have (structured-merge-diff, typed/validate.go).
+bool names_unknown_codes(const kube::error& refusal) {
+  return refusal.message.contains("field not declared in schema") &&
+         (refusal.message.contains(".cause") || refusal.message.contains(".parameters"));
+}
+
+}  // namespace
+
+json without_codes(json status) {
+  if (status.is_object()) {
+    status.erase("cause");
+    status.erase("parameters");
+  }
+  if (status.is_structured())
+    for (auto& part : status) part = without_codes(std::move(part));
+  return status;
+}
+
+kube::task<json> coded_status::apply(kube::client& api, kube::resource type, kube::object_key key, json object,
+                                     kube::write_options options) {
+  auto answer = co_await api.apply_status(type, key, object, options);
+  if (answer) lacks_codes_ = false;
+  if (answer || !names_unknown_codes(answer.error())) co_return answer;
+  object["status"] = without_codes(std::move(object["status"]));
+  answer = co_await api.apply_status(type, key, object, options);
+  if (answer && !std::exchange(lacks_codes_, true))
+    log::warn(
+        "the CRD is of an earlier version and has no fields for codes of messages: they are left out; apply the "
+        "CRDs of this version",
+        {{"crd", std::string(type.plural) + "." + std::string(type.group)}});
+  co_return answer;
+}
+
+}  // namespace controller

@@ -184,6 +184,11 @@ boost::asio::awaitable<void> card_plugin::look_at_mps() {
       mps_trouble_ = trouble;
       if (!trouble.empty()) log::warn("the program that keeps MPS does not answer", {{"error", trouble}});
     }
+    for (const auto& card : cards) {
+      const auto before = served_.find(card.uuid);
+      if (!card.problem.empty() && (before == served_.end() || before->second.problem != card.problem))
+        log::warn("a card is not offered", {{"card", card.uuid}, {"reason", card.problem}});
+    }
     served_.clear();
     for (auto& card : cards) served_.emplace(card.uuid, std::move(card));
     offer();

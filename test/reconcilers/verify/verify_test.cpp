@@ -177,13 +177,12 @@ TEST(verify, says_the_message_of_a_node_in_the_language_asked_for) {
   const text::phrase message{"status.node.drain.many", {{"number", "7"}, {"detail", "status.node.drain.waits"}}};
   for (const auto phase : {phases::rolled_back, phases::stuck, phases::removing, phases::refused}) {
     cluster cluster;
-    cluster.phase(phase, "R", words_of(message, text::language::en));
+    cluster.phase(phase, "R", "OWN TEXT");
     const auto contains = [&](text::language locale) {
       const auto steps = cluster.walked().nodes.front().steps;
       return std::ranges::any_of(
           steps, [&](const step& step) { return text_of(step, locale).contains(words_of(message, locale)); });
     };
-    EXPECT_TRUE(contains(text::language::en)) << phase;
     EXPECT_FALSE(contains(text::language::zh)) << phase << ": of an operator that writes no codes";
     cluster.first().status->code = code_of(message);
     EXPECT_TRUE(contains(text::language::en)) << phase;

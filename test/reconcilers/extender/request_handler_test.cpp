@@ -320,7 +320,8 @@ TEST_F(request_handler_test, S48_on_a_node_with_cards_of_several_models_an_allow
   const auto here = book.try_on(first, request, "mixed");
   ASSERT_TRUE(here.held) << here.reason();
   EXPECT_EQ(here.held->grants.at(0).card, "GPU-t");
-  const auto two = pod("q", {container("main", {{"nvidia.com/mps-core", 200}})});
+  const auto two =
+      pod("q", {container("main", {{"nvidia.com/mps-core", 100}}), container("next", {{"nvidia.com/mps-core", 100}})});
   EXPECT_EQ(filter(two, {"mixed"})["FailedNodes"]["mixed"], words::english("engine.limit.short.cards"));
 }
 

@@ -117,7 +117,7 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 			n.seesShare("after-the-plugin", 20, 2048)
 			n.run("kubectl", "delete", "pod", "third-of-a-card", "two-thirds", "after-the-plugin", "--wait")
 			for _, container := range []string{"quartermaster-device-plugin", "quartermaster-mps"} {
-				if log := n.run("kubectl", "logs", "--namespace", kit.Namespace, n.plugin(), "-c", container); strings.Contains(log, "forbidden") || strings.Contains(log, "not lent") {
+				if log := n.run("kubectl", "logs", "--namespace", kit.Namespace, "--selector", "quartermaster.io/module="+module.name, "-c", container); strings.Contains(log, "forbidden") || strings.Contains(log, "not lent") {
 					t.Errorf("%s:\n%s", container, log)
 				}
 			}

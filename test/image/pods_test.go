@@ -138,7 +138,7 @@ func (p *product) becomes(patience time.Duration, phase, reason string) {
 
 // plugins are the pods of the module pgpu.
 func (p *product) plugins() (pods []corev1.Pod, err error) {
-	list, err := p.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: kit.ModuleLabel + "=pgpu"})
+	list, err := p.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: kit.ModuleLabel})
 	if err != nil {
 		return nil, err
 	}

@@ -140,8 +140,10 @@ asio::awaitable<void> card_server::follow() {
   int missed = 0;
   for (;;) {
     auto woken = kube::woken::by_deadline;
-    for (const auto until = clock::now() + (missed ? options_.retry : options_.period);
-         woken == kube::woken::by_deadline && clock::now() < until && !has_died();)
+    const auto until = clock::now() + (missed ? options_.retry : options_.period);
+    // A request that came during the last check woke no one.
+    const auto is_asked = [&] { return missed == 0 && wanted_ != applied_; };
+    while (woken == kube::woken::by_deadline && clock::now() < until && !has_died() && !is_asked())
       woken = co_await wait_list::wait(requests_, std::min(until, clock::now() + look_alive));
     if (woken == kube::woken::by_cancellation) co_return;
     const auto is = co_await check();
@@ -184,11 +186,26 @@ asio::awaitable<void> card_server::run() {
   }
 }
 
+answer_of<void> card_server::reached(ceilings limits) {
+  const auto until = clock::now() + options_.hold_limit;
+  // What was applied last may reach it by chance, and be about to be lowered.
+  while (applied_ != wanted_ || !applied_.reaches(limits)) {
+    const auto woken = co_await wait_list::wait(answered_, until);
+    if (woken == kube::woken::by_cancellation) co_return std::unexpected("cancelled");
+    if (!problem_.empty()) co_return std::unexpected(problem_);
+    if (woken == kube::woken::by_deadline) co_return std::unexpected("the MPS control daemon is too slow");
+  }
+  co_return std::expected<void, mps::problem>();
+}
+
 answer_of<void> card_server::hold(ceilings limits) {
   if (!problem_.empty()) co_return std::unexpected(problem_);
   if (limits.cores < 1 || limits.memory_mib < 1 || !options_.whole.reaches(limits))
     co_return std::unexpected("a share of " + text_of(limits) + " is none of a card with " + text_of(options_.whole));
-  wanted_ = limits;
+  // While another container waits for more it gets that: the two may have been sent in the other order.
+  wanted_ = waiting_ == 0
+                ? limits
+                : ceilings{std::max(wanted_.cores, limits.cores), std::max(wanted_.memory_mib, limits.memory_mib)};
   if (wanted_ == applied_) {
     // A client without a daemon would run without limits.
     if (has_died()) co_return std::unexpected(*died_);
@@ -196,16 +213,11 @@ answer_of<void> card_server::hold(ceilings limits) {
     if (!servers) co_return std::unexpected(servers.error());
     co_return std::expected<void, mps::problem>();
   }
-  const auto until = clock::now() + options_.hold_limit;
   requests_->notify_all();
-  while (applied_ != limits) {
-    const auto woken = co_await wait_list::wait(answered_, until);
-    if (woken == kube::woken::by_cancellation) co_return std::unexpected("cancelled");
-    if (!problem_.empty()) co_return std::unexpected(problem_);
-    if (applied_.reaches(limits)) break;  // another one has asked for more meanwhile
-    if (woken == kube::woken::by_deadline) co_return std::unexpected("the MPS control daemon is too slow");
-  }
-  co_return std::expected<void, mps::problem>();
+  ++waiting_;
+  auto done = co_await reached(limits);
+  --waiting_;
+  co_return done;
 }
 
 asio::awaitable<void> card_server::leave() {

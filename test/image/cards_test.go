@@ -113,6 +113,15 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 			}
 			n.script("node-exec", "--node", worker, "sh", "-c", "kill -9 $(pgrep -f 'agent [p]lugin --cores="+module.cores+"')")
 			n.run("kubectl", "delete", "pod", "other-card", "--wait")
+			n.await(time.Minute, "the plugin is back", func() (bool, error) { // a kubelet without it rejects pods for good
+				is, err := n.Client.CoreV1().Nodes().Get(ctx, worker, metav1.GetOptions{})
+				if err != nil {
+					return false, err
+				}
+				pods, err := n.plugins()
+				has := is.Status.Allocatable[corev1.ResourceName(module.cores)]
+				return err == nil && len(pods) == 1 && ready(&pods[0]) && pods[0].Status.ContainerStatuses[0].RestartCount > 0 && has.Value() == 200, fmt.Errorf("%v %v", err, is.Status.Allocatable)
+			})
 			share("after-the-plugin", 20, 2)
 			n.seesShare("after-the-plugin", 20, 2048)
 			n.run("kubectl", "delete", "pod", "third-of-a-card", "two-thirds", "after-the-plugin", "--wait")

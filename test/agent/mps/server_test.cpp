@@ -120,6 +120,26 @@ TEST_F(mps_server, holds_the_ceilings_that_are_asked_for) {
   EXPECT_FALSE(answer(subject->hold({0, 100})));
 }
 
+TEST_F(mps_server, gives_two_that_ask_at_once_the_most_of_both) {
+  run();
+  ASSERT_TRUE(is_ready());
+  std::vector<std::string> refusals;
+  int done = 0;
+  for (const auto& limits : {ceilings{60, 1000}, ceilings{20, 8000}}) {
+    const auto ask = [&, limits]() -> boost::asio::awaitable<void> {
+      const auto held = co_await subject->hold(limits);
+      if (!held) refusals.push_back(held.error());
+      ++done;
+    };
+    boost::asio::co_spawn(loop, ask, [](std::exception_ptr) {});
+  }
+  ASSERT_TRUE(becomes([&] { return done == 2; }));
+  EXPECT_THAT(refusals, IsEmpty());
+  EXPECT_EQ(*answer(talker.limits_of(answer(talker.servers())->front())), (ceilings{60, 8000}));
+  ASSERT_TRUE(answer(subject->hold({20, 1000}))) << "later it may be less";
+  EXPECT_EQ(*answer(talker.limits_of(answer(talker.servers())->front())), (ceilings{20, 1000}));
+}
+
 TEST_F(mps_server, starts_a_killed_server_again_with_the_same_ceilings) {
   run();
   ASSERT_TRUE(is_ready());

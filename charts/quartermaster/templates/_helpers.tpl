@@ -47,6 +47,22 @@ authorization: {credentials: {name: quartermaster-metrics, key: token}}
 {{- end }}
 {{- end }}
 
+{{- /*
+The bytes of a file of rules, which has templates of Prometheus: they are not Helm's. Each alert there names its section of
+docs/alerts.md and its dashboard; where the values say at which address people have these, a link of each follows.
+*/}}
+{{- define "quartermaster.rules" -}}
+{{- $monitoring := .root.Values.monitoring | default dict }}
+{{- $text := .root.Files.Get .file }}
+{{- with $monitoring.runbookUrl }}
+{{- $text = regexReplaceAll "(?m)^( +)runbook: .*(#[a-z]+)$" $text (printf "${0}\n${1}runbook_url: \"%s${2}\"" (replace "$" "$$" .)) }}
+{{- end }}
+{{- with $monitoring.grafanaUrl }}
+{{- $text = regexReplaceAll "(?m)^( +)dashboard: (.+)$" $text (printf "${0}\n${1}dashboard_url: \"%s/d/${2}\"" (trimSuffix "/" . | replace "$" "$$")) }}
+{{- end }}
+{{- $text }}
+{{- end }}
+
 {{- /* The registry of every image that values or policy do not name in full, or nothing. */}}
 {{- define "quartermaster.registry" -}}
 {{- .Values.image.registry | default (include "quartermaster.global" . | fromYaml).address | default "" | trimSuffix "/" }}

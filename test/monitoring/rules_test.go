@@ -214,7 +214,7 @@ func TestS34_each_alert_has_a_section_for_the_person_on_call(t *testing.T) {
 				t.Errorf("docs/alerts.md, %s: no %s", r.Alert, answer)
 			}
 		}
-		if r.Annotations["runbook"] != "docs/alerts.md#"+strings.ToLower(r.Alert) {
+		if r.Annotations["runbook"] != "quartermaster explain alert "+r.Alert+" (docs/alerts.md#"+strings.ToLower(r.Alert)+")" {
 			t.Errorf("%s: its runbook is %q", r.Alert, r.Annotations["runbook"])
 		}
 		if !regexp.MustCompile(`^quartermaster-[a-z]+(\?.+)?$`).MatchString(r.Annotations["dashboard"]) {

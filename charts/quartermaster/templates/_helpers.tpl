@@ -55,7 +55,7 @@ docs/alerts.md and its dashboard; where the values say at which address people h
 {{- $monitoring := .root.Values.monitoring | default dict }}
 {{- $text := .root.Files.Get .file }}
 {{- with $monitoring.runbookUrl }}
-{{- $text = regexReplaceAll "(?m)^( +)runbook: .*(#[a-z]+)$" $text (printf "${0}\n${1}runbook_url: \"%s${2}\"" (replace "$" "$$" .)) }}
+{{- $text = regexReplaceAll "(?m)^( +)runbook: .*(#[a-z]+)[)]$" $text (printf "${0}\n${1}runbook_url: \"%s${2}\"" (replace "$" "$$" .)) }}
 {{- end }}
 {{- with $monitoring.grafanaUrl }}
 {{- $text = regexReplaceAll "(?m)^( +)dashboard: (.+)$" $text (printf "${0}\n${1}dashboard_url: \"%s/d/${2}\"" (trimSuffix "/" . | replace "$" "$$")) }}

@@ -130,3 +130,26 @@ func TestS34_each_alert_links_to_its_section_and_to_its_dashboard(t *testing.T) 
 		}
 	}
 }
+
+// What an agent says of itself has no node. Its monitor and the chart's own Prometheus add it, because alerts name it.
+func TestS34_series_of_an_agent_have_its_node(t *testing.T) {
+	objects, err := chart.Template("{agent: {enabled: true, metrics: {port: 9402, podMonitor: {enabled: true}}}, monitoring: {prometheus: {install: true}}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, object := range objects {
+		agent := object.Kind == "PodMonitor" && object.Name == "quartermaster-agent"
+		own := object.Kind == "ConfigMap" && object.Name == "quartermaster-prometheus"
+		if !agent && !own {
+			continue
+		}
+		found++
+		if !regexp.MustCompile(`__meta_kubernetes_pod_node_name\]?[,\n]\s*target_?[lL]abel: node`).MatchString(object.Text) {
+			t.Errorf("%s %s adds no node", object.Kind, object.Name)
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d of 2 objects", found)
+	}
+}

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/alerts/alerts.hpp"
+
 namespace cli {
 
 std::vector<CLI::App*> shown_verbs(CLI::App& verb) {
@@ -21,6 +23,11 @@ std::vector<const CLI::Option*> arguments_of(CLI::App& verb) {
 
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const auto type = option.get_type_name();  // TEXT:{en,zh}
+  if (type == "ALERT") {                     // too many for the help
+    std::vector<std::string> out;
+    for (const auto& alert : known_alerts()) out.emplace_back(alert.name);
+    return out;
+  }
   const auto begin = type.find(":{"), end = type.rfind('}');
   if (begin == std::string::npos || end == std::string::npos) return {};
   return CLI::detail::split(type.substr(begin + 2, end - begin - 2), ',');

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/xid.hpp"
+#include "cli/explain/explain_alert.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/listing.hpp"
@@ -339,7 +340,8 @@ int run_explain_compat(const explain_compat_options& options, std::ostream& out,
 }
 
 void add_explain(CLI::App& app, int& rc) {
-  auto* verb = add_verb(app, "explain", "Say why a pod waits, what an error means, or whether an image runs on a node");
+  auto* verb = add_verb(app, "explain",
+                        "Say why a pod waits, what an error or an alert means, or whether an image runs on a node");
   verb->require_subcommand(1);
 
   auto* error = add_verb(*verb, "error", "What an error of a program on an accelerator means, and what to do");
@@ -351,6 +353,7 @@ void add_explain(CLI::App& app, int& rc) {
   error->footer(std::string(error_example));
   error->callback([about, &rc] { rc = run_explain_error(*about, std::cin, std::cout, std::cerr); });
 
+  add_explain_alert(*verb, rc);
   add_explain_pod(*verb, rc);
   auto* compat_verb = add_verb(*verb, "compat", "Does an image of a CUDA version run there, and by which rule");
   auto options = std::make_shared<explain_compat_options>();

@@ -43,8 +43,9 @@ std::string reasons_of(const quota::explanation& explanation) {
 waiting::waiting(dependencies dependencies, controller::registry& metrics)
     : dependencies_(dependencies),
       count_(metrics.make_gauge("quartermaster_waiting_pods", "Pods that fit on no node they were tried on.")),
-      oldest_(metrics.make_gauge("quartermaster_oldest_waiting_pod_timestamp_seconds",
-                                 "When the oldest of these pods was created; 0 when there is none.")),
+      oldest_(metrics.gauges("quartermaster_oldest_waiting_pod_timestamp_seconds",
+                             "When the oldest of these pods was created; no series when there is none.",
+                             {"namespace", "pod"})),
       touched_(metrics.make_counter("quartermaster_waiting_pods_touched_total",
                                     "Waiting pods that fitted after something was given back and were shown to the "
                                     "scheduler again.")) {}
@@ -71,17 +72,24 @@ void waiting::forget_the_placed(controller::milliseconds now) {
     else if (waiter.awaited == not_yet)
       waiter.awaited = now;
   }
-  std::int64_t oldest = 0;
+  const kube::pod* oldest = nullptr;
   std::erase_if(pods_, [&](const auto& entry) {
     const auto awaited = entry.second.awaited;
     const auto* pod = known(entry.first, entry.second);
     if (!pod) return awaited == had || now - awaited > unseen_limit;
     if (!pod->node_name.empty() || pod->deleting || pod->finished()) return true;
-    oldest = oldest == 0 ? pod->created : std::min(oldest, pod->created);
+    if (!oldest || pod->created < oldest->created) oldest = pod;
     return false;
   });
-  oldest_.set(static_cast<double>(oldest));
+  show_oldest(oldest);
   count_.set(static_cast<double>(pods_.size()));
+}
+
+void waiting::show_oldest(const kube::pod* pod) {
+  const auto key = pod ? pod->key : kube::object_key();
+  if (key != oldest_key_) oldest_.remove({oldest_key_.ns, oldest_key_.name});
+  oldest_key_ = key;
+  if (pod) oldest_.with({key.ns, key.name}).set(static_cast<double>(pod->created));
 }
 
 void waiting::say(waiter& waiter, const kube::pod& pod) {

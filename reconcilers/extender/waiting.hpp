@@ -60,14 +60,18 @@ class waiting {
   /// The store's copy; null: it has none, or an earlier pod of the name.
   const kube::pod* known(const kube::uid& uid, const waiter& waiter) const;
   void forget_the_placed(controller::milliseconds now);
+  /// The one series of the oldest; null: none waits.
+  void show_oldest(const kube::pod* pod);
   void say_some(controller::milliseconds now);
   void say(waiter& waiter, const kube::pod& pod);
   bool fits_somewhere(const kube::pod& pod);
 
   dependencies dependencies_;
   std::map<kube::uid, waiter> pods_;
-  std::uint64_t rooms_ = 0;  ///< how often
-  controller::gauge &count_, &oldest_;
+  std::uint64_t rooms_ = 0;      ///< how often
+  kube::object_key oldest_key_;  ///< the pod of that series
+  controller::gauge& count_;
+  controller::family<controller::gauge>& oldest_;
   controller::counter& touched_;
 };
 

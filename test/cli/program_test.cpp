@@ -160,6 +160,7 @@ TEST(program, verbs_take_the_same_flags) {
                                                     {"verify"},
                                                     {"lint"},
                                                     {"explain", "error"},
+                                                    {"explain", "alert"},
                                                     {"explain", "compat"},
                                                     {"explain", "pod"},
                                                     {"simulate"},

@@ -183,8 +183,8 @@ func TestS34_each_alert_has_a_unit_test_in_which_it_fires_and_ends(t *testing.T)
 		if !regexp.MustCompile(`^0+1+0+$`).MatchString(shape) {
 			t.Errorf("%s: quiet, firing, quiet again is wanted, and the steps are %q", r.Alert, shape)
 		}
-		// A label that the alert does not have would be an empty word in its text.
-		for _, match := range label.FindAllStringSubmatch(r.Annotations["summary"]+r.Annotations["description"], -1) {
+		// A label that the alert does not have would be an empty word in its text, or an empty choice of its dashboard.
+		for _, match := range label.FindAllStringSubmatch(r.Annotations["summary"]+r.Annotations["description"]+r.Annotations["dashboard"], -1) {
 			if !strings.Contains(firing, " "+match[1]+`="`) {
 				t.Errorf("%s: its text names the label %s, which the alert does not have: %s", r.Alert, match[1], firing)
 			}
@@ -214,8 +214,11 @@ func TestS34_each_alert_has_a_section_for_the_person_on_call(t *testing.T) {
 				t.Errorf("docs/alerts.md, %s: no %s", r.Alert, answer)
 			}
 		}
-		if r.Annotations["runbook"] != "docs/alerts.md#"+strings.ToLower(r.Alert) {
+		if r.Annotations["runbook"] != "quartermaster explain alert "+r.Alert+" (docs/alerts.md#"+strings.ToLower(r.Alert)+")" {
 			t.Errorf("%s: its runbook is %q", r.Alert, r.Annotations["runbook"])
+		}
+		if !regexp.MustCompile(`^quartermaster-[a-z]+(\?.+)?$`).MatchString(r.Annotations["dashboard"]) {
+			t.Errorf("%s: its dashboard is %q", r.Alert, r.Annotations["dashboard"])
 		}
 		if len(r.Annotations["summary"]) == 0 || len(r.Annotations["summary"]) > 100 || !strings.HasSuffix(r.Annotations["description"], ".") {
 			t.Errorf("%s: summary of one short line and a description are wanted: %q", r.Alert, r.Annotations)

@@ -47,6 +47,41 @@ authorization: {credentials: {name: quartermaster-metrics, key: token}}
 {{- end }}
 {{- end }}
 
+{{- /*
+Is a part of the monitoring on: "true" or nothing. Its own switch counts where it is true or false. Where it is null, monitoring.enabled
+switches on what the cluster can take: a `kind` of the Prometheus operator needs that type in the cluster.
+*/}}
+{{- define "quartermaster.monitors" -}}
+{{- if kindIs "bool" .switch }}
+{{- ternary "true" "" .switch }}
+{{- else if (.root.Values.monitoring | default dict).enabled }}
+{{- if or (not .kind) (.root.Capabilities.APIVersions.Has (printf "monitoring.coreos.com/v1/%s" .kind)) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* The same of the PodMonitor of the operator's pods: a ServiceMonitor takes its place. */}}
+{{- define "quartermaster.monitors.pods" -}}
+{{- $switch := (.Values.metrics.podMonitor).enabled }}
+{{- if and (.Values.metrics.serviceMonitor).enabled (not (kindIs "bool" $switch)) }}{{ $switch = false }}{{ end }}
+{{- include "quartermaster.monitors" (dict "root" . "switch" $switch "kind" "PodMonitor") }}
+{{- end }}
+
+{{- /*
+The bytes of a file of rules, which has templates of Prometheus: they are not Helm's. Each alert there names its section of
+docs/alerts.md and its dashboard; where the values say at which address people have these, a link of each follows.
+*/}}
+{{- define "quartermaster.rules" -}}
+{{- $monitoring := .root.Values.monitoring | default dict }}
+{{- $text := .root.Files.Get .file }}
+{{- with $monitoring.runbookUrl }}
+{{- $text = regexReplaceAll "(?m)^( +)runbook: .*(#[a-z]+)[)]$" $text (printf "${0}\n${1}runbook_url: \"%s${2}\"" (replace "$" "$$" .)) }}
+{{- end }}
+{{- with $monitoring.grafanaUrl }}
+{{- $text = regexReplaceAll "(?m)^( +)dashboard: (.+)$" $text (printf "${0}\n${1}dashboard_url: \"%s/d/${2}\"" (trimSuffix "/" . | replace "$" "$$")) }}
+{{- end }}
+{{- $text }}
+{{- end }}
+
 {{- /* The registry of every image that values or policy do not name in full, or nothing. */}}
 {{- define "quartermaster.registry" -}}
 {{- .Values.image.registry | default (include "quartermaster.global" . | fromYaml).address | default "" | trimSuffix "/" }}

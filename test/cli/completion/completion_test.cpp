@@ -25,6 +25,7 @@ std::string completed(std::vector<std::string> words, const std::string& called 
 TEST(completion, verbs_come_with_what_they_do_and_hidden_ones_do_not_come) {
   EXPECT_THAT(completed({"exp"}), AllOf(StartsWith("explain\tSay why a pod waits"), EndsWith("\n:4\n")));
   EXPECT_THAT(completed({""}), AllOf(HasSubstr("inspect\t"), HasSubstr("version\t"), Not(HasSubstr("man\t"))));
+  EXPECT_EQ(completed({"explain", "alert", "QuartermasterNodeS"}), "QuartermasterNodeStuck\n:4\n");
   EXPECT_THAT(completed({"explain", ""}), AllOf(HasSubstr("pod\t"), HasSubstr("error\t"), Not(HasSubstr("inspect\t"))));
 }
 

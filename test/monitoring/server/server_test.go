@@ -106,7 +106,7 @@ func prometheus(t *testing.T, targets map[string][]string) string {
 			scrape["honor_labels"] = endpoint["honorLabels"]
 		}
 		if endpoint["relabelings"] != nil {
-			scrape["relabel_configs"] = endpoint["relabelings"]
+			scrape["relabel_configs"] = relabelConfigs(t, endpoint["relabelings"])
 		}
 		scrapes = append(scrapes, scrape)
 	}
@@ -115,6 +115,20 @@ func prometheus(t *testing.T, targets map[string][]string) string {
 	}
 	return startPrometheus(t, map[string]any{"global": map[string]string{"scrape_interval": "1s", "evaluation_interval": "1s"},
 		"rule_files": []string{filepath.Join(chart.Chart(), "files/rules.yaml")}, "scrape_configs": scrapes})
+}
+
+// relabelConfigs are the relabelings of a PodMonitor as Prometheus names their fields.
+func relabelConfigs(t *testing.T, relabelings any) (out any) {
+	t.Helper()
+	text, err := json.Marshal(relabelings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.NewReplacer(`"sourceLabels"`, `"source_labels"`, `"targetLabel"`, `"target_label"`)
+	if err := json.Unmarshal([]byte(names.Replace(string(text))), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func startPrometheus(t *testing.T, config any) string {

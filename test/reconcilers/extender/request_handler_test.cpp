@@ -530,25 +530,27 @@ TEST_F(request_handler_test, a_pod_that_the_scheduler_knew_first_is_shown_to_it_
   EXPECT_EQ(waiters.size(), 0u) << "it never came";
 }
 
-TEST_F(request_handler_test, how_long_the_oldest_has_waited_is_on_the_page) {
+TEST_F(request_handler_test, which_pod_has_waited_longest_and_since_when_is_on_the_page) {
   const auto oldest = [&] {
     EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(1))));
     const auto page = metrics.text();
-    const std::string name = "\nquartermaster_oldest_waiting_pod_timestamp_seconds ";
-    const auto begin = page.find(name) + name.size();
-    return page.substr(begin, page.find('\n', begin) - begin);
+    const std::string name = "\nquartermaster_oldest_waiting_pod_timestamp_seconds{";
+    std::string out;
+    for (auto begin = page.find(name); begin != page.npos; begin = page.find(name, begin + 1))
+      out += page.substr(begin + name.size(), page.find('\n', begin + 1) - begin - name.size());
+    return out;
   };
-  EXPECT_EQ(oldest(), "0");
+  EXPECT_EQ(oldest(), "");
   for (const auto* name : {"x", "y"}) known.pods.put(share(name, 90, 60, "a"));
   auto old = share("old", 20, 8), young = share("young", 20, 8);
   old.created = 1'800'000'000;
   young.created = 1'800'000'060;
   for (const auto& pod : {young, old}) known.pods.put(pod), filter(pod, {"a"});
-  EXPECT_EQ(oldest(), "1800000000");
+  EXPECT_EQ(oldest(), R"(namespace="lab",pod="old"} 1800000000)");
   known.pods.erase(old);
-  EXPECT_EQ(oldest(), "1800000060");
+  EXPECT_EQ(oldest(), R"(namespace="lab",pod="young"} 1800000060)");
   known.pods.erase(young);
-  EXPECT_EQ(oldest(), "0");
+  EXPECT_EQ(oldest(), "");
 }
 
 TEST_F(request_handler_test, a_pod_that_is_refused_many_times_a_second_is_explained_twice_a_minute) {

@@ -37,6 +37,8 @@ before 'quartermaster lint declarations.yaml*' "
   quartermaster render declaration --key example.com/npu --group lab --default 1 >declarations.yaml"
 before 'quartermaster lint scheduler-config*' scheduler_files
 exits 3 'quartermaster lint scheduler-config*'  # kubeadm's own names no configuration
+before 'quartermaster verify --snapshot*' 'quartermaster inspect --save now.json'
+exits 3 'quartermaster explain compat --cuda 13.0*'  # that card is too old for it
 before 'quartermaster verify --scheduler*' '
   kubectl patch apol default --type merge -p "{\"spec\": {\"scheduler\": {\"mode\": \"Dedicated\"}}}"
   scheduler quartermaster; soon 20 sends_to_scheduler'

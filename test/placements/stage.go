@@ -126,7 +126,7 @@ func (s *stage) node(name, mode, product string, cards, memoryMiB int64, offers 
 		annotations[kit.HamiRegisterKey] = kit.HamiRegister(name, product, cards, memoryMiB)
 	}
 	_, err := s.Client.CoreV1().Nodes().Create(s.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}, Status: corev1.NodeStatus{Capacity: amounts, Allocatable: amounts,
-		NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.37.2", Architecture: "amd64", OperatingSystem: "linux", KernelVersion: "6.8.0", ContainerRuntimeVersion: "containerd://1.7.27"}}}, metav1.CreateOptions{})
+		NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.37.2", Architecture: "amd64", OperatingSystem: "linux", KernelVersion: "6.8.0", ContainerRuntimeVersion: "cri-o://1.33.2"}}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

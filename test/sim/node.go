@@ -49,7 +49,7 @@ func makeNode(p profile, index int, kubeletVersion string, now time.Time) *corev
 				OperatingSystem:         "linux",
 				OSImage:                 "Ubuntu 24.04.3 LTS",
 				KernelVersion:           "6.8.0-71-generic",
-				ContainerRuntimeVersion: "containerd://1.7.27",
+				ContainerRuntimeVersion: "cri-o://1.33.2", // which every mode goes with: containerd 1 has no CDI by default, and GPU-Manager wants no containerd 2
 			},
 		},
 	}

@@ -308,7 +308,7 @@ func (h *hall) makeNodes(of map[string]int) {
 				"nvidia.com/cuda.runtime-version.full": "12.2", "nvidia.com/cuda.runtime-version.major": "12", "nvidia.com/cuda.runtime-version.minor": "2",
 				"feature.node.kubernetes.io/pci-10de.present": "true"}
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: corev1.NodeStatus{Capacity: amounts, Allocatable: amounts,
-				NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.37.2", Architecture: "amd64", OperatingSystem: "linux", KernelVersion: "6.8.0", ContainerRuntimeVersion: "containerd://1.7.27"}}}
+				NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.37.2", Architecture: "amd64", OperatingSystem: "linux", KernelVersion: "6.8.0", ContainerRuntimeVersion: "cri-o://1.33.2"}}}
 			if mode == "hami" {
 				node.Annotations = map[string]string{kit.HamiRegisterKey: kit.HamiRegister(name, "Tesla-T4", int64(cards), cardMiB)}
 			}

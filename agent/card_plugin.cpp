@@ -4,7 +4,6 @@
 
 #include "agent/agent.hpp"
 #include "agent/allocation/offer.hpp"
-#include "agent/grpc/client.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "controller/teardown.hpp"
@@ -87,6 +86,13 @@ card_plugin::card_plugin(card_plugin_options options, kube::cluster_config clust
   nodes_.observe([this](const auto*, const auto*) { offer(); });
 }
 
+kube::task<grpc::reply> card_plugin::ask_mps(std::string_view method, std::string message,
+                                             controller::milliseconds deadline) {
+  return grpc::call(loop_.executor(),
+                    {.socket = options_.mps_folder + "/" + std::string(mps::socket_name), .deadline = deadline},
+                    std::string(method), std::move(message));
+}
+
 card_plugin::edits card_plugin::edits_of(allocation::container_start start) {
   if (!options_.shares()) co_return visible_cards(start.shares);
   const auto name = start.pod->key.to_string();
@@ -107,10 +113,7 @@ card_plugin::edits card_plugin::edits_of(allocation::container_start start) {
   const auto largest = allocation::largest_share(
       share.card, {.node = options_.node, .recorded = {}, .listed = {}, .pods = pods, .cards = {}});
   const mps::held_card wanted{share.card, {largest.cores, largest.memory_mib}};
-  const auto answer = co_await grpc::call(
-      loop_.executor(),
-      {.socket = options_.mps_folder + "/" + std::string(mps::socket_name), .deadline = hold_deadline},
-      std::string(mps::hold_method), mps::message_of(wanted));
+  const auto answer = co_await ask_mps(mps::hold_method, mps::message_of(wanted), hold_deadline);
   if (!answer) co_return std::unexpected(answer.error().message);
   if (!answer->is.good()) co_return std::unexpected(answer->is.text);
   co_return edits;
@@ -167,10 +170,7 @@ boost::asio::awaitable<void> card_plugin::look_after() {
 
 boost::asio::awaitable<void> card_plugin::look_at_mps() {
   for (;;) {
-    auto answer = co_await grpc::call(
-        loop_.executor(),
-        {.socket = options_.mps_folder + "/" + std::string(mps::socket_name), .deadline = mps_deadline},
-        std::string(mps::cards_method), {});
+    auto answer = co_await ask_mps(mps::cards_method, {}, mps_deadline);
     auto trouble = answer ? answer->is.text : answer.error().message;
     std::vector<mps::served_card> cards;
     if (answer && answer->is.good()) {

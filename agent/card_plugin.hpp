@@ -11,6 +11,7 @@
 
 #include "agent/allocation/starter.hpp"
 #include "agent/device_plugin/plugin.hpp"
+#include "agent/grpc/client.hpp"
 #include "agent/mps/messages.hpp"
 #include "api/accelerator_node.hpp"
 #include "controller/loop.hpp"
@@ -55,6 +56,7 @@ class card_plugin {
   /// In order of their numbers; empty while the report is of an earlier boot, or old.
   std::vector<quota::card> cards() const;
   edits edits_of(allocation::container_start start);
+  kube::task<grpc::reply> ask_mps(std::string_view method, std::string message, controller::milliseconds deadline);
   void offer();
   boost::asio::awaitable<void> look_after();
   boost::asio::awaitable<void> look_at_mps();

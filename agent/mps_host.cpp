@@ -35,7 +35,7 @@ boost::asio::awaitable<void> mps_host::begin() {
         mps::server_options out;
         out.control = {.program = options_.program, .folder = options_.folder + "/" + card.uuid, .card = card.uuid};
         out.whole.memory_mib = card.memory_mib;
-        cards_.emplace_back(loop_.executor(), driver_, std::move(out));
+        cards_.emplace_back(driver_, std::move(out));
         running_.push_back(loop_.spawn("mps", cards_.back().run()));
       }
       co_return;

@@ -5,15 +5,12 @@
 #include <filesystem>
 #include <utility>
 
+#include "text/text.hpp"
+
 namespace agent::mps {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view space = " \t\r\n";
-  const auto first = text.find_first_not_of(space);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(space) - first + 1);
-}
+using text::trimmed;
 
 std::optional<double> number_at(std::string_view& text) {
   double out = 0;

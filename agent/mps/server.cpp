@@ -25,7 +25,7 @@ std::string differ(std::string_view part, const ceilings& is, const ceilings& wa
 
 }  // namespace
 
-card_server::card_server(asio::any_io_executor, card_driver& driver, server_options options)
+card_server::card_server(card_driver& driver, server_options options)
     : driver_(driver), options_(std::move(options)), control_(options_.control), wanted_(options_.whole) {}
 
 void card_server::report(std::string problem) {

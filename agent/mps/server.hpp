@@ -4,7 +4,6 @@
 // back from daemon and server. Whatever is otherwise takes this card out, and no other. Then the card is PROHIBITED,
 // and its daemon starts again when the last client has gone. Loop thread only.
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <memory>
@@ -38,7 +37,7 @@ struct server_options {
 
 class card_server {
  public:
-  card_server(boost::asio::any_io_executor executor, card_driver& driver, server_options options);
+  card_server(card_driver& driver, server_options options);
   card_server(const card_server&) = delete;
   card_server& operator=(const card_server&) = delete;
 

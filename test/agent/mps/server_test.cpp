@@ -58,7 +58,7 @@ struct mps_server : testing::Test {
     server_options out{.control = talker.options(), .whole = {100, 16000}};
     out.control.deadline = 300ms;
     out.start = 1s, out.period = 30ms, out.retry = 20ms, out.hold_limit = 1s;
-    subject = std::make_unique<card_server>(loop.get_executor(), driver, std::move(out));
+    subject = std::make_unique<card_server>(driver, std::move(out));
   }
   void run() {
     boost::asio::co_spawn(loop, subject->run(),

@@ -28,6 +28,8 @@ void add_console(CLI::App& app, int& rc);
 void add_controller(CLI::App& app, int& rc);
 /// `quartermaster explain error` and `explain compat`: what an error means, and whether an image runs on a node.
 void add_explain(CLI::App& app, int& rc);
+/// `explain node`, below `explain`: the walk of `verify` on one node.
+void add_explain_node(CLI::App& explain, int& rc);
 /// `explain pod`, below `explain`: why a pod waits, or which cards it has.
 void add_explain_pod(CLI::App& explain, int& rc);
 /// `quartermaster inspect resources`: what is declared in a cluster, and which pods the rules would refuse.

@@ -124,6 +124,7 @@ void starter::prepare(device_plugin::device_ids devices, std::function<void(grpc
 asio::awaitable<grpc::status> starter::start(std::vector<std::string> ids, std::uint64_t call) {
   const auto alive = alive_;
   const auto device = device_name_of(ids);
+  const auto begin = clock::now();
   newest_[device] = call;
   making_.erase(device);
   if (const auto gone = remove(device); !gone) co_return unavailable(gone.error());
@@ -138,6 +139,10 @@ asio::awaitable<grpc::status> starter::start(std::vector<std::string> ids, std::
   }
   making_[device] = *is;
   if (const auto done = write(device, text); !done) co_return unavailable(done.error());
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begin);
+  log::info("a container may start", {{"resource", options_.resource.name},
+                                      {"pod", is->pod.to_string()},
+                                      {"milliseconds", std::to_string(took.count())}});
   co_return grpc::status();
 }
 

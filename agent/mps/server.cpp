@@ -18,6 +18,8 @@ using kube::wait_list;
 using std::chrono::milliseconds;
 
 constexpr milliseconds look_again{50}, look_alive{250};
+/// Each question starts a program, so most looks ask one only. Before a container starts the limits are read anyway.
+constexpr int looks_for_limits = 12;
 
 std::string differ(std::string_view part, const ceilings& is, const ceilings& wanted) {
   return "the MPS " + std::string(part) + " has limits of " + text_of(is) + " where " + text_of(wanted) + " were set";
@@ -95,7 +97,7 @@ answer_of<void> card_server::apply() {
   const auto is = co_await control_.limits_of(*server);
   if (!is) co_return std::unexpected(is.error());
   if (*is != limits) co_return std::unexpected(differ("server", *is, limits));
-  applied_ = limits;
+  applied_ = limits, process_ = *server, looks_ = 0;
   answered_->notify_all();
   co_return std::expected<void, mps::problem>();
 }
@@ -106,17 +108,28 @@ bool card_server::has_died() {
   return died_.has_value();
 }
 
-answer_of<void> card_server::check() {
-  if (has_died()) co_return std::unexpected(*died_);
+answer_of<bool> card_server::is_as_applied() {
   const auto servers = co_await control_.servers();
   if (!servers) co_return std::unexpected(servers.error());
-  if (servers->size() != 1 || wanted_ != applied_) co_return co_await apply();
-  const auto status = co_await control_.status_of(servers->front());
-  if (!status) co_return std::unexpected(status.error());
-  if (*status != "ACTIVE") co_return std::unexpected("the MPS server is in state \"" + *status + "\"");
-  const auto is = co_await control_.limits_of(servers->front());
+  if (servers->size() != 1 || servers->front() != process_) co_return false;
+  const auto is = co_await control_.limits_of(process_);
   if (!is) co_return std::unexpected(is.error());
   if (*is != applied_) co_return std::unexpected(differ("server", *is, applied_));
+  looks_ = 0;
+  co_return true;
+}
+
+answer_of<void> card_server::check() {
+  if (has_died()) co_return std::unexpected(*died_);
+  if (wanted_ != applied_) co_return co_await apply();
+  const auto status = co_await control_.status_of(process_);
+  if (!status) co_return std::unexpected(status.error());
+  const bool is_active = *status == "ACTIVE";
+  if (is_active && ++looks_ < looks_for_limits) co_return std::expected<void, mps::problem>();
+  const auto is = co_await is_as_applied();
+  if (!is) co_return std::unexpected(is.error());
+  if (!*is) co_return co_await apply();
+  if (!is_active) co_return std::unexpected("the MPS server is in state \"" + *status + "\"");
   co_return std::expected<void, mps::problem>();
 }
 
@@ -209,9 +222,10 @@ answer_of<void> card_server::hold(ceilings limits) {
   if (wanted_ == applied_) {
     // A client without a daemon would run without limits.
     if (has_died()) co_return std::unexpected(*died_);
-    const auto servers = co_await control_.servers();
-    if (!servers) co_return std::unexpected(servers.error());
-    co_return std::expected<void, mps::problem>();
+    const auto is = co_await is_as_applied();
+    if (!is) co_return std::unexpected(is.error());
+    if (*is) co_return std::expected<void, mps::problem>();
+    applied_ = {};
   }
   requests_->notify_all();
   ++waiting_;

@@ -58,6 +58,7 @@ class card_server {
   answer_of<unsigned> started_server();
   answer_of<void> apply();
   answer_of<void> check();
+  answer_of<bool> is_as_applied();  ///< false: another server, or none
   answer_of<void> reached(ceilings limits);
   boost::asio::awaitable<void> follow();
   boost::asio::awaitable<void> end_when_unused();
@@ -70,6 +71,8 @@ class card_server {
   std::optional<kube::running_program> daemon_;  ///< nothing: there was one already, or there is none
   std::optional<std::string> died_;              ///< how
   ceilings wanted_, applied_;
+  unsigned process_ = 0;  ///< of the server that has what was applied
+  int looks_ = 0;         ///< since its limits were read
   int waiting_ = 0;  ///< calls of `hold`
   std::string problem_ = "it is being set up";
   std::shared_ptr<kube::wait_list> requests_ = std::make_shared<kube::wait_list>();

@@ -217,7 +217,7 @@ void add_agent(CLI::App& app, int& rc) {
   add_option(*verb, "--log-level", options->log_level, "debug, info, warn or error")
       ->check(choice({"debug", "info", "warn", "error"}))
       ->capture_default_str();
-  add_cluster_options(*verb, options->cluster);
+  add_kubeconfig_options(*verb, options->cluster);
   verb->footer(std::string(example));
   add_fix_runtime(*verb, rc);
   add_plugin(*verb, rc);

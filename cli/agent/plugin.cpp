@@ -112,7 +112,7 @@ void add_plugin(CLI::App& agent, int& rc) {
   text("--log-format", flags->log_format, "text or json, on stderr")->check(choice({"text", "json"}));
   text("--log-level", flags->log_level, "debug, info, warn or error")
       ->check(choice({"debug", "info", "warn", "error"}));
-  add_cluster_options(*verb, flags->cluster);
+  add_kubeconfig_options(*verb, flags->cluster);
   verb->footer(std::string(plugin_examples));
   verb->callback([flags, &rc] { rc = run_plugin(*flags); });
 }

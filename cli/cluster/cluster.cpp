@@ -1,6 +1,7 @@
 #include "cli/cluster/cluster.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@
 #include "kube/status.hpp"
 #include "reconcilers/declarations/declaration.hpp"
 #include "reconcilers/declarations/declared_config_map.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -23,12 +25,41 @@ kube::result<kube::cluster_config> config_of(const cluster_options& options) {
   kube::config_options config_options;
   config_options.kubeconfig = options.kubeconfig;
   config_options.context = options.context;
-  return kube::load_config(config_options);
+  auto out = kube::load_config(config_options);
+  if (!out || options.person.empty()) return out;
+  out->user.as_user = options.person, out->user.as_groups = options.groups;
+  out->user.as_uid.clear(), out->user.as_extra.clear();
+  return out;
+}
+
+/// "10s", "500ms", "1m", and as kubectl takes it a bare number of seconds. Nothing: it is no time.
+std::optional<std::chrono::milliseconds> time_in(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, text.data() + text.size());
+  const std::int64_t scale = unit == "ms" ? 1 : unit.empty() || unit == "s" ? 1'000 : unit == "m" ? 60'000 : 0;
+  if (problem != std::errc() || scale == 0 || number < 0 || number > 3'600) return {};
+  return std::chrono::milliseconds(number * scale);
 }
 
 }  // namespace
 
 void add_cluster_options(CLI::App& verb, cluster_options& options) {
+  add_kubeconfig_options(verb, options);
+  auto* person = add_option(verb, "--as", options.person, "Ask as this user; system:serviceaccount:NAMESPACE:NAME too");
+  add_option(verb, "--as-group", options.groups, "Ask as a member of this group; may be repeated")
+      ->needs(person)
+      ->expected(1)
+      ->take_all();
+  add_option(verb, "--request-timeout", options.deadline, "Of one request, for example 10s or 500ms; 0 is the default")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return time_in(text) ? std::string() : "\"" + text::shown(text) + "\"; allowed: a time such as 10s, 500ms, 1m";
+          },
+          ""));
+}
+
+void add_kubeconfig_options(CLI::App& verb, cluster_options& options) {
   add_option(verb, "--kubeconfig", options.kubeconfig,
              "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order")
       ->type_name("FILE");
@@ -45,7 +76,10 @@ kube::result<void> ask_cluster(const cluster_options& options,
   auto cluster = config_of(options);
   if (!cluster) return std::unexpected(cluster.error());
   boost::asio::io_context loop(1);
-  kube::curl_transport transport(loop.get_executor(), std::move(*cluster));
+  kube::transport_options limits;
+  if (const auto deadline = time_in(options.deadline); deadline && deadline->count() > 0)
+    limits.unary_deadline = limits.connect_limit = *deadline;
+  kube::curl_transport transport(loop.get_executor(), std::move(*cluster), limits);
   kube::result<void> out;
   std::exception_ptr thrown;
   boost::asio::co_spawn(loop, work(transport), [&](std::exception_ptr bug, kube::result<void> result) {

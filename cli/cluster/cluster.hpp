@@ -23,8 +23,13 @@ namespace cli {
 
 struct cluster_options {
   std::string kubeconfig, context;
+  std::string person;               ///< empty: the kubeconfig's own user
+  std::vector<std::string> groups;  ///< of `person`
+  std::string deadline;             ///< of a request: "10s"; empty or 0: as long as it takes, at most 30 s
 };
 /// --kubeconfig and --context; they write into `options`, which must outlive parsing.
+void add_kubeconfig_options(CLI::App& verb, cluster_options& options);
+/// These, and --as, --as-group and --request-timeout as kubectl has them.
 void add_cluster_options(CLI::App& verb, cluster_options& options);
 
 /// The namespace of the context, as kubectl takes it; "default" where there is no configuration.

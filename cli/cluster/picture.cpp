@@ -146,8 +146,8 @@ kube::task<void> sure_of_namespace(kube::transport& transport, const std::string
   const auto elsewhere = co_await find_lease(transport, {});
   if (!elsewhere || !*elsewhere || (*elsewhere)->key.ns == ns) co_return kube::result<void>();
   co_return std::unexpected(kube::error{kube::errc::config, 0,
-                                        "--namespace " + ns + ": there is no operator; its lease is in namespace " +
-                                            (*elsewhere)->key.ns + " (say that, or leave -n out)",
+                                        "there is no operator in namespace " + ns + "; its lease is in namespace " +
+                                            (*elsewhere)->key.ns + " (name that, or none)",
                                         std::nullopt});
 }
 
@@ -174,8 +174,11 @@ kube::task<void> read_part(kube::transport& transport, part part, const picture_
       co_return co_await read_accelerator_nodes(transport, picture, field_selected("metadata.name", request.node));
     case part::nodes:
       co_return co_await read_nodes(transport, picture, request.node);
-    case part::pods:
-      co_return co_await read_into(transport, picture, picture.pods, field_selected("spec.nodeName", request.node));
+    case part::pods: {
+      auto options = field_selected("spec.nodeName", request.node);
+      options.ns = request.pods_in;
+      co_return co_await read_into(transport, picture, picture.pods, std::move(options));
+    }
     case part::daemon_sets:
       co_return co_await read_daemon_sets(transport, picture);
     case part::device_labels:

@@ -317,7 +317,7 @@ void add_console(CLI::App& app, int& rc) {
   add_option(*verb, "--log-level", options->log_level,
              "debug, info, warn or error; without it warn on a loopback address, else info")
       ->check(choice({"debug", "info", "warn", "error"}));
-  add_cluster_options(*verb, options->cluster);
+  add_kubeconfig_options(*verb, options->cluster);
   verb->footer(std::string(console::verb_example));
   verb->callback([options, &rc] { rc = console::run_console(*options); });
 }

@@ -355,11 +355,12 @@ void add_explain(CLI::App& app, int& rc) {
 
   add_explain_alert(*verb, rc);
   add_explain_pod(*verb, rc);
+  add_explain_node(*verb, rc);
   auto* compat_verb = add_verb(*verb, "compat", "Does an image of a CUDA version run there, and by which rule");
   auto options = std::make_shared<explain_compat_options>();
   add_option(*compat_verb, "--cuda", options->cuda, "CUDA version the image was built with, for example 12.4")
       ->required();
-  auto* node = add_option(*compat_verb, "--node", options->node, "A node of the cluster; its labels are read");
+  auto* node = add_node(*compat_verb, options->node, "A node of the cluster; its labels are read", "--node");
   for (auto* other :
        {add_option(*compat_verb, "--driver", options->driver, "Version of the NVIDIA driver, for example 550.54.14"),
         add_option(*compat_verb, "--compute-capability", options->capability, "Of the card, for example 8.0"),

@@ -11,8 +11,11 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/cluster.hpp"
+#include "cli/cluster/role_hint.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/obstacles.hpp"
+#include "cli/explain/own_view.hpp"
+#include "cli/explain/pod_target.hpp"
 #include "cli/explain/uncounted.hpp"
 #include "cli/explain/unserved.hpp"
 #include "cli/flags/flags.hpp"
@@ -463,26 +466,6 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
         << "\n";
 }
 
-std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns,
-                                                       const std::string& otherwise) {
-  const auto slash = text.find('/');
-  const auto first = slash == std::string::npos ? std::string() : text.substr(0, slash);
-  const auto name = slash == std::string::npos ? text : text.substr(slash + 1);
-  if (name.empty() || name.contains('/') || (slash != std::string::npos && first.empty()))
-    return std::unexpected("\"" + text + "\" names no pod; give NAME with -n NAMESPACE, or NAMESPACE/NAME");
-  // As kubectl has it: pod/NAME. A namespace of that name is meant with -n.
-  if (first.empty() || first == "pod" || first == "pods" || first == "po")
-    return kube::object_key{ns.empty() ? otherwise : ns, name};
-  // Kinds that kubectl takes in this place.
-  for (const std::string_view kind : {"deploy", "deployment", "sts", "statefulset", "ds", "daemonset", "rs",
-                                      "replicaset", "job", "cronjob", "node", "no"})
-    if (first == kind)
-      return std::unexpected("\"" + text + "\" names no pod but a " + first + "; its pods: kubectl get pods -o wide");
-  if (!ns.empty() && ns != first)
-    return std::unexpected("\"" + text + "\" is in namespace " + first + ", -n says " + ns + "; leave one of them out");
-  return kube::object_key{first, name};
-}
-
 int explain_pod(const picture& picture, const kube::object_key& key, const report_style& style, std::ostream& out,
                 std::ostream& err, const std::optional<kube::described_pod>& whole) {
   const bilingual say(style.language);
@@ -554,11 +537,8 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
 
 namespace {
 
-/// The cluster, and the whole object of the pod: empty without the right to get it, or where it is gone by then.
-kube::task<void> read_with_pod(kube::transport& transport, const kube::object_key& key, picture& picture,
-                               std::string& whole) {
-  auto done = co_await read_ledger(transport, picture);
-  if (!done || !picture.pods.find(key)) co_return done;
+/// The whole object of the pod: empty without the right to get it, or where it is gone by then.
+kube::task<void> read_whole(kube::transport& transport, const kube::object_key& key, std::string& whole) {
   const auto answer =
       co_await send_patiently(transport, "get pod " + key.to_string(), kube::get_request(kube::pod::of(), key));
   if (!answer) {
@@ -568,6 +548,39 @@ kube::task<void> read_with_pod(kube::transport& transport, const kube::object_ke
   }
   whole = answer->body;
   co_return kube::result<void>();
+}
+
+struct pod_question {
+  picture all;
+  std::expected<pod_choice, std::string> pod;
+  std::string whole;  ///< JSON
+  std::optional<own_view> own;  ///< in place of the picture, without the right to see all of it
+  std::string refused;          ///< what is missing then
+};
+
+/// From the cluster, or from the file. An error is one of reading.
+kube::result<void> read_question(const cluster_options& cluster, const std::string& snapshot, const pod_target& target,
+                                 text::language locale, pod_question& out) {
+  if (!snapshot.empty()) {
+    if (auto read = gather(cluster, snapshot, out.all); !read) return read;
+    out.pod = chosen_pod(out.all, target, locale);
+    const auto saved = out.pod ? out.all.whole_pods.find(out.pod->key) : out.all.whole_pods.end();
+    if (saved != out.all.whole_pods.end()) out.whole = saved->second;
+    return {};
+  }
+  const auto work = [&](kube::transport& transport) -> kube::task<void> {
+    auto read = co_await read_ledger(transport, out.all);
+    if (!read && read.error().code == kube::errc::forbidden) {
+      out.refused = read.error().message + role_hint(read.error());
+      const auto seen = co_await read_own_view(transport, target, locale, out.own.emplace());
+      co_return seen && out.own->pod ? kube::result<void>() : read;
+    }
+    if (!read) co_return read;
+    out.pod = chosen_pod(out.all, target, locale);
+    if (!out.pod || !out.all.pods.find(out.pod->key)) co_return kube::result<void>();
+    co_return co_await read_whole(transport, out.pod->key, out.whole);
+  };
+  return ask_cluster(cluster, work);
 }
 
 }  // namespace
@@ -582,7 +595,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
       add_verb(explain, "pod", "Why a pod waits for cards and what smallest change would help, or which cards it has");
   verb->alias("pods");  // kubectl takes the plural too
   auto flags = std::make_shared<options>();
-  add_option(*verb, "pod", flags->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
+  add_option(*verb, "pod", flags->pod, "NAME, NAMESPACE/NAME, or what makes pods: deploy/NAME, job/NAME, sts/NAME and so on")->required();
   add_option(*verb, "-n,--namespace", flags->ns,
              "Namespace of the pod; without it: that of the kubeconfig's context, else default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
@@ -593,20 +606,22 @@ void add_explain_pod(CLI::App& explain, int& rc) {
   verb->callback([flags, &rc] {
     const auto fail = [&](const std::string& reason, int code) { rc = failed(reason, std::cerr, code); };
     const bool of_context = flags->ns.empty() && flags->snapshot.empty();
-    const auto pod = pod_named(flags->pod, flags->ns, of_context ? namespace_of(flags->cluster) : "default");
-    if (!pod) return fail(pod.error(), 2);
-    picture all;
-    std::string whole;
-    const auto read =
-        flags->snapshot.empty()
-            ? ask_cluster(flags->cluster,
-                          [&](kube::transport& transport) { return read_with_pod(transport, *pod, all, whole); })
-            : gather(flags->cluster, flags->snapshot, all);
+    const auto target = pod_named(flags->pod, flags->ns, of_context ? namespace_of(flags->cluster) : "default");
+    if (!target) return fail(target.error(), 2);
+    const auto locale = flags->style.language == "zh" ? text::language::zh : text::language::en;
+    pod_question question;
+    const auto read = read_question(flags->cluster, flags->snapshot, *target, locale, question);
     if (!read) return fail(read.error().message, 1);
-    if (const auto saved = all.whole_pods.find(*pod); saved != all.whole_pods.end()) whole = saved->second;
+    if (question.own) {
+      if (!question.own->note.empty()) std::cerr << "quartermaster: " << question.own->note << "\n";
+      rc = explain_own_view(*question.own, question.refused, flags->style, std::cout);
+      return;
+    }
+    if (!question.pod) return fail(question.pod.error(), 1);
+    if (!question.pod->note.empty()) std::cerr << "quartermaster: " << question.pod->note << "\n";
     std::optional<kube::described_pod> described;
-    if (auto known = kube::from_json<kube::described_pod>(whole)) described = std::move(*known);
-    rc = explain_pod(all, *pod, flags->style, std::cout, std::cerr, described);
+    if (auto known = kube::from_json<kube::described_pod>(question.whole)) described = std::move(*known);
+    rc = explain_pod(question.all, question.pod->key, flags->style, std::cout, std::cerr, described);
   });
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // `quartermaster explain pod`: why a pod waits, or what it was given.
 
-#include <expected>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -12,11 +11,6 @@
 #include "quota/explain.hpp"
 
 namespace cli {
-
-/// "NAME", "NAMESPACE/NAME" or "pod/NAME". The namespace in the text counts first, then `ns`, then `otherwise`.
-/// The error is for a person.
-std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns,
-                                                       const std::string& otherwise = "default");
 
 /// Why a node takes no pod with such a request, however empty it is.
 struct node_refusal {

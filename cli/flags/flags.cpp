@@ -3,6 +3,15 @@
 #include <CLI/CLI.hpp>
 
 namespace cli {
+namespace {
+
+std::string node_name(const std::string& text) {
+  for (const std::string_view kind : {"node/", "nodes/", "no/"})
+    if (text.starts_with(kind)) return text.substr(kind.size());
+  return text;
+}
+
+}  // namespace
 
 CLI::App* add_verb(CLI::App& parent, std::string name, std::string description) {
   return parent.add_subcommand(std::move(name), std::move(description));
@@ -25,6 +34,17 @@ CLI::Option* add_option(CLI::App& verb, std::string names, std::size_t& value, s
 }
 CLI::Option* add_flag(CLI::App& verb, std::string names, bool& value, std::string help) {
   return verb.add_flag(std::move(names), value, std::move(help));
+}
+
+CLI::Option* add_node(CLI::App& verb, std::string& value, std::string help, std::string names) {
+  return add_option(verb, std::move(names), value, std::move(help))->transform(node_name);
+}
+CLI::Option* add_nodes(CLI::App& verb, std::vector<std::string>& values, std::string help) {
+  return add_option(verb, "node", values, std::move(help))->transform(node_name);
+}
+CLI::Option* add_operator_namespace(CLI::App& verb, std::string& value) {
+  return add_option(verb, "--operator-namespace", value,
+                    "The operator's; without it the one with the lease quartermaster");
 }
 
 CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value) {

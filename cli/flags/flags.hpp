@@ -27,6 +27,12 @@ CLI::Option* add_option(CLI::App& verb, std::string names, std::optional<int>& v
 CLI::Option* add_option(CLI::App& verb, std::string names, std::size_t& value, std::string help);
 CLI::Option* add_flag(CLI::App& verb, std::string names, bool& value, std::string help);
 
+/// A node, by its name or as kubectl has it: "node/gpu-1".
+CLI::Option* add_node(CLI::App& verb, std::string& value, std::string help, std::string names = "node");
+CLI::Option* add_nodes(CLI::App& verb, std::vector<std::string>& values, std::string help);
+/// `--operator-namespace` of verbs whose -n would be a pod's.
+CLI::Option* add_operator_namespace(CLI::App& verb, std::string& value);
+
 /// `--metrics-authentication` of every program that serves metrics.
 CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value);
 

@@ -31,6 +31,7 @@ struct node_row {
   std::vector<api::other_card> other_cards;  ///< of other vendors than NVIDIA
   std::vector<resource_use> resources;       ///< of its mode; next to cards of other vendors, all
   std::vector<std::string> waits_for;        ///< pods a change of mode waits for
+  bool is_seen = true;                       ///< the Node; without the right to see it only what the operator wrote is
   bool ready = false, cordoned = false;      ///< the Node
   bool is_report_old = false;                ///< what the agent reported is as it left it
   std::vector<api::check_row> preflight;     ///< as the agent judged it; empty: none reports
@@ -57,10 +58,11 @@ std::vector<node_row> node_rows(const fleet& fleet, const std::vector<std::strin
                                 const kube::label_selector& selector = {});
 std::vector<module_row> module_rows(const fleet& fleet);
 /// Pods that ask for extended resources and are not finished; `ns` empty: of all namespaces.
-std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns = {});
+std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns = {}, const std::vector<std::string>& only = {});
 
 struct look_options : listing_style {
   std::vector<std::string> only;  ///< nodes
+  std::vector<std::string> pods;  ///< by name; none: all
   std::string ns;                 ///< of pods; empty: all
   std::string operator_ns;        ///< empty: found by its lease
   std::string snapshot;           ///< a file in place of the cluster

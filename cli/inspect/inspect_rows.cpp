@@ -78,6 +78,8 @@ void add_cards(node_row& node_row, const fleet& fleet, const kube::node& node) {
   if (const auto* accelerator = fleet.accelerator(node.key.name); accelerator && !accelerator->cards.empty()) {
     const auto& cards = accelerator->cards;
     if (cards.front().memory_mib > 0) node_row.memory_mib = cards.front().memory_mib;
+    if (node_row.model.empty()) node_row.model = cards.front().model;
+    if (node_row.cards == 0) node_row.cards = static_cast<std::int64_t>(cards.size());
     const auto reported = [](const api::reported_card& card) { return !card.health.empty(); };
     if (std::ranges::any_of(cards, reported))
       node_row.unhealthy = std::ranges::count_if(
@@ -107,6 +109,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
   out.address = node.address;
   out.ready = node.ready == kube::condition_status::yes;
   out.cordoned = node.unschedulable;
+  out.is_seen = fleet.cluster.reason_unseen(part::nodes).empty();
   const auto wanted = reconcilers::intent_of(node, fleet.policy, fleet.cluster.declared);
   out.requested = wanted.requested.empty() ? std::string(none) : wanted.requested;
   out.mode = none;
@@ -114,6 +117,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
   if (accelerator) {
     const auto& says = accelerator->mode;
     if (!says.actual_mode.empty()) out.mode = says.actual_mode;
+    if (!out.is_seen && !says.requested_mode.empty()) out.requested = says.requested_mode;
     out.phase = says.phase;
     out.reason = says.reason;
     out.message = says.code.empty() ? made_again(wanted.message, says.message) : phrase_of(says.code, says.message);
@@ -131,7 +135,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
   const auto* mode = offered(fleet).find(out.mode);
   if (!mode) mode = offered(fleet).find(node.labels.value_or(api::names::module_label, ""));
   std::vector<std::string> resources;
-  if (mode) resources.assign(mode->resources.begin(), mode->resources.end());
+  if (mode && out.is_seen) resources.assign(mode->resources.begin(), mode->resources.end());
   // Which of them the plugin of another vendor's cards offers is known to no one here.
   if (!out.other_cards.empty())
     for (const auto& [name, amount] : node.capacity)
@@ -213,11 +217,12 @@ std::vector<module_row> module_rows(const fleet& fleet) {
   return out;
 }
 
-std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns) {
+std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns, const std::vector<std::string>& only) {
   std::vector<pod_row> out;
   for (const auto* entry : fleet.pods) {
     const auto& pod = *entry;
     if ((!ns.empty() && pod.key.ns != ns) || fleet.is_plugin(pod)) continue;
+    if (!only.empty() && std::ranges::find(only, pod.key.name) == only.end()) continue;
     pod_row row;
     row.requested = reconcilers::verify::asked_by(pod);
     std::erase_if(row.requested, [](const auto& entry) { return entry.second <= 0; });

@@ -45,10 +45,45 @@ constexpr std::string_view pods_example = R"(Example:
 Pods that ask for an extended resource and are not finished. CARDS as the scheduler's or the plugin's annotation says.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
-/// errc::not_found where a node that was asked for is not there.
-kube::result<void> fetch(const look_options& options, picture& picture) {
-  auto read = gather(options.cluster, options.snapshot, picture, fleet_parts(options));
-  if (!read) return read;
+enum class subject : std::uint8_t { nodes, modules, pods };
+
+/// What `view` and `edit` in one namespace show: the operator's objects, and pods of that namespace.
+picture_request own_parts(const look_options& options, subject about) {
+  picture_request out{{part::types, part::policies, part::accelerator_nodes},
+                      {part::nodes, part::daemon_sets, part::device_labels, part::lease},
+                      options.operator_ns};
+  if (about == subject::pods) out.needed.insert(part::pods), out.pods_in = options.ns;
+  return out;
+}
+
+/// A row of a Node that may not be seen is made of what the operator wrote of it.
+void add_unseen_nodes(picture& picture) {
+  if (picture.reason_unseen(part::nodes).empty()) return;
+  for (const auto& entry : picture.cards.all()) {
+    kube::node node;
+    node.key = entry.key;
+    picture.nodes.put(std::move(node));
+  }
+}
+
+/// With fewer rights less is seen, and that is said. errc::not_found where a node that was asked for is not there.
+kube::result<void> fetch(const look_options& options, picture& picture, std::ostream& err, subject about) {
+  auto request = fleet_parts(options);
+  if (about == subject::pods) request.pods_in = options.ns;
+  auto read = gather(options.cluster, options.snapshot, picture, request);
+  const bool is_refused = !read && read.error().code == kube::errc::forbidden;
+  const bool has_less = about == subject::nodes || (about == subject::pods && !options.ns.empty());
+  if (is_refused && has_less) {
+    const auto refused = read.error().message;
+    const auto seen = gather(options.cluster, options.snapshot, picture, own_parts(options, about));
+    if (!seen) return read;
+    add_unseen_nodes(picture);
+    err << "quartermaster: "
+        << text::message(about == subject::pods ? "inspect.own_pods" : "inspect.own_nodes", text::language::en, {{"reason", refused}})
+        << "\n";
+  } else if (!read) {
+    return read;
+  }
   for (const auto& name : options.only)
     if (!picture.nodes.find({{}, name}))
       return std::unexpected(
@@ -74,9 +109,6 @@ CLI::App* add(CLI::App& inspect, const char* name, const char* description, std:
   return verb;
 }
 
-constexpr const char* operator_namespace =
-    "The operator's, not a pod's; without it the one with the lease quartermaster";
-
 }  // namespace
 
 picture_request fleet_parts(const look_options& options) {
@@ -90,7 +122,7 @@ picture_request fleet_parts(const look_options& options) {
 
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err) {
   picture picture;
-  const auto read = fetch(options, picture);
+  const auto read = fetch(options, picture, err, subject::nodes);
   if (!read) return failed(read.error().message, err);
   note_if_not_installed(picture, err);
   const fleet found(picture);
@@ -103,7 +135,7 @@ int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostre
 
 int run_inspect_modules(const look_options& options, std::ostream& out, std::ostream& err) {
   picture picture;
-  const auto read = fetch(options, picture);
+  const auto read = fetch(options, picture, err, subject::modules);
   if (!read) return failed(read.error().message, err);
   note_if_not_installed(picture, err);
   const fleet found(picture);
@@ -113,11 +145,17 @@ int run_inspect_modules(const look_options& options, std::ostream& out, std::ost
 
 int run_inspect_pods(const look_options& options, std::ostream& out, std::ostream& err) {
   picture picture;
-  const auto read = fetch(options, picture);
+  const auto read = fetch(options, picture, err, subject::pods);
   if (!read) return failed(read.error().message, err);
   note_if_not_installed(picture, err);
   const fleet found(picture);
-  print(pod_rows(found, options.ns), options, out);
+  const auto rows = pod_rows(found, options.ns, options.pods);
+  for (const auto& name : options.pods)
+    if (std::ranges::find(rows, name, [](const pod_row& row) { return row.key.name; }) == rows.end())
+      return failed("no pod \"" + text::shown(name) + "\" asks for cards" +
+                        (options.ns.empty() ? std::string() : " in namespace " + options.ns),
+                    err);
+  print(rows, options, out);
   return 0;
 }
 
@@ -134,8 +172,9 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
   const auto of_nodes = std::make_shared<look_options>();
   auto* nodes = add(inspect, "nodes", "Nodes: mode, phase, cards, what is free, and why", nodes_example, node_headers(),
                     *of_nodes);
-  add_option(*nodes, "node", of_nodes->only, "Only these nodes");
-  add_option(*nodes, "-n,--namespace", of_nodes->operator_ns, operator_namespace);
+  add_nodes(*nodes, of_nodes->only, "Only these nodes");
+  add_operator_namespace(*nodes, of_nodes->operator_ns);
+  add_unused_namespace(*nodes);
   add_node_selector(*nodes, *of_nodes);
   auto* compat = add_option(*nodes, "--compat", of_nodes->compat, "cgpu: the table of kubectl inspect cgpu")
                      ->check(choice({"cgpu"}));
@@ -157,12 +196,14 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
   const auto of_modules = std::make_shared<look_options>();
   auto* modules = add(inspect, "modules", "Modules: on or off, how far, what they offer", modules_example,
                       module_headers(), *of_modules);
-  add_option(*modules, "-n,--namespace", of_modules->operator_ns, operator_namespace);
+  add_operator_namespace(*modules, of_modules->operator_ns);
+  add_unused_namespace(*modules);
   modules->callback([of_modules, &rc] { rc = run_inspect_modules(*of_modules, std::cout, std::cerr); });
 
   const auto of_pods = std::make_shared<look_options>();
   auto* pods =
       add(inspect, "pods", "Pods that ask for cards, and which they got", pods_example, pod_headers(), *of_pods);
+  add_option(*pods, "pod", of_pods->pods, "Only pods of these names");
   auto* ns = add_option(*pods, "-n,--namespace", of_pods->ns, "Only pods of this namespace");
   const auto everywhere = [] {};  // as without -n
   pods->add_flag_callback("-A,--all-namespaces", everywhere, "Pods of every namespace, as without -n")->excludes(ns);

@@ -291,7 +291,10 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
   const bool is_of_pods = std::string_view(name) == "pods";
   auto* subject = add_verb(verb, name, description);
   subject->alias(std::string(name).substr(0, std::string_view(name).size() - 1));  // kubectl takes the singular too
-  add_option(*subject, "name", options->name, is_of_pods ? "Only pods of this name" : "Only this node");
+  if (is_of_pods)
+    add_option(*subject, "name", options->name, "Only pods of this name");
+  else
+    add_node(*subject, options->name, "Only this node", "name");
   add_listing_options(*subject, options->style, std::move(headers));
   if (is_of_pods) {
     add_option(*subject, "-n,--namespace", options->ns, "Only pods of this namespace");

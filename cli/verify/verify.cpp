@@ -281,6 +281,11 @@ A change of mode that goes on is no problem: it is named with what it waits for.
 known", and never as good.
 Exit codes: 0 nothing wrong, 1 could not look, 2 wrong usage, 3 found problems, or with --strict anything but good.)";
 
+constexpr std::string_view node_example = R"(Examples:
+  $ quartermaster explain node gpu-1        # as quartermaster verify gpu-1 -o wide: the steps from label to allocatable
+
+Exit codes: 0 nothing wrong, 1 could not look, 2 wrong usage, 3 found problems.)";
+
 }  // namespace
 
 void print(const verify::report& report, const verify_options& options, std::ostream& out) {
@@ -319,12 +324,13 @@ int run_verify(const verify_options& options, std::ostream& out, std::ostream& e
 void add_verify(CLI::App& app, int& rc) {
   auto* verb = add_verb(app, "verify", "Walk nodes from label to allocatable and say what is wrong, with remedies");
   auto options = std::make_shared<verify_options>();
-  auto* node = add_option(*verb, "node", options->node, "Only this node");
+  auto* node = add_node(*verb, options->node, "Only this node");
   add_option(*verb, "--lang", options->language, "en or zh")->check(choice({"en", "zh"}))->capture_default_str();
   add_option(*verb, "-o,--output", options->output, "table (what is wrong), wide (every step), json or yaml")
       ->check(choice({"table", "wide", "json", "yaml"}))
       ->capture_default_str();
-  add_option(*verb, "-n,--namespace", options->ns, "The operator's; without it where the lease quartermaster is");
+  add_operator_namespace(*verb, options->ns);
+  add_unused_namespace(*verb);
   add_flag(*verb, "--strict", options->strict, "Exit code 3 also for warnings, changes and what is not known");
   auto* allocate =
       add_flag(*verb, "--allocate", options->allocate, "Run one pod for the smallest unit on each node that works");
@@ -366,6 +372,25 @@ void add_verify(CLI::App& app, int& rc) {
     }
     rc = run_verify(*options, std::cout, std::cerr);
   });
+}
+
+void add_explain_node(CLI::App& explain, int& rc) {
+  auto* verb = add_verb(explain, "node", "Why a node has not the mode that it asks for, step by step, with remedies");
+  verb->alias("nodes");
+  auto options = std::make_shared<verify_options>();
+  add_node(*verb, options->node, "NAME, or node/NAME")->required();
+  options->output = "wide";
+  add_option(*verb, "--lang", options->language, "en or zh")->check(choice({"en", "zh"}))->capture_default_str();
+  add_option(*verb, "-o,--output", options->output, "wide (every step), table (what is wrong), json or yaml")
+      ->check(choice({"table", "wide", "json", "yaml"}))
+      ->capture_default_str();
+  add_operator_namespace(*verb, options->ns);
+  add_unused_namespace(*verb);
+  add_option(*verb, "--snapshot", options->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+      ->type_name("FILE");
+  add_cluster_options(*verb, options->cluster);
+  verb->footer(std::string(node_example));
+  verb->callback([options, &rc] { rc = run_verify(*options, std::cout, std::cerr); });
 }
 
 }  // namespace cli

@@ -36,7 +36,7 @@ said call(std::vector<std::string> words) {
 }
 
 TEST(program, a_verb_prints_nothing_of_the_operators_log) {
-  EXPECT_EQ(call({"version"}).rc, 0);
+  EXPECT_EQ(call({"version", "--client"}).rc, 0);
   testing::internal::CaptureStderr();
   controller::log::warn("more is given out than the node has", {{"node", "a"}});
   controller::log::error("as bad as it gets");
@@ -65,6 +65,48 @@ TEST(program, what_is_wrong_with_its_words_is_said_in_the_language_asked_for) {
   setenv("LC_ALL", "C", 1);
   EXPECT_THAT(call({"simulate"}).err, HasSubstr("--file is required"));
   unsetenv("LC_ALL");
+}
+
+TEST(program, takes_flags_before_its_verbs_and_names_as_kubectl_has_them) {
+  const auto usual = call({"explain", "error", "-o", "json", "--lang", "zh", "999"});
+  ASSERT_EQ(usual.rc, 0) << usual.err;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"-o", "json", "--lang", "zh", "explain", "error", "999"},
+        {"explain", "-ojson", "error", "--lang=zh", "999"},
+        {"--lang=zh", "explain", "-n", "any", "error", "--output", "json", "999"}}) {
+    const auto got = call(words);
+    EXPECT_EQ(got.rc, 0) << got.err;
+    EXPECT_EQ(got.out, usual.out) << words.front();
+  }
+  EXPECT_EQ(call({"help", "inspect", "nodes"}).out, call({"inspect", "nodes", "--help"}).out);
+  EXPECT_EQ(call({"help"}).out, call({"--help"}).out);
+  EXPECT_THAT(call({"help", "nothing"}).err, HasSubstr("nothing"));
+  const auto refused = call({"--colour", "red", "inspect", "nodes"});
+  EXPECT_EQ(refused.rc, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--colour"));
+  // A kind in front of the name says which verb is meant: the file is looked for, so the words were understood.
+  const std::string no_file = "/nowhere/snapshot";
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"explain", "deploy/web", "--snapshot", no_file},
+                                                {"explain", "node/a", "--snapshot", no_file},
+                                                {"explain", "node", "a", "--snapshot", no_file},
+                                                {"verify", "node/a", "--snapshot", no_file}}) {
+    const auto got = call(words);
+    EXPECT_EQ(got.rc, 1) << got.err;
+    EXPECT_THAT(got.err, HasSubstr(no_file));
+  }
+}
+
+TEST(program, takes_who_asks_and_how_long_as_kubectl_does) {
+  const auto refused = [](std::vector<std::string> words, const char* reason) {
+    words.insert(words.begin(), {"inspect", "nodes"});
+    const auto got = call(std::move(words));
+    EXPECT_EQ(got.rc, 2);
+    EXPECT_THAT(got.err, HasSubstr(reason));
+  };
+  refused({"--request-timeout", "soon"}, "10s");
+  refused({"--request-timeout=-1s"}, "10s");
+  refused({"--request-timeout=1e3"}, "10s");
+  refused({"--as-group", "admins"}, "--as");
 }
 
 TEST(program, without_a_verb_it_lists_them) {

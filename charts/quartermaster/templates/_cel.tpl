@@ -358,3 +358,25 @@ the pod has more than 1024 containers or 4096 limits: more than is judged
 {{- define "quartermaster.scheduler.refusal" -}}
 , which the scheduler quartermaster gives out, but spec.schedulerName is default-scheduler: set spec.schedulerName to quartermaster and tolerate the taint quartermaster.io/accelerator, or leave the pod to the default scheduler by the label quartermaster.io/scheduler=ignore
 {{- end }}
+
+{{- /* The pod spec of a pod or of a template that controllers make pods from. */}}
+{{- define "quartermaster.template_spec" -}}
+(object.kind == 'Pod' ? dyn(object).spec : object.kind == 'CronJob' ? dyn(object).spec.jobTemplate.spec.template.spec : dyn(object).spec.template.spec)
+{{- end }}
+
+{{- /* All namespaces but the system's, our own, and those with the label of the second item and value `allow`. */}}
+{{- define "quartermaster.spared_namespaces" -}}
+namespaceSelector:
+  matchExpressions:
+    - {key: kubernetes.io/metadata.name, operator: NotIn, values: {{ list "kube-system" "kube-public" "kube-node-lease" (index . 0).Release.Namespace | uniq | toJson }}}
+    - {key: {{ index . 1 }}, operator: NotIn, values: [allow]}
+{{- end }}
+
+{{- /* Pods that no controller made: of the others no one reads a warning. */}}
+{{- define "quartermaster.people_alone" -}}
+objectSelector:
+  matchExpressions:
+    - {key: pod-template-hash, operator: DoesNotExist}
+    - {key: controller-revision-hash, operator: DoesNotExist}
+    - {key: batch.kubernetes.io/job-name, operator: DoesNotExist}
+{{- end }}

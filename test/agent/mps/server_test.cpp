@@ -174,6 +174,15 @@ TEST_F(mps_server, of_a_daemon_that_died_the_next_waits_for_the_last_client) {
               ElementsAre(compute_mode::exclusive_process, compute_mode::prohibited, compute_mode::exclusive_process));
 }
 
+TEST_F(mps_server, lends_no_more_where_someone_else_has_changed_the_limits) {
+  run();
+  ASSERT_TRUE(is_ready());
+  ASSERT_TRUE(answer(subject->hold({30, 2048})));
+  ASSERT_TRUE(answer(talker.set(answer(talker.servers())->front(), {90, 2048})));
+  EXPECT_THAT(answer(subject->hold({30, 2048})).error(), HasSubstr("limits of 90 % and 2048 MiB where 30 %"));
+  EXPECT_TRUE(becomes([this] { return subject->problem().contains("where 30 %"); })) << "also without a start";
+}
+
 struct mps_server_fault : mps_server, testing::WithParamInterface<std::pair<const char*, const char*>> {};
 
 TEST_P(mps_server_fault, lends_nothing_and_says_why_and_comes_back) {

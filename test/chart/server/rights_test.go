@@ -87,7 +87,8 @@ func everywhere(grants map[grant]bool) map[grant]bool {
 const others = "other-people"
 
 var accounts = []string{"quartermaster", "quartermaster-agent", "quartermaster-static-pod", "quartermaster-fix-runtime", "quartermaster-console", "quartermaster-prometheus",
-	"quartermaster-scheduler", "gpu-manager", "hami-device-plugin", "gpushare-device-plugin", "nvidia-device-plugin", "quartermaster-device-plugin"}
+	"quartermaster-scheduler", "gpu-manager", "hami-device-plugin", "gpushare-device-plugin", "nvidia-device-plugin", "quartermaster-device-plugin",
+	"quartermaster-device-plugin-vgpu", "quartermaster-device-plugin-mps"}
 
 // userOf an account of the chart: its name and its groups.
 func userOf(account string) []string {

@@ -394,11 +394,15 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		{"inspect", "nodes"}, {"inspect", "modules"}, {"inspect", "pods"}, {"inspect", "resources"}, {"inspect", "--save", filepath.Join(t.TempDir(), "now.json")}, {"verify"},
 		{"explain", "pod", "lab/one"}, {"explain", "compat", "--cuda", "12.4", "--node", "gpu-1"}, {"simulate", "-f", pod}, {"lint", "--cluster", pod}}
 	for _, verb := range verbs {
+		if line := strings.Join(verb, " "); line == "inspect nodes" || line == "explain pod lab/one" {
+			continue // they show a part
+		}
 		out, rc := run("", operator, append(verb, "--kubeconfig", file)...)
 		if rc != 1 || !strings.Contains(out, "403") || !strings.Contains(out, "Role quartermaster-user") {
 			t.Errorf("%v without a role: exit code %d, not 1 with the role to ask for:\n%s", verb, rc, out)
 		}
 	}
+	seesOnlyTheirOwn(t, file, who)
 	kubectl(t, "", "create", "clusterrolebinding", "scientist", "--clusterrole", "quartermaster-user", "--serviceaccount", namespace+":scientist")
 	kubectl(t, "", "create", "rolebinding", "scientist", "-n", "kube-public", "--role", "quartermaster-user", "--serviceaccount", namespace+":scientist")
 	for _, verb := range verbs {
@@ -411,6 +415,45 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		}
 		if (rc != 0 && rc != 3) || strings.Contains(strings.ToLower(out), "forbidden") {
 			t.Errorf("%v with the role: exit code %d:\n%s", verb, rc, out)
+		}
+	}
+}
+
+// With `edit` in namespace lab alone: why its pod waits, as far as the pod, its events and its namespace say it, and nothing of another namespace.
+func seesOnlyTheirOwn(t *testing.T, file, who string) {
+	t.Helper()
+	kubectl(t, `{apiVersion: v1, kind: Event, metadata: {name: one.1, namespace: lab}, involvedObject: {kind: Pod, name: one, namespace: lab}, type: Warning, reason: FailedScheduling,
+		message: "0/1 nodes are available", lastTimestamp: "2026-01-02T03:04:05Z"}`, "create", "-f", "-")
+	kubectl(t, `{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorNode, metadata: {name: gpu-1}, spec: {}}`, "create", "-f", "-")
+	kubectl(t, "", "patch", "acceleratornode", "gpu-1", "--subresource=status", "--type=merge", "-p", `{"status":{"actualMode":"pgpu","requestedMode":"pgpu","phase":"Ready"}}`)
+	t.Cleanup(func() { kubectl(t, "", "delete", "acceleratornode", "gpu-1") })
+	kubectl(t, `{apiVersion: v1, kind: Pod, metadata: {name: secret, namespace: default}, spec: {schedulerName: nobody, containers: [{name: c, image: x}]}}`, "create", "-f", "-")
+	t.Cleanup(func() {
+		kubectl(t, "", "delete", "pod", "secret", "-n", "default", "--grace-period=0", "--force", "--ignore-not-found")
+	})
+	for name, flags := range map[string][]string{"own kubeconfig": {"--kubeconfig", file}, "--as": {"--kubeconfig", kubeconfig, "--as", who}} {
+		out, rc := run("", operator, append([]string{"explain", "pod", "lab/one"}, flags...)...)
+		for _, part := range []string{"lab/one waits", "FailedScheduling: 0/1 nodes are available", "kubectl create clusterrolebinding quartermaster-user-system-serviceaccount-" + namespace + "-scientist --clusterrole=quartermaster-user --serviceaccount=" + namespace + ":scientist"} {
+			if rc != 3 || !strings.Contains(out, part) {
+				t.Errorf("%s: exit code %d, without %q:\n%s", name, rc, part, out)
+			}
+		}
+		for words, parts := range map[string][]string{"inspect nodes": {"gpu-1", "pgpu", "what is free is not known"}, "inspect pods -n lab": {"one", "gpu 1", "nodes may not be seen"}} {
+			out, rc := run("", operator, append(strings.Fields(words), flags...)...)
+			for _, part := range parts {
+				if rc != 0 || !strings.Contains(out, part) || strings.Contains(out, "secret") {
+					t.Errorf("%s: %s: exit code %d, without %q:\n%s", name, words, rc, part, out)
+				}
+			}
+		}
+		if out, rc := run("", operator, append(strings.Fields("inspect pods -n default"), flags...)...); rc != 1 || !strings.Contains(out, "403") {
+			t.Errorf("%s: pods of another namespace: exit code %d:\n%s", name, rc, out)
+		}
+		for _, other := range []string{"default/secret", "default/none"} {
+			out, rc := run("", operator, append([]string{"explain", "pod", other}, flags...)...)
+			if rc != 1 || strings.Contains(out, "waits") || !strings.Contains(out, "403") {
+				t.Errorf("%s: of %s: exit code %d:\n%s", name, other, rc, out)
+			}
 		}
 	}
 }

@@ -1,3 +1,4 @@
+#include "cli/explain/pod_target.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/simulate.hpp"
 
@@ -52,7 +53,7 @@ struct placements_test : testing::Test {
   }
   int explain(const std::string& name, const std::string& output = "text", const std::string& language = "en") {
     if (!cluster.book) finish();
-    return explain_pod(cluster, *pod_named(name, ""), {output, language}, out, err);
+    return explain_pod(cluster, pod_named(name, "")->key, {output, language}, out, err);
   }
   static tried_pod tried(kube::pod pod, const json& spec = json::object()) {
     return {{std::move(pod)}, node_rules(described({{"spec", spec}}))};
@@ -592,8 +593,9 @@ TEST_F(placements_test, node_selectors_affinity_and_taints_are_held) {
 
 TEST_F(placements_test, a_pod_is_named_as_kubectl_has_it) {
   const auto named = [](const std::string& text, const std::string& ns) {
-    const auto key = pod_named(text, ns);
-    return key ? key->to_string() : "wrong: " + key.error();
+    const auto target = pod_named(text, ns);
+    return target ? target->kind + (target->kind.empty() ? "" : " ") + target->key.to_string()
+                  : "wrong: " + target.error();
   };
   EXPECT_EQ(named("big", "lab"), "lab/big");
   EXPECT_EQ(named("pod/big", "lab"), "lab/big");
@@ -601,8 +603,42 @@ TEST_F(placements_test, a_pod_is_named_as_kubectl_has_it) {
   EXPECT_EQ(named("lab/big", ""), "lab/big");
   EXPECT_EQ(named("lab/big", "lab"), "lab/big");
   EXPECT_THAT(named("lab/big", "other"), HasSubstr("-n says other"));
+  EXPECT_EQ(named("deploy/web", "lab"), "Deployment lab/web");
+  EXPECT_EQ(named("jobs/train", ""), "Job default/train");
+  EXPECT_THAT(named("node/a", ""), HasSubstr("explain node a"));
   for (const auto* text : {"", "lab/", "/big", "a/b/c"})
     EXPECT_THAT(named(text, "lab"), HasSubstr("names no pod")) << text;
+}
+
+TEST_F(placements_test, of_what_makes_pods_one_that_waits_is_explained) {
+  const auto made = [this](const char* name, const char* kind, const char* owner, const char* node) {
+    auto made_pod = pod(name, {container("main", {{"nvidia.com/gpu", 1}})});
+    made_pod.owners = {{kind, owner, {}, true}};
+    made_pod.node_name = node;
+    cluster.pods.put(made_pod);
+  };
+  made("web-1-a", "ReplicaSet", "web-1", "n");
+  made("web-2-a", "ReplicaSet", "web-2", "");
+  made("web-2-b", "ReplicaSet", "web-2", "");
+  made("web-old-3-a", "ReplicaSet", "web-old-3", "");
+  made("train-a", "Job", "train", "n");
+  made("nightly-1-a", "Job", "nightly-1", "");
+  const auto chosen = [this](const std::string& text) {
+    const auto choice = chosen_pod(cluster, *pod_named(text, "lab"), text::language::en);
+    return choice ? choice->key.name + "|" + choice->note : "none: " + choice.error();
+  };
+  const auto one_of = [](const char* kind, const char* name, const char* number, const char* waiting, const char* pod) {
+    return std::string(pod) + "|" +
+           english("explain.one_of",
+                   {{"kind", kind}, {"name", name}, {"number", number}, {"waiting", waiting}, {"pod", pod}});
+  };
+  EXPECT_EQ(chosen("deploy/web"), one_of("Deployment", "web", "3", "2", "web-2-a"));
+  EXPECT_EQ(chosen("rs/web-1"), one_of("ReplicaSet", "web-1", "1", "0", "web-1-a"));
+  EXPECT_EQ(chosen("job/train"), one_of("Job", "train", "1", "0", "train-a"));
+  EXPECT_EQ(chosen("cronjob/nightly"), one_of("CronJob", "nightly", "1", "1", "nightly-1-a"));
+  EXPECT_EQ(chosen("sts/web"), "none: " + english("explain.no_pods_of",
+                                                  {{"kind", "StatefulSet"}, {"name", "web"}, {"namespace", "lab"}}));
+  EXPECT_EQ(chosen("web"), "web|");
 }
 
 TEST_F(placements_test, a_node_of_another_mode_is_said_to_be_one_and_no_node_is_left_out_in_silence) {

@@ -248,6 +248,36 @@ TEST(inspect_fleet, cards_an_agent_reports_count_before_labels) {
   EXPECT_EQ(rows.front().unhealthy, 1);
 }
 
+TEST(inspect_fleet, of_a_node_that_may_not_be_seen_there_is_what_the_operator_wrote_and_no_number_is_made_up) {
+  small_cluster cluster;
+  change(cluster, "gpu-1", [](auto& node) {
+    node.cards = {card("GPU-1f", "NVIDIA-A10", "Healthy", 0, 23028), card("GPU-2e", "NVIDIA-A10", "Xid 79", 1, 23028)};
+  });
+  kube::node bare;
+  bare.key.name = "gpu-1";
+  cluster.nodes.put(bare);
+  cluster.unseen[part::nodes] = text::phrase("refused");
+  const auto rows = node_rows(cluster, {"gpu-1"});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows.front().mode, "vgpu");
+  EXPECT_EQ(rows.front().requested, "vgpu");
+  EXPECT_EQ(rows.front().model, "NVIDIA-A10");
+  EXPECT_EQ(rows.front().cards, 2);
+  EXPECT_EQ(rows.front().unhealthy, 1);
+  EXPECT_THAT(rows.front().resources, testing::IsEmpty());
+  EXPECT_THAT(printed(rows, "en", "wide"), testing::Not(testing::HasSubstr("NotReady")));
+  const auto read = nlohmann::json::parse(printed(rows, "en", "json"))[0];
+  EXPECT_TRUE(read["nodeReady"].is_null()) << read;
+  EXPECT_TRUE(read["cordoned"].is_null());
+}
+
+TEST(inspect_fleet, pods_by_name) {
+  const small_cluster cluster;
+  const auto rows = cli::pod_rows(fleet(cluster), "team", {"infer-b"});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows.front().key.to_string(), "team/infer-b");
+}
+
 TEST(inspect_fleet, S27_cards_of_other_vendors_stand_next_to_what_their_plugin_offers) {
   small_cluster cluster;
   cluster.nodes.put(node("amd-1", {}, {{"amd.com/gpu", 8}}));

@@ -1,0 +1,35 @@
+#pragma once
+// `explain pod` for a person who may read one namespace: what the pod, its events and the limits of the namespace say.
+// What the answer cannot know is said with it.
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "cli/explain/answer_form.hpp"
+#include "cli/explain/pod_target.hpp"
+#include "kube/projections/described_pod.hpp"
+
+namespace cli {
+
+struct own_view {
+  std::optional<kube::described_pod> pod;  ///< nothing: it may not be read, or is not there
+  std::string note;                        ///< which pod of how many
+  struct event {
+    std::string time, type, reason, message;  ///< as the object has them; RFC 3339
+  };
+  std::vector<event> events;        ///< of the pod, oldest first
+  std::vector<std::string> quotas;  ///< names of AcceleratorQuotas of its namespace
+  std::string asking;               ///< the scheduler that asks the operator; empty: none, or it could not be read
+};
+
+/// Errors are those of the connection. What may not be read is left out.
+kube::task<void> read_own_view(kube::transport& transport, const pod_target& target, text::language locale,
+                               own_view& out);
+
+/// @param refused why no more could be seen, with what would allow it
+/// @return exit code: 0 it has a node, 3 it waits or has failed
+int explain_own_view(const own_view& view, const std::string& refused, const report_style& style, std::ostream& out);
+
+}  // namespace cli

@@ -1,0 +1,85 @@
+#include "cli/explain/pod_target.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/messages.hpp"
+
+namespace cli {
+namespace {
+
+struct pod_maker {
+  std::string_view kind;
+  std::vector<std::string_view> names;  ///< as kubectl takes them
+  std::string_view between;             ///< the kind that it makes, which makes the pods; empty: it makes them itself
+};
+const std::vector<pod_maker>& pod_makers() {
+  static const std::vector<pod_maker> all{{"Deployment", {"deploy", "deployment", "deployments"}, "ReplicaSet"},
+                                          {"ReplicaSet", {"rs", "replicaset", "replicasets"}, ""},
+                                          {"StatefulSet", {"sts", "statefulset", "statefulsets"}, ""},
+                                          {"DaemonSet", {"ds", "daemonset", "daemonsets"}, ""},
+                                          {"Job", {"job", "jobs"}, ""},
+                                          {"CronJob", {"cj", "cronjob", "cronjobs"}, "Job"}};
+  return all;
+}
+
+/// What a controller makes is named after it, with one part more.
+bool is_made_by(const kube::owner_ref& owner, const pod_target& target, std::string_view between) {
+  if (between.empty()) return owner.kind == target.kind && owner.name == target.key.name;
+  const auto dash = owner.name.rfind('-');
+  return owner.kind == between && dash != std::string::npos && owner.name.substr(0, dash) == target.key.name;
+}
+
+bool waits(const kube::pod& pod) { return pod.node_name.empty() && !pod.finished(); }
+
+}  // namespace
+
+std::expected<pod_target, std::string> pod_named(const std::string& text, const std::string& ns,
+                                                 const std::string& otherwise) {
+  const auto slash = text.find('/');
+  const auto first = slash == std::string::npos ? std::string() : text.substr(0, slash);
+  const auto name = slash == std::string::npos ? text : text.substr(slash + 1);
+  if (name.empty() || name.contains('/') || (slash != std::string::npos && first.empty()))
+    return std::unexpected("\"" + text + "\" names no pod; give NAME with -n NAMESPACE, or NAMESPACE/NAME");
+  const kube::object_key key{ns.empty() ? otherwise : ns, name};
+  // As kubectl has it: pod/NAME. A namespace of that name is meant with -n.
+  if (first.empty() || first == "pod" || first == "pods" || first == "po") return pod_target{key, {}};
+  for (const auto& maker : pod_makers())
+    if (std::ranges::find(maker.names, first) != maker.names.end()) return pod_target{key, std::string(maker.kind)};
+  if (first == "node" || first == "nodes" || first == "no")
+    return std::unexpected("\"" + text + "\" names no pod but a node; of a node: quartermaster explain node " + name);
+  if (!ns.empty() && ns != first)
+    return std::unexpected("\"" + text + "\" is in namespace " + first + ", -n says " + ns + "; leave one of them out");
+  return pod_target{{first, name}, {}};
+}
+
+std::expected<pod_choice, std::string> chosen_pod(const picture& picture, const pod_target& target,
+                                                  text::language locale) {
+  if (target.kind.empty()) return pod_choice{target.key, {}};
+  const auto maker = std::ranges::find(pod_makers(), target.kind, &pod_maker::kind);
+  std::vector<const kube::pod*> pods;
+  for (const auto& pod : picture.pods.all())
+    if (pod.key.ns == target.key.ns && std::ranges::any_of(pod.owners, [&](const auto& owner) {
+          return is_made_by(owner, target, maker->between);
+        }))
+      pods.push_back(&pod);
+  const auto &kind = target.kind, &name = target.key.name, &ns = target.key.ns;
+  if (pods.empty())
+    return std::unexpected(
+        text::message("explain.no_pods_of", locale, {{"kind", kind}, {"name", name}, {"namespace", ns}}));
+  const auto rank = [](const kube::pod* pod) {
+    return std::pair(waits(*pod) ? 0 : pod->finished() ? 2 : 1, pod->key.name);
+  };
+  const auto* best = *std::ranges::min_element(pods, {}, rank);
+  const auto waiting = std::ranges::count_if(pods, [](const auto* pod) { return waits(*pod); });
+  return pod_choice{best->key, text::message("explain.one_of", locale,
+                                             {{"kind", kind},
+                                              {"name", name},
+                                              {"number", std::to_string(pods.size())},
+                                              {"waiting", std::to_string(waiting)},
+                                              {"pod", best->key.name}})};
+}
+
+}  // namespace cli

@@ -89,6 +89,13 @@ test/mutants/run.sh --check >/dev/null || bad=1
 # The tables of docs/performance.md are what the benches wrote into bench/figures.json.
 if command -v node >/dev/null; then node test/figures.cjs --check || bad=1; else finding "the figures were not compared: ./dev setup installs node"; fi
 
+# Links between the documents, and from messages, chart and code to their sections.
+if command -v node >/dev/null; then
+  [ "$(node test/links.cjs test/links_sample.md | grep -c .)" = 4 ] || finding "test/links.cjs does not find the 4 links of test/links_sample.md"
+  said=$(node test/links.cjs) || bad=1
+  [ -z "$said" ] || sed 's/^/lint: /' <<<"$said"
+fi
+
 # The English of the documents (test/prose). Left out: what is not English.
 prose_skip=(docs/troubleshooting.zh.md)
 mapfile -t prose < <(git ls-files -co --exclude-standard '*README.md' ':(glob)docs/*.md' | grep -vxF "$(printf '%s\n' "${prose_skip[@]}")")

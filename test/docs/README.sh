@@ -1,10 +1,7 @@
-# What README.md assumes: a cluster without Quartermaster, with a GPU node; then the three nodes of its second example.
+# What README.md assumes: a cluster without Quartermaster, with two GPU nodes. A kube-scheduler runs in place of the Deployment's pods.
 # shellcheck shell=bash
 clean
-node gpu-1 t4
+node gpu-1 t4; node gpu-2 t4
 before 'quartermaster verify gpu-1*' 'ready gpu-1 pgpu'
-before 'quartermaster inspect nodes*' '
-  kubectl delete node gpu-1
-  node a100-0 a100 pgpu; node a100-1 a100 vgpu; node t4-0 t4 vgpus
-  ready a100-0 pgpu; ready a100-1 vgpu; soon 20 is t4-0 phase Refused'
-exits 3 'quartermaster verify'
+before 'kubectl apply -f -*name: share*' 'ready gpu-2 hami; scheduler quartermaster; soon 30 sends_to_scheduler'
+exits 3 'quartermaster explain pod big*'

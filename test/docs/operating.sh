@@ -1,13 +1,9 @@
-# What docs/operating.md assumes: at first nothing but a GPU node; after its removals the operator again; another product's plugin.
+# What docs/operating.md assumes: a node with a mode, of an installation by hand; after its removal the operator again; another product's plugin.
 # shellcheck shell=bash
 clean
-node gpu-1 t4
-before 'kubectl get apol default*' 'soon 20 kubectl get apol default'  # the operator makes it once it leads; people type slower
-before 'quartermaster verify gpu-1*' 'ready gpu-1 pgpu'
-before 'kubectl patch acceleratorpolicy default*' 'installed "{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}}"'
-before 'kubectl label node gpu-1 nvidia-device-enable=vgpu --overwrite*' '
-  installed "{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}}"
-  kubectl label node gpu-1 nvidia-device-enable=pgpu; ready gpu-1 pgpu'
+node gpu-1 t4 pgpu
+installed '{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}}'
+ready gpu-1 pgpu
 before 'kubectl -n kube-system patch ds*' '
   kubectl label node gpu-1 nvidia-device-enable-
   kubectl apply -f - <<<"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: nvidia-device-plugin-daemonset, namespace: kube-system}, spec: {

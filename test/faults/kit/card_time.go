@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The second reader of the ledger of time. It is written from docs/decisions/014 and docs/quota.md, and knows the API server's audit log
+// The second reader of the ledger of time. It is written from docs/decisions/014 and docs/engine.md, and knows the API server's audit log
 // (a cluster that is `up --audit-bodies`) and the cards that the test has made. It shares nothing with the operator.
 
 // CardTime is compute and memory times seconds. A card has 100 cores.

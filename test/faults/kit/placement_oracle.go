@@ -20,7 +20,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// O2: who holds what, recomputed from API objects alone: Pods, Nodes and AcceleratorNodes. It is written from docs/quota.md, not from the
+// O2: who holds what, recomputed from API objects alone: Pods, Nodes and AcceleratorNodes. It is written from docs/engine.md, not from the
 // code, and shares none with it.
 
 // PlacementKey is the annotation a pod gets with its Binding.
@@ -69,7 +69,7 @@ type FleetNode struct {
 	Offers map[string]bool  // keys the kubelet advertises
 }
 
-// speech is what each mode's keys mean; docs/quota.md has the table.
+// speech is what each mode's keys mean; docs/engine.md has the table.
 type speech struct {
 	cards   []string // number of cards: whole ones, slots or seats
 	whole   bool     // cards are given whole

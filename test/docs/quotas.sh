@@ -1,0 +1,4 @@
+# What docs/quotas.md assumes: the operator.
+# shellcheck shell=bash
+clean
+installed '{}'

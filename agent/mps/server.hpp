@@ -73,7 +73,7 @@ class card_server {
   ceilings wanted_, applied_;
   unsigned process_ = 0;  ///< of the server that has what was applied
   int looks_ = 0;         ///< since its limits were read
-  int waiting_ = 0;  ///< calls of `hold`
+  int waiting_ = 0;       ///< calls of `hold`
   std::string problem_ = "it is being set up";
   std::shared_ptr<kube::wait_list> requests_ = std::make_shared<kube::wait_list>();
   std::shared_ptr<kube::wait_list> answered_ = std::make_shared<kube::wait_list>();

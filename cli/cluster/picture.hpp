@@ -83,10 +83,10 @@ struct picture {
 };
 
 struct picture_request {
-  std::set<part> needed;  ///< one that may not be seen is an error
-  std::set<part> wished;  ///< one that may not be seen is noted in `unseen`
-  std::string ns = {};    ///< the operator's namespace; empty: where its lease or its DaemonSets are
-  std::string node = {};  ///< this one and its pods only; empty: all
+  std::set<part> needed;     ///< one that may not be seen is an error
+  std::set<part> wished;     ///< one that may not be seen is noted in `unseen`
+  std::string ns = {};       ///< the operator's namespace; empty: where its lease or its DaemonSets are
+  std::string node = {};     ///< this one and its pods only; empty: all
   std::string pods_in = {};  ///< pods of this namespace only; empty: of all
 };
 /// Which objects of its type a part is made of.

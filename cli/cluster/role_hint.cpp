@@ -51,8 +51,8 @@ std::string role_hint(const kube::error& refused) {
   const auto ns = operation.starts_with("list configmaps") ? named_in(operation, "in the namespace \"") : std::string();
   constexpr std::string_view role = "quartermaster-user";
   const auto of_declarations = "kubectl create rolebinding " + name_of(role, person) +
-                               " --namespace=" + (ns.empty() ? "kube-public" : ns) +
-                               " --role=quartermaster-user " + subject_of(person);
+                               " --namespace=" + (ns.empty() ? "kube-public" : ns) + " --role=quartermaster-user " +
+                               subject_of(person);
   if (operation.starts_with("list configmaps"))
     return "; where declarations are, the chart's Role quartermaster-user allows it; an administrator binds it by: " +
            of_declarations;

@@ -553,7 +553,7 @@ kube::task<void> read_whole(kube::transport& transport, const kube::object_key& 
 struct pod_question {
   picture all;
   std::expected<pod_choice, std::string> pod;
-  std::string whole;  ///< JSON
+  std::string whole;            ///< JSON
   std::optional<own_view> own;  ///< in place of the picture, without the right to see all of it
   std::string refused;          ///< what is missing then
 };
@@ -573,7 +573,7 @@ kube::result<void> read_question(const cluster_options& cluster, const std::stri
     if (!read && read.error().code == kube::errc::forbidden) {
       out.refused = read.error().message + role_hint(read.error());
       const auto seen = co_await read_own_view(transport, target, locale, out.own.emplace());
-      co_return seen && out.own->pod ? kube::result<void>() : read;
+      co_return seen&& out.own->pod ? kube::result<void>() : read;
     }
     if (!read) co_return read;
     out.pod = chosen_pod(out.all, target, locale);
@@ -595,7 +595,9 @@ void add_explain_pod(CLI::App& explain, int& rc) {
       add_verb(explain, "pod", "Why a pod waits for cards and what smallest change would help, or which cards it has");
   verb->alias("pods");  // kubectl takes the plural too
   auto flags = std::make_shared<options>();
-  add_option(*verb, "pod", flags->pod, "NAME, NAMESPACE/NAME, or what makes pods: deploy/NAME, job/NAME, sts/NAME and so on")->required();
+  add_option(*verb, "pod", flags->pod,
+             "NAME, NAMESPACE/NAME, or what makes pods: deploy/NAME, job/NAME, sts/NAME and so on")
+      ->required();
   add_option(*verb, "-n,--namespace", flags->ns,
              "Namespace of the pod; without it: that of the kubeconfig's context, else default");
   add_answer_options(*verb, flags->style.language, flags->style.output);

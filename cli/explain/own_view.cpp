@@ -143,7 +143,7 @@ int explain_own_view(const own_view& view, const std::string& refused, const rep
     return rc;
   }
   const text::parameter name{"pod", pod.key.to_string()};
-  out << (pod.finished()           ? words("ended", {name})
+  out << (pod.finished()          ? words("ended", {name})
           : pod.node_name.empty() ? words("waits", {name})
                                   : words("placed", {name, {"node", pod.node_name}}))
       << "\n";

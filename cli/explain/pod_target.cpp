@@ -61,9 +61,8 @@ std::expected<pod_choice, std::string> chosen_pod(const picture& picture, const 
   const auto maker = std::ranges::find(pod_makers(), target.kind, &pod_maker::kind);
   std::vector<const kube::pod*> pods;
   for (const auto& pod : picture.pods.all())
-    if (pod.key.ns == target.key.ns && std::ranges::any_of(pod.owners, [&](const auto& owner) {
-          return is_made_by(owner, target, maker->between);
-        }))
+    if (pod.key.ns == target.key.ns &&
+        std::ranges::any_of(pod.owners, [&](const auto& owner) { return is_made_by(owner, target, maker->between); }))
       pods.push_back(&pod);
   const auto &kind = target.kind, &name = target.key.name, &ns = target.key.ns;
   if (pods.empty())

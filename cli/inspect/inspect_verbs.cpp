@@ -79,7 +79,8 @@ kube::result<void> fetch(const look_options& options, picture& picture, std::ost
     if (!seen) return read;
     add_unseen_nodes(picture);
     err << "quartermaster: "
-        << text::message(about == subject::pods ? "inspect.own_pods" : "inspect.own_nodes", text::language::en, {{"reason", refused}})
+        << text::message(about == subject::pods ? "inspect.own_pods" : "inspect.own_nodes", text::language::en,
+                         {{"reason", refused}})
         << "\n";
   } else if (!read) {
     return read;

@@ -59,8 +59,7 @@ kube::task<void> read_operator(kube::transport& transport, json& out) {
 
 json operator_of(const cluster_options& options) {
   json out = json::object();
-  const auto read =
-      ask_cluster(options, [&](kube::transport& transport) { return read_operator(transport, out); });
+  const auto read = ask_cluster(options, [&](kube::transport& transport) { return read_operator(transport, out); });
   if (!read) out = {{"unknown", read.error().message}};
   return out;
 }
@@ -70,9 +69,8 @@ json as_json() {
   const json libraries = {{"openssl", OpenSSL_version(OPENSSL_VERSION_STRING)},
                           {"curl", curl_version_info(CURLVERSION_NOW)->version},
                           {"glibc", gnu_get_libc_version()}};
-  return {{"version", QUARTERMASTER_VERSION},
-          {"kubernetes", {{"from", "1.30"}, {"to", "1.37"}}},
-          {"libraries", libraries}};
+  return {
+      {"version", QUARTERMASTER_VERSION}, {"kubernetes", {{"from", "1.30"}, {"to", "1.37"}}}, {"libraries", libraries}};
 }
 
 std::string line_of(const json& about) {

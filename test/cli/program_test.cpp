@@ -86,10 +86,11 @@ TEST(program, takes_flags_before_its_verbs_and_names_as_kubectl_has_them) {
   EXPECT_THAT(refused.err, HasSubstr("--colour"));
   // A kind in front of the name says which verb is meant: the file is looked for, so the words were understood.
   const std::string no_file = "/nowhere/snapshot";
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"explain", "deploy/web", "--snapshot", no_file},
-                                                {"explain", "node/a", "--snapshot", no_file},
-                                                {"explain", "node", "a", "--snapshot", no_file},
-                                                {"verify", "node/a", "--snapshot", no_file}}) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"explain", "deploy/web", "--snapshot", no_file},
+        {"explain", "node/a", "--snapshot", no_file},
+        {"explain", "node", "a", "--snapshot", no_file},
+        {"verify", "node/a", "--snapshot", no_file}}) {
     const auto got = call(words);
     EXPECT_EQ(got.rc, 1) << got.err;
     EXPECT_THAT(got.err, HasSubstr(no_file));
@@ -120,15 +121,16 @@ TEST(program, without_a_verb_it_lists_them) {
   EXPECT_THAT(call({"render"}).err, AllOf(HasSubstr("  declaration "), HasSubstr("  scheduler-config ")));
 }
 
-TEST(program, flags_of_a_verb_are_refused_next_to_its_subcommand) {
-  for (const auto& words : {std::vector<std::string>{"inspect", "--save", "x", "nodes", "--kubeconfig", "/no/such"},
-                            {"lint", "--strict", "scheduler-config", "no-such.yaml"},
-                            {"lint", "no-such.yaml", "scheduler-config", "no-such.yaml"}}) {
-    const auto got = call(words);
-    EXPECT_EQ(got.rc, 2) << words[1];
-    EXPECT_THAT(got.err, AllOf(HasSubstr("not go with the subcommand"), Not(HasSubstr("/no/such"))));
+TEST(program, flags_of_a_verb_go_to_its_subcommand_and_its_arguments_are_refused_there) {
+  const auto refused = [](std::vector<std::string> words, const char* reason) {
+    const auto got = call(std::move(words));
+    EXPECT_EQ(got.rc, 2);
+    EXPECT_THAT(got.err, AllOf(HasSubstr(reason), Not(HasSubstr("/no/such"))));
     EXPECT_EQ(got.out, "");
-  }
+  };
+  refused({"inspect", "--save", "x", "nodes", "--kubeconfig", "/no/such"}, "does not take: --save");
+  refused({"lint", "no-such.yaml", "scheduler-config", "no-such.yaml"}, "not go with the subcommand");
+  EXPECT_THAT(call({"lint", "--strict", "scheduler-config", "no-such.yaml"}).err, HasSubstr("no-such.yaml: No such"));
 }
 
 TEST(program, a_registry_is_no_address) {

@@ -1,5 +1,5 @@
-#include "cli/explain/pod_target.hpp"
 #include "cli/explain/explain_pod.hpp"
+#include "cli/explain/pod_target.hpp"
 #include "cli/explain/simulate.hpp"
 
 #include <gmock/gmock.h>
@@ -636,8 +636,8 @@ TEST_F(placements_test, of_what_makes_pods_one_that_waits_is_explained) {
   EXPECT_EQ(chosen("rs/web-1"), one_of("ReplicaSet", "web-1", "1", "0", "web-1-a"));
   EXPECT_EQ(chosen("job/train"), one_of("Job", "train", "1", "0", "train-a"));
   EXPECT_EQ(chosen("cronjob/nightly"), one_of("CronJob", "nightly", "1", "1", "nightly-1-a"));
-  EXPECT_EQ(chosen("sts/web"), "none: " + english("explain.no_pods_of",
-                                                  {{"kind", "StatefulSet"}, {"name", "web"}, {"namespace", "lab"}}));
+  EXPECT_EQ(chosen("sts/web"),
+            "none: " + english("explain.no_pods_of", {{"kind", "StatefulSet"}, {"name", "web"}, {"namespace", "lab"}}));
   EXPECT_EQ(chosen("web"), "web|");
 }
 

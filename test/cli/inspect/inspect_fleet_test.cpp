@@ -266,7 +266,7 @@ TEST(inspect_fleet, of_a_node_that_may_not_be_seen_there_is_what_the_operator_wr
   EXPECT_EQ(rows.front().unhealthy, 1);
   EXPECT_THAT(rows.front().resources, testing::IsEmpty());
   EXPECT_THAT(printed(rows, "en", "wide"), testing::Not(testing::HasSubstr("NotReady")));
-  const auto read = nlohmann::json::parse(printed(rows, "en", "json"))[0];
+  const auto read = nlohmann::json::parse(printed(rows, "en", "json"))["nodes"][0];
   EXPECT_TRUE(read["nodeReady"].is_null()) << read;
   EXPECT_TRUE(read["cordoned"].is_null());
 }

@@ -11,4 +11,4 @@ before 'helm test*' 'background test bash -c "kubectl wait --for=create -n quart
 before 'quartermaster verify --scheduler*' '
   kubectl patch apol default --type merge -p "{\"spec\": {\"scheduler\": {\"mode\": \"Dedicated\"}}}"
   scheduler quartermaster; soon 20 sends_to_scheduler'
-exits 3 'quartermaster verify gpu-1 -o wide'  # the node is cordoned
+exits 3 'quartermaster verify gpu-1 -o wide*'  # the node is cordoned

@@ -279,7 +279,7 @@ ordered_json node_view(const picture& picture, const viewer& viewer, const kube:
     out["resources"].push_back({{"name", use.name},
                                 {"capacity", use.capacity},
                                 {"allocatable", use.allocatable},
-                                {"requested", use.requested}});
+                                {"requested", use.requested.value_or(0)}});
   out["preflight"] = ordered_json::array();
   for (const auto& check : inspected_row.preflight)
     out["preflight"].push_back({{"check", check.name},

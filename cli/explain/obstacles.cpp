@@ -69,13 +69,16 @@ class finder {
         true);
   }
 
-  void add_scheduler(std::string_view asking) {
+  void add_scheduler(std::optional<std::string_view> asking) {
     const auto name = pod_.scheduler_name.empty() ? std::string("default-scheduler") : shown(pod_.scheduler_name);
-    const auto others = asking.empty() ? words("no_one_asks") : words("one_asks", {{"scheduler", std::string(asking)}});
+    const auto others = !asking           ? std::string()
+                        : asking->empty() ? words("no_one_asks")
+                                          : words("one_asks", {{"scheduler", std::string(*asking)}});
     if (!pod_.scheduled)
       return add("not_looked_at", words("not_looked_at", {{"scheduler", name}, {"others", others}}),
-                 name != asking && name != "default-scheduler");
-    if (name != asking) add("other_scheduler", words("other_scheduler", {{"scheduler", name}, {"others", others}}));
+                 asking && name != *asking && name != "default-scheduler");
+    if (asking && name != *asking)
+      add("other_scheduler", words("other_scheduler", {{"scheduler", name}, {"others", others}}));
     if (const auto text = reason_and_message(*pod_.scheduled); !text.empty() && pod_.scheduled->name == "False")
       add("scheduler_says", words("scheduler_says", {{"scheduler", name}, {"text", text}}));
   }
@@ -108,7 +111,8 @@ class finder {
 
 }  // namespace
 
-std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::string_view asking, text::language locale) {
+std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional<std::string_view> asking,
+                                   text::language locale) {
   finder finder(pod, locale);
   finder.add_ended();
   if (!finder.found.empty()) return finder.found;

@@ -2,6 +2,7 @@
 // What keeps a pod from a node, or from running there, apart from cards and quotas: what its object says of itself. The
 // projection that the stores keep leaves most of these fields out.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,10 @@ struct obstacle {
   bool decisive = false;
 };
 
-/// @param asking the scheduler that asks the operator which nodes have room; empty: none does
+/// @param asking the scheduler that asks the operator which nodes have room; empty: none does; nothing: not known
 /// @return the decisive ones first
-std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::string_view asking, text::language locale);
+std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional<std::string_view> asking,
+                                   text::language locale);
 
 /// The scheduling gates that hold a pod, in the language of the answer; empty: it has none.
 std::string gates_of(const kube::described_pod& pod, text::language locale);

@@ -80,7 +80,7 @@ kube::task<void> read_quotas(kube::transport& transport, const std::string& ns, 
   co_return kube::result<void>();
 }
 
-kube::task<void> read_asking(kube::transport& transport, std::string& out) {
+kube::task<void> read_asking(kube::transport& transport, std::optional<std::string>& out) {
   picture policies;
   policies.policies.begin();
   const std::function<void(reconcilers::accelerator_policy)> keep = [&](reconcilers::accelerator_policy policy) {
@@ -89,7 +89,7 @@ kube::task<void> read_asking(kube::transport& transport, std::string& out) {
   const auto listed = co_await list_each<reconcilers::accelerator_policy>(transport, {}, keep);
   if (!listed) co_return unless_refused(listed.error());
   policies.policies.commit();
-  out = asking_scheduler(policies);
+  out = std::string(asking_scheduler(policies));
   co_return kube::result<void>();
 }
 

@@ -19,9 +19,9 @@ struct own_view {
   struct event {
     std::string time, type, reason, message;  ///< as the object has them; RFC 3339
   };
-  std::vector<event> events;        ///< of the pod, oldest first
-  std::vector<std::string> quotas;  ///< names of AcceleratorQuotas of its namespace
-  std::string asking;               ///< the scheduler that asks the operator; empty: none, or it could not be read
+  std::vector<event> events;          ///< of the pod, oldest first
+  std::vector<std::string> quotas;    ///< names of AcceleratorQuotas of its namespace
+  std::optional<std::string> asking;  ///< the scheduler that asks the operator; empty: none; nothing: not known
 };
 
 /// Errors are those of the connection. What may not be read is left out.

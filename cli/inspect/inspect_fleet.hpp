@@ -16,9 +16,13 @@ namespace cli {
 
 struct resource_use {
   std::string name;
-  std::int64_t capacity = 0, allocatable = 0, requested = 0;
-  /// Never less than nothing.
-  std::int64_t free() const { return allocatable > requested ? allocatable - requested : 0; }
+  std::int64_t capacity = 0, allocatable = 0;
+  std::optional<std::int64_t> requested = 0;  ///< null: the pods there may not be seen
+  /// Never less than nothing; null: not known.
+  std::optional<std::int64_t> free() const {
+    if (!requested) return {};
+    return allocatable > *requested ? allocatable - *requested : 0;
+  }
 };
 
 struct node_row {

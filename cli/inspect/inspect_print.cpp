@@ -26,7 +26,8 @@ std::string free_of(const node_row& node_row) {
   std::string out;
   for (const auto& resource : node_row.resources) {
     (out += out.empty() ? "" : ", ") += short_name(resource.name);
-    out += " " + std::to_string(resource.free()) + "/" + std::to_string(resource.allocatable);
+    const auto free = resource.free();
+    out += " " + (free ? std::to_string(*free) : std::string("?")) + "/" + std::to_string(resource.allocatable);
   }
   return out;
 }
@@ -94,14 +95,18 @@ void add_message(ordered_json& out, const text::phrase& message) {
     if (object.contains(key)) out[key] = object[key];
 }
 
+ordered_json number_or_null(const std::optional<std::int64_t>& number) {
+  return number ? ordered_json(*number) : ordered_json();
+}
+
 ordered_json as_json(const node_row& node_row) {
   auto resources = ordered_json::array();
   for (const auto& resource : node_row.resources)
     resources.push_back({{"name", resource.name},
                          {"capacity", resource.capacity},
                          {"allocatable", resource.allocatable},
-                         {"asked", resource.requested},
-                         {"free", resource.free()}});
+                         {"asked", number_or_null(resource.requested)},
+                         {"free", number_or_null(resource.free())}});
   ordered_json out = {{"name", node_row.name},   {"address", node_row.address},
                       {"mode", node_row.mode},   {"requestedMode", node_row.requested},
                       {"phase", node_row.phase}, {"reason", node_row.reason}};

@@ -61,9 +61,13 @@ std::vector<resource_use> use_of(const fleet& fleet, const kube::node& node,
   std::vector<resource_use> out;
   for (const auto& name : resources)
     out.push_back({name, kube::amount(node.capacity, name), kube::amount(node.allocatable, name), 0});
+  if (!fleet.cluster.reason_unseen(part::pods).empty()) {
+    for (auto& entry : out) entry.requested.reset();
+    return out;
+  }
   for (const auto* pod : fleet.pods_on(node.key.name)) {
     const auto requested = reconcilers::verify::asked_by(*pod);
-    for (auto& entry : out) entry.requested += kube::amount(requested, entry.name);
+    for (auto& entry : out) *entry.requested += kube::amount(requested, entry.name);
   }
   return out;
 }

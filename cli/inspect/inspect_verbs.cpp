@@ -47,18 +47,23 @@ Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 enum class subject : std::uint8_t { nodes, modules, pods };
 
-/// What `view` and `edit` in one namespace show: the operator's objects, and pods of that namespace.
+/// What a person sees without the right to read all: of nodes what the roles of all people show, and pods of one
+/// namespace.
 picture_request own_parts(const look_options& options, subject about) {
-  picture_request out{{part::types, part::policies, part::accelerator_nodes},
-                      {part::nodes, part::daemon_sets, part::device_labels, part::lease},
-                      options.operator_ns};
+  picture_request out{
+      {part::types},
+      {part::policies, part::accelerator_nodes, part::nodes, part::daemon_sets, part::device_labels, part::lease},
+      options.operator_ns};
+  if (options.only.size() == 1) out.node = options.only.front();
   if (about == subject::pods) out.needed.insert(part::pods), out.pods_in = options.ns;
   return out;
 }
 
+bool is_unseen(const picture& picture, part part) { return !picture.reason_unseen(part).empty(); }
+
 /// A row of a Node that may not be seen is made of what the operator wrote of it.
 void add_unseen_nodes(picture& picture) {
-  if (picture.reason_unseen(part::nodes).empty()) return;
+  if (!is_unseen(picture, part::nodes)) return;
   for (const auto& entry : picture.cards.all()) {
     kube::node node;
     node.key = entry.key;
@@ -71,16 +76,17 @@ kube::result<void> fetch(const look_options& options, picture& picture, std::ost
   auto request = fleet_parts(options);
   if (about == subject::pods) request.pods_in = options.ns;
   auto read = gather(options.cluster, options.snapshot, picture, request);
-  const bool is_refused = !read && read.error().code == kube::errc::forbidden;
   const bool has_less = about == subject::nodes || (about == subject::pods && !options.ns.empty());
-  if (is_refused && has_less) {
-    const auto refused = read.error().message;
+  if (!read && read.error().code == kube::errc::forbidden && has_less) {
     const auto seen = gather(options.cluster, options.snapshot, picture, own_parts(options, about));
-    if (!seen) return read;
+    const bool sees_none =
+        about == subject::nodes && is_unseen(picture, part::nodes) && is_unseen(picture, part::accelerator_nodes);
+    if (!seen || sees_none) return read;
+    if (about == subject::nodes) picture.unseen.emplace(part::pods, text::phrase{read.error().message});
     add_unseen_nodes(picture);
     err << "quartermaster: "
         << text::message(about == subject::pods ? "inspect.own_pods" : "inspect.own_nodes", text::language::en,
-                         {{"reason", refused}})
+                         {{"reason", read.error().message}})
         << "\n";
   } else if (!read) {
     return read;

@@ -1,6 +1,6 @@
 #pragma once
-// `explain pod` for a person who may read one namespace: what the pod, its events and the limits of the namespace say.
-// What the answer cannot know is said with it.
+// `explain pod` for a person who may read one namespace: what the pod, its events and the limits of the namespace say,
+// and what the answer cannot know.
 
 #include <optional>
 #include <ostream>

@@ -13,7 +13,7 @@ namespace {
 struct pod_maker {
   std::string_view kind;
   std::vector<std::string_view> names;  ///< as kubectl takes them
-  std::string_view between;             ///< the kind that it makes, which makes the pods; empty: it makes them itself
+  std::string_view middle;              ///< the kind that it makes, which makes the pods; empty: it makes them itself
 };
 const std::vector<pod_maker>& pod_makers() {
   static const std::vector<pod_maker> all{{"Deployment", {"deploy", "deployment", "deployments"}, "ReplicaSet"},
@@ -26,10 +26,10 @@ const std::vector<pod_maker>& pod_makers() {
 }
 
 /// What a controller makes is named after it, with one part more.
-bool is_made_by(const kube::owner_ref& owner, const pod_target& target, std::string_view between) {
-  if (between.empty()) return owner.kind == target.kind && owner.name == target.key.name;
+bool is_made_by(const kube::owner_ref& owner, const pod_target& target, std::string_view middle) {
+  if (middle.empty()) return owner.kind == target.kind && owner.name == target.key.name;
   const auto dash = owner.name.rfind('-');
-  return owner.kind == between && dash != std::string::npos && owner.name.substr(0, dash) == target.key.name;
+  return owner.kind == middle && dash != std::string::npos && owner.name.substr(0, dash) == target.key.name;
 }
 
 bool waits(const kube::pod& pod) { return pod.node_name.empty() && !pod.finished(); }
@@ -62,7 +62,7 @@ std::expected<pod_choice, std::string> chosen_pod(const picture& picture, const 
   std::vector<const kube::pod*> pods;
   for (const auto& pod : picture.pods.all())
     if (pod.key.ns == target.key.ns &&
-        std::ranges::any_of(pod.owners, [&](const auto& owner) { return is_made_by(owner, target, maker->between); }))
+        std::ranges::any_of(pod.owners, [&](const auto& owner) { return is_made_by(owner, target, maker->middle); }))
       pods.push_back(&pod);
   const auto &kind = target.kind, &name = target.key.name, &ns = target.key.ns;
   if (pods.empty())

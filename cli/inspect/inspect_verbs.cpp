@@ -71,7 +71,7 @@ void add_unseen_nodes(picture& picture) {
   }
 }
 
-/// With fewer rights less is seen, and that is said. errc::not_found where a node that was asked for is not there.
+/// With fewer rights less is seen, and one line names it. errc::not_found where a node that was asked for is not there.
 kube::result<void> fetch(const look_options& options, picture& picture, std::ostream& err, subject about) {
   auto request = fleet_parts(options);
   if (about == subject::pods) request.pods_in = options.ns;

@@ -27,7 +27,7 @@ constexpr std::string_view example = R"(Examples:
   operator 0.1.0 in namespace quartermaster (quartermaster:0.1.0)
   $ quartermaster version --client       # no cluster is asked
 
-What cannot be seen of the operator is said, and is no failure.
+What cannot be seen of the operator is named, and is no failure.
 Exit codes: 0 done, 2 wrong usage.)";
 
 /// Of the chart's Deployment next to the lease: version, namespace and image; or why it is not known.

@@ -22,7 +22,7 @@ TEST(role_hint, a_refused_read_names_the_role_that_allows_it) {
   EXPECT_EQ(hint(kube::errc::not_found, "list nodes: 404"), "");
 }
 
-TEST(role_hint, says_the_commands_that_would_allow_it) {
+TEST(role_hint, golden_of_the_commands_that_would_allow_it) {
   const auto hint = [](const std::string& message) {
     return role_hint({kube::errc::forbidden, 403, message, std::nullopt});
   };

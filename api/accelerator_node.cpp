@@ -39,6 +39,17 @@ rolled_back read_given_up(on_demand::value object) {
   return made;
 }
 
+/// Of pods of which there is more to say than that the change waits for them.
+void read_blocker_cause(on_demand::value object, mode_status& status) {
+  std::string pod;
+  text::phrase_code code;
+  on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
+    if (key == "pod") pod = on_demand::text_or(field);
+    read_code(key, field, code);
+  });
+  if (!pod.empty()) status.blocker_causes.insert_or_assign(std::move(pod), std::move(code));
+}
+
 void read_condition(on_demand::value object, accelerator_node& node, agent_report* report) {
   std::string type, status, since, reason, message;
   text::phrase_code code;
@@ -147,6 +158,7 @@ runtime_fix read_fix(on_demand::value object) {
   on_demand::each_member(object, [&](std::string_view key, on_demand::value field) {
     if (key == "result") made.result = on_demand::text_or(field);
     if (key == "message") made.message = on_demand::text_or(field);
+    read_code(key, field, made.code);
     if (key == "pod") made.pod = on_demand::text_or(field);
     if (key == "at") made.timestamp = controller::parse_rfc3339_seconds(on_demand::text_or(field)).value_or(0);
   });
@@ -179,6 +191,8 @@ void read_status(on_demand::value status, accelerator_node& node, agent_report* 
     if (key == "cards")
       on_demand::each_item(field, [&](on_demand::value value) { node.cards.push_back(read_card(value)); });
     if (key == "blockers") on_demand::each_item(field, add_to(made.blockers));
+    if (key == "blockerCauses")
+      each_object(field, [&](on_demand::value value) { read_blocker_cause(value, made); });
   });
 }
 
@@ -193,6 +207,19 @@ constexpr path_word path_words[] = {{quota::path::system, "SYS"},
                                     {quota::path::bridge, "PIX"}};
 
 }  // namespace
+
+std::string_view pod_of_blocker(std::string_view entry) { return entry.substr(0, entry.find(' ')); }
+
+std::vector<text::phrase> blockers_of(const mode_status& status) {
+  std::vector<text::phrase> out;
+  for (const auto& entry : status.blockers) {
+    const auto match = status.blocker_causes.find(pod_of_blocker(entry));
+    auto cause = match == status.blocker_causes.end() ? text::phrase() : phrase_of(match->second, {});
+    out.push_back(cause.empty() ? text::phrase(entry)
+                                : text::phrase{"status.node.blocker", {{"pod", match->first}, {"cause", cause}}});
+  }
+  return out;
+}
 
 std::string text_of(const quota::link& link) {
   const auto row = std::ranges::find(path_words, link.pci, &path_word::path);

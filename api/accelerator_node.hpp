@@ -3,6 +3,7 @@
 // went through (a phase and since when), so that a restart goes on where it was.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,10 +42,16 @@ struct mode_status {
   /// above.
   std::string ready;        ///< "True", "False"; empty: there is no such condition
   std::string ready_since;  ///< RFC 3339
-  std::vector<std::string> blockers;
+  std::vector<std::string> blockers;  ///< pods, "namespace/name", and in brackets in English why one stays
+  std::map<std::string, text::phrase_code, std::less<>> blocker_causes;  ///< why one stays, by pod
   std::optional<rolled_back> given_up;
   friend bool operator==(const mode_status&, const mode_status&) = default;
 };
+
+/// The pods that a change waits for, each with why it stays. Where that has no code that is known here: its entry.
+std::vector<text::phrase> blockers_of(const mode_status& status);
+/// "namespace/name" of an entry of `blockers`.
+std::string_view pod_of_blocker(std::string_view entry);
 
 /// A card as the node's agent reports it.
 struct reported_card {
@@ -69,6 +76,7 @@ quota::link link_in(std::string_view text);
 struct runtime_fix {
   std::string result;          ///< Done or Failed
   std::string message;         ///< what was written, or why it failed
+  text::phrase_code code;      ///< of the message
   std::string pod;             ///< UID of the pod that ran it
   std::int64_t timestamp = 0;  ///< seconds since 1970
   friend bool operator==(const runtime_fix&, const runtime_fix&) = default;

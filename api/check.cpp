@@ -100,6 +100,17 @@ std::string words_of(const check_row& row, std::string_view part, const std::str
   return text::utf8_clean(text::filled(pattern, fact.parameters), longest_words);
 }
 
+text::phrase phrase_of(const explained_cause& cause, std::string_view part) {
+  text::phrase out{std::string(cause_table) + "." + std::string(to_string(cause.code)) + "." + std::string(part)};
+  for (const auto& [name, value] : cause.parameters) {
+    if (name == advice_name)
+      out.arguments.push_back({name, text::phrase{std::string(advice_table) + "." + value + ".remedy"}});
+    else
+      out.arguments.push_back({name, text::utf8_clean(value, longest_check_parameter)});
+  }
+  return out;
+}
+
 check_row row_of(const explained_cause& cause) {
   check_row out;
   out.cause = to_string(cause.code);
@@ -140,6 +151,11 @@ std::string remedy_text(const check_row& row, text::language locale) {
 }
 std::string found_text(const explained_cause& cause) { return found_text(row_of(cause), text::language::en); }
 std::string remedy_text(const explained_cause& cause) { return remedy_text(row_of(cause), text::language::en); }
+text::phrase remedy_phrase(check_advice advice) {
+  return {std::string(advice_table) + "." + std::string(to_string(advice)) + ".remedy"};
+}
+text::phrase found_phrase(const explained_cause& cause) { return phrase_of(cause, "found"); }
+text::phrase remedy_phrase(const explained_cause& cause) { return phrase_of(cause, "remedy"); }
 std::string remedy_text(check_advice advice) {
   return std::string(advice_words(to_string(advice), text::language::en));
 }

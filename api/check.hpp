@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "api/check_cause.hpp"
+#include "text/phrase.hpp"
 
 namespace api {
 
@@ -104,5 +105,9 @@ std::string remedy_text(const check_row& row, text::language language);
 std::string found_text(const explained_cause& cause);
 std::string remedy_text(const explained_cause& cause);
 std::string remedy_text(check_advice advice);
+/// The same as phrases.
+text::phrase found_phrase(const explained_cause& cause);
+text::phrase remedy_phrase(const explained_cause& cause);
+text::phrase remedy_phrase(check_advice advice);
 
 }  // namespace api

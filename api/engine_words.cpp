@@ -35,7 +35,7 @@ std::string legal_words(const quota::refusal& refusal, language locale) {
     case quota::legal_amounts::of_key:
       break;
   }
-  const auto pick = [&](const auto& row) { return std::string(locale == language::zh ? row.words_zh : row.words); };
+  const auto pick = [&](const auto& row) { return text::message(row.words, locale); };
   if (const auto* known = quota::resource_key_of(refusal.key)) return pick(known->legal);
   for (const auto& row : quota::resource_keys)
     if (!row.on_pod.name.empty() && row.on_pod.name == refusal.key) return pick(row.on_pod);

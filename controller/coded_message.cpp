@@ -20,16 +20,24 @@ void set_message(json& object, const std::string& message, const text::phrase_co
   if (!code.parameters.empty()) object["parameters"] = code.parameters;
 }
 
-text::phrase message_of(const json& object) {
-  text::phrase_code code{kube::text_in(object, "cause"), {}};
-  const auto message = kube::text_in(object, "message");
-  if (code.empty()) return message;
-  const auto match = object.find("parameters");
+namespace {
+
+text::phrase_code code_in(const json& object) {
+  text::phrase_code out{kube::text_in(object, "cause"), {}};
+  const auto match = out.empty() ? object.end() : object.find("parameters");
   if (match != object.end() && match->is_object())
     for (const auto& [name, value] : match->items())
-      if (value.is_string() && code.parameters.size() < text::most_phrase_parameters)
-        code.parameters[name] = value.get<std::string>();
-  return phrase_of(code, message);
+      if (value.is_string() && out.parameters.size() < text::most_phrase_parameters)
+        out.parameters[name] = value.get<std::string>();
+  return out;
+}
+
+}  // namespace
+
+text::phrase message_of(const json& object) { return phrase_of(code_in(object), kube::text_in(object, "message")); }
+
+text::phrase quoted_message_of(const json& object) {
+  return quoted_phrase_of(code_in(object), kube::text_in(object, "message"));
 }
 
 }  // namespace controller

@@ -13,5 +13,7 @@ void set_message(nlohmann::json& object, const text::phrase& message);
 void set_message(nlohmann::json& object, const std::string& message, const text::phrase_code& code);
 /// The phrase again; where its code is not known here, the message itself.
 text::phrase message_of(const nlohmann::json& object);
+/// The same for people, as text::quoted_phrase_of has it.
+text::phrase quoted_message_of(const nlohmann::json& object);
 
 }  // namespace controller

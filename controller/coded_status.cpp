@@ -1,5 +1,6 @@
 #include "controller/coded_status.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "controller/log.hpp"
@@ -9,18 +10,22 @@ namespace {
 
 using nlohmann::json;
 
+/// What earlier versions of the types do not have.
+constexpr auto code_fields = {"cause", "parameters", "blockerCauses"};
+
 /// Of a server-side apply with a field that the CRD does not have (structured-merge-diff, typed/validate.go).
 bool names_unknown_codes(const kube::error& refusal) {
   return refusal.message.contains("field not declared in schema") &&
-         (refusal.message.contains(".cause") || refusal.message.contains(".parameters"));
+         std::ranges::any_of(code_fields, [&](std::string_view field) {
+           return refusal.message.contains("." + std::string(field));
+         });
 }
 
 }  // namespace
 
 json without_codes(json status) {
   if (status.is_object()) {
-    status.erase("cause");
-    status.erase("parameters");
+    for (const auto* field : code_fields) status.erase(field);
   }
   if (status.is_structured())
     for (auto& part : status) part = without_codes(std::move(part));

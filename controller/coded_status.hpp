@@ -1,6 +1,6 @@
 #pragma once
-// Applies a status whose messages have codes (coded_message.hpp). A CRD of an earlier version lacks the fields `cause`
-// and `parameters`, and the API server then refuses the whole status. It is applied again without them, so that an
+// Applies a status whose messages have codes (coded_message.hpp). A CRD of an earlier version lacks the fields `cause`,
+// `parameters` and `blockerCauses`, and the API server then refuses the whole status. It is applied again without them, so that an
 // operator next to old CRDs does all its work, and readers show the message itself. Every status is first tried with
 // codes: they come with the next change after the CRDs are new.
 
@@ -21,7 +21,7 @@ class coded_status {
   bool lacks_codes_ = false;
 };
 
-/// The same without `cause` and `parameters`, at any depth.
+/// The same without these fields, at any depth.
 nlohmann::json without_codes(nlohmann::json status);
 
 }  // namespace controller

@@ -19,7 +19,7 @@ inline constexpr std::int64_t most = 1'000'000'000;
 struct amounts {
   std::int64_t min = 1, max = most, step = 1;
   std::int64_t whole = 0;
-  std::string_view words = "1 or more", words_zh = "不小于 1 的整数";
+  std::string_view words = "engine.legal.one_or_more";  ///< a key of text/messages.en.yaml
 
   /// Some amounts above 0 are refused.
   constexpr bool limited() const { return max != most; }
@@ -51,7 +51,7 @@ struct pod_amount {
   std::int64_t min = 0;        ///< 0: as much as the container asks for
   std::int64_t max = 0;        ///< or as much as the container asks for, where that is more
   bool divides = false;        ///< what the container asks for is a multiple of it
-  std::string_view words = {}, words_zh = {};
+  std::string_view words = {};  ///< of what is allowed, as of `amounts`
 
   /// `value` for a container that asks for `amount`; both from 1.
   constexpr bool allow(std::int64_t value, std::int64_t amount) const {
@@ -90,25 +90,20 @@ struct resource_key {
 // permitted"; a whole card's memory is charged whatever the pod asks for. MPS as the platform offers it: the same.
 inline constexpr amounts share_or_whole{.max = 99,
                                         .whole = 100,
-                                        .words = "1 to 99 (a share of a card) and multiples of 100 (whole cards)",
-                                        .words_zh = "1 到 99（共享一张卡）或 100 的倍数（整卡）"};
-inline constexpr amounts hundred_or_none{.min = 0, .max = 100, .words = "0 to 100", .words_zh = "0 到 100"};
-inline constexpr amounts percent_of_card{.max = 100, .words = "1 to 100", .words_zh = "1 到 100"};
+                                        .words = "engine.legal.share_or_whole"};
+inline constexpr amounts hundred_or_none{.min = 0, .max = 100, .words = "engine.legal.hundred_or_none"};
+inline constexpr amounts percent_of_card{.max = 100, .words = "engine.legal.percent_of_card"};
 
 // gpu-manager, README: more than its share while no one else computes. Whole cards have no library in between that
 // could hold them below their own speed.
 inline constexpr pod_amount core_limit{
-    .name = "tencent.com/vcuda-core-limit",
-    .max = 100,
-    .words = "tencent.com/vcuda-core to 100 for a share, and the same as tencent.com/vcuda-core for whole cards",
-    .words_zh = "共享一张卡时为 tencent.com/vcuda-core 到 100，整卡时与 tencent.com/vcuda-core 相同"};
+    .name = "tencent.com/vcuda-core-limit", .max = 100, .words = "engine.legal.core_limit"};
 // ACK: over how many cards the memory is spread, evenly.
 inline constexpr pod_amount card_count{.name = "aliyun.com/gpu-count",
                                        .label = true,
                                        .min = 1,
                                        .divides = true,
-                                       .words = "whole numbers that divide aliyun.com/gpu-mem",
-                                       .words_zh = "能整除 aliyun.com/gpu-mem 的整数"};
+                                       .words = "engine.legal.card_count"};
 
 /// All of them, each once.
 inline constexpr resource_key resource_keys[] = {
@@ -133,11 +128,10 @@ inline constexpr resource_key resource_keys[] = {
     {.key = "aliyun.com/gpu-mem", .managed = true, .unit_mib = 1024, .on_pod = card_count},
     {.key = "aliyun.com/gpu-count", .managed = true, .offered = false},
     {.key = "aliyun.com/gpu-core.percentage",
-     .legal =
-         {.min = 5, .max = 100, .step = 5, .words = "5 to 100 in steps of 5", .words_zh = "5 到 100 之间 5 的倍数"},
+     .legal = {.min = 5, .max = 100, .step = 5, .words = "engine.legal.fives"},
      .managed = true,
      .offered = false},
-    {.key = "nvidia.com/priority", .legal = {.min = 0, .max = 1, .words = "0 or 1", .words_zh = "0 或 1"}},
+    {.key = "nvidia.com/priority", .legal = {.min = 0, .max = 1, .words = "engine.legal.flag"}},
     {.key = "aliyun.com/gpu"},
     {.key = "volcano.sh/vgpu-number"},
     {.key = "volcano.sh/vgpu-memory", .unit_mib = 1},
@@ -148,8 +142,7 @@ inline constexpr resource_key resource_keys[] = {
                .max = 95,
                .step = 5,
                .whole = 100,
-               .words = "5 to 95 in steps of 5 (a share of a card) and multiples of 100 (whole cards)",
-               .words_zh = "5 到 95 之间 5 的倍数（共享一张卡）或 100 的倍数（整卡）"},
+               .words = "engine.legal.fives_or_whole"},
      .partner = "tke.cloud.tencent.com/qgpu-memory"},
     {.key = "tke.cloud.tencent.com/qgpu-memory", .partner = "tke.cloud.tencent.com/qgpu-core", .unit_mib = 1024},
 };

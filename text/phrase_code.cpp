@@ -5,6 +5,7 @@
 
 #include "text/escape.hpp"
 #include "text/messages.hpp"
+#include "text/quotation.hpp"
 
 namespace text {
 namespace {
@@ -71,6 +72,14 @@ phrase phrase_of(const phrase_code& code, const std::string& message) {
   if (code.empty()) return message;
   auto out = phrase_at(code, code.cause, {});
   return out ? *std::move(out) : phrase(message);
+}
+
+phrase quotation_of(const phrase& message) {
+  return message.empty() || is_known(message.key) ? message : phrase{"list.quotation", {{"text", message.key}}};
+}
+
+phrase quoted_phrase_of(const phrase_code& code, const std::string& message) {
+  return quotation_of(phrase_of(code, message));
 }
 
 }  // namespace text

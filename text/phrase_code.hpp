@@ -32,5 +32,7 @@ std::string message_text(const phrase& phrase);
 phrase_code code_of(const phrase& phrase);
 /// The phrase again. Where this program does not know its key, or not all that its words are about: `message`.
 phrase phrase_of(const phrase_code& code, const std::string& message);
+/// The same for people: a message without a code that is known here is a quotation in Chinese.
+phrase quoted_phrase_of(const phrase_code& code, const std::string& message);
 
 }  // namespace text

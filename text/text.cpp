@@ -35,6 +35,11 @@ bool reorders(char32_t c) {
   return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
+/// Blanks and joiners that no one sees: a name with one of them looks like the one without.
+bool is_unseen(char32_t c) {
+  return c == 0xa0 || c == 0xad || (c >= 0x200b && c <= 0x200d) || (c >= 0x2060 && c <= 0x2065);
+}
+
 std::string hex(std::uint32_t value, int digits) {
   static constexpr char figures[] = "0123456789abcdef";
   std::string out;
@@ -57,7 +62,7 @@ std::string shown(std::string_view text, std::size_t max_bytes) {
       piece = " ";
     else if (c == not_utf8)
       piece = "\\x" + hex(static_cast<std::uint8_t>(before.front()), 2);
-    else if (is_control(c) || reorders(c))
+    else if (is_control(c) || reorders(c) || is_unseen(c))
       piece = "\\u{" + hex(c, 1) + "}";
     constexpr std::string_view ellipsis = "…";
     const auto room_after = text.empty() ? 0 : ellipsis.size();

@@ -70,14 +70,14 @@ std::expected<void, std::string> starter::begin() {
   std::error_code problem;
   std::filesystem::create_directory(options_.cdi_folder, problem);
   const auto folder = disk::open_folder(options_.cdi_folder);
-  if (!folder) return std::unexpected(folder.error());
+  if (!folder) return std::unexpected(disk::line_of(folder.error()));
   const auto beginning = file_of("d-");
   const auto prefix = beginning.substr(0, beginning.size() - std::string_view(".json").size());
   std::filesystem::directory_iterator entry(options_.cdi_folder, problem), end;
   for (; !problem && entry != end; entry.increment(problem)) {
     const auto name = entry->path().filename().string();
     if (!name.starts_with(prefix)) continue;
-    if (auto done = disk::remove(*folder, name); !done) return done;
+    if (auto done = disk::remove(*folder, name); !done) return std::unexpected(disk::line_of(done.error()));
   }
   if (problem) return std::unexpected("cannot list " + options_.cdi_folder + ": " + problem.message());
   return {};
@@ -90,22 +90,27 @@ std::expected<device_plugin::allocation_answer, std::string> starter::answer_for
 
 std::expected<void, std::string> starter::write(const std::string& device, std::string_view text) const {
   const auto folder = disk::open_folder(options_.cdi_folder);
-  if (!folder) return std::unexpected(folder.error());
+  if (!folder) return std::unexpected(disk::line_of(folder.error()));
   // Runtimes read names that end with .json or .yaml.
-  return disk::put({*folder, file_of(device) + ".draft"}, *folder, file_of(device), text, {.mode = 0600}, nullptr);
+  const auto done =
+      disk::put({*folder, file_of(device) + ".draft"}, *folder, file_of(device), text, {.mode = 0600}, nullptr);
+  if (!done) return std::unexpected(disk::line_of(done.error()));
+  return {};
 }
 
 std::expected<void, std::string> starter::remove(const std::string& device) const {
   const auto folder = disk::open_folder(options_.cdi_folder);
-  if (!folder) return std::unexpected(folder.error());
-  return disk::remove(*folder, file_of(device));
+  if (!folder) return std::unexpected(disk::line_of(folder.error()));
+  const auto done = disk::remove(*folder, file_of(device));
+  if (!done) return std::unexpected(disk::line_of(done.error()));
+  return {};
 }
 
 std::expected<std::vector<kubelet::recorded_devices>, std::string> starter::recorded() const {
   const auto folder = disk::open_folder(options_.plugin_folder);
-  if (!folder) return std::unexpected(folder.error());
+  if (!folder) return std::unexpected(disk::line_of(folder.error()));
   const auto is = disk::read(*folder, std::string(checkpoint), largest_checkpoint);
-  if (!is) return std::unexpected(is.error());
+  if (!is) return std::unexpected(disk::line_of(is.error()));
   if (!*is) return std::unexpected(folder->file(std::string(checkpoint)) + " is not there");
   auto out = kubelet::devices_recorded_in((*is)->text);
   if (!out) return std::unexpected(out.error().message);

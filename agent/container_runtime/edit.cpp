@@ -6,7 +6,7 @@
 
 namespace agent::container_runtime {
 
-std::expected<runtime_edit, std::string> edit_of(const facts::runtime_settings& settings, const choice& choice) {
+std::expected<runtime_edit, text::phrase> edit_of(const facts::runtime_settings& settings, const choice& choice) {
   using kind = facts::runtime_defect::kind;
   const bool is_containerd = settings.type == facts::runtime_settings::kind::containerd;
   const auto source = facts::source_of_cgroups(settings);
@@ -31,20 +31,19 @@ std::expected<runtime_edit, std::string> edit_of(const facts::runtime_settings& 
   const bool has_new_default = choice.set_default && !facts::is_nvidia_default(settings);
   if (is_containerd && settings.default_name == deprecated_default &&
       (has_new_default || (out.name == deprecated_default && !out.is_empty())))
-    return std::unexpected(
-        "its table default_runtime is deprecated and goes before default_runtime_name: make it a table of runtimes, "
-        "name "
-        "that in default_runtime_name, and call again");
+    return std::unexpected(text::phrase{"fix_runtime.old_default"});
   if (!has_new_default) return out;
   out.default_name = out.name;
   const auto systemd = out.systemd.empty() && entry ? entry->systemd : out.systemd;
   const auto* present = settings.find(settings.default_name);
   if (present && present->systemd == "true" && systemd != "true")
-    return std::unexpected("the default " + present->name + " has SystemdCgroup = true, and " + out.name +
-                           " would take its place without it" +
-                           (source ? ", because that of " + source->name + " is " + source->value : "") +
-                           ": write SystemdCgroup = true for " + (source ? source->name : out.name) +
-                           ", and call again");
+    return std::unexpected(text::phrase{
+        "fix_runtime.loses_cgroups",
+        {{"name", present->name},
+         {"other", out.name},
+         {"reason", source ? text::phrase{"fix_runtime.because_of", {{"name", source->name}, {"value", source->value}}}
+                           : text::phrase()},
+         {"target", source ? source->name : out.name}}});
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/facts/nvidia_runtime.hpp"
+#include "text/phrase.hpp"
 
 namespace agent::container_runtime {
 
@@ -24,7 +25,7 @@ constexpr std::string_view crio_drop_in = "/etc/crio/crio.conf.d/99-quartermaste
 /// The table goes before default_runtime_name in containerd 1, and is nothing in containerd 2.
 constexpr std::string_view deprecated_default = "default_runtime";
 
-using edited = std::expected<std::string, std::string>;
+using edited = std::expected<std::string, text::phrase>;
 
 /// A file as the runtime reads it.
 struct runtime_file {
@@ -41,9 +42,9 @@ struct choice {
 };
 
 /// 2, 3 or 4.
-std::expected<int, std::string> containerd_version(std::string_view main);
+std::expected<int, text::phrase> containerd_version(std::string_view main);
 /// Patterns, as they are written.
-std::expected<std::vector<std::string>, std::string> containerd_imports(std::string_view text);
+std::expected<std::vector<std::string>, text::phrase> containerd_imports(std::string_view text);
 /// The main file as it has to be. From version 3 on only the import of our drop-in's folder is added.
 edited containerd_main(std::string_view main, const choice& choice);
 /// What other files, in the order in which they are read, already say. `sources` must not have our own drop-in.
@@ -52,9 +53,9 @@ struct known_runtimes {
   std::string default_file;                    ///< that sets the default; empty: none
   std::map<std::string, std::string> setters;  ///< the last file that sets "nvidia.runtime_type"
 };
-std::expected<known_runtimes, std::string> containerd_known(const std::vector<runtime_file>& sources);
-std::expected<known_runtimes, std::string> crio_known(const std::vector<runtime_file>& sources);
-std::expected<known_runtimes, std::string> docker_known(const std::optional<std::string>& main);
+std::expected<known_runtimes, text::phrase> containerd_known(const std::vector<runtime_file>& sources);
+std::expected<known_runtimes, text::phrase> crio_known(const std::vector<runtime_file>& sources);
+std::expected<known_runtimes, text::phrase> docker_known(const std::optional<std::string>& main);
 
 /// What is written of a runtime, and of the default. Empty texts: nothing.
 struct runtime_edit {
@@ -67,7 +68,7 @@ struct runtime_edit {
   bool is_empty() const { return type.empty() && program.empty() && systemd.empty() && default_name.empty(); }
 };
 /// Error: a default with SystemdCgroup would be replaced by one without.
-std::expected<runtime_edit, std::string> edit_of(const facts::runtime_settings& settings, const choice& choice);
+std::expected<runtime_edit, text::phrase> edit_of(const facts::runtime_settings& settings, const choice& choice);
 
 /// Our drop-ins.
 std::string containerd_drop_in_text(int version, const runtime_edit& edit);

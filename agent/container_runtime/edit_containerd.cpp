@@ -70,7 +70,7 @@ std::string runtime_tables(const std::string& plugin, const runtime_edit& edit, 
 }
 
 /// Inline tables and dotted keys cannot be continued by a table further down.
-std::string obstacle(const toml_document& document) {
+text::phrase obstacle(const toml_document& document) {
   for (const auto& setting : document.settings) {
     if (setting.path.front() != "plugins") continue;
     const auto plugin = setting.path.size() > 1 ? setting.path[1] : std::string();
@@ -82,28 +82,25 @@ std::string obstacle(const toml_document& document) {
       if (setting.path.size() < 3 || setting.path[2] != "containerd") continue;
     }
     if (setting.value.starts_with('{') || setting.path.size() - setting.table_size > 1)
-      return "it writes " + setting.path.back() +
-             " below plugins as an inline table or dotted key; write it as a table";
+      return {"fix_runtime.inline_table", {{"name", setting.path.back()}}};
   }
   return {};
 }
 
-std::expected<toml_document, std::string> understood(std::string_view text) {
+std::expected<toml_document, text::phrase> understood(std::string_view text) {
   auto document = read_toml(text);
   if (!document) return document;
   if (auto problem = obstacle(*document); !problem.empty()) return std::unexpected(std::move(problem));
   return document;
 }
 
-std::expected<int, std::string> version_of(const toml_document& document) {
+std::expected<int, text::phrase> version_of(const toml_document& document) {
   const auto* version = document.find({"version"});
   if (!version)
-    return std::unexpected(
-        "it names no version, which is containerd's old format: write one of version 2 or 3 "
-        "(containerd config default), and call again");
+    return std::unexpected(text::phrase{"fix_runtime.no_version"});
   for (const auto number : {2, 3, 4})
     if (version->value == std::to_string(number)) return number;
-  return std::unexpected("its version is " + version->value + ", and 2, 3 and 4 are understood");
+  return std::unexpected(text::phrase{"fix_runtime.other_version", {{"version", version->value}}});
 }
 
 bool imports_drop_in(const toml_setting& imports) {
@@ -124,9 +121,9 @@ edited with_import(std::string text, const toml_document& document) {
     return text;
   }
   if (imports_drop_in(*imports)) return text;
-  if (!imports->value.starts_with('[')) return std::unexpected("its imports are no list");
+  if (!imports->value.starts_with('[')) return std::unexpected(text::phrase{"fix_runtime.imports_no_list"});
   if (imports->has_comment)
-    return std::unexpected("its imports have comments between them: add " + folder + " to them, and call again");
+    return std::unexpected(text::phrase{"fix_runtime.imports_comments", {{"folder", folder}}});
   const auto last = text.find_last_not_of(" \t\r\n", imports->end - 2);
   text.insert(last + 1, (text[last] == '[' ? "" : text[last] == ',' ? " " : ", ") + folder);
   return text;
@@ -285,20 +282,19 @@ void take_in_old_default(const runtime_file& source, const toml_document& docume
 
 }  // namespace
 
-std::expected<int, std::string> containerd_version(std::string_view main) {
+std::expected<int, text::phrase> containerd_version(std::string_view main) {
   const auto document = understood(main);
   if (!document) return std::unexpected(document.error());
   const auto* disabled = document->find({"disabled_plugins"});
   if (disabled) {
     for (const auto& item : text::quoted_in(disabled->value))
       if (item == "cri" || item == plugins[0] || item == plugins[1])
-        return std::unexpected("its disabled_plugins have " + item +
-                               ", and Kubernetes cannot use containerd without it: take it out, and call again");
+        return std::unexpected(text::phrase{"fix_runtime.disabled", {{"name", item}}});
   }
   return version_of(*document);
 }
 
-std::expected<std::vector<std::string>, std::string> containerd_imports(std::string_view main) {
+std::expected<std::vector<std::string>, text::phrase> containerd_imports(std::string_view main) {
   const auto document = read_toml(main);
   if (!document) return std::unexpected(document.error());
   const auto* imports = document->find({"imports"});
@@ -319,20 +315,21 @@ edited containerd_main(std::string_view main, const choice& choice) {
   return with_runtime(std::string(main), *document, *edit);
 }
 
-std::expected<known_runtimes, std::string> containerd_known(const std::vector<runtime_file>& sources) {
+std::expected<known_runtimes, text::phrase> containerd_known(const std::vector<runtime_file>& sources) {
   known_runtimes out;
   out.settings.default_name = "runc";
   const auto version = containerd_version(sources.front().text);
   for (const auto& source : sources) {
     const auto document = understood(source.text);
-    if (!document) return std::unexpected(source.path + ": " + document.error());
+    if (!document)
+      return std::unexpected(
+          text::phrase{"fix_runtime.of_file", {{"file", source.path}, {"problem", document.error()}}});
     // In a file of version 2, which containerd 1 may read, a section is replaced as a whole.
     const bool is_main = &source == &sources.front();
     if (!is_main && version && *version == 2 && document->has({"plugins", plugins[0]}) &&
         !has_nvidia(source, *document))
-      return std::unexpected(source.path + ": it sets plugins.\"" + plugins[0] +
-                             "\" too, and containerd 1 then ignores that section of other files; set up one of them by "
-                             "hand, or move the section into config.toml");
+      return std::unexpected(text::phrase{"fix_runtime.section_twice",
+                                          {{"file", source.path}, {"name", std::string(plugins[0])}}});
     // Each file has a version of its own. From 3 on containerd skips the section of the old name.
     const auto own = version_of(*document).value_or(version.value_or(2));
     for (const auto* plugin : plugins)
@@ -350,13 +347,15 @@ std::string containerd_drop_in_text(int version, const runtime_edit& edit) {
   return signed_text(out + runtime_tables(plugin, edit, "\n"));
 }
 
-std::expected<known_runtimes, std::string> crio_known(const std::vector<runtime_file>& sources) {
+std::expected<known_runtimes, text::phrase> crio_known(const std::vector<runtime_file>& sources) {
   known_runtimes out;
   out.settings.type = facts::runtime_settings::kind::crio;
   out.settings.default_name = "crun";
   for (const auto& source : sources) {
     const auto document = read_toml(source.text);
-    if (!document) return std::unexpected(source.path + ": " + document.error());
+    if (!document)
+      return std::unexpected(
+          text::phrase{"fix_runtime.of_file", {{"file", source.path}, {"problem", document.error()}}});
     take_in(source, *document, {{"crio", "runtime", "runtimes"}, {"crio", "runtime", "default_runtime"}}, out);
   }
   // CRI-O looks for a program of the runtime's name then.

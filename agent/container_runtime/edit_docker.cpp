@@ -76,21 +76,24 @@ struct docker_file {
   std::size_t root = 0;  ///< where its object begins
 };
 
-std::expected<docker_file, std::string> read_docker(const std::optional<std::string>& main) {
+std::expected<docker_file, text::phrase> read_docker(const std::optional<std::string>& main) {
+  const auto wrong = [](const char* key, std::vector<text::phrase_argument> arguments = {}) {
+    return std::unexpected(text::phrase{std::string("fix_runtime.docker.") + key, std::move(arguments)});
+  };
   docker_file out{main.value_or(""), {}, 0};
-  if (out.text.starts_with("\xEF\xBB\xBF")) return std::unexpected("it begins with a byte order mark: take it away");
+  if (out.text.starts_with("\xEF\xBB\xBF")) return wrong("byte_order_mark");
   // Docker takes an empty file for an empty object.
   if (out.text.find_first_not_of(white) == std::string::npos) out.text = "{\n}\n";
   out.json = nlohmann::json::parse(out.text, nullptr, false);
-  if (!out.json.is_object()) return std::unexpected("it is no JSON object");
+  if (!out.json.is_object()) return wrong("no_object");
   out.root = out.text.find('{');
   std::set<std::string> keys;
   for (const auto& member : members_of(out.text, out.root))
-    if (!keys.insert(member.key).second) return std::unexpected("it sets " + member.key + " twice");
+    if (!keys.insert(member.key).second) return wrong("twice", {{"name", member.key}});
   if (out.json.contains("runtimes") && !out.json["runtimes"].is_object())
-    return std::unexpected("its runtimes are no object");
+    return wrong("runtimes");
   if (out.json.contains("default-runtime") && !out.json["default-runtime"].is_string())
-    return std::unexpected("its default-runtime is no text");
+    return wrong("default");
   return out;
 }
 
@@ -139,7 +142,7 @@ void set_path(std::string& text, std::size_t runtimes, const runtime_edit& edit,
 
 }  // namespace
 
-std::expected<known_runtimes, std::string> docker_known(const std::optional<std::string>& main) {
+std::expected<known_runtimes, text::phrase> docker_known(const std::optional<std::string>& main) {
   const auto file = read_docker(main);
   if (!file) return std::unexpected(file.error());
   return known_runtimes{docker_settings(file->json), {}, {}};

@@ -17,7 +17,7 @@
 namespace agent::container_runtime {
 namespace {
 
-using messages = std::expected<std::string, std::string>;
+using messages = std::expected<report, text::phrase>;
 using text_or_none = std::optional<std::string>;
 
 constexpr std::string_view backup_suffix = ".quartermaster-backup", draft_name = ".quartermaster-draft";
@@ -43,15 +43,15 @@ text_or_none text_of(const std::optional<disk::content>& content) {
   return content ? text_or_none(content->text) : std::nullopt;
 }
 
-std::expected<present, std::string> read_present(const std::string& root, const layout& files) {
+std::expected<present, text::phrase> read_present(const std::string& root, const layout& files) {
   present out{files, {}, {}, {}};
-  const auto read = [&](const std::string& path, std::optional<disk::content>& target) -> std::string {
+  const auto read = [&](const std::string& path, std::optional<disk::content>& target) -> text::phrase {
     auto content = content_at(root, path);
     if (!content) return content.error();
     target = std::move(*content);
     return {};
   };
-  std::string problem;
+  text::phrase problem;
   if (!files.main.empty()) {
     problem = read(main_path(files), out.main);
     if (problem.empty()) problem = read(backup_path(files), out.backup);
@@ -87,43 +87,60 @@ std::optional<origin> origin_of(const present& now) {
   return origin{main};
 }
 
-std::string changed_by_person(const std::string& root, const layout& files) {
-  const auto path = below_root(root, main_path(files)), backup = path + std::string(backup_suffix);
-  return path + " was changed after fix-runtime, and is left as it is: compare it with " + backup +
-         ", put back what you want, and remove that backup";
+text::phrase refusal(std::string_view key, std::vector<text::phrase_argument> arguments) {
+  return {"fix_runtime." + std::string(key), std::move(arguments)};
 }
 
-std::string not_own_drop_in(const std::string& root, const layout& files) {
-  return below_root(root, files.drop_in) + " is not as fix-runtime wrote it, and is left as it is: remove it yourself";
+text::phrase changed_by_person(const std::string& root, const layout& files) {
+  const auto path = below_root(root, main_path(files));
+  return refusal("changed_by_person", {{"file", path}, {"backup", path + std::string(backup_suffix)}});
+}
+
+text::phrase not_own_drop_in(const std::string& root, const layout& files) {
+  return refusal("not_own", {{"file", below_root(root, files.drop_in)}});
+}
+
+text::phrase of_file(const std::string& path, text::phrase problem) {
+  return refusal("of_file", {{"file", path}, {"problem", std::move(problem)}});
+}
+
+/// A refusal that names a file of the node.
+text::phrase of_node(const std::string& root, text::phrase problem) {
+  for (auto& argument : problem.arguments)
+    if (argument.name == "file") argument = {"file", below_root(root, argument.values.front())};
+  return problem;
 }
 
 struct runtime_plan {
   std::vector<change> changes;
-  std::vector<std::string> repairs;  ///< what did not work
+  std::vector<text::phrase> repairs;  ///< what did not work
 };
 
 /// What a person has to put right before anything is written, in the words of the preflight row container_runtime.
-std::string obstacle(const setup_options& options, const layout& files, const facts::runtime_settings& settings,
+text::phrase obstacle(const setup_options& options, const layout& files, const facts::runtime_settings& settings,
                      const runtime_edit& edit, runtime_plan& plan) {
   const facts::files node(options.root);
   const auto* entry = facts::nvidia_entry(settings);
   const auto has_program = facts::has_program(node, entry ? entry->program : "");
   if (!has_program)
-    return std::string(files.name) + ": its runtime " + entry->name + " is " + entry->program +
-           ", which cannot be seen: " + api::found_text(has_program.error());
+    return refusal("unseen_program", {{"runtime", std::string(files.name)},
+                                      {"name", entry->name},
+                                      {"program", entry->program},
+                                      {"problem", api::found_phrase(has_program.error())}});
   if (options.in_pod && !*has_program && !entry->program.starts_with("/usr/bin/"))
-    return std::string(files.name) + ": its runtime " + entry->name + " is " + entry->program +
-           ", which is not mounted in this pod: call quartermaster agent fix-runtime on the node itself";
+    return refusal("program_not_mounted",
+                   {{"runtime", std::string(files.name)}, {"name", entry->name}, {"program", entry->program}});
   for (const auto& defect : facts::defects_of(settings, has_program)) {
     const auto cause = facts::cause_of(defect, files.name, defect.advice());
-    if (!defect.is_repairable()) return api::found_text(cause) + ": " + api::remedy_text(cause);
-    plan.repairs.push_back(api::found_text(cause));
+    if (!defect.is_repairable())
+      return refusal("defect", {{"problem", api::found_phrase(cause)}, {"remedy", api::remedy_phrase(cause)}});
+    plan.repairs.push_back(api::found_phrase(cause));
   }
   if (edit.program.empty()) return {};
   const auto has_own = node.exists(std::string(nvidia_program));
-  if (!has_own) return api::found_text(has_own.error());
+  if (!has_own) return api::found_phrase(has_own.error());
   if (*has_own) return {};
-  return below_root(options.root, nvidia_program) + " is not there: install nvidia-container-toolkit, and call again";
+  return refusal("no_toolkit", {{"file", below_root(options.root, nvidia_program)}});
 }
 
 /// What is set of a runtime that is there: keys, and lines for a person.
@@ -140,19 +157,21 @@ std::vector<std::pair<std::string, std::string>> lines_of(const runtime_edit& ed
 }
 
 /// The changes of a drop-in, given what the other files say.
-std::string add_drop_in(const setup_options& options, const present& now, const sources& sources,
-                        const known_runtimes& known, const runtime_edit& edit, const std::string& text,
-                        std::vector<change>& changes) {
+text::phrase add_drop_in(const setup_options& options, const present& now, const sources& sources,
+                         const known_runtimes& known, const runtime_edit& edit, const std::string& text,
+                         std::vector<change>& changes) {
   if (edit.is_empty()) return {};
   if (now.drop_in && !is_own_drop_in(now.drop_in->text)) return not_own_drop_in(options.root, now.files);
   if (!edit.default_name.empty() && sources.has_later(known.default_file))
-    return below_root(options.root, known.default_file) + " is read after our file and makes " +
-           known.settings.default_name + " the default: change it there";
+    return refusal("later_default",
+                   {{"file", below_root(options.root, known.default_file)}, {"name", known.settings.default_name}});
   for (const auto& [key, line] : lines_of(edit, now.files)) {
     const auto setter = known.setters.find(edit.name + "." + key);
     if (setter != known.setters.end() && sources.has_later(setter->second))
-      return below_root(options.root, setter->second) + " is read after our file and sets " + key + " of the runtime " +
-             edit.name + ": write " + line + " there";
+      return refusal("later_setter", {{"file", below_root(options.root, setter->second)},
+                                      {"key", key},
+                                      {"name", edit.name},
+                                      {"line", line}});
   }
   if (text_of(now.drop_in) != text)
     changes.push_back({std::string(now.files.drop_in), text_of(now.drop_in), text, {.mode = 0644}});
@@ -169,8 +188,8 @@ void add_main(const present& now, const origin& origin, const std::string& text,
 }
 
 /// The main file, which we wrote or find as we would write it.
-std::string plan_main(const setup_options& options, const present& now, const std::optional<origin>& origin,
-                      const std::string& text, std::vector<change>& changes) {
+text::phrase plan_main(const setup_options& options, const present& now, const std::optional<origin>& origin,
+                       const std::string& text, std::vector<change>& changes) {
   if (origin)
     add_main(now, *origin, text, changes);
   else if (text_of(now.main) != text)
@@ -178,24 +197,24 @@ std::string plan_main(const setup_options& options, const present& now, const st
   return {};
 }
 
-std::string plan_docker(const setup_options& options, const present& now, runtime_plan& plan) {
+text::phrase plan_docker(const setup_options& options, const present& now, runtime_plan& plan) {
   const auto path = below_root(options.root, main_path(now.files));
   const auto origin = origin_of(now);
   const auto base = origin ? origin->text : text_of(now.main);
   const choice choice{options.set_default || (origin && origin->has_default)};
   const auto known = docker_known(base);
-  if (!known) return path + ": " + known.error();
+  if (!known) return of_file(path, known.error());
   const auto edit = edit_of(known->settings, choice);
-  if (!edit) return path + ": " + edit.error();
+  if (!edit) return of_file(path, edit.error());
   if (auto problem = obstacle(options, now.files, known->settings, *edit, plan); !problem.empty()) return problem;
   const auto text = docker_main(base, choice);
-  if (!text) return path + ": " + text.error();
+  if (!text) return of_file(path, text.error());
   return plan_main(options, now, origin, *text, plan.changes);
 }
 
 /// Of version 2: config.toml alone is edited.
-std::string import_in_the_way(const setup_options& options, const layout& files, const known_runtimes& known,
-                              const runtime_edit& edit) {
+text::phrase import_in_the_way(const setup_options& options, const layout& files, const known_runtimes& known,
+                               const runtime_edit& edit) {
   const auto importer = [&](const auto& setter) {
     return setter.first.starts_with(edit.name + ".") && setter.second != main_path(files);
   };
@@ -204,33 +223,33 @@ std::string import_in_the_way(const setup_options& options, const layout& files,
   std::vector<std::string> lines;
   if (!edit.default_name.empty()) lines.push_back("default_runtime_name = \"" + edit.default_name + "\"");
   for (const auto& [key, line] : lines_of(edit, files)) lines.push_back(line);
-  return below_root(options.root, setter->second) + " has the runtime " + edit.name + ": write " + text::joined(lines) +
-         " there";
+  return refusal("import_in_the_way", {{"file", below_root(options.root, setter->second)},
+                                       {"name", edit.name},
+                                       {"lines", text::joined(lines)}});
 }
 
-std::string plan_containerd(const setup_options& options, const present& now, runtime_plan& plan) {
+text::phrase plan_containerd(const setup_options& options, const present& now, runtime_plan& plan) {
   const auto path = below_root(options.root, main_path(now.files));
   if (!now.main) {
     if (now.backup) return changed_by_person(options.root, now.files);
-    return path + " is not there: write one (containerd config default), and call again";
+    return refusal("no_main", {{"file", path}});
   }
   const auto origin = origin_of(now);
   const auto base = origin ? origin->text : text_of(now.main);
   const auto version = containerd_version(*base);
-  if (!version) return path + ": " + version.error();
+  if (!version) return of_file(path, version.error());
   const auto sources = sources_of(options, now.files, base);
   if (!sources) return sources.error();
   const auto known = containerd_known(sources->files);
-  if (!known) return below_root(options.root, known.error());
+  if (!known) return of_node(options.root, known.error());
   const bool keeps_default =
       (origin && origin->has_default) || (now.drop_in && drop_in_sets_default(now.drop_in->text));
   const choice choice{options.set_default || keeps_default, facts::kubelet_systemd(facts::files(options.root))};
   const auto edit = edit_of(known->settings, choice);
-  if (!edit) return path + ": " + edit.error();
+  if (!edit) return of_file(path, edit.error());
   if (auto problem = obstacle(options, now.files, known->settings, *edit, plan); !problem.empty()) return problem;
   if (*version > 2 && !edit->is_empty() && !sources->missing.empty())
-    return path + " imports " + sources->missing +
-           ", which is not there, and containerd then reads no other import: write it or take it out, and call again";
+    return refusal("import_missing", {{"file", path}, {"pattern", sources->missing}});
   if (*version > 2) {
     const auto text = containerd_drop_in_text(*version, *edit);
     if (auto problem = add_drop_in(options, now, *sources, *known, *edit, text, plan.changes); !problem.empty())
@@ -242,15 +261,15 @@ std::string plan_containerd(const setup_options& options, const present& now, ru
     return problem;
   }
   const auto text = containerd_main(*base, choice);
-  if (!text) return path + ": " + text.error();
+  if (!text) return of_file(path, text.error());
   return plan_main(options, now, origin, *text, plan.changes);
 }
 
-std::string plan_crio(const setup_options& options, const present& now, runtime_plan& plan) {
+text::phrase plan_crio(const setup_options& options, const present& now, runtime_plan& plan) {
   const auto sources = sources_of(options, now.files, std::nullopt);
   if (!sources) return sources.error();
   const auto known = crio_known(sources->files);
-  if (!known) return below_root(options.root, known.error());
+  if (!known) return of_node(options.root, known.error());
   const choice choice{options.set_default || (now.drop_in && drop_in_sets_default(now.drop_in->text))};
   const auto edit = edit_of(known->settings, choice);
   if (!edit) return edit.error();
@@ -258,18 +277,18 @@ std::string plan_crio(const setup_options& options, const present& now, runtime_
   return add_drop_in(options, now, *sources, *known, *edit, crio_drop_in_text(*edit), plan.changes);
 }
 
-std::expected<disk::folder, std::string> open_or_make(const std::string& path) {
+std::expected<disk::folder, text::phrase> open_or_make(const std::string& path) {
   auto found = disk::open_folder(path);
-  if (found || !found.error().starts_with("no folder " + path)) return found;
+  if (found || !disk::is_missing(found.error(), path)) return found;
   const auto parent = disk::open_folder(folder_of(path));
   if (!parent) return std::unexpected(parent.error());
   if (::mkdirat(parent->handle.get(), name_of(path).c_str(), 0755) != 0 && errno != EEXIST)
-    return disk::failed("make the folder", path, errno);
+    return disk::failed("make_folder", path, errno);
   if (auto done = parent->sync(); !done) return std::unexpected(done.error());
   return disk::open_folder(path);
 }
 
-std::expected<void, std::string> take(const setup_options& options, const layout& files, const change& change) {
+std::expected<void, text::phrase> take(const setup_options& options, const layout& files, const change& change) {
   const auto own = open_or_make(below_root(options.root, files.folder));
   if (!own) return std::unexpected(own.error());
   const auto target = open_or_make(below_root(options.root, folder_of(change.path)));
@@ -281,50 +300,56 @@ std::expected<void, std::string> take(const setup_options& options, const layout
   if (!change.after) return disk::remove(*target, name);
   const int folder = target->handle.get();
   if (::renameat(folder, name_of(change.renamed_from).c_str(), folder, name.c_str()) != 0)
-    return disk::failed("rename to", target->file(name), errno);
+    return disk::failed("rename", target->file(name), errno);
   return target->sync();
 }
 
-messages carry_out(const setup_options& options, const layout& files, const std::vector<change>& changes) {
-  std::string out;
+std::expected<void, text::phrase> carry_out(const setup_options& options, const layout& files,
+                                            const std::vector<change>& changes, report& out) {
   for (const auto& change : changes) {
     const auto path = below_root(options.root, change.path);
     if (options.dry_run) {
-      if (change.is_listed) out += difference(path, change.before.value_or(""), change.after.value_or(""));
+      if (change.is_listed) out.difference += difference(path, change.before.value_or(""), change.after.value_or(""));
       continue;
     }
-    if (auto done = take(options, files, change); !done) return std::unexpected(done.error());
-    out += (change.after ? "wrote " : "removed ") + path + "\n";
+    if (auto done = take(options, files, change); !done) return done;
+    out.lines.push_back(refusal(change.after ? "wrote" : "removed", {{"file", path}}));
   }
-  return out;
+  return {};
 }
 
-std::string restart_line(std::string_view name) {
-  return "to take effect: systemctl restart " + std::string(name) + "\n";
-}
+text::phrase restart_line(std::string_view name) { return refusal("restart", {{"runtime", std::string(name)}}); }
 
 /// Which runtime is meant.
-std::expected<layout, std::string> chosen(const setup_options& options) {
+std::expected<layout, text::phrase> chosen(const setup_options& options) {
   const auto runtime = facts::read_runtime(facts::files(options.root));
   const auto names = runtime ? runtime->names : std::vector<std::string>();
   const auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
   for (const auto& found : names)
     if (const auto advice = facts::distribution_advice(found))
       if (options.runtime.empty() || (options.runtime == "containerd" && !has("containerd")))
-        return std::unexpected(api::remedy_text(*advice));
+        return std::unexpected(api::remedy_phrase(*advice));
   auto name = options.runtime;
   if (name.empty()) {
     if (names.empty())
-      return std::unexpected("no container runtime has a socket below " + below_root(options.root, "/run") +
-                             ": start it, or name it with --runtime containerd, crio or docker");
+      return std::unexpected(refusal("no_socket", {{"folder", below_root(options.root, "/run")}}));
     if (has("cri-o") && names.size() > 1)
-      return std::unexpected("several container runtimes run here: name one with --runtime containerd, crio or docker");
+      return std::unexpected(refusal("several", {}));
     name = names.front() == "cri-o" ? "crio" : names.front();
   }
   return *std::ranges::find(layouts, name, &layout::name);
 }
 
 }  // namespace
+
+std::string text_of(const report& report, text::language locale) {
+  std::string out;
+  for (const auto* lines : {&report.repairs, &report.lines}) {
+    if (lines == &report.lines) out += report.difference;
+    for (const auto& line : *lines) out += words_of(line, locale) + "\n";
+  }
+  return out;
+}
 
 messages set_up(const setup_options& options) {
   const auto files = chosen(options);
@@ -336,13 +361,14 @@ messages set_up(const setup_options& options) {
                        : files->name == "crio" ? plan_crio(options, *now, plan)
                                                : plan_containerd(options, *now, plan);
   if (!problem.empty()) return std::unexpected(problem);
-  if (plan.changes.empty()) return "nothing to do: " + std::string(files->name) + " is set up already\n";
-  const auto done = carry_out(options, *files, plan.changes);
-  if (!done) return done;
-  std::string out;
-  for (const auto& repair : plan.repairs) out += "repairs " + repair + "\n";
-  out += *done;
-  if (!options.dry_run) out += restart_line(files->name);
+  report out;
+  if (plan.changes.empty()) {
+    out.lines.push_back(refusal("nothing", {{"runtime", std::string(files->name)}}));
+    return out;
+  }
+  for (const auto& repair : plan.repairs) out.repairs.push_back(refusal("repairs", {{"problem", repair}}));
+  if (auto done = carry_out(options, *files, plan.changes, out); !done) return std::unexpected(done.error());
+  if (!options.dry_run) out.lines.push_back(restart_line(files->name));
   return out;
 }
 
@@ -367,13 +393,11 @@ messages restore(const setup_options& options) {
     if (half && *half) changes.push_back({draft, text_of(*half), std::nullopt, {}, false});
     if (!changes.empty()) all.emplace_back(files, std::move(changes));
   }
-  if (all.empty()) return "nothing to restore\n";
-  std::string out;
+  report out;
+  if (all.empty()) out.lines.push_back(refusal("nothing_to_restore", {}));
   for (const auto& [files, changes] : all) {
-    const auto done = carry_out(options, files, changes);
-    if (!done) return done;
-    out += *done;
-    if (!options.dry_run) out += restart_line(files.name);
+    if (auto done = carry_out(options, files, changes, out); !done) return std::unexpected(done.error());
+    if (!options.dry_run) out.lines.push_back(restart_line(files.name));
   }
   return out;
 }

@@ -8,6 +8,9 @@
 
 #include <expected>
 #include <string>
+#include <vector>
+
+#include "text/phrase.hpp"
 
 namespace agent::container_runtime {
 
@@ -21,8 +24,16 @@ struct setup_options {
   bool in_pod = false;
 };
 
-/// What was done, or would be: lines for a person. Error: one line that says what to do; no file is half-written.
-std::expected<std::string, std::string> set_up(const setup_options& options);
-std::expected<std::string, std::string> restore(const setup_options& options);
+/// What was done, or would be: lines for a person.
+struct report {
+  std::vector<text::phrase> repairs;
+  std::string difference;  ///< of a dry run, as diff has it
+  std::vector<text::phrase> lines;
+};
+std::string text_of(const report& report, text::language language);
+
+/// Error: one line that says what to do; no file is half-written.
+std::expected<report, text::phrase> set_up(const setup_options& options);
+std::expected<report, text::phrase> restore(const setup_options& options);
 
 }  // namespace agent::container_runtime

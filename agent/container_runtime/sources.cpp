@@ -16,7 +16,7 @@ std::string below_root(const std::string& root, std::string_view path) {
   return out + std::string(path);
 }
 
-std::expected<std::optional<disk::content>, std::string> content_at(const std::string& root, std::string_view path) {
+std::expected<std::optional<disk::content>, text::phrase> content_at(const std::string& root, std::string_view path) {
   if (!facts::files(root).exists(folder_of(path)).value_or(true)) return std::nullopt;
   const auto folder = disk::open_folder(below_root(root, folder_of(path)));
   if (!folder) return std::unexpected(folder.error());
@@ -30,15 +30,15 @@ constexpr std::size_t most_files = 64;
 
 /// Patterns as containerd has them: "*" in the last part, or none. A file that was read already is skipped, as
 /// containerd does: a saved `containerd config dump` imports itself.
-std::string add_sources(const std::string& root, const std::string& pattern, std::string_view own, sources& out) {
+text::phrase add_sources(const std::string& root, const std::string& pattern, std::string_view own, sources& out) {
   const auto folder = folder_of(pattern), name = name_of(pattern);
   const auto star = name.find('*');
   if (folder.contains('*') || (star != std::string::npos && name.find('*', star + 1) != std::string::npos))
-    return "the pattern " + pattern + " of its imports is not understood";
+    return {"fix_runtime.pattern", {{"pattern", pattern}}};
   std::vector<std::string> names{name};
   if (star != std::string::npos) {
     auto all = facts::files(root).names(folder);
-    if (!all) return api::found_text(all.error());
+    if (!all) return api::found_phrase(all.error());
     names = std::move(*all);
     std::erase_if(names, [&](const auto& entry) {
       return entry.size() + 1 < name.size() || !entry.starts_with(name.substr(0, star)) ||
@@ -65,12 +65,11 @@ std::string add_sources(const std::string& root, const std::string& pattern, std
   return {};
 }
 
-std::string unseen_import(const std::string& root, const std::string& path, const std::string& pattern) {
-  return below_root(root, path) + " imports " + pattern +
-         ", which is not mounted in this pod: call quartermaster agent fix-runtime on the node itself";
+text::phrase unseen_import(const std::string& root, const std::string& path, const std::string& pattern) {
+  return {"fix_runtime.not_mounted", {{"file", below_root(root, path)}, {"pattern", pattern}}};
 }
 
-std::string add_pattern(const setup_options& options, const layout& files, const std::string& importer,
+text::phrase add_pattern(const setup_options& options, const layout& files, const std::string& importer,
                         std::string pattern, sources& out) {
   if (options.in_pod && (!pattern.starts_with(std::string(files.folder) + "/") || pattern.contains("/../")))
     return unseen_import(options.root, importer, pattern);
@@ -78,12 +77,14 @@ std::string add_pattern(const setup_options& options, const layout& files, const
 }
 
 /// File by file, as containerd finds them: what a file imports is read after all that was found before.
-std::string add_imports(const setup_options& options, const layout& files, sources& out) {
+text::phrase add_imports(const setup_options& options, const layout& files, sources& out) {
   for (std::size_t index = 0; index < out.files.size(); ++index) {
-    if (index == most_files) return below_root(options.root, main_path(files)) + " imports too many files";
+    if (index == most_files)
+      return {"fix_runtime.too_many", {{"file", below_root(options.root, main_path(files))}}};
     const auto path = out.files[index].path;
     const auto imports = containerd_imports(out.files[index].text);
-    if (!imports) return below_root(options.root, path) + ": " + imports.error();
+    if (!imports)
+      return {"fix_runtime.of_file", {{"file", below_root(options.root, path)}, {"problem", imports.error()}}};
     for (const auto& import : *imports) {
       const auto pattern = import.starts_with('/') ? import : folder_of(path) + "/" + import;
       if (auto problem = add_pattern(options, files, path, pattern, out); !problem.empty()) return problem;
@@ -96,10 +97,10 @@ std::string add_imports(const setup_options& options, const layout& files, sourc
 
 }  // namespace
 
-std::expected<sources, std::string> sources_of(const setup_options& options, const layout& files,
-                                               const std::optional<std::string>& main) {
+std::expected<sources, text::phrase> sources_of(const setup_options& options, const layout& files,
+                                                const std::optional<std::string>& main) {
   sources out;
-  std::string problem;
+  text::phrase problem;
   if (files.name == "containerd") {
     out.files.push_back({main_path(files), main.value_or("")});
     problem = add_imports(options, files, out);

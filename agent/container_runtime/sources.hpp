@@ -28,7 +28,7 @@ std::string folder_of(std::string_view path);
 std::string main_path(const layout& files);
 std::string below_root(const std::string& root, std::string_view path);
 /// Nothing: there is no such file, or no folder for it.
-std::expected<std::optional<disk::content>, std::string> content_at(const std::string& root, std::string_view path);
+std::expected<std::optional<disk::content>, text::phrase> content_at(const std::string& root, std::string_view path);
 
 /// The files that the runtime reads, in order; `own` is our drop-in's place among them.
 struct sources {
@@ -45,7 +45,7 @@ struct sources {
 };
 
 /// `main`: of containerd.
-std::expected<sources, std::string> sources_of(const setup_options& options, const layout& files,
-                                               const std::optional<std::string>& main);
+std::expected<sources, text::phrase> sources_of(const setup_options& options, const layout& files,
+                                                const std::optional<std::string>& main);
 
 }  // namespace agent::container_runtime

@@ -21,20 +21,24 @@ class toml_reader {
  public:
   explicit toml_reader(std::string_view text) : text_(text) {}
 
-  std::expected<toml_document, std::string> read() {
+  std::expected<toml_document, text::phrase> read() {
     if (text_.starts_with("\xEF\xBB\xBF"))
-      return std::unexpected("it begins with a byte order mark, which TOML does not have: take it away");
+      return std::unexpected(text::phrase{"fix_runtime.toml.byte_order_mark"});
     if (const auto end = text_.find('\n'); end != std::string_view::npos && end > 0 && text_[end - 1] == '\r')
       out_.newline = "\r\n";
     while (index_ < text_.size()) {
-      if (!read_line()) return std::unexpected("line " + std::to_string(line_) + " is not understood: " + problem_);
+      if (!read_line())
+        return std::unexpected(
+            text::phrase{"fix_runtime.toml.line", {{"line", std::to_string(line_)}, {"problem", problem_}}});
     }
     return std::move(out_);
   }
 
  private:
-  bool fail(std::string problem) {
-    problem_ = std::move(problem);
+  /// `key` is one below fix_runtime.toml.
+  bool fail(std::string_view key, std::string_view value = {}) {
+    problem_ = {"fix_runtime.toml." + std::string(key)};
+    if (!value.empty()) problem_.arguments.push_back({"value", std::string(value)});
     return false;
   }
   bool has_more() const { return index_ < text_.size(); }
@@ -49,7 +53,7 @@ class toml_reader {
     if (next() == '#') index_ = std::min(text_.find('\n', index_), text_.size());
     if (next() == '\r') ++index_;
     if (!has_more()) return true;
-    if (next() != '\n') return fail("more than one thing in a line");
+    if (next() != '\n') return fail("two_things");
     ++index_;
     ++line_;
     return true;
@@ -68,15 +72,15 @@ class toml_reader {
     index_ += close.size();
     toml_path path;
     if (!read_path(path)) return false;
-    if (text_.substr(index_, close.size()) != close) return fail("a table without " + std::string(close));
+    if (text_.substr(index_, close.size()) != close) return fail("table_end", close);
     index_ += close.size();
-    if (names_.contains(path)) return fail(path.back() + " is a key already");
+    if (names_.contains(path)) return fail("is_key", path.back());
     if (is_array) {  // one more element: none of its keys and tables are there yet
       const auto is_of_element = [&](const toml_path& known) { return is_within(known, path); };
       std::erase_if(heads_, is_of_element);
       std::erase_if(names_, is_of_element);
     } else if (!heads_.insert(path).second) {
-      return fail("a table that is there twice");
+      return fail("table_twice");
     }
     if (!end_line()) return false;
     table_ = path;
@@ -89,8 +93,8 @@ class toml_reader {
     if (!read_path(keys)) return false;
     path.insert(path.end(), keys.begin(), keys.end());
     // An error of TOML too: runtimes would not start.
-    if (heads_.contains(path) || !names_.insert(path).second) return fail("it sets " + path.back() + " twice");
-    if (next() != '=') return fail("it is no table, no key with a value and no comment");
+    if (heads_.contains(path) || !names_.insert(path).second) return fail("twice", path.back());
+    if (next() != '=') return fail("nothing");
     ++index_;
     skip_blanks();
     toml_setting setting{
@@ -113,7 +117,7 @@ class toml_reader {
         key = unquoted(text_.substr(begin, index_ - begin));
       } else {
         while (is_bare(next())) key += text_[index_++];
-        if (key.empty()) return fail("a name is missing");
+        if (key.empty()) return fail("no_name");
       }
       path.push_back(std::move(key));
       skip_blanks();
@@ -124,7 +128,7 @@ class toml_reader {
 
   bool skip_text() {
     const char quote = next();
-    if (text_.substr(index_, 3) == std::string(3, quote)) return fail("a text over several lines");
+    if (text_.substr(index_, 3) == std::string(3, quote)) return fail("several_lines");
     for (++index_; has_more() && next() != '\n'; ++index_) {
       if (next() == '\\' && quote == '"' && text_.substr(index_ + 1, 1) != "\n") {
         ++index_;
@@ -133,7 +137,7 @@ class toml_reader {
         return true;
       }
     }
-    return fail("a text without its closing quote");
+    return fail("no_quote");
   }
 
   /// Arrays and inline tables may hold others; only arrays go over lines.
@@ -141,7 +145,7 @@ class toml_reader {
     std::string open;
     do {
       const char c = next();
-      if (!has_more()) return fail("a value without its end");
+      if (!has_more()) return fail("no_end");
       const auto begin = index_;
       if (c == '"' || c == '\'') {
         if (!skip_text()) return false;
@@ -149,7 +153,7 @@ class toml_reader {
         open += c;
         ++index_;
       } else if (c == ']' || c == '}') {
-        if (open.empty() || open.back() != (c == ']' ? '[' : '{')) return fail(std::string("a ") + c + " too many");
+        if (open.empty() || open.back() != (c == ']' ? '[' : '{')) return fail("too_many", {&c, 1});
         open.pop_back();
         ++index_;
       } else if (c == '#' && !open.empty()) {
@@ -157,15 +161,15 @@ class toml_reader {
         index_ = std::min(text_.find('\n', index_), text_.size());
         continue;
       } else if (c == '\n' || c == '\r') {
-        if (open.empty() || open.contains('{')) return fail("a value without its end");
+        if (open.empty() || open.contains('{')) return fail("no_end");
         if (c == '\n') ++line_;
         ++index_;
       } else if (!open.empty() && (is_blank(c) || c == ',' || c == '=')) {
         ++index_;
       } else {
         while (is_bare(next()) || next() == '.' || next() == '+' || next() == ':') ++index_;
-        if (index_ == begin) return fail(std::string("'") + c + "' is no value");
-        if (open.empty() && !is_plain(text_.substr(begin, index_ - begin))) return fail("a text without quotes");
+        if (index_ == begin) return fail("no_value", {&c, 1});
+        if (open.empty() && !is_plain(text_.substr(begin, index_ - begin))) return fail("no_quotes");
       }
       setting.value += text_.substr(begin, index_ - begin);
     } while (!open.empty());
@@ -181,7 +185,7 @@ class toml_reader {
   std::size_t index_ = 0, line_ = 1;
   toml_path table_;
   std::set<toml_path> heads_, names_;  ///< tables and keys so far, of arrays those of the last element
-  std::string problem_;
+  text::phrase problem_;
   toml_document out_;
 };
 
@@ -202,7 +206,7 @@ bool toml_document::has(const toml_path& path) const {
          std::ranges::any_of(tables, [&](const auto& table) { return is_within(table.path, path); });
 }
 
-std::expected<toml_document, std::string> read_toml(std::string_view text) { return toml_reader(text).read(); }
+std::expected<toml_document, text::phrase> read_toml(std::string_view text) { return toml_reader(text).read(); }
 
 std::string unquoted(std::string_view value) {
   if (value.size() < 2 || (value.front() != '"' && value.front() != '\'')) return std::string(value);

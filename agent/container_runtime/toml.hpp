@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/phrase.hpp"
+
 namespace agent::container_runtime {
 
 using toml_path = std::vector<std::string>;
@@ -39,7 +41,7 @@ struct toml_document {
 };
 
 /// Error: "line 7 is not understood: ...".
-std::expected<toml_document, std::string> read_toml(std::string_view text);
+std::expected<toml_document, text::phrase> read_toml(std::string_view text);
 
 /// The text of a value: its quotes are taken off.
 std::string unquoted(std::string_view value);

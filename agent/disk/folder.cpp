@@ -11,27 +11,31 @@
 namespace agent::disk {
 namespace {
 
-std::string remedy_of(int number) {
+text::phrase remedy_of(int number) {
   switch (number) {
     case ENOSPC:
     case EDQUOT:
-      return "; free some space there";
+      return {"disk.remedy.space"};
     case EROFS:
-      return "; mount the file system for writing";
+      return {"disk.remedy.read_only"};
     case EIO:
-      return "; look at the disk (dmesg)";
+      return {"disk.remedy.disk"};
     case EACCES:
     case EPERM:
-      return "; the agent has to run as root, and own the file";
+      return {"disk.remedy.root"};
     case EXDEV:
-      return "; the folder has to be on the file system of the files next to it";
+      return {"disk.remedy.other_system"};
     default:
-      return "";
+      return {};
   }
 }
-std::unexpected<error> linked(const std::string& path) {
-  return std::unexpected(path + " is a symbolic link, which is not followed; put the file or folder itself there");
+
+std::unexpected<error> refused(std::string_view key, const std::string& path,
+                               std::vector<text::phrase_argument> arguments = {}) {
+  arguments.push_back({"path", path});
+  return std::unexpected(error{"disk." + std::string(key), std::move(arguments)});
 }
+std::unexpected<error> linked(const std::string& path) { return refused("link", path); }
 
 bool is_link(int folder, const char* name) {
   struct stat about{};
@@ -50,33 +54,41 @@ std::expected<void, error> write_all(int file, std::string_view text, const std:
 
 }  // namespace
 
-std::unexpected<error> failed(std::string_view doing, const std::string& path, int number) {
-  return std::unexpected("cannot " + std::string(doing) + " " + path + ": " + std::strerror(number) +
-                         remedy_of(number));
+std::unexpected<error> failed(std::string_view action, const std::string& path, int number) {
+  return refused("cannot." + std::string(action), path,
+                 {{"error", std::string(std::strerror(number))}, {"remedy", remedy_of(number)}});
+}
+
+std::string line_of(const error& error) { return words_of(error, text::language::en); }
+
+bool is_missing(const error& error, const std::string& path) {
+  return error.key == "disk.no_folder" && std::ranges::any_of(error.arguments, [&](const auto& argument) {
+           return argument.name == "path" && argument.values.front() == path;
+         });
 }
 
 std::expected<void, error> folder::sync() const {
-  if (::fsync(handle.get()) != 0) return failed("sync the folder", path, errno);
+  if (::fsync(handle.get()) != 0) return failed("sync_folder", path, errno);
   return {};
 }
 
-std::expected<folder, error> open_below(const folder& parent, const std::string& name, std::string_view missing) {
+std::expected<folder, error> open_below(const folder& parent, const std::string& name, const text::phrase& missing) {
   const auto path = parent.path == "/" ? "/" + name : parent.path + "/" + name;
   descriptor descriptor(::openat(parent.handle.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (descriptor) return folder{std::move(descriptor), path};
   const int number = errno;
   if (is_link(parent.handle.get(), name.c_str())) return linked(path);
-  if (number == ENOENT) return std::unexpected("no folder " + path + std::string(missing));
-  return failed("open the folder", path, number);
+  if (number == ENOENT) return refused("no_folder", path, {{"remedy", missing}});
+  return failed("open_folder", path, number);
 }
 
-std::expected<folder, error> open_folder(const std::string& path, std::string_view missing) {
+std::expected<folder, error> open_folder(const std::string& path, const text::phrase& missing) {
   folder folder{descriptor(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), "/"};
-  if (!folder.handle) return failed("open the folder", "/", errno);
+  if (!folder.handle) return failed("open_folder", "/", errno);
   for (std::size_t index = 0; index < path.size();) {
     const auto end = std::min(path.find('/', index), path.size());
     if (const auto part = path.substr(index, end - index); part == "." || part == "..") {
-      return std::unexpected(path + " is no absolute path without dots");
+      return refused("dots", path);
     } else if (!part.empty()) {
       auto below = open_below(folder, part, missing);
       if (!below) return below;
@@ -98,7 +110,7 @@ std::expected<std::optional<content>, error> read(const folder& folder, const st
   }
   content out{};
   if (::fstat(file.get(), &out.about) != 0) return failed("read", path, errno);
-  if (!S_ISREG(out.about.st_mode)) return std::unexpected(path + " is no regular file");
+  if (!S_ISREG(out.about.st_mode)) return refused("no_regular_file", path);
   char buffer[16384];
   for (;;) {
     const auto got = ::read(file.get(), buffer, sizeof buffer);
@@ -106,9 +118,9 @@ std::expected<std::optional<content>, error> read(const folder& folder, const st
     if (got < 0) return failed("read", path, errno);
     if (got == 0) break;
     out.text.append(buffer, static_cast<std::size_t>(got));
-    if (out.text.size() > most) return std::unexpected(path + " is larger than " + std::to_string(most >> 20) + " MiB");
+    if (out.text.size() > most) return refused("too_large", path, {{"size", std::to_string(most >> 20)}});
   }
-  if (text::utf8_clean(out.text) != out.text) return std::unexpected(path + " is not UTF-8");
+  if (text::utf8_clean(out.text) != out.text) return refused("no_utf8", path);
   return out;
 }
 
@@ -125,8 +137,12 @@ std::expected<void, error> draft(const draft_place& place, std::string_view text
   struct stat made{};
   if (::fstat(file.get(), &made) != 0) return failed("write", path, errno);
   if ((made.st_uid != like.owner || made.st_gid != like.group) && ::fchown(file.get(), like.owner, like.group) != 0)
-    return failed("give to user " + std::to_string(like.owner) + " group " + std::to_string(like.group), path, errno);
-  if (::fchmod(file.get(), like.mode) != 0) return failed("set the mode of", path, errno);
+    return refused("cannot.give", path,
+                   {{"user", std::to_string(like.owner)},
+                    {"group", std::to_string(like.group)},
+                    {"error", std::string(std::strerror(errno))},
+                    {"remedy", remedy_of(errno)}});
+  if (::fchmod(file.get(), like.mode) != 0) return failed("set_mode", path, errno);
   if (auto done = write_all(file.get(), text, path); !done) return done;
   if (::fsync(file.get()) != 0) return failed("sync", path, errno);
   if (!file.close()) return failed("write", path, errno);
@@ -138,7 +154,7 @@ std::expected<void, error> unchanged(const folder& folder, const std::string& na
   const auto is = read(folder, name);
   if (!is) return std::unexpected(is.error());
   if ((*is ? std::optional((*is)->text) : std::nullopt) != expected)
-    return std::unexpected(folder.file(name) + " was changed in this moment by someone else, and is left as it is");
+    return refused("changed", folder.file(name));
   return {};
 }
 
@@ -147,7 +163,7 @@ std::expected<void, error> put(const draft_place& place, const folder& target, c
   auto done = draft(place, text, like);
   if (done && expected) done = unchanged(target, name, *expected);
   if (done && ::renameat(place.own.handle.get(), place.name.c_str(), target.handle.get(), name.c_str()) != 0)
-    done = failed("rename to", target.file(name), errno);
+    done = failed("rename", target.file(name), errno);
   if (!done) {
     ::unlinkat(place.own.handle.get(), place.name.c_str(), 0);
     return done;

@@ -14,9 +14,11 @@
 #include <string_view>
 #include <utility>
 
+#include "text/phrase.hpp"
+
 namespace agent::disk {
 
-using error = std::string;
+using error = text::phrase;
 
 constexpr std::size_t largest_file = 1 << 20;
 
@@ -40,8 +42,8 @@ class descriptor {
   int fd_;
 };
 
-/// "cannot read FILE: ...", with what to do about this error number.
-std::unexpected<error> failed(std::string_view doing, const std::string& path, int number);
+/// "cannot read FILE: ...", with what to do about this error number. `action` is a key below disk.cannot.
+std::unexpected<error> failed(std::string_view action, const std::string& path, int number);
 
 /// A folder that is open, and its path for messages.
 struct folder {
@@ -53,9 +55,13 @@ struct folder {
 };
 
 /// `missing` is added to the error where there is no such folder.
-std::expected<folder, error> open_below(const folder& parent, const std::string& name, std::string_view missing = {});
+std::expected<folder, error> open_below(const folder& parent, const std::string& name, const text::phrase& missing = {});
 /// An absolute path without dots.
-std::expected<folder, error> open_folder(const std::string& path, std::string_view missing = {});
+std::expected<folder, error> open_folder(const std::string& path, const text::phrase& missing = {});
+/// In English, for logs and for the kubelet.
+std::string line_of(const error& error);
+/// It says that this folder, not one above it, is not there.
+bool is_missing(const error& error, const std::string& path);
 
 struct content {
   std::string text;

@@ -36,24 +36,23 @@ std::string port_of(const json& service) {
   return port.is_number_integer() ? std::to_string(port.get<int>()) : "443";
 }
 
-std::expected<config::extender_settings, std::string> extender_of(const json& secret, const json& service,
-                                                                  const static_pod::options& options) {
+std::expected<config::extender_settings, text::phrase> extender_of(const json& secret, const json& service,
+                                                                   const static_pod::options& options) {
+  const auto wrong = [&](const char* key, const char* name) {
+    return std::unexpected(
+        text::phrase{std::string("static_pod.") + key, {{"namespace", options.ns}, {"name", std::string(name)}}});
+  };
   config::extender_settings out;
-  if (secret.is_null())
-    return std::unexpected("no Secret " + options.ns + "/" + client_secret +
-                           " with the certificate that kube-scheduler shows: the operator that leads makes it");
+  if (secret.is_null()) return wrong("no_secret", client_secret);
   out.ca = secret_text(secret, "ca.crt");
   out.certificate = secret_text(secret, "tls.crt");
   out.key = secret_text(secret, "tls.key");
   if (out.ca.empty() || out.certificate.empty() || out.key.empty())
-    return std::unexpected("Secret " + options.ns + "/" + client_secret +
-                           " has not all of ca.crt, tls.crt and tls.key");
+    return wrong("secret_incomplete", client_secret);
   out.url = options.extender_url;
   if (out.url.empty()) {
     const auto ip = text_at(service, "/spec/clusterIP");
-    if (ip.empty() || ip == "None")
-      return std::unexpected("no Service " + options.ns + "/" + service_name +
-                             " with a clusterIP: helm upgrade makes it");
+    if (ip.empty() || ip == "None") return wrong("no_service", service_name);
     out.url = "https://" + (ip.contains(':') ? "[" + ip + "]" : ip) + ":" + port_of(service);
   }
   if (config::split_url(out.url).path.size() <= 1) {

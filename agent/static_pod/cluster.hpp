@@ -21,7 +21,7 @@ inline constexpr const char* static_pod_name = "quartermaster-static-pod";  ///<
 struct static_pod_cluster {
   bool asked_for = false;
   /// The error says what is missing.
-  std::expected<scheduler_config::extender_settings, std::string> extender;
+  std::expected<scheduler_config::extender_settings, text::phrase> extender;
   nlohmann::json mirror;                   ///< of this control-plane node's kube-scheduler; null: none
   std::vector<nlohmann::json> schedulers;  ///< of all control-plane nodes
   std::optional<std::string> renewed;      ///< the lease kube-system/kube-scheduler

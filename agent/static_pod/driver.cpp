@@ -8,6 +8,7 @@
 #include "controller/sleep.hpp"
 #include "scheduler_config/edit/control_plane.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
+#include "text/phrase_code.hpp"
 
 namespace agent::static_pod {
 namespace {
@@ -42,8 +43,8 @@ controller::elector::options election(const static_pod::options& options) {
   return out;
 }
 
-std::expected<pods::texts, std::string> texts_of(std::expected<config::control_plane_files, text::phrase> files) {
-  if (!files) return std::unexpected(words_of(files.error(), text::language::en));
+std::expected<pods::texts, text::phrase> texts_of(std::expected<config::control_plane_files, text::phrase> files) {
+  if (!files) return std::unexpected(std::move(files.error()));
   return pods::texts{std::move(files->config), std::move(files->manifest)};
 }
 
@@ -169,30 +170,29 @@ kube::task<pods::control_plane_facts> driver::observe(const pods::files::content
     out.down = pods::trouble_of_pod(cluster.mirror, api::names::scheduler_generation_annotation, generation);
   if (out.down.empty()) {
     const auto alive = co_await try_healthz(about.healthz);
-    if (!alive) out.down = "its " + about.healthz + "/healthz does not answer: " + alive.error().message;
+    if (!alive) out.down = {"static_pod.healthz", {{"url", about.healthz}, {"error", alive.error().message}}};
   }
   const bool led = !about.elects || lease_.beats(now);
-  if (out.down.empty() && !led) out.down = "no one renews the lease kube-system/kube-scheduler";
+  if (out.down.empty() && !led) out.down = {"static_pod.no_renewal"};
   out.up_for = uptime_.see(out.down.empty(), pods::run_of(cluster.mirror, about.checksum + " " + generation), now);
   out.watched_for = now - *watched_since_;
   out.since_manifest = std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now() - seen.manifest_at);
 
   if (!turn_ || !turn_->elector.held())
-    out.not_ours =
-        "until it holds the Lease " + options_.ns + "/" + static_pod_name + ": one control-plane node at a time";
+    out.not_ours = {"static_pod.turn", {{"namespace", options_.ns}, {"name", std::string(static_pod_name)}}};
   out.not_begun = pods::trouble_of_others(cluster.schedulers, about.name + "-" + options_.node);
   if (out.not_begun.empty() && !cluster.busy_node.empty())
-    out.not_begun = "control-plane node " + cluster.busy_node + " is under way: one at a time";
+    out.not_begun = {"static_pod.busy", {{"node", cluster.busy_node}}};
   if (out.not_begun.empty() && !cluster.has_rows)
-    out.not_begun = "there is no ConfigMap " + options_.ns + "/" + static_pod_name +
-                    ", so that how far other control-plane nodes are is not known: helm upgrade makes it again";
+    out.not_begun = {"static_pod.no_rows", {{"namespace", options_.ns}, {"name", std::string(static_pod_name)}}};
   if (out.not_begun.empty() && begins && out.asked_for && out.wanted->config)
     out.not_begun =
         pods::trouble_of_tried(cluster.rolled_back, options_.node, config::checksum_of(*out.wanted->config));
   if (out.not_begun.empty() && begins && out.asked_for && cluster.extender) {
     const auto answers = co_await try_extender(*cluster.extender);
     if (!answers)
-      out.not_begun = "the extender does not answer at " + cluster.extender->url + ": " + answers.error().message;
+      out.not_begun = {"static_pod.no_extender",
+                       {{"url", cluster.extender->url}, {"error", answers.error().message}}};
   }
   co_return out;
 }
@@ -250,10 +250,11 @@ kube::task<void> driver::tell(const pods::step& step, const std::string& manifes
   const auto done = co_await api_.patch(kube::resources::config_maps, rows, kube::patch_kind::merge, patch);
   // Without the ConfigMap no one gets a report, and a change that has begun still comes to its end.
   if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(done.error());
+  const auto reason = text::message_text(now.reason);
   const bool bad =
       step.is == pods::state::stopped || step.is == pods::state::rolled_back || step.is == pods::state::rolling_back;
   log::write(bad ? log::level::warn : log::level::info, "static pod of kube-scheduler",
-             {{"state", now.is}, {"generation", now.generation}, {"reason", now.reason}});
+             {{"state", now.is}, {"generation", now.generation}, {"reason", reason}});
   if (!other || step.is == pods::state::waiting) co_return kube::result<void>();
   controller::object_reference node;
   node.api_version = "v1";
@@ -261,7 +262,7 @@ kube::task<void> driver::tell(const pods::step& step, const std::string& manifes
   node.key.name = node.uid = options_.node;  // as the kubelet's events on its node
   events_.record(node, bad ? controller::event_type::warning : controller::event_type::normal,
                  "SchedulerConfig" + now.is, "Configure",
-                 "kube-scheduler of this node" + (now.reason.empty() ? std::string() : ": " + now.reason));
+                 "kube-scheduler of this node" + (reason.empty() ? std::string() : ": " + reason));
   co_return kube::result<void>();
 }
 

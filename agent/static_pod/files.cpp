@@ -26,7 +26,7 @@ using disk::like;
 using disk::like_of;
 using disk::read;
 
-constexpr std::string_view no_control_plane = ": this is no control-plane node as kubeadm sets it up";
+text::phrase no_control_plane() { return {"static_pod.no_control_plane"}; }
 
 /// The three folders. `own` may not be there before the first write.
 struct folders {
@@ -35,21 +35,21 @@ struct folders {
 };
 
 std::expected<folders, error> open_all(const std::string& path, bool make) {
-  auto root = disk::open_folder(path, no_control_plane);
+  auto root = disk::open_folder(path, no_control_plane());
   if (!root) return std::unexpected(std::move(root.error()));
-  auto manifests = disk::open_below(*root, manifests_folder, no_control_plane);
+  auto manifests = disk::open_below(*root, manifests_folder, no_control_plane());
   if (!manifests) return std::unexpected(std::move(manifests.error()));
   if (make) {
     if (::mkdirat(root->handle.get(), own_folder, 0700) == 0) {
       if (auto done = root->sync(); !done) return std::unexpected(std::move(done.error()));
     } else if (errno != EEXIST) {
-      return disk::failed("make the folder", root->file(own_folder), errno);
+      return disk::failed("make_folder", root->file(own_folder), errno);
     }
   }
   struct stat about{};
   std::optional<folder> own;
   if (::fstatat(root->handle.get(), own_folder, &about, AT_SYMLINK_NOFOLLOW) == 0) {
-    auto there = disk::open_below(*root, own_folder, no_control_plane);
+    auto there = disk::open_below(*root, own_folder, no_control_plane());
     if (!there) return std::unexpected(std::move(there.error()));
     own = std::move(*there);
   }
@@ -59,14 +59,16 @@ std::expected<folders, error> open_all(const std::string& path, bool make) {
 /// Room for this many bytes in files, their blocks and entries.
 std::expected<void, error> room(const folder& folder, std::size_t bytes, std::size_t in_files) {
   struct statvfs about{};
-  if (::fstatvfs(folder.handle.get(), &about) != 0) return disk::failed("look for free space in", folder.path, errno);
+  if (::fstatvfs(folder.handle.get(), &about) != 0) return disk::failed("look_for_space", folder.path, errno);
   const auto needed = bytes + in_files * 2 * about.f_frsize;
   const auto free = static_cast<std::size_t>(about.f_bavail) * about.f_frsize;
   if (free < needed)
-    return std::unexpected("too little space in " + folder.path + ": " + std::to_string(free) + " bytes are free, " +
-                           std::to_string(needed) + " are needed; free some");
+    return std::unexpected(error{
+        "static_pod.no_space",
+        {{"path", folder.path}, {"free", std::to_string(free)}, {"needed", std::to_string(needed)}}});
   if (about.f_files > 0 && about.f_favail < in_files + 1)
-    return std::unexpected("too few inodes in " + folder.path + ": " + std::to_string(about.f_favail) + " are free");
+    return std::unexpected(
+        error{"static_pod.no_inodes", {{"path", folder.path}, {"free", std::to_string(about.f_favail)}}});
   return {};
 }
 
@@ -76,12 +78,11 @@ std::expected<void, error> one_mount(const folders& folders) {
   for (const auto* entry : {&folders.root, &folders.manifests, &*folders.own}) {
     struct statx about{};
     if (::statx(entry->handle.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, &about) != 0)
-      return disk::failed("look at", entry->path, errno);
+      return disk::failed("look", entry->path, errno);
     if (entry == &folders.root) first = about;
     if (about.stx_dev_major != first.stx_dev_major || about.stx_dev_minor != first.stx_dev_minor ||
         ((about.stx_mask & first.stx_mask & STATX_MNT_ID) != 0 && about.stx_mnt_id != first.stx_mnt_id))
-      return std::unexpected(entry->path + " is mounted apart from " + folders.root.path +
-                             ", so that no file can be renamed into it; mount one folder with both in it");
+      return std::unexpected(error{"static_pod.other_mount", {{"path", entry->path}, {"other", folders.root.path}}});
   }
   return {};
 }
@@ -123,7 +124,7 @@ std::expected<void, error> forget(const folders& folders) {
   }
   // Where a person keeps something next to it, the folder stays.
   if (::unlinkat(folders.root.handle.get(), own_folder, AT_REMOVEDIR) != 0 && errno != ENOTEMPTY && errno != EEXIST)
-    return disk::failed("remove the folder", folders.own->path, errno);
+    return disk::failed("remove_folder", folders.own->path, errno);
   return folders.root.sync();
 }
 
@@ -148,8 +149,8 @@ std::expected<files::contents, error> files::look() const {
   if (!*kept) return out;
   auto known = read_record((*kept)->text);
   if (!known)
-    return std::unexpected(folders->own->file(record_name) + " " + known.error() +
-                           "; delete it to go on from the files as they are");
+    return std::unexpected(
+        error{"static_pod.record", {{"file", folders->own->file(record_name)}, {"problem", known.error()}}});
   out.kept = std::move(*known);
   return out;
 }

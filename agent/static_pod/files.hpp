@@ -19,7 +19,7 @@
 
 namespace agent::static_pod {
 
-using error = std::string;
+using error = text::phrase;
 
 class files {
  public:

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "controller/coded_message.hpp"
 #include "kube/json_text.hpp"
 
 namespace agent::static_pod {
@@ -24,25 +25,24 @@ bool ready(const json& pod) {
 }
 
 /// What the container says of itself while it does not run; of one that runs just now, how often it has ended before.
-std::string says(const json& pod) {
+text::phrase says(const json& pod) {
   for (const auto* entry : {"/status/containerStatuses/0/state/waiting/reason",
                             "/status/containerStatuses/0/state/terminated/reason", "/status/reason"}) {
-    if (auto text = text_at(pod, entry); !text.empty()) return " (" + text + ")";
+    if (auto text = text_at(pod, entry); !text.empty()) return {"static_pod.state.reason", {{"reason", text}}};
   }
   const json::json_pointer restarts("/status/containerStatuses/0/restartCount");
   if (!pod.contains(restarts) || !pod.at(restarts).is_number_integer() || pod.at(restarts) <= 0) return {};
-  const auto times = pod.at(restarts).get<std::int64_t>();
-  return " (has ended " + std::to_string(times) + (times == 1 ? " time)" : " times)");
+  return text::counted_phrase(pod.at(restarts).get<std::size_t>(), "static_pod.state.ended");
 }
 
 }  // namespace
 
-std::string trouble_of_pod(const json& mirror, std::string_view annotation, std::string_view checksum) {
-  if (!mirror.is_object()) return "the kubelet shows no kube-scheduler of this node";
+text::phrase trouble_of_pod(const json& mirror, std::string_view annotation, std::string_view checksum) {
+  if (!mirror.is_object()) return {"static_pod.no_mirror"};
   const auto key = json::json_pointer("/metadata/annotations") / std::string(annotation);
   if (text_at(mirror, key) != checksum)
-    return "the kubelet does not run the manifest as it is now: " + name_of(mirror) + " is of another";
-  if (!ready(mirror)) return name_of(mirror) + " is not ready" + says(mirror);
+    return {"static_pod.other_manifest", {{"pod", name_of(mirror)}}};
+  if (!ready(mirror)) return {"static_pod.not_ready", {{"pod", name_of(mirror)}, {"state", says(mirror)}}};
   return {};
 }
 
@@ -50,23 +50,38 @@ std::string run_of(const json& mirror, std::string_view checksum) {
   return std::string(checksum) + " " + text_at(mirror, "/status/containerStatuses/0/containerID");
 }
 
-std::string trouble_of_others(const std::vector<json>& pods, std::string_view own_pod) {
+text::phrase trouble_of_others(const std::vector<json>& pods, std::string_view own_pod) {
   for (const auto& pod : pods) {
     if (const auto name = name_of(pod); name != own_pod && !ready(pod))
-      return name + " is not ready" + says(pod) + ": one kube-scheduler at a time";
+      return {"static_pod.other_not_ready", {{"pod", name}, {"state", says(pod)}}};
   }
   return {};
 }
 
+nlohmann::ordered_json reason_fields(const text::phrase& reason) {
+  json coded;
+  controller::set_message(coded, reason);
+  nlohmann::ordered_json out = {{"reason", coded["message"]}};
+  for (const auto* name : {"cause", "parameters"})
+    if (coded.contains(name)) out[name] = coded[name];
+  return out;
+}
+
+text::phrase reason_in(const json& object) {
+  json coded = object;
+  coded["message"] = text_at(object, "/reason");
+  return controller::message_of(coded);
+}
+
 std::string write(const status_row& row) {
-  const nlohmann::ordered_json out = {{"state", row.is},
-                                      {"generation", row.generation},
-                                      {"checksum", row.checksum},
-                                      {"version", row.version},
-                                      {"since", row.since},
-                                      {"reason", row.reason},
-                                      {"certificates", row.certificates},
-                                      {"tried", row.tried}};
+  nlohmann::ordered_json out = {{"state", row.is},
+                                {"generation", row.generation},
+                                {"checksum", row.checksum},
+                                {"version", row.version},
+                                {"since", row.since}};
+  out.update(reason_fields(row.reason));
+  out["certificates"] = row.certificates;
+  out["tried"] = row.tried;
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -81,7 +96,7 @@ status_row read_row(std::string_view text) {
   out.checksum = field("checksum");
   out.version = field("version");
   out.since = field("since");
-  out.reason = field("reason");
+  out.reason = reason_in(parsed);
   out.certificates = field("certificates");
   out.tried = field("tried");
   return out;
@@ -92,13 +107,11 @@ bool between(const status_row& row) {
          row.is == to_string(state::removing);
 }
 
-std::string trouble_of_tried(const std::map<std::string, status_row>& rows, std::string_view own,
-                             std::string_view checksum) {
+text::phrase trouble_of_tried(const std::map<std::string, status_row>& rows, std::string_view own,
+                              std::string_view checksum) {
   for (const auto& [node, row] : rows) {
     if (node == own || row.is != to_string(state::rolled_back) || row.tried.empty() || row.tried != checksum) continue;
-    return "control-plane node " + node +
-           " was rolled back from the same configuration; its row says why. Once that is fixed, " +
-           "spec.scheduler.mode None and then StaticPod again is a new try";
+    return {"static_pod.tried", {{"node", node}}};
   }
   return {};
 }

@@ -5,9 +5,9 @@
 namespace agent::static_pod {
 namespace {
 
-step rest(state is, std::string reason = {}) { return {.kind = action::rest, .is = is, .reason = std::move(reason)}; }
-step wait(state is, std::string reason) { return {.kind = action::wait, .is = is, .reason = std::move(reason)}; }
-step stop(std::string reason) { return {.kind = action::stop, .is = state::stopped, .reason = std::move(reason)}; }
+step rest(state is, text::phrase reason = {}) { return {.kind = action::rest, .is = is, .reason = std::move(reason)}; }
+step wait(state is, text::phrase reason) { return {.kind = action::wait, .is = is, .reason = std::move(reason)}; }
+step stop(text::phrase reason) { return {.kind = action::stop, .is = state::stopped, .reason = std::move(reason)}; }
 step keep(state is, record record) {
   return {.kind = action::keep, .is = is, .reason = record.reason, .kept = std::move(record)};
 }
@@ -39,10 +39,8 @@ std::string_view strange(const texts& now, const record& known) {
   return {};
 }
 
-std::string somebodys(std::string_view file) {
-  return std::string(file) +
-         " was changed by someone else since, and is left as it is; put it back, or delete quartermaster/record.json "
-         "next to it to go on from the file as it is now";
+text::phrase changed_by_someone(std::string_view file) {
+  return {"static_pod.changed", {{"file", std::string(file)}}};
 }
 
 /// One file further on the way to `target`.
@@ -63,11 +61,12 @@ step arrived(const control_plane_facts& facts, const limits& limits) {
     kept.stage = kept.stage == phase::applying ? phase::applied : phase::reverted;
     return keep(state_of(kept.stage), std::move(kept));
   }
-  const auto reason = facts.down.empty() ? std::string("kube-scheduler works, and has to for a while yet") : facts.down;
+  const auto reason = facts.down.empty() ? text::phrase{"static_pod.settles"} : facts.down;
   if (kept.stage == phase::applying && facts.since_manifest >= limits.patience && facts.watched_for >= limits.look) {
     kept.stage = phase::reverting;
-    kept.reason = "after " + std::to_string(limits.patience.count() / 1000) + " s " +
-                  (facts.down.empty() ? std::string("kube-scheduler does not keep working") : facts.down);
+    kept.reason = {"static_pod.given_up",
+                   {{"seconds", std::to_string(limits.patience.count() / 1000)},
+                    {"cause", facts.down.empty() ? text::phrase{"static_pod.unsteady"} : facts.down}}};
     return keep(state::rolling_back, std::move(kept));
   }
   return wait(is, reason);
@@ -92,7 +91,7 @@ step go_on(const control_plane_facts& facts, const limits& limits) {
   const auto& kept = *facts.kept;
   if (const auto file = strange(facts.now, kept); !file.empty()) {
     if (file == "kube-scheduler.yaml" && facts.foreign) return rebased(facts);
-    return stop(somebodys(file));
+    return stop(changed_by_someone(file));
   }
   const auto& target = kept.stage == phase::reverting ? kept.before : kept.after;
   if (facts.now == target) return arrived(facts, limits);
@@ -103,7 +102,7 @@ step go_on(const control_plane_facts& facts, const limits& limits) {
 step at_rest(const control_plane_facts& facts) {
   const auto* kept = facts.kept ? &*facts.kept : nullptr;
   if (facts.asked_for && kept && strange(facts.now, *kept) == "scheduler-config.yaml")
-    return stop(somebodys("scheduler-config.yaml"));
+    return stop(changed_by_someone("scheduler-config.yaml"));
   if (!facts.wanted) return facts.asked_for || kept ? stop(facts.wanted.error()) : rest(state::disabled);
   if (*facts.wanted == facts.now) {
     if (!facts.asked_for) return kept ? step{.kind = action::forget, .is = state::disabled} : rest(state::disabled);
@@ -113,13 +112,13 @@ step at_rest(const control_plane_facts& facts) {
     seen.generation = facts.generation;
     seen.stage = phase::applied;
     seen.after = facts.now;
-    seen.reason.clear();
+    seen.reason = {};
     return keep(state::applied, std::move(seen));
   }
   if (kept && kept->stage == phase::reverted && kept->after == *facts.wanted)
     return rest(state::rolled_back, kept->reason);
   // One that does not work already would be taken back through no fault of our own; where it is ours, this may fix it.
-  const auto down = facts.asked_for && !(kept && kept->after == facts.now) ? facts.down : std::string();
+  const auto down = facts.asked_for && !(kept && kept->after == facts.now) ? facts.down : text::phrase();
   for (const auto& entry : {facts.not_begun, down, facts.not_ours}) {
     if (!entry.empty()) return wait(state::waiting, entry);
   }
@@ -174,7 +173,7 @@ std::string_view to_string(state state) noexcept {
 step next(const control_plane_facts& facts, const limits& limits) {
   if (!facts.now.manifest) {
     if (!facts.asked_for && !facts.kept) return rest(state::disabled);
-    return stop("manifests/kube-scheduler.yaml is not there: no kube-scheduler runs here as a static pod of kubeadm");
+    return stop({"static_pod.no_manifest"});
   }
   if (facts.kept && under_way(facts.kept->stage)) return go_on(facts, limits);
   return at_rest(facts);

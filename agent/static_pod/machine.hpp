@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "text/phrase.hpp"
+
 namespace agent::static_pod {
 
 using std::chrono::milliseconds;
@@ -40,7 +42,7 @@ struct record {
   std::int64_t generation = 0;  ///< of `after`; counts every change
   texts before = {}, after = {};
   bool created = false;     ///< there was no configuration before us: it goes with us
-  std::string reason = {};  ///< why it was taken back
+  text::phrase reason = {};  ///< why it was taken back
   friend bool operator==(const record&, const record&) = default;
 };
 
@@ -49,12 +51,12 @@ struct control_plane_facts {
   std::optional<record> kept;
   bool asked_for = false;  ///< our entry is to be there
   /// The files as they are to be; `now` where they are right. The error is one line: why nothing can be written.
-  std::expected<texts, std::string> wanted;
+  std::expected<texts, text::phrase> wanted;
   bool foreign = false;            ///< the manifest has no entry of our own
   std::int64_t generation = 0;     ///< that `wanted` tells
-  std::string not_ours;            ///< why no file may be written now (someone else's turn); empty: it may
-  std::string not_begun;           ///< why no change may begin now (a scheduler elsewhere is away); empty: it may
-  std::string down;                ///< why the kube-scheduler of `now` is not seen to work; empty: it is
+  text::phrase not_ours;           ///< why no file may be written now (someone else's turn); empty: it may
+  text::phrase not_begun;          ///< why no change may begin now (a scheduler elsewhere is away); empty: it may
+  text::phrase down;               ///< why the kube-scheduler of `now` is not seen to work; empty: it is
   milliseconds up_for{0};          ///< it has been working for, without a break
   milliseconds since_manifest{0};  ///< the manifest was put in place, by the wall clock
   milliseconds watched_for{0};     ///< this process has been looking on, without a break
@@ -84,7 +86,7 @@ std::string_view to_string(state state) noexcept;
 struct step {
   action kind = action::rest;
   state is = state::disabled;
-  std::string reason = {};
+  text::phrase reason = {};
   record kept = {};
   std::string text = {};
 };

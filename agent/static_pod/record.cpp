@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/static_pod/health.hpp"
+
 namespace agent::static_pod {
 namespace {
 
@@ -27,39 +29,43 @@ texts read_texts(const ordered_json& object) {
 }  // namespace
 
 std::string write(const record& record) {
-  const ordered_json out = {{"v", 1},
-                            {"phase", to_string(record.stage)},
-                            {"generation", record.generation},
-                            {"created", record.created},
-                            {"reason", record.reason},
-                            {"before", written(record.before)},
-                            {"after", written(record.after)}};
+  ordered_json out = {{"v", 1},
+                      {"phase", to_string(record.stage)},
+                      {"generation", record.generation},
+                      {"created", record.created}};
+  out.update(reason_fields(record.reason));
+  out["before"] = written(record.before);
+  out["after"] = written(record.after);
   // Texts are UTF-8: files.cpp refuses any other file. A shortened reason may end inside a character.
   return out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::expected<record, std::string> read_record(std::string_view text) {
+std::expected<record, text::phrase> read_record(std::string_view text) {
+  const auto wrong = [](const char* key, std::vector<text::phrase_argument> arguments = {}) {
+    return std::unexpected(text::phrase{std::string("static_pod.record_problem.") + key, std::move(arguments)});
+  };
   const auto parsed = ordered_json::parse(text, nullptr, false);
-  if (parsed.is_discarded() || !parsed.is_object()) return std::unexpected("is no JSON object");
+  if (parsed.is_discarded() || !parsed.is_object()) return wrong("no_object");
   try {
     if (parsed.at("v") != 1)
-      return std::unexpected("is of another version (v " + parsed.at("v").dump() + "; known is 1)");
+      return wrong("version", {{"version", parsed.at("v").dump()}});
     record out;
     const auto name = parsed.at("phase").get<std::string>();
     bool known = false;
     for (const auto phase : phases) {
       if (name == to_string(phase)) out.stage = phase, known = true;
     }
-    if (!known) return std::unexpected("has a phase that is not known: " + name.substr(0, 40));
+    if (!known) return wrong("phase", {{"phase", name.substr(0, 40)}});
     out.generation = parsed.at("generation").get<std::int64_t>();
     out.created = parsed.at("created").get<bool>();
-    out.reason = parsed.at("reason").get<std::string>();
+    parsed.at("reason").get<std::string>();  // a record has it
+    out.reason = reason_in(parsed);
     out.before = read_texts(parsed.at("before"));
     out.after = read_texts(parsed.at("after"));
-    if (!out.before.manifest || !out.after.manifest) return std::unexpected("has no manifest");
+    if (!out.before.manifest || !out.after.manifest) return wrong("no_manifest");
     return out;
   } catch (const ordered_json::exception&) {
-    return std::unexpected("lacks a field, or has one of another type");
+    return wrong("fields");
   }
 }
 

@@ -12,6 +12,6 @@ namespace agent::static_pod {
 
 std::string write(const record& record);
 /// The error says what is wrong with it.
-std::expected<record, std::string> read_record(std::string_view text);
+std::expected<record, text::phrase> read_record(std::string_view text);
 
 }  // namespace agent::static_pod

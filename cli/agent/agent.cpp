@@ -14,6 +14,7 @@
 #include "agent/facts/status.hpp"
 #include "agent/static_pod/driver.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/flags/subcommands.hpp"
 #include "cli/verbs.hpp"
 #include "controller/clock.hpp"
 #include "controller/log.hpp"
@@ -222,6 +223,7 @@ void add_agent(CLI::App& app, int& rc) {
   add_fix_runtime(*verb, rc);
   add_plugin(*verb, rc);
   add_mps(*verb, rc);
+  refuse_flags_before_subcommands(*verb);
   verb->callback([verb, options, &rc] {
     if (verb->get_subcommands().empty()) rc = run_agent(*options);
   });

@@ -5,10 +5,12 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "agent/container_runtime/setup.hpp"
 #include "cli/agent/agent.hpp"
 #include "cli/flags/flags.hpp"
+#include "controller/coded_message.hpp"
 
 namespace cli {
 namespace {
@@ -32,6 +34,22 @@ spec.containerRuntime.fix of the AcceleratorPolicy makes the operator call it, n
 /// The kubelet puts this file into the status of the pod.
 constexpr const char* termination_message = "/dev/termination-log";
 
+/// The operator reads it (reconcilers/container_runtime/pod): a message with its code, or where that is too long for a
+/// kubelet, the message alone.
+std::string answer_in_pod(const std::expected<agent::container_runtime::report, text::phrase>& done) {
+  constexpr std::size_t longest = 4096;
+  auto answer = done ? text::phrase() : done.error();
+  if (done) {
+    auto lines = done->repairs;
+    lines.insert(lines.end(), done->lines.begin(), done->lines.end());
+    answer = text::joined_by_semicolons(std::move(lines));
+  }
+  nlohmann::json object;
+  controller::set_message(object, answer);
+  auto out = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return out.size() > longest ? text::message_text(answer) : out;
+}
+
 int run_fix_runtime(const agent::container_runtime::setup_options& options, bool restores) {
   const auto complain = [](const std::string& message, int rc) {
     std::cerr << "quartermaster: " << message << "\n";
@@ -39,9 +57,9 @@ int run_fix_runtime(const agent::container_runtime::setup_options& options, bool
   };
   if (!options.root.starts_with('/')) return complain("agent fix-runtime: --root is no absolute path", 2);
   const auto done = restores ? agent::container_runtime::restore(options) : agent::container_runtime::set_up(options);
-  if (options.in_pod) std::ofstream(termination_message) << (done ? *done : done.error());
-  if (!done) return complain(done.error(), 1);
-  std::cout << *done;
+  if (options.in_pod) std::ofstream(termination_message) << answer_in_pod(done);
+  if (!done) return complain(words_of(done.error(), text::language::en), 1);
+  std::cout << text_of(*done, text::language::en);
   return 0;
 }
 

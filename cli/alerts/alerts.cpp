@@ -16,11 +16,14 @@ std::string_view own_part(std::string_view name) {
   return has_family ? name.substr(family.size()) : name;
 }
 
-// A raw string literal that the build makes of docs/alerts.md. Longer than every compiler has to take; ours does.
+// Raw string literals that the build makes of docs/alerts.md and alerts.zh.md. Longer than every compiler has to take; ours does.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Woverlength-strings"
 constexpr std::string_view alerts_page =
 #include "alerts.md.inc"
+    ;
+constexpr std::string_view chinese_page =
+#include "alerts.zh.md.inc"
     ;
 #pragma clang diagnostic pop
 
@@ -50,6 +53,9 @@ std::string without_links(std::string_view text) {
   return out;
 }
 
+/// No blank stands between Chinese characters, nor where a line of them ended.
+bool is_chinese(char byte) { return static_cast<unsigned char>(byte) >= 0x80; }
+
 /// Markdown as a terminal shows it: a paragraph is one line, and a block of code has two blanks before each of its own.
 std::vector<std::string> lines_of(std::string_view markdown) {
   std::vector<std::string> out;
@@ -64,7 +70,8 @@ std::vector<std::string> lines_of(std::string_view markdown) {
     } else if (line.empty()) {
       open = false;
     } else if (open) {
-      out.back() += " " + std::string(line);
+      const bool is_joined = is_chinese(out.back().back()) && is_chinese(line.front());
+      out.back() += (is_joined ? "" : " ") + std::string(line);
     } else {
       out.emplace_back(line);
       open = true;
@@ -75,19 +82,25 @@ std::vector<std::string> lines_of(std::string_view markdown) {
   return out;
 }
 
-std::vector<known_alert> read_page() {
+/// What stands between the parts of a section.
+struct page_marks {
+  std::string_view severity, means, look, act;
+};
+constexpr page_marks english_marks{", ", "\n\n**Means:** ", "\n\n**Look:** ", "\n\n**Do:** "};
+constexpr page_marks chinese_marks{"，", "\n\n**含义：** ", "\n\n**查看：** ", "\n\n**处理：** "};
+
+std::vector<known_alert> read_page(std::string_view page, const page_marks& marks) {
   std::vector<known_alert> out;
-  auto page = alerts_page;
   cut(page, "\n### ");
   while (!page.empty()) {
     auto section = cut(page, "\n### ");
     section = cut(section, "\n## ");
     auto& alert = out.emplace_back();
     alert.name = cut(section, "\n\n");
-    alert.severity = cut(section, ", ");
-    alert.delay = cut(section, "\n\n**Means:** ");
-    alert.means = lines_of(cut(section, "\n\n**Look:** "));
-    alert.look = lines_of(cut(section, "\n\n**Do:** "));
+    alert.severity = cut(section, marks.severity);
+    alert.delay = cut(section, marks.means);
+    alert.means = lines_of(cut(section, marks.look));
+    alert.look = lines_of(cut(section, marks.act));
     alert.act = lines_of(section);
   }
   return out;
@@ -95,14 +108,14 @@ std::vector<known_alert> read_page() {
 
 }  // namespace
 
-std::span<const known_alert> known_alerts() {
-  static const auto all = read_page();
-  return all;
+std::span<const known_alert> known_alerts(text::language language) {
+  static const auto english = read_page(alerts_page, english_marks), chinese = read_page(chinese_page, chinese_marks);
+  return language == text::language::zh ? chinese : english;
 }
 
-const known_alert* find_alert(std::string_view name) {
+const known_alert* find_alert(std::string_view name, text::language language) {
   const auto wanted = text::lower_case(own_part(name));
-  const auto all = known_alerts();
+  const auto all = known_alerts(language);
   const auto found = std::ranges::find_if(
       all, [&](const known_alert& alert) { return text::lower_case(own_part(alert.name)) == wanted; });
   return found == all.end() ? nullptr : &*found;

@@ -1,11 +1,13 @@
 #pragma once
-// The alerts of the chart: what each means, what to look at and what to do. The words are those of docs/alerts.md,
-// which is compiled in, so they are at hand where no browser is.
+// The alerts of the chart: what each means, what to look at and what to do. The words are those of docs/alerts.md and
+// alerts.zh.md, which are compiled in, so they are at hand where no browser is.
 
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "text/message.hpp"
 
 namespace cli {
 
@@ -19,10 +21,10 @@ struct known_alert {
 };
 
 /// In the order of the page.
-std::span<const known_alert> known_alerts();
+std::span<const known_alert> known_alerts(text::language language = text::language::en);
 
 /// By its name in any case, also without Quartermaster before it; null where there is none.
-const known_alert* find_alert(std::string_view name);
+const known_alert* find_alert(std::string_view name, text::language language = text::language::en);
 
 /// The alert that a wrong name probably means, or empty.
 std::string_view nearest_alert(std::string_view name);

@@ -13,9 +13,15 @@ using api::accelerator_usage;
 /// Rows that are too many for an object are one row of this model.
 constexpr std::string_view other = "other";
 
-std::string amount_of(const quota::card_time& time) {
-  return std::to_string(time.core_seconds) + " core-seconds and " + std::to_string(time.memory_mib_seconds) +
-         " MiB-seconds";
+text::phrase difference_phrase(const char* key, std::string_view model, const quota::card_time& rows,
+                               const quota::card_time& parts) {
+  const auto amount_of = [](const quota::card_time& time) {
+    return text::phrase{"report.difference.amount",
+                        {{"cores", std::to_string(time.core_seconds)},
+                         {"memory", std::to_string(time.memory_mib_seconds)}}};
+  };
+  return {std::string("report.difference.") + key,
+          {{"model", text::shown(model, 316)}, {"rows", amount_of(rows)}, {"parts", amount_of(parts)}}};
 }
 
 using times_by_model = std::map<std::string, quota::card_time, std::less<>>;
@@ -28,14 +34,10 @@ quota::card_time total(const times_by_model& times) {
 
 /// The parts of the cluster's object are those of the namespaces. Where rows were too many, their models are not known:
 /// then the totals have to agree.
-std::string difference(const times_by_model& held, const times_by_model& counted) {
-  const auto line = [](const std::string& models, const quota::card_time& rows, const quota::card_time& parts) {
-    return "the namespaces hold " + amount_of(rows) + " of " + text::shown(models, 316) + ", the cluster counts " +
-           amount_of(parts);
-  };
+text::phrase difference(const times_by_model& held, const times_by_model& counted) {
   if (held.contains(other) || counted.contains(other)) {
     const auto rows = total(held), parts = total(counted);
-    return rows == parts ? "" : line("all models", rows, parts);
+    return rows == parts ? text::phrase() : difference_phrase("all_models", {}, rows, parts);
   }
   std::set<std::string, std::less<>> models;
   for (const auto* times : {&held, &counted})
@@ -45,20 +47,18 @@ std::string difference(const times_by_model& held, const times_by_model& counted
       const auto match = times.find(model);
       return match == times.end() ? quota::card_time() : match->second;
     };
-    if (time(held) != time(counted)) return line(model, time(held), time(counted));
+    if (time(held) != time(counted)) return difference_phrase("of_model", model, time(held), time(counted));
   }
   return {};
 }
 
-std::string discrepancy_of(const accelerator_usage& cluster, const times_by_model& held) {
+text::phrase discrepancy_of(const accelerator_usage& cluster, const times_by_model& held) {
   times_by_model counted;
   for (const auto& [model, row] : cluster.models) {
     counted[model] = row.parts;
     if (!row.adds_up())
-      return "of " + text::shown(model, 316) +
-             ", parts, idle, unhealthy and unattributed are not capacity and beyond: " +
-             amount_of(row.parts + row.idle + row.unhealthy + row.unattributed) + " against " +
-             amount_of(row.capacity + row.beyond);
+      return difference_phrase("capacity", model, row.parts + row.idle + row.unhealthy + row.unattributed,
+                               row.capacity + row.beyond);
   }
   return difference(held, counted);
 }

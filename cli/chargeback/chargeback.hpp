@@ -14,6 +14,7 @@
 #include "cli/chargeback/cost.hpp"
 #include "cli/output/listing.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "text/phrase.hpp"
 
 namespace cli {
 
@@ -35,7 +36,7 @@ struct chargeback {
   std::vector<std::string> without_price;   ///< models of the rows
   bool has_prices = false;                  ///< the policy has any
   std::optional<quota::model_rows> models;  ///< of the whole cluster; null in the report of one namespace
-  std::string discrepancy;                  ///< what does not add up; empty: all does
+  text::phrase discrepancy;                 ///< what does not add up; empty: all does
 };
 
 /// Of the objects of all namespaces; `ns` empty: the rows of all. Null: the month has no object of the whole cluster,

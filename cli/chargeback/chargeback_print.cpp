@@ -135,7 +135,7 @@ ordered_json as_json(const chargeback& report, const std::vector<bill_row>& rows
     }
   }
   out["addsUp"] = report.discrepancy.empty();
-  out["discrepancy"] = report.discrepancy;
+  out["discrepancy"] = words_of(report.discrepancy, text::language::en);
   return out;
 }
 
@@ -172,7 +172,7 @@ void print_period(const chargeback& report, const bilingual& say, std::ostream& 
   if (report.counted_since > report.begin)
     period = say.message("report.period", {{"until", period}, {"since", text_of(report.counted_since)}});
   out << say.message(report.discrepancy.empty() ? "report.balanced" : "report.discrepancy",
-                     {{"text", shown(report.discrepancy, 2000)}, {"period", period}})
+                     {{"text", shown(words_of(report.discrepancy, say.locale()), 2000)}, {"period", period}})
       << "\n";
 }
 

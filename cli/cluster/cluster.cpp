@@ -5,7 +5,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/cluster/role_hint.hpp"
 #include "cli/flags/flags.hpp"
 #include "controller/sleep.hpp"
 #include "kube/client.hpp"
@@ -90,7 +89,6 @@ kube::result<void> ask_cluster(const cluster_options& options,
   });
   loop.run();
   if (thrown) std::rethrow_exception(thrown);
-  if (!out) out.error().message += role_hint(out.error());
   return out;
 }
 

@@ -141,7 +141,7 @@ reconcilers::verify::cluster_view view_of(const fleet& fleet, std::string_view o
       if (!accelerator->mode.phase.empty()) view.status = accelerator->mode;
       view.cards = accelerator->cards;
       if (accelerator->is_report_old())
-        view.old_report = phrase_of(accelerator->agent_reporting_code, accelerator->agent_reporting_message);
+        view.old_report = quoted_phrase_of(accelerator->agent_reporting_code, accelerator->agent_reporting_message);
     }
     if (const auto match = picture.claimed.find(node.key.name); match != picture.claimed.end())
       view.claimed_devices = match->second;

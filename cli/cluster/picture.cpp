@@ -10,6 +10,7 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/operator_lease.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/cluster/snapshot.hpp"
 #include "controller/sleep.hpp"
 #include "kube/client.hpp"
@@ -253,7 +254,7 @@ kube::task<void> read_picture(kube::transport& transport, picture_request reques
     const bool is_tolerable =
         !is_needed && !done && (part == part::lease || done.error().code == kube::errc::forbidden);
     if (!done && !is_tolerable) co_return std::unexpected(std::move(done.error()));
-    if (!done) picture.unseen.emplace(part, text::phrase{done.error().message});
+    if (!done) picture.unseen.emplace(part, phrase_of(done.error()));
   }
   if (request.needed.contains(part::daemon_sets)) {
     const auto sure = co_await sure_of_namespace(transport, request.ns, picture);
@@ -269,24 +270,36 @@ kube::task<void> read_ledger(kube::transport& transport, picture& picture) {
   co_return done;
 }
 
-kube::result<void> gather(const cluster_options& options, const std::string& snapshot, picture& picture,
-                          picture_request request) {
+/// A file that never ends is refused, too.
+constexpr std::size_t largest_snapshot = std::size_t{1} << 30;
+
+std::expected<void, text::phrase> gather(const cluster_options& options, const std::string& snapshot, picture& picture,
+                                         picture_request request) {
   if (snapshot.empty()) {
     auto done =
         ask_cluster(options, [&](kube::transport& transport) { return read_picture(transport, request, picture); });
     const bool has_ledger = std::ranges::includes(request.needed, ledger_parts().needed);
     if (done && has_ledger) picture.finish();
-    return done;
+    if (!done && done.error().code == kube::errc::not_found && !request.node.empty())
+      return std::unexpected(text::phrase{"transport.no_node", {{"node", text::shown(request.node)}}});
+    return in_words(done);
   }
-  const auto wrong = [&](const std::string& reason) {
-    return std::unexpected(kube::error{kube::errc::config, 0, snapshot + ": " + reason, std::nullopt});
+  const auto wrong = [&](text::phrase problem) {
+    return std::unexpected(
+        text::phrase{"snapshot.of_file", {{"file", text::shown(snapshot, 4096)}, {"problem", std::move(problem)}}});
   };
   std::ifstream file(snapshot, std::ios::binary);
-  if (!file) return wrong(std::strerror(errno));
+  if (!file) return wrong(std::string(std::strerror(errno)));
   std::error_code unknown;
-  if (std::filesystem::is_directory(snapshot, unknown)) return wrong("it is a folder");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (const auto read = read_snapshot(text, picture); !read) return wrong(read.error());
+  if (std::filesystem::is_directory(snapshot, unknown)) return wrong({"snapshot.folder"});
+  std::string text;
+  for (std::string block(1 << 20, '\0'); file && text.size() <= largest_snapshot;) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
+  }
+  if (text.size() > largest_snapshot)
+    return wrong({"snapshot.too_large", {{"size", std::to_string(largest_snapshot >> 20)}}});
+  if (auto read = read_snapshot(text, picture); !read) return wrong(std::move(read.error()));
   return {};
 }
 

@@ -100,8 +100,9 @@ kube::task<void> read_picture(kube::transport& transport, picture_request reques
 /// The parts of the ledger, and the ledger.
 kube::task<void> read_ledger(kube::transport& transport, picture& picture);
 
-/// From the cluster, or from the file of `quartermaster inspect --save` that `snapshot` names, which has all parts.
-kube::result<void> gather(const cluster_options& options, const std::string& snapshot, picture& picture,
+/// From the cluster, or from the file of `quartermaster inspect --save` that `snapshot` names, which has all parts. The
+/// error is for people.
+std::expected<void, text::phrase> gather(const cluster_options& options, const std::string& snapshot, picture& picture,
                           picture_request request = ledger_parts());
 
 }  // namespace cli

@@ -10,6 +10,7 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "controller/clock.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "kube/event.hpp"
 #include "kube/json_text.hpp"
 #include "kube/projections/from_json.hpp"
@@ -185,18 +186,20 @@ kube::task<void> save(kube::transport& transport, saved_list saved, ordered_json
   co_return kube::result<void>();
 }
 
-using result_of_read = std::expected<void, std::string>;
+using result_of_read = std::expected<void, text::phrase>;
 
 /// `take(item)` for each item of a list, as JSON text.
 template <class T, class Take>
 result_of_read each_in(const ordered_json& snapshot, const char* list, kube::result<T> (*decode)(std::string_view),
                        Take take) {
   const auto& all = member(snapshot, list);
-  if (!all.is_array()) return std::unexpected(std::string(list) + " is no list");
+  if (!all.is_array()) return std::unexpected(text::phrase{"snapshot.no_list", {{"name", std::string(list)}}});
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto item = decode(all[i].dump(-1, ' ', false, ordered_json::error_handler_t::replace));
     if (!item)
-      return std::unexpected(std::string(list) + "[" + std::to_string(i) + "]: " + std::string(item.error().message));
+      return std::unexpected(
+          text::phrase{"snapshot.item",
+                       {{"name", std::string(list)}, {"number", std::to_string(i)}, {"problem", item.error().message}}});
     take(std::move(*item));
   }
   return {};
@@ -212,7 +215,9 @@ result_of_read fill(const ordered_json& snapshot, const char* list, controller::
     if (!keys.insert(item.key).second && repeated.empty()) repeated = item.key.to_string();
     store.put(std::move(item));
   });
-  if (!repeated.empty()) return std::unexpected(std::string(list) + ": " + text::shown(repeated) + " is there twice");
+  if (!repeated.empty())
+    return std::unexpected(
+        text::phrase{"snapshot.twice", {{"name", std::string(list)}, {"value", text::shown(repeated)}}});
   if (done) store.commit();
   return done;
 }
@@ -226,14 +231,14 @@ kube::result<kube::node> read_node(std::string_view bytes) {
   return out;
 }
 
-/// What the file has that no Snapshot of this version has; empty: nothing.
-std::string unknown_members(const ordered_json& snapshot) {
+/// What the file has that no Snapshot of this version has.
+std::vector<std::string> unknown_members(const ordered_json& snapshot) {
   std::set<std::string, std::less<>> known{"apiVersion", "kind", "taken", "missingTypes", "unseen", pod_fields};
   for (const auto& saved : saved_lists()) known.insert(saved.name);
   std::vector<std::string> out;
   for (const auto& [name, value] : snapshot.items())
     if (!known.contains(name)) out.push_back(text::shown(name));
-  return text::some_of(out);
+  return out;
 }
 
 result_of_read fill_reports(const ordered_json& snapshot, agent_reports& reports) {
@@ -271,7 +276,7 @@ result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
     if (!saved.optional || member(snapshot, saved.name).is_array()) continue;
     const auto& reason = member(member(snapshot, "unseen"), saved.name);
     picture.unseen.emplace(saved.purpose, reason.is_string()
-                                              ? text::phrase{reason.get<std::string>()}
+                                              ? phrase_of({kube::errc::forbidden, 403, reason.get<std::string>(), {}})
                                               : text::phrase{"snapshot.lacks", {{"name", std::string(saved.name)}}});
   }
   const auto has = [&](part part) { return !picture.unseen.contains(part); };
@@ -343,12 +348,12 @@ bool nests_too_deep(std::string_view text) {
 
 }  // namespace
 
-std::expected<void, std::string> read_snapshot(std::string_view text, picture& picture) {
+std::expected<void, text::phrase> read_snapshot(std::string_view text, picture& picture) {
   const auto snapshot = nests_too_deep(text) ? ordered_json() : ordered_json::parse(text, nullptr, false);
   if (!snapshot.is_object() || member(snapshot, "kind") != kind || member(snapshot, "apiVersion") != version)
-    return std::unexpected("no Snapshot of " + std::string(version) + "; quartermaster inspect --save FILE makes one");
+    return std::unexpected(text::phrase{"snapshot.none", {{"version", std::string(version)}}});
   if (const auto unknown = unknown_members(snapshot); !unknown.empty())
-    return std::unexpected("a Snapshot has no " + unknown + "; was it saved by a newer version?");
+    return std::unexpected(text::phrase{"snapshot.unknown", {text::some_of("list", unknown)}});
   if (const auto& taken = member(snapshot, "taken"); taken.is_string())
     if (const auto micros = kube::parse_rfc3339_micros(taken.get<std::string>()))
       picture.taken = std::chrono::system_clock::time_point(std::chrono::microseconds(*micros));

@@ -23,6 +23,6 @@ namespace cli {
 kube::task<void> take_snapshot(kube::transport& transport, nlohmann::ordered_json& object);
 
 /// @return what is wrong with the text, in one line
-std::expected<void, std::string> read_snapshot(std::string_view text, picture& picture);
+std::expected<void, text::phrase> read_snapshot(std::string_view text, picture& picture);
 
 }  // namespace cli

@@ -14,8 +14,6 @@ kube::task<std::vector<api::accelerator_usage>> read_usage(kube::transport& tran
     if (usage.month == month && is_ours) out.push_back(std::move(usage));
   };
   auto listed = co_await list_each<api::accelerator_usage>(transport, options, keep);
-  if (!listed && listed.error().code == kube::errc::not_found)
-    listed.error().message = "this cluster does not know AcceleratorUsage: install or upgrade Quartermaster";
   if (!listed) co_return std::unexpected(std::move(listed.error()));
   co_return out;
 }

@@ -306,7 +306,7 @@ void add_console(CLI::App& app, int& rc) {
       *verb, "--audience-only", options->audience_only,
       "Take only tokens for the audience " + std::string(console::audience) + ", and none for the API server itself");
   add_prometheus_options(*verb, options->prometheus, "Where history comes from; without it there is none");
-  add_option(*verb, "-n,--namespace", options->ns, "The operator's; without it where the lease quartermaster is");
+  add_namespace_option(*verb, options->ns, "The operator's; without it where the lease quartermaster is");
   add_option(*verb, "--metrics-address", options->metrics_address,
              "Address of /metrics, /healthz and /readyz; none by default")
       ->type_name("HOST:PORT");

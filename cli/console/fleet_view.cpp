@@ -11,6 +11,7 @@
 #include "cli/inspect/inspect_fleet.hpp"
 #include "kube/rfc3339.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
+#include "text/quotation.hpp"
 
 namespace cli::console {
 namespace {
@@ -43,7 +44,8 @@ ordered_json in_both(const api::check_row& row, std::string (*say)(const api::ch
 }
 
 ordered_json in_both(const text::phrase& phrase) {
-  return {{"en", words_of(phrase, text::language::en)}, {"zh", words_of(phrase, text::language::zh)}};
+  const auto sentence = text::quotation_of(phrase);
+  return {{"en", words_of(sentence, text::language::en)}, {"zh", words_of(sentence, text::language::zh)}};
 }
 
 enum card_flag : int { sick = 1, cordoned_card = 2, cut = 4, given_whole = 8, over_given = 16 };
@@ -178,7 +180,8 @@ ordered_json change_json(const node_shares& row, const viewer& viewer) {
   }
   auto blockers = ordered_json::array();
   std::size_t hidden = 0;
-  for (const auto& name : mode.blockers) {
+  for (const auto& entry : mode.blockers) {
+    const std::string name(api::pod_of_blocker(entry));
     const auto slash = name.find('/');
     const bool is_shown = slash != std::string::npos && viewer.sees(std::string_view(name).substr(0, slash));
     if (is_shown)

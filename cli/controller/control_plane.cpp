@@ -4,6 +4,7 @@
 #include <array>
 
 #include "agent/static_pod/health.hpp"
+#include "text/phrase_code.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -27,6 +28,17 @@ std::size_t rank(const scheduler_row& scheduler_row) {
   return match == states.end() ? 2 : static_cast<std::size_t>(match - states.begin());
 }
 
+/// The reason of a row, which anyone who may write ConfigMaps has written.
+text::phrase shown(const text::phrase& reason) {
+  const auto code = code_of(reason);
+  const auto sentence = text::shown(text::message_text(reason), most_said);
+  if (code.empty()) return sentence;
+  auto safe = code;
+  for (auto& [name, value] : safe.parameters)
+    if (!name.ends_with(":cause")) value = text::shown(value, most_said);
+  return phrase_of(safe, sentence);
+}
+
 scheduler_row row_of(const std::string& node, const pods::status_row& row) {
   scheduler_row out;
   out.name = node;
@@ -34,7 +46,7 @@ scheduler_row row_of(const std::string& node, const pods::status_row& row) {
   out.version = text::shown(row.version, most_said);
   out.checksum = text::shown(row.checksum, most_said);
   out.reason = row.is;
-  if (!row.reason.empty()) out.message = text::phrase(text::shown(row.reason, most_said));
+  if (!row.reason.empty()) out.message = shown(row.reason);
   out.desired = 1;
   out.good = row.is == pods::to_string(state::applied) && row.reason.empty();
   out.ready = out.good ? 1 : 0;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/xid.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/explain/explain_alert.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
@@ -87,15 +88,14 @@ ordered_json as_json(const cuda::error_match& match) {
   return out;
 }
 
-std::string what_is_known() {
+/// Their names, and the codes of those that have one.
+std::string known_ids() {
   std::vector<std::string> ids;
   for (const auto& known_error : cuda::known_errors()) {
     ids.emplace_back(known_error.id);
     if (known_error.code != 0) ids.back() += " (" + std::to_string(known_error.code) + ")";
   }
-  return "give a code of CUDA (999), an XID (xid 79), a name (INVALID_IMAGE), lines of a log (- reads them), or one of "
-         "these: " +
-         text::joined(ids);
+  return text::joined(ids);
 }
 
 // ---- compat
@@ -112,9 +112,9 @@ std::string_view use_words(std::string_view use, language locale) {
   return text::pattern_of(use == "share" ? "explain_compat.share" : "explain_compat.whole_cards", locale);
 }
 
-std::string wrong_version(std::string_view flag, const std::string& value, std::string_view example) {
-  return std::string(flag) + " is \"" + text::shown(value) + "\"; allowed is a version, for example " +
-         std::string(example);
+text::phrase wrong_version(std::string_view flag, const std::string& value, std::string_view example) {
+  return {"explain_compat.wrong_version",
+          {{"name", std::string(flag)}, {"value", text::shown(value)}, {"example", std::string(example)}}};
 }
 
 /// "70" is no compute capability, but how nvcc writes 7.0.
@@ -124,14 +124,14 @@ bool is_capability(const std::string& text) {
 }
 
 /// What is asked for is no version: one line. Empty: all is.
-std::string wrong_usage(const explain_compat_options& options) {
+text::phrase wrong_usage(const explain_compat_options& options) {
   if (!cuda::parse_version(options.cuda)) return wrong_version("--cuda", options.cuda, "12.4");
   if (!options.driver.empty() && !cuda::parse_driver(options.driver))
     return wrong_version("--driver", options.driver, "550.54.14");
   if (!options.capability.empty() && !is_capability(options.capability))
     return wrong_version("--compute-capability", options.capability, "8.0");
   if (options.node.empty() && options.driver.empty() && (!options.capability.empty() || !options.card.empty()))
-    return "--compute-capability and --card go with --driver";
+    return {"explain_compat.with_driver"};
   return {};
 }
 
@@ -289,14 +289,15 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
     }
   }
   if (!found.empty()) return 0;
-  return failed("no error known in \"" + text::shown(text) + "\"; " + what_is_known(), err);
+  return failed({"explain_error.unknown", {{"text", text::shown(text)}, {"list", known_ids()}}},
+                language_of(options.language), err);
 }
 
 int explain_compat(const explain_compat_options& options, const std::optional<kube::node>& node, std::ostream& out,
                    std::ostream& err) {
-  if (const auto wrong = wrong_usage(options); !wrong.empty()) return failed(wrong, err, 2);
-  const auto runtime = *cuda::parse_version(options.cuda);
   const auto language = language_of(options.language);
+  if (const auto wrong = wrong_usage(options); !wrong.empty()) return failed(wrong, language, err, 2);
+  const auto runtime = *cuda::parse_version(options.cuda);
   if (!node && options.driver.empty()) {
     if (!printed_as_data(json_of_needs(runtime), options.output, out)) print_needs(runtime, language, out);
     return 0;
@@ -334,7 +335,7 @@ int run_explain_compat(const explain_compat_options& options, std::ostream& out,
     };
     const auto result =
         ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, options.node, node); });
-    if (!result) return failed(result.error().message, err);
+    if (!result) return failed(phrase_of(result.error()), language_of(options.language), err);
   }
   return explain_compat(options, node, out, err);
 }

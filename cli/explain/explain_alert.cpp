@@ -43,8 +43,8 @@ int run_explain_alert(const explain_alert_options& options, std::ostream& out, s
   const nlohmann::ordered_json data = {{"alert", alert->name},  {"severity", alert->severity}, {"when", alert->delay},
                                        {"means", alert->means}, {"look", alert->look},         {"do", alert->act}};
   if (printed_as_data(data, options.output, out)) return 0;
-  if (say.zh) out << say.message("explain_alert.english_only") << "\n";
-  out << alert->name << ": " << alert->severity << ", " << alert->delay << "\n";
+  if (say.zh) alert = find_alert(alert->name, say.locale());
+  out << alert->name << (say.zh ? "：" : ": ") << alert->severity << (say.zh ? "，" : ", ") << alert->delay << "\n";
   print_part(say.message("explain_alert.means"), alert->means, out);
   print_part(say.message("explain_alert.look"), alert->look, out);
   print_part(say.message("explain_alert.do"), alert->act, out);

@@ -11,7 +11,7 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/cluster.hpp"
-#include "cli/cluster/role_hint.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/explain/own_view.hpp"
@@ -31,6 +31,7 @@
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
 #include "text/list.hpp"
+#include "text/resource_name.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -458,7 +459,7 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
       err << "quartermaster: "
           << text::message(
                  "explain.doubt.quota", locale,
-                 {{"name", entry.key.to_string()}, {"text", words_of(controller::message_of(*enforced), locale)}})
+                 {{"name", entry.key.to_string()}, {"text", words_of(controller::quoted_message_of(*enforced), locale)}})
           << "\n";
   }
   if (!picture.book->trouble().empty())
@@ -552,14 +553,14 @@ kube::task<void> read_whole(kube::transport& transport, const kube::object_key& 
 
 struct pod_question {
   picture all;
-  std::expected<pod_choice, std::string> pod;
+  std::expected<pod_choice, text::phrase> pod;
   std::string whole;            ///< JSON
   std::optional<own_view> own;  ///< in place of the picture, without the right to see all of it
-  std::string refused;          ///< what is missing then
+  text::phrase refused;         ///< what is missing then
 };
 
 /// From the cluster, or from the file. An error is one of reading.
-kube::result<void> read_question(const cluster_options& cluster, const std::string& snapshot, const pod_target& target,
+std::expected<void, text::phrase> read_question(const cluster_options& cluster, const std::string& snapshot, const pod_target& target,
                                  text::language locale, pod_question& out) {
   if (!snapshot.empty()) {
     if (auto read = gather(cluster, snapshot, out.all); !read) return read;
@@ -571,7 +572,7 @@ kube::result<void> read_question(const cluster_options& cluster, const std::stri
   const auto work = [&](kube::transport& transport) -> kube::task<void> {
     auto read = co_await read_ledger(transport, out.all);
     if (!read && read.error().code == kube::errc::forbidden) {
-      out.refused = read.error().message + role_hint(read.error());
+      out.refused = phrase_of(read.error());
       const auto seen = co_await read_own_view(transport, target, locale, out.own.emplace());
       co_return seen&& out.own->pod ? kube::result<void>() : read;
     }
@@ -580,7 +581,7 @@ kube::result<void> read_question(const cluster_options& cluster, const std::stri
     if (!out.pod || !out.all.pods.find(out.pod->key)) co_return kube::result<void>();
     co_return co_await read_whole(transport, out.pod->key, out.whole);
   };
-  return ask_cluster(cluster, work);
+  return in_words(ask_cluster(cluster, work));
 }
 
 }  // namespace
@@ -598,7 +599,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
   add_option(*verb, "pod", flags->pod,
              "NAME, NAMESPACE/NAME, or what makes pods: deploy/NAME, job/NAME, sts/NAME and so on")
       ->required();
-  add_option(*verb, "-n,--namespace", flags->ns,
+  add_namespace_option(*verb, flags->ns,
              "Namespace of the pod; without it: that of the kubeconfig's context, else default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
   add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
@@ -606,21 +607,21 @@ void add_explain_pod(CLI::App& explain, int& rc) {
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(pod_example));
   verb->callback([flags, &rc] {
-    const auto fail = [&](const std::string& reason, int code) { rc = failed(reason, std::cerr, code); };
+    const auto locale = bilingual(flags->style.language).locale();
+    const auto fail = [&](const text::phrase& reason, int code) { rc = failed(reason, locale, std::cerr, code); };
     const bool of_context = flags->ns.empty() && flags->snapshot.empty();
     const auto target = pod_named(flags->pod, flags->ns, of_context ? namespace_of(flags->cluster) : "default");
     if (!target) return fail(target.error(), 2);
-    const auto locale = flags->style.language == "zh" ? text::language::zh : text::language::en;
     pod_question question;
     const auto read = read_question(flags->cluster, flags->snapshot, *target, locale, question);
-    if (!read) return fail(read.error().message, 1);
+    if (!read) return fail(read.error(), 1);
     if (question.own) {
-      if (!question.own->note.empty()) std::cerr << "quartermaster: " << question.own->note << "\n";
-      rc = explain_own_view(*question.own, question.refused, flags->style, std::cout);
+      if (!question.own->note.empty()) failed(question.own->note, std::cerr);
+      rc = explain_own_view(*question.own, words_of(question.refused, locale), flags->style, std::cout);
       return;
     }
     if (!question.pod) return fail(question.pod.error(), 1);
-    if (!question.pod->note.empty()) std::cerr << "quartermaster: " << question.pod->note << "\n";
+    if (!question.pod->note.empty()) failed(question.pod->note, std::cerr);
     std::optional<kube::described_pod> described;
     if (auto known = kube::from_json<kube::described_pod>(question.whole)) described = std::move(*known);
     rc = explain_pod(question.all, question.pod->key, flags->style, std::cout, std::cerr, described);

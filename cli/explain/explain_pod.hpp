@@ -9,6 +9,7 @@
 #include "cli/explain/answer_form.hpp"
 #include "kube/projections/described_pod.hpp"
 #include "quota/explain.hpp"
+#include "text/phrase.hpp"
 
 namespace cli {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "text/messages.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -36,26 +37,27 @@ bool waits(const kube::pod& pod) { return pod.node_name.empty() && !pod.finished
 
 }  // namespace
 
-std::expected<pod_target, std::string> pod_named(const std::string& text, const std::string& ns,
-                                                 const std::string& otherwise) {
+std::expected<pod_target, text::phrase> pod_named(const std::string& text, const std::string& ns,
+                                                  const std::string& otherwise) {
+  const auto wrong = [&](const char* key, std::vector<text::phrase_argument> arguments = {}) {
+    arguments.push_back({"text", text::shown(text)});
+    return std::unexpected(text::phrase{std::string("explain.pod_name.") + key, std::move(arguments)});
+  };
   const auto slash = text.find('/');
   const auto first = slash == std::string::npos ? std::string() : text.substr(0, slash);
   const auto name = slash == std::string::npos ? text : text.substr(slash + 1);
-  if (name.empty() || name.contains('/') || (slash != std::string::npos && first.empty()))
-    return std::unexpected("\"" + text + "\" names no pod; give NAME with -n NAMESPACE, or NAMESPACE/NAME");
+  if (!text::is_dns_subdomain(name) || (slash != std::string::npos && first.empty())) return wrong("none");
   const kube::object_key key{ns.empty() ? otherwise : ns, name};
   // As kubectl has it: pod/NAME. A namespace of that name is meant with -n.
   if (first.empty() || first == "pod" || first == "pods" || first == "po") return pod_target{key, {}};
   for (const auto& maker : pod_makers())
     if (std::ranges::find(maker.names, first) != maker.names.end()) return pod_target{key, std::string(maker.kind)};
-  if (first == "node" || first == "nodes" || first == "no")
-    return std::unexpected("\"" + text + "\" names no pod but a node; of a node: quartermaster explain node " + name);
-  if (!ns.empty() && ns != first)
-    return std::unexpected("\"" + text + "\" is in namespace " + first + ", -n says " + ns + "; leave one of them out");
+  if (first == "node" || first == "nodes" || first == "no") return wrong("a_node", {{"node", name}});
+  if (!ns.empty() && ns != first) return wrong("two_namespaces", {{"namespace", text::shown(first)}, {"other", ns}});
   return pod_target{{first, name}, {}};
 }
 
-std::expected<pod_choice, std::string> chosen_pod(const picture& picture, const pod_target& target,
+std::expected<pod_choice, text::phrase> chosen_pod(const picture& picture, const pod_target& target,
                                                   text::language locale) {
   if (target.kind.empty()) return pod_choice{target.key, {}};
   const auto maker = std::ranges::find(pod_makers(), target.kind, &pod_maker::kind);
@@ -67,7 +69,7 @@ std::expected<pod_choice, std::string> chosen_pod(const picture& picture, const 
   const auto &kind = target.kind, &name = target.key.name, &ns = target.key.ns;
   if (pods.empty())
     return std::unexpected(
-        text::message("explain.no_pods_of", locale, {{"kind", kind}, {"name", name}, {"namespace", ns}}));
+        text::phrase{"explain.no_pods_of", {{"kind", kind}, {"name", name}, {"namespace", ns}}});
   const auto rank = [](const kube::pod* pod) {
     return std::pair(waits(*pod) ? 0 : pod->finished() ? 2 : 1, pod->key.name);
   };

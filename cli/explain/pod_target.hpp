@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/cluster/picture.hpp"
-#include "text/message.hpp"
+#include "text/phrase.hpp"
 
 namespace cli {
 
@@ -16,16 +16,16 @@ struct pod_target {
 };
 
 /// "NAME", "pod/NAME", "deploy/NAME" and so on as kubectl has it, or "NAMESPACE/NAME". The namespace in the text counts
-/// first, then `ns`, then `otherwise`. The error is for a person.
-std::expected<pod_target, std::string> pod_named(const std::string& text, const std::string& ns,
+/// first, then `ns`, then `otherwise`.
+std::expected<pod_target, text::phrase> pod_named(const std::string& text, const std::string& ns,
                                                  const std::string& otherwise = "default");
 
 struct pod_choice {
   kube::object_key key;
   std::string note;  ///< which pod this is of how many; empty: the pod itself was named
 };
-/// Of several pods one that waits, where one does. The error is for a person: nothing makes such pods here.
-std::expected<pod_choice, std::string> chosen_pod(const picture& picture, const pod_target& target,
+/// Of several pods one that waits, where one does. The error: there is none.
+std::expected<pod_choice, text::phrase> chosen_pod(const picture& picture, const pod_target& target,
                                                   text::language locale);
 
 }  // namespace cli

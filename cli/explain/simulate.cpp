@@ -9,6 +9,7 @@
 
 #include "api/engine_words.hpp"
 #include "api/names.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/flags/flags.hpp"
@@ -199,6 +200,12 @@ std::optional<nlohmann::json> spec_of(const pod_form& form) {
 
 namespace {
 
+/// "Application lab/a"; of what is no object its place.
+std::string called(const manifest& manifest, const std::string& file) {
+  if (manifest.kind.empty()) return file + ":" + std::to_string(manifest.root ? manifest.root->location.line : 1);
+  return manifest.kind + " " + manifest.key.to_string();
+}
+
 kube::result<kube::described_pod> pod_of(const nlohmann::json& metadata, const nlohmann::json& spec) {
   const nlohmann::json document{{"metadata", metadata}, {"spec", spec}};
   return kube::from_json<kube::described_pod>(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -232,7 +239,9 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
   if (base.empty()) refuse("-", text::message("explain.simulate.no_name", locale));
   if (base.empty()) return {};
   for (const auto& form : forms.forms) {
-    if (!form.spec && bare) refuse(base, text::message("explain.simulate.no_spec", locale));
+    // Of a workload that is not known, what has no such form makes no pods.
+    if (!form.spec && !forms.by_form)
+      refuse(base, bare || refused.empty() ? text::message("explain.simulate.no_spec", locale) : refused);
     if (!form.spec) continue;
     const auto read = spec_of(form);
     if (!read) return text::message("explain.simulate.too_large", locale, {{"pod", manifest.key.to_string()}});
@@ -411,7 +420,8 @@ void add_simulate(CLI::App& app, int& rc) {
   add_option(*verb, "-f,--file", flags->file, "Pods and workloads in YAML or JSON; - is standard input")
       ->required()
       ->type_name("FILE");
-  add_option(*verb, "-n,--namespace", flags->ns, "Namespace of objects that name none; without it: default");
+  add_namespace_option(*verb, flags->ns,
+                       "Namespace of objects that name none; without it: that of the kubeconfig's context, else default");
   add_listing_options(*verb, flags->style, sort_keys(simulated_listing()));
   add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
@@ -420,16 +430,18 @@ void add_simulate(CLI::App& app, int& rc) {
   verb->callback([flags, &rc] {
     const auto fail = [&](const std::string& reason, int code) { rc = failed(reason, std::cerr, code); };
     const auto file = text::yaml::read_file(flags->file, std::cin);
-    if (!file) return fail(file.error(), 2);
+    const auto locale = bilingual(flags->style.language).locale();
+    if (!file) return fail(unreadable(file.error(), locale), 2);
     std::vector<tried_pod> pods;
     std::vector<std::string> unjudged;
     bool makes_pods = false;  // none at the moment is an answer, too
-    const auto locale = bilingual(flags->style.language).locale();
+    const bool is_of_context = flags->ns.empty() && flags->snapshot.empty();
+    const auto ns = is_of_context ? namespace_of(flags->cluster) : flags->ns;
     for (const auto& entry : manifests_in(*file)) {
-      if (const auto problem = add_pods(entry, flags->ns, pods, locale); !problem.empty()) return fail(problem, 2);
+      if (const auto problem = add_pods(entry, ns, pods, locale); !problem.empty()) return fail(problem, 2);
       const auto knowledge = pod_forms_of(entry).knowledge;
       makes_pods = makes_pods || knowledge == kind_knowledge::makes_pods;
-      if (knowledge == kind_knowledge::unknown) unjudged.push_back(entry.kind + " " + entry.key.to_string());
+      if (knowledge == kind_knowledge::unknown) unjudged.push_back(called(entry, flags->file));
     }
     if (pods.empty() && !makes_pods)
       return fail(text::message("explain.simulate.no_pod", locale, {{"file", flags->file}}), 2);
@@ -438,12 +450,12 @@ void add_simulate(CLI::App& app, int& rc) {
     for (const auto& pod : pods) namespaces.insert(pod.pod.key.ns);
     namespace_limits limits(locale);
     const auto read = flags->snapshot.empty()
-                          ? ask_cluster(flags->cluster,
-                                        [&](kube::transport& transport) {
-                                          return read_with_limits(transport, namespaces, all, limits);
-                                        })
+                          ? in_words(ask_cluster(flags->cluster,
+                                                 [&](kube::transport& transport) {
+                                                   return read_with_limits(transport, namespaces, all, limits);
+                                                 }))
                           : gather(flags->cluster, flags->snapshot, all);
-    if (!read) return fail(read.error().message, 1);
+    if (!read) return fail(words_of(read.error(), locale), 1);
     if (!flags->snapshot.empty()) take_in_limits(all, limits);
     say_doubts(all, namespaces, locale, std::cerr);
     for (const auto& text : limits.doubts()) std::cerr << "quartermaster: " << text << "\n";

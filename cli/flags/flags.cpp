@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "text/resource_name.hpp"
+#include "text/text.hpp"
+
 namespace cli {
 namespace {
 
@@ -54,6 +57,29 @@ CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value) {
 }
 
 CLI::Validator choice(std::vector<std::string> words) { return CLI::IsMember(std::move(words)); }
-CLI::Validator whole_number(int least, int most) { return CLI::Range(least, most); }
+
+CLI::Validator whole_number(int least, int most) {
+  const CLI::Validator range = CLI::Range(least, most);
+  const auto check = [range](std::string& text) {
+    const bool is_number = !text.empty() && text.front() >= '0' && text.front() <= '9';
+    const bool is_decimal = text.find_first_not_of("0123456789") == std::string::npos;
+    if (is_number && (!is_decimal || (text.size() > 1 && text.front() == '0')))
+      return "Value " + text + std::string(not_decimal);
+    return range(text);
+  };
+  return {check, range.get_description()};
+}
+
+CLI::Validator namespace_name() {
+  const auto check = [](const std::string& text) {
+    const bool is_name = text::is_dns_subdomain(text, 63) && !text.contains('.');
+    return is_name ? std::string() : "\"" + text::shown(text) + std::string(not_a_namespace);
+  };
+  return {check, ""};
+}
+
+CLI::Option* add_namespace_option(CLI::App& verb, std::string& value, std::string help) {
+  return add_option(verb, "-n,--namespace", value, std::move(help))->check(namespace_name());
+}
 
 }  // namespace cli

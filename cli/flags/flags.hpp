@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -36,9 +37,19 @@ CLI::Option* add_operator_namespace(CLI::App& verb, std::string& value);
 /// `--metrics-authentication` of every program that serves metrics.
 CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value);
 
+/// -n. What no API server takes as the name of a namespace is refused, before any request.
+CLI::Option* add_namespace_option(CLI::App& verb, std::string& value, std::string help);
+/// Ends what such a refusal says (usage.hpp).
+inline constexpr std::string_view not_a_namespace =
+    "\" is not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";
+CLI::Validator namespace_name();
+
 /// Only these words are allowed; the help shows them.
 CLI::Validator choice(std::vector<std::string> words);
-/// Only whole numbers from `least` to `most` are allowed; the help shows both.
+/// Only whole numbers from `least` to `most` are allowed; the help shows both. They are written in decimal figures: 010
+/// is 8 in C and 10 elsewhere.
 CLI::Validator whole_number(int least, int most);
+inline constexpr std::string_view not_decimal =
+    " is read differently by different programs; write it in decimal figures alone, as in 8";
 
 }  // namespace cli

@@ -1,14 +1,20 @@
 #pragma once
 // Verbs that do something themselves and have subcommands, too.
 
+#include <string_view>
+
 namespace CLI {
 class App;
 }  // namespace CLI
 
 namespace cli {
 
+/// What such a refusal says around the name of the subcommand (usage.hpp).
+inline constexpr std::string_view without_subcommand = ": does not go with the subcommand ",
+                                  leave_one_out = ": leave one out";
+
 /// Flags and arguments of `verb` itself are refused next to one of its subcommands, before that runs: it would not read
-/// them. Call this after all of them were added.
+/// them. What the environment says is no flag. Call this after all of them were added.
 void refuse_flags_before_subcommands(CLI::App& verb);
 
 }  // namespace cli

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "cli/flags/flags.hpp"
+#include "cli/flags/subcommands.hpp"
 #include "text/messages.hpp"
 
 namespace cli {
@@ -15,8 +17,12 @@ struct usage_form {
   std::string_view key, before, middle, after;
 };
 constexpr usage_form usage_forms[] = {
+    {"usage.no_month", "", ": ", " is no month such as 2026-11"},
     {"usage.value_missing", "", ": 1 required ", " missing"},
+    {"usage.not_decimal", "", ": Value ", not_decimal},
     {"usage.not_in_range", "", ": Value ", ""},
+    {"usage.not_a_namespace", "", ": \"", not_a_namespace},
+    {"usage.with_subcommand", "", without_subcommand, leave_one_out},
     {"usage.not_convertible", "Could not convert: ", " = ", ""},
     {"usage.not_in", "", " not in {", "}"},
     {"usage.excludes", "", " excludes ", ""},

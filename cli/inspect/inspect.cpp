@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/cluster/refusal.hpp"
 #include "cli/cluster/snapshot.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/subcommands.hpp"
@@ -311,7 +312,7 @@ kube::task<inspection> inspect_resources(kube::transport& transport, std::string
   if (audited)
     out.audited = std::move(*audited);
   else
-    out.left_out = "the audit of running pods is left out: " + audited.error().message;
+    out.left_out = {"transport.no_audit", {{"problem", phrase_of(audited.error())}}};
   co_return out;
 }
 
@@ -332,8 +333,9 @@ int run_inspect_resources(const inspect_options& options, std::ostream& out, std
   inspection found;
   const auto result =
       ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, options.ns, found); });
-  if (!result) return failed(result.error().message, err);
-  if (!found.left_out.empty()) err << "quartermaster: " << found.left_out << "\n";
+  const auto locale = bilingual(options.style.language).locale();
+  if (!result) return failed(phrase_of(result.error()), locale, err);
+  if (!found.left_out.empty()) failed(found.left_out, locale, err);
   print(found, options, out);
   return 0;
 }
@@ -360,7 +362,7 @@ void add_save(CLI::App& verb, int& rc) {
     const auto result =
         ask_cluster(flags->cluster, [&](kube::transport& transport) { return take_snapshot(transport, all); });
     if (!result) {
-      rc = failed(result.error().message, std::cerr);
+      rc = failed(words_of(phrase_of(result.error()), text::language::en), std::cerr);
       return;
     }
     const auto text = all.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
@@ -393,7 +395,7 @@ void add_inspect(CLI::App& app, int& rc) {
   auto options = std::make_shared<inspect_options>();
   resources->alias("resource");
   add_listing_options(*resources, options->style, sort_keys(resources_listing()));
-  add_option(*resources, "-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
+  add_namespace_option(*resources, options->ns, "Namespace of the declarations")->capture_default_str();
   add_cluster_options(*resources, options->cluster);
   resources->footer(std::string(resources_example));
   resources->callback([options, &rc] { rc = run_inspect_resources(*options, std::cout, std::cerr); });

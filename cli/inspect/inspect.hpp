@@ -50,7 +50,7 @@ struct inspection {
   std::vector<resource_row> resources;         ///< in the order of their keys
   std::vector<kube::object_key> not_selected;  ///< named cf-crl-*, with neither label
   std::optional<audit> audited;                ///< null: we may not list pods
-  std::string left_out;                        ///< why, in one line
+  text::phrase left_out;                       ///< why
 };
 
 /// errc::forbidden and everything else about ConfigMaps is an error, about pods a part that is left out.

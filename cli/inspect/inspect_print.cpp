@@ -8,6 +8,7 @@
 #include "cli/output/listing.hpp"
 #include "controller/clock.hpp"
 #include "controller/coded_message.hpp"
+#include "text/quotation.hpp"
 #include "text/list.hpp"
 #include "text/text.hpp"
 
@@ -85,6 +86,10 @@ std::string node_state(const node_row& node_row, const bilingual& say) {
   std::string out = node_row.ready ? "Ready" : "NotReady";
   if (node_row.cordoned) out += say.message("inspect.cordoned");
   return out;
+}
+
+std::string shown_words(const text::phrase& message, const bilingual& say) {
+  return shown(words_of(quotation_of(message), say.locale()), most_shown);
 }
 
 /// The message in English, and next to it the code and what fills its words.
@@ -190,11 +195,17 @@ const listing<node_row>& nodes_listing() {
                   {"health", [](row node, words say) { return health_of(node, say); }, true},
                   {"preflight", [](row node, words say) { return preflight_of(node, say); }, true},
                   {"message",
-                   [](row node, words say) { return shown(words_of(node.message, say.locale()), most_shown); }, true}},
+                   [](row node, words say) { return shown_words(node.message, say); }, true}},
       .json = [](row node) { return as_json(node); },
       .object = [](row node) { return "node/" + node.name; },
       .absence = "inspect.no_node"};
   return out;
+}
+
+/// A module of the policy's own has the words of the policy.
+std::string title_of(const module_row& module_row, const bilingual& say) {
+  const auto key = "module_title." + module_row.name;
+  return text::pattern_of(key, say.locale()).empty() ? module_row.title : say.message(key);
 }
 
 const listing<module_row>& modules_listing() {
@@ -210,11 +221,11 @@ const listing<module_row>& modules_listing() {
                   {"nodes", [](row module, words) { return std::to_string(module.nodes); }},
                   {"resources", [](row module, words) { return text::joined(module.resources); }},
                   {"message",
-                   [](row module, words say) { return shown(words_of(module.message, say.locale()), most_shown); }},
+                   [](row module, words say) { return shown_words(module.message, say); }},
                   {"label", "label_value", [](row module, words) { return text::joined(module.label_values); }, true},
                   {"daemonset", [](row module, words) { return module.daemon_set; }, true},
                   {"image", [](row module, words) { return shown(module.image, 300); }, true},
-                  {"title", [](row module, words) { return module.title; }, true}},
+                  {"title", [](row module, words say) { return title_of(module, say); }, true}},
       .json = [](row module) { return as_json(module); },
       .object = [](row module) { return "daemonset.apps/" + module.daemon_set; }};
   return out;

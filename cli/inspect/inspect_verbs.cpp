@@ -71,37 +71,35 @@ void add_unseen_nodes(picture& picture) {
   }
 }
 
-/// With fewer rights less is seen, and one line names it. errc::not_found where a node that was asked for is not there.
-kube::result<void> fetch(const look_options& options, picture& picture, std::ostream& err, subject about) {
+/// With fewer rights less is seen, and one line names it.
+std::expected<void, text::phrase> fetch(const look_options& options, picture& picture, std::ostream& err,
+                                        subject about) {
   auto request = fleet_parts(options);
   if (about == subject::pods) request.pods_in = options.ns;
   auto read = gather(options.cluster, options.snapshot, picture, request);
   const bool has_less = about == subject::nodes || (about == subject::pods && !options.ns.empty());
-  if (!read && read.error().code == kube::errc::forbidden && has_less) {
+  if (!read && read.error().key == "transport.forbidden" && has_less) {
     const auto seen = gather(options.cluster, options.snapshot, picture, own_parts(options, about));
     const bool sees_none =
         about == subject::nodes && is_unseen(picture, part::nodes) && is_unseen(picture, part::accelerator_nodes);
     if (!seen || sees_none) return read;
-    if (about == subject::nodes) picture.unseen.emplace(part::pods, text::phrase{read.error().message});
+    if (about == subject::nodes) picture.unseen.emplace(part::pods, read.error());
     add_unseen_nodes(picture);
-    err << "quartermaster: "
-        << text::message(about == subject::pods ? "inspect.own_pods" : "inspect.own_nodes", text::language::en,
-                         {{"reason", read.error().message}})
-        << "\n";
+    failed({about == subject::pods ? "inspect.own_pods" : "inspect.own_nodes", {{"reason", read.error()}}},
+           bilingual(options.language).locale(), err);
   } else if (!read) {
     return read;
   }
   for (const auto& name : options.only)
     if (!picture.nodes.find({{}, name}))
-      return std::unexpected(
-          kube::error{kube::errc::not_found, 404, "there is no node " + text::shown(name), std::nullopt});
+      return std::unexpected(text::phrase{"transport.no_node", {{"node", text::shown(name)}}});
   return {};
 }
 
 /// Tables of a cluster without the chart are empty and look like those of one where nothing is switched on.
-void note_if_not_installed(const picture& picture, std::ostream& err) {
+void note_if_not_installed(const picture& picture, const look_options& options, std::ostream& err) {
   if (picture.knows(kube::resources::accelerator_policies)) return;
-  err << "quartermaster: note: Quartermaster is not installed in this cluster (docs/install.md says how)\n";
+  failed({"transport.not_installed"}, bilingual(options.language).locale(), err);
 }
 
 CLI::App* add(CLI::App& inspect, const char* name, const char* description, std::string_view example,
@@ -130,8 +128,8 @@ picture_request fleet_parts(const look_options& options) {
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err) {
   picture picture;
   const auto read = fetch(options, picture, err, subject::nodes);
-  if (!read) return failed(read.error().message, err);
-  note_if_not_installed(picture, err);
+  if (!read) return failed(read.error(), bilingual(options.language).locale(), err);
+  note_if_not_installed(picture, options, err);
   const fleet found(picture);
   if (options.compat == "cgpu")
     print_cgpu(found, options.only, options.details, out);
@@ -143,8 +141,8 @@ int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostre
 int run_inspect_modules(const look_options& options, std::ostream& out, std::ostream& err) {
   picture picture;
   const auto read = fetch(options, picture, err, subject::modules);
-  if (!read) return failed(read.error().message, err);
-  note_if_not_installed(picture, err);
+  if (!read) return failed(read.error(), bilingual(options.language).locale(), err);
+  note_if_not_installed(picture, options, err);
   const fleet found(picture);
   print(module_rows(found), options, out);
   return 0;
@@ -153,15 +151,15 @@ int run_inspect_modules(const look_options& options, std::ostream& out, std::ost
 int run_inspect_pods(const look_options& options, std::ostream& out, std::ostream& err) {
   picture picture;
   const auto read = fetch(options, picture, err, subject::pods);
-  if (!read) return failed(read.error().message, err);
-  note_if_not_installed(picture, err);
+  if (!read) return failed(read.error(), bilingual(options.language).locale(), err);
+  note_if_not_installed(picture, options, err);
   const fleet found(picture);
   const auto rows = pod_rows(found, options.ns, options.pods);
   for (const auto& name : options.pods)
     if (std::ranges::find(rows, name, [](const pod_row& row) { return row.key.name; }) == rows.end())
-      return failed("no pod \"" + text::shown(name) + "\" asks for cards" +
-                        (options.ns.empty() ? std::string() : " in namespace " + options.ns),
-                    err);
+      return failed({options.ns.empty() ? "inspect.no_pod_of_name" : "inspect.no_pod_of_name_in",
+                     {{"pod", text::shown(name)}, {"namespace", options.ns}}},
+                    bilingual(options.language).locale(), err);
   print(rows, options, out);
   return 0;
 }
@@ -211,7 +209,7 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
   auto* pods =
       add(inspect, "pods", "Pods that ask for cards, and which they got", pods_example, pod_headers(), *of_pods);
   add_option(*pods, "pod", of_pods->pods, "Only pods of these names");
-  auto* ns = add_option(*pods, "-n,--namespace", of_pods->ns, "Only pods of this namespace");
+  auto* ns = add_namespace_option(*pods, of_pods->ns, "Only pods of this namespace");
   const auto everywhere = [] {};  // as without -n
   pods->add_flag_callback("-A,--all-namespaces", everywhere, "Pods of every namespace, as without -n")->excludes(ns);
   pods->callback([of_pods, &rc] { rc = run_inspect_pods(*of_pods, std::cout, std::cerr); });

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "cli/cluster/refusal.hpp"
 #include "cli/output/answer.hpp"
 #include "controller/sleep.hpp"
 
@@ -39,7 +40,7 @@ kube::task<void> keep_looking(kube::transport& transport, const look_options& op
       out << watch.changes(node_rows(fleet(picture), options.only, node_selector(options))) << std::flush;
     } else if (found.error().message != last_problem) {
       last_problem = found.error().message;
-      failed(last_problem + " (it is tried again)", err);
+      failed({"transport.again", {{"problem", phrase_of(found.error())}}}, bilingual(options.language).locale(), err);
     }
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begin);
     const bool slept = co_await controller::sleep_for(std::max(shortest_pause, pauses_per_read * took));
@@ -103,7 +104,7 @@ int run_watch_nodes(const look_options& options, bool redraws, std::ostream& out
   const auto done = ask_cluster(options.cluster, [&](kube::transport& transport) {
     return look_until_signal(transport, options, watch, out, err);
   });
-  return done ? 0 : failed(done.error().message, err);
+  return done ? 0 : failed(phrase_of(done.error()), bilingual(options.language).locale(), err);
 }
 
 }  // namespace cli

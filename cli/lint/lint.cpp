@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "cli/cluster/refusal.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/subcommands.hpp"
 #include "cli/lint/lint_workload.hpp"
@@ -150,8 +151,10 @@ class linter {
     for (const auto& rule : rules.rules) known.emplace_back(rule.key);
     for (const auto& entry : hard->entries) {
       const std::string_view name = entry.key->text;
-      // Other things that are counted: objects, and storage of a class.
-      if (name.starts_with("count/") || name.contains(".storageclass.storage.k8s.io/")) continue;
+      // Other things that are counted: objects, storage of a class, and devices of a DeviceClass.
+      if (name.starts_with("count/") || name.contains(".storageclass.storage.k8s.io/") ||
+          name.ends_with(".deviceclass.resource.k8s.io/devices"))
+        continue;
       auto key = name;
       for (const std::string_view prefix : {"requests.", "limits.", "request.", "limit."})
         if (key.starts_with(prefix)) {
@@ -438,6 +441,9 @@ lint_report lint(std::span<const text::yaml::source> files, const lint_settings&
 }
 
 int run_lint(const lint_options& options, std::istream& input, std::ostream& out, std::ostream& err) {
+  lint_settings settings;
+  settings.ns = options.ns;
+  settings.locale = options.language == "zh" ? language::zh : language::en;
   std::vector<text::yaml::source> files;
   bool readable = true;
   for (const auto& path : options.files) {
@@ -445,15 +451,12 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
     if (file) {
       files.push_back(std::move(*file));
     } else {
-      err << text::shown(file.error(), 4096) << "\n";
+      err << text::shown(unreadable(file.error(), settings.locale), 4096) << "\n";
       readable = false;
     }
   }
   if (!readable) return 1;
 
-  lint_settings settings;
-  settings.ns = options.ns;
-  settings.locale = options.language == "zh" ? language::zh : language::en;
   declared_resources cluster;
   std::optional<std::vector<kube::node>> nodes;
   reconcilers::accelerator_policy policy;
@@ -461,15 +464,13 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
     const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) {
       return fetch(transport, options.ns, cluster, nodes, policy);
     });
-    if (!result) return failed(result.error().message, err);
+    if (!result) return failed(phrase_of(result.error()), settings.locale, err);
     settings.one_only = reconcilers::single_share(policy);
     settings.cluster = &cluster;
     if (nodes)
       settings.nodes = &*nodes;
     else
-      err << "quartermaster: nodes may not be listed, so names of resources and what pods need of a driver are not "
-             "held "
-             "against what nodes offer\n";
+      failed({"lint_summary.no_nodes"}, settings.locale, err);
   }
 
   const auto report = lint(files, settings);
@@ -490,7 +491,7 @@ void add_lint(CLI::App& app, int& rc) {
       ->type_name("FILE");
   add_answer_options(*verb, options->language, options->output);
   add_flag(*verb, "--strict", options->strict, "Warnings count as errors");
-  add_option(*verb, "-n,--namespace", options->ns, "Namespace of the declarations")->capture_default_str();
+  add_namespace_option(*verb, options->ns, "Namespace of the declarations")->capture_default_str();
   add_flag(*verb, "--cluster", options->from_cluster,
            "Add the declarations of the cluster, where those in files take the place of their namesakes, and "
            "what its nodes offer and which drivers they have");

@@ -42,11 +42,13 @@ constexpr std::array<lint_row, lint_code_count> table{{
     {lint_code::amount_negative, "amount_negative", error},
     {lint_code::amount_too_large, "amount_too_large", error},
     {lint_code::amount_in_bytes, "amount_in_bytes", error},
+    {lint_code::amount_beyond_cards, "amount_beyond_cards", warning},
     {lint_code::resources_of_pod, "resources_of_pod", error},
     {lint_code::resources_of_ephemeral, "resources_of_ephemeral", error},
     {lint_code::containers_missing, "containers_missing", error},
     {lint_code::container_twice, "container_twice", error},
     {lint_code::operator_unknown, "operator_unknown", error},
+    {lint_code::value_unknown, "value_unknown", error},
     {lint_code::claim_missing, "claim_missing", error},
     {lint_code::claims_not_judged, "claims_not_judged", warning},
     {lint_code::template_text, "template_text", error},
@@ -172,9 +174,9 @@ lint_finding finding_of(const declarations::objection& objection, const manifest
   auto out = finding_of(code, object, place, {field, amount, objection.key, objection.other, nearest}, locale);
   if (const auto* words = declarations::vocabulary_of(objection.key);
       words && objection.kind == declarations::objection_kind::not_legal) {
-    out.allowed = locale == language::zh ? words->legal.words_zh : words->legal.words;
+    out.allowed = text::message(words->legal.words, locale);
   } else if (words && objection.kind == declarations::objection_kind::pod_amount) {
-    out.allowed = locale == language::zh ? words->on_pod.words_zh : words->on_pod.words;
+    out.allowed = text::message(words->on_pod.words, locale);
     out.value = objection.nearest > 0 ? nearest : std::string();
   }
   out.message = text::message_of(declarations::text_of(objection, locale), {}, out.remedy, locale);

@@ -217,15 +217,18 @@ std::optional<int> minor_of_version(std::string_view text) {
   return out;
 }
 
-std::string not_a_version(std::string_view text) {
-  return "--kubernetes: \"" + text::shown(text) + "\" is no version; write 1." + std::to_string(config::oldest_minor) +
-         " or newer, as in 1." + std::to_string(config::newest_minor);
+text::phrase not_a_version(std::string_view text) {
+  return {"render.no_version",
+          {{"name", "--kubernetes"},
+           {"value", text::shown(text)},
+           {"oldest", std::to_string(config::oldest_minor)},
+           {"newest", std::to_string(config::newest_minor)}}};
 }
 
 int run_lint_scheduler(const lint_scheduler_options& options, std::istream& stream, std::ostream& out,
                        std::ostream& err) {
   if (!options.kubernetes.empty() && !minor_of_version(options.kubernetes))
-    return failed(not_a_version(options.kubernetes), err, 2);
+    return failed(not_a_version(options.kubernetes), bilingual(options.language).locale(), err, 2);
   auto paths = options.files;
   if (!options.manifest.empty()) paths.push_back(options.manifest);
   std::deque<input> files;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/phrase.hpp"
+
 namespace cli {
 
 struct lint_scheduler_options {
@@ -20,7 +22,7 @@ struct lint_scheduler_options {
 /// "1.36", "v1.36.3" -> 36; nothing for anything else, and before 1.22.
 std::optional<int> minor_of_version(std::string_view text);
 /// The message about such a --kubernetes.
-std::string not_a_version(std::string_view text);
+text::phrase not_a_version(std::string_view text);
 
 /// The exit code of the verb: 0 clean, 1 unreadable, 2 wrong usage, 3 found errors (warnings too when `strict`).
 int run_lint_scheduler(const lint_scheduler_options& options, std::istream& input, std::ostream& out,

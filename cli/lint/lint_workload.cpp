@@ -187,6 +187,7 @@ class workload {
     if (known_kind_) no_containers(*spec);
     names_of_containers();
     operators(*spec);
+    choices(*spec);
     claims(*spec);
     counts();
     modes();
@@ -290,6 +291,31 @@ class workload {
     });
     each_of(&spec, path_, "tolerations", [&](const node* item, const std::string& place) {
       check(item, place, {"", "Exists", "Equal", "Lt", "Gt"});
+    });
+  }
+
+  /// Fields of which the API server takes a few words only, and by which a pod lives, starts or is placed.
+  void choices(const node& spec) {
+    const auto check = [this](const node* item, const std::string& path, std::string_view name,
+                              std::initializer_list<std::string_view> legal) {
+      const auto* entry = text::yaml::find_entry(item, name);
+      if (!entry || !entry->value->scalar() || entry->value->text.contains("{{")) return;
+      const std::string_view value = entry->value->text;
+      if (value.empty() || std::ranges::find(legal, value) != legal.end()) return;
+      const std::vector<std::string_view> words(legal);
+      const auto field_path = below(path, name);
+      say(lint_code::value_unknown, entry->key->location,
+          {.field = field_path, .value = value, .other = text::joined(words), .hint = text::nearest(value, words)});
+    };
+    check(&spec, path_, "restartPolicy", {"Always", "OnFailure", "Never"});
+    check(&spec, path_, "preemptionPolicy", {"PreemptLowerPriority", "Never"});
+    check(&spec, path_, "dnsPolicy", {"ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"});
+    for (const auto& container : containers_) {
+      check(container.item, container.path, "restartPolicy", {"Always", "OnFailure", "Never"});
+      check(container.item, container.path, "imagePullPolicy", {"Always", "IfNotPresent", "Never"});
+    }
+    each_of(&spec, path_, "tolerations", [&](const node* item, const std::string& place) {
+      check(item, place, "effect", {"NoSchedule", "PreferNoSchedule", "NoExecute"});
     });
   }
 
@@ -579,6 +605,7 @@ class workload {
     if (entry.value->is == node::shape::null || (value && *value >= 0 && whole_enough)) {
       const bool limit = !path.ends_with(".requests");  // said once
       if (limit && value.value_or(0) != 0) unknown(key, field_path, *entry.key, rules);
+      if (limit && prefix.empty() && value) beyond_cards(details, *value, *entry.key);
       return;
     }
     wrong_.emplace(container.item, key);
@@ -615,6 +642,21 @@ class workload {
     say(lint_code::unfamiliar_resource, place.location, hinted);
   }
 
+  /// MiB or bytes where the resource counts in a larger unit: more than the cards of any node have together.
+  void beyond_cards(lint_details details, std::int64_t value, const node& place) {
+    constexpr std::int64_t most_mib = std::int64_t{4} << 20;  // sixteen cards of 256 GiB
+    const auto* known = quota::resource_key_of(details.key);
+    if (!known || known->unit_mib == 0 || value < most_mib / known->unit_mib) return;
+    const auto is_plausible = [&](std::int64_t meant) { return meant > 0 && meant < most_mib / known->unit_mib; };
+    const auto of_mib = value < (std::int64_t{1} << 40) ? quota::in_unit(*known, value << 20) : 0;
+    const auto of_bytes = quota::in_unit(*known, value);
+    const auto meant = known->unit_mib > 1 && is_plausible(of_mib) ? of_mib : is_plausible(of_bytes) ? of_bytes : 0;
+    const auto hint = meant > 0 ? std::to_string(meant) : std::string();
+    details.hint = hint;
+    details.other = quota::unit_of(*known);
+    say(lint_code::amount_beyond_cards, place.location, details);
+  }
+
   /// Bytes ("4Gi") where the resource counts in a unit of memory; 8k is 8000 of it.
   bool in_bytes(const std::string& key, const std::string& field_path, std::string_view text, const node& place) {
     const auto* known = quota::resource_key_of(key);
@@ -627,8 +669,11 @@ class workload {
   }
 
   /// The known resource that a name without a domain stands for, or one in capitals.
+  /// Characters that no name has (a blank that is not seen, a Cyrillic letter) and the scheme of an address are left out.
   static std::string meant(std::string_view name, const declarations::rule_set& rules) {
-    const auto lower = text::lower_case(name);
+    auto lower = text::lower_case(name);
+    std::erase_if(lower, [](char c) { return static_cast<unsigned char>(c) >= 0x80 || c == ' '; });
+    if (const auto scheme = lower.find("://"); scheme != std::string::npos) lower.erase(0, scheme + 3);
     for (const auto key : keys_of(rules)) {
       if (key == lower || key.ends_with("/" + lower)) return std::string(key);
     }

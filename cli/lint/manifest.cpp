@@ -7,6 +7,7 @@
 
 #include "reconcilers/declarations/declared_config_map.hpp"
 #include "reconcilers/declarations/reader.hpp"
+#include "text/messages.hpp"
 
 namespace cli {
 namespace {
@@ -159,6 +160,12 @@ text::yaml::place place_of(const manifest& manifest, std::string_view field) {
   }
   if (const auto* found = key_shown(section, field)) return found->location;
   return parent ? parent->location : manifest.root->location;
+}
+
+std::string unreadable(const std::string& error, text::language language) {
+  const auto gap = std::min(error.find(": "), error.size());
+  const auto rest = error.substr(std::min(gap + 2, error.size()));
+  return text::message("yaml.unreadable", language, {{"place", error.substr(0, gap)}, {"problem", rest}});
 }
 
 }  // namespace cli

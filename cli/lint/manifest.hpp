@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reconcilers/declarations/declaration.hpp"
+#include "text/message.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -45,5 +46,8 @@ std::vector<config_map_file::not_text> values_not_text(const text::yaml::node* n
 
 /// Where a field of a ConfigMap (declarations::finding) stands: its key; of one that is missing, what should hold it.
 text::yaml::place place_of(const manifest& manifest, std::string_view field);
+
+/// Why a file is not read: "FILE:LINE:COLUMN: what" of text::yaml, whose words are those of a library.
+std::string unreadable(const std::string& error, text::language language);
 
 }  // namespace cli

@@ -6,8 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/flags/flags.hpp"
+#include "text/text.hpp"
 
 namespace cli {
+namespace {
+
+constexpr std::size_t longest_reason = 16'384;
+
+}  // namespace
 
 void add_answer_options(CLI::App& verb, std::string& language, std::string& output,
                         const std::vector<std::string>& more) {
@@ -29,8 +35,9 @@ void add_answer_options(CLI::App& verb, std::string& language, std::string& outp
 void add_unused_namespace(CLI::App& verb) {
   const auto unused = std::make_shared<std::string>();
   verb.add_option_function<std::string>(
-      "-n,--namespace", [unused](const std::string& value) { *unused = value; },
-      "Without effect: nothing of a namespace is read here");
+          "-n,--namespace", [unused](const std::string& value) { *unused = value; },
+          "Without effect: nothing of a namespace is read here")
+      ->check(namespace_name());
 }
 
 bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view output, std::ostream& out) {
@@ -44,8 +51,13 @@ bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view outp
 }
 
 int failed(std::string_view reason, std::ostream& err, int code) {
-  err << "quartermaster: " << reason << "\n";
+  // Names, files and servers may say anything.
+  err << "quartermaster: " << text::shown(reason, longest_reason) << "\n";
   return code;
+}
+
+int failed(const text::phrase& reason, text::language locale, std::ostream& err, int code) {
+  return failed(words_of(reason, locale), err, code);
 }
 
 }  // namespace cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "text/messages.hpp"
+#include "text/phrase.hpp"
 
 namespace CLI {
 class App;
@@ -47,5 +48,6 @@ bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view outp
 
 /// Says in one line why there is no answer. Returns `code`, the exit code.
 int failed(std::string_view reason, std::ostream& err, int code = 1);
+int failed(const text::phrase& reason, text::language locale, std::ostream& err, int code = 1);
 
 }  // namespace cli

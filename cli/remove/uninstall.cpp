@@ -23,6 +23,7 @@
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "text/escape.hpp"
 #include "text/list.hpp"
+#include "text/phrase_code.hpp"
 
 namespace cli {
 namespace {
@@ -206,7 +207,7 @@ class removal {
       const auto row = agent::static_pod::read_row(text.is_string() ? text.get<std::string>() : std::string());
       if (row.is.empty() || row.is == to_string(agent::static_pod::state::disabled) || !nodes_.contains(node)) continue;
       enrolled_.insert_or_assign(
-          node, "kube-scheduler with our extender (" + row.is + (row.reason.empty() ? "" : ": " + row.reason) + ")");
+          node, "kube-scheduler with our extender (" + row.is + (row.reason.empty() ? "" : ": " + text::message_text(row.reason)) + ")");
     }
     co_return kube::result<void>();
   }
@@ -448,7 +449,7 @@ void add_uninstall(CLI::App& app, int& rc) {
   add_option(*verb, "--timeout", *seconds, "Seconds for nodes to leave; 0: as long as it takes")
       ->check(whole_number(0, 604800))
       ->capture_default_str();
-  add_option(*verb, "-n,--namespace", options->ns, "The operator's; without it the one with the lease quartermaster");
+  add_namespace_option(*verb, options->ns, "The operator's; without it the one with the lease quartermaster");
   add_option(*verb, "--declarations-namespace", options->declarations, "The namespace of declarations")
       ->capture_default_str();
   add_cluster_options(*verb, options->cluster);

@@ -92,10 +92,11 @@ Exit codes: 0 printed, 2 refused: one line says which value and what is allowed.
 
 int run_render_declaration(const declaration_options& options, std::ostream& out, std::ostream& err) {
   const auto refuse = [&](const std::string& reason) { return failed(reason, err, 2); };
+  const auto locale = bilingual(options.language).locale();
   for (const auto& flag : flags) {
     if (!text::is_plain_text(options.*flag.value))
-      return refuse(std::string(flag.name) + " holds control characters or bytes that are not UTF-8: \"" +
-                    text::shown(options.*flag.value) + "\"; write plain text");
+      return failed({"render.not_plain", {{"name", std::string(flag.name)}, {"value", text::shown(options.*flag.value)}}},
+                    locale, err, 2);
   }
   const auto object = config_map_of(options);
   const auto text = text::yaml::write(object);
@@ -105,7 +106,7 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
   made.push_back(std::move(*read_back));
   lint_settings settings;
   settings.ns = options.ns;
-  settings.locale = options.language == "zh" ? text::language::zh : text::language::en;
+  settings.locale = locale;
   std::string meant;
   for (const auto& f : lint(made, settings).findings) {
     // What else is declared cannot be seen from here; and a resource no one may use can be meant.

@@ -29,16 +29,26 @@ using text::shown;
 /// What ends the verb: a line for people and the exit code.
 struct failure {
   int rc;
-  std::string message;
+  text::phrase message;
 };
 template <typename T>
 using attempted = std::expected<T, failure>;
 
-std::unexpected<failure> refuse(std::string reason) { return std::unexpected(failure{2, std::move(reason)}); }
-std::unexpected<failure> refuse(const std::string& file, const config::finding& finding) {
-  return refuse(file + ":" + std::to_string(finding.location.line) + ":" + std::to_string(finding.location.column) +
-                ": " + message_of(finding, text::language::en) + " [" + std::string(to_string(finding.issue)) + "]");
+std::unexpected<failure> refuse(text::phrase reason) { return std::unexpected(failure{2, std::move(reason)}); }
+std::unexpected<failure> refuse(std::string_view key, std::vector<text::phrase_argument> arguments) {
+  return refuse(text::phrase{"render." + std::string(key), std::move(arguments)});
 }
+std::unexpected<failure> refuse(const std::string& file, const config::finding& finding) {
+  return refuse(text::phrase{
+      "scheduler_file.finding",
+      {{"file", file},
+       {"line", std::to_string(finding.location.line)},
+       {"column", std::to_string(finding.location.column)},
+       {"message", message_of(finding, text::language::en), message_of(finding, text::language::zh)},
+       {"code", std::string(to_string(finding.issue))}}});
+}
+
+text::language locale_of(const render_scheduler_options& options) { return bilingual(options.language).locale(); }
 
 attempted<std::string> bytes_of(const std::string& path, std::istream& input) {
   auto out = text::yaml::read_bytes(path, input);
@@ -57,9 +67,9 @@ attempted<std::string> url_of(const std::string& address) {
   const bool whole = url.scheme == "https" && !url.host.empty() && address.find_first_of(" \t\n<${?#") == address.npos;
   const auto fault = whole ? config::fault_of_url(address) : std::nullopt;
   if (!whole || fault)
-    return refuse("--address: \"" + shown(address) + "\" is no address of an extender" +
-                  (fault ? ": " + words_of(phrase_of(*fault), text::language::en) : "") +
-                  "; write https://HOST:PORT, as in https://10.96.0.77:443");
+    return refuse("no_address", {{"value", shown(address)},
+                                 {"reason", fault ? text::phrase{"render.because", {{"reason", phrase_of(*fault)}}}
+                                                  : text::phrase()}});
   if (url.path.empty()) return address + "/scheduler";
   if (url.path == "/") return address + "scheduler";
   return address;
@@ -67,15 +77,17 @@ attempted<std::string> url_of(const std::string& address) {
 
 attempted<void> names_of(const render_scheduler_options& options) {
   const auto wrong = [](const char* flag, const std::string& is, const char* kind, const text::phrase& allowed) {
-    return refuse(std::string(flag) + ": \"" + shown(is) + "\" is no name of " + kind + "; write " +
-                  words_of(allowed, text::language::en));
+    return refuse("no_name", {{"name", std::string(flag)},
+                              {"value", shown(is)},
+                              {"kind", text::phrase{std::string("render.kind.") + kind}},
+                              {"allowed", allowed}});
   };
   if (!config::is_lease_name(options.lease))
-    return wrong("--lease", options.lease, "a Lease", phrase_of(config::term::lease_name));
+    return wrong("--lease", options.lease, "lease", phrase_of(config::term::lease_name));
   if (const auto& is = options.scheduler_name; !is.empty() && !config::is_scheduler_name(is))
-    return wrong("--scheduler-name", is, "a scheduler", phrase_of(config::term::scheduler_name));
+    return wrong("--scheduler-name", is, "scheduler", phrase_of(config::term::scheduler_name));
   if (const auto& is = options.server_name; !is.empty() && !is_ip(is) && !text::is_dns_subdomain(text::lower_case(is)))
-    return wrong("--server-name", is, "a server", text::phrase("the DNS name or IP address that its certificate has"));
+    return wrong("--server-name", is, "server", {"render.server_name"});
   return {};
 }
 
@@ -96,31 +108,31 @@ attempted<config::extender_settings> extender_of(const render_scheduler_options&
     const bool right = flag == std::string_view("--key") ? output->contains("PRIVATE KEY-----")
                                                          : !controller::x509::read(*output).empty();
     if (!right)
-      return refuse(std::string(flag) + ": " + shown(*path, 4096) +
-                    " holds no PEM of its kind; the Secret quartermaster-extender-client has ca.crt, tls.crt, tls.key");
+      return refuse("no_pem", {{"name", std::string(flag)}, {"file", shown(*path, 4096)}});
   }
   if (!controller::x509::belongs({out.certificate, out.key}))
-    return refuse("--key: " + shown(options.key, 4096) + " is not the key of " + shown(options.certificate, 4096));
+    return refuse("other_key", {{"file", shown(options.key, 4096)}, {"other", shown(options.certificate, 4096)}});
   out.resources = options.resources;
   out.not_offered = options.not_offered;
   for (const auto* list : {&options.resources, &options.not_offered}) {
     for (const auto& entry : *list) {
       if (!text::is_extended_resource(entry))
-        return refuse("\"" + shown(entry) + "\" is no extended resource; write <domain>/<name>");
+        return refuse("no_resource", {{"value", shown(entry)}});
     }
   }
   return out;
 }
 
 /// Whatever was changed in our part of a file is not lost silently.
-void tell_edits(const std::string& file, const std::vector<config::edit>& edits, std::ostream& err) {
+void tell_edits(const std::string& file, const std::vector<config::edit>& edits, text::language locale,
+                std::ostream& err) {
   for (const auto& edit : edits) {
     const auto say = [&](const text::phrase& part, const char* otherwise) {
       const text::phrase missing(std::string("scheduler_file.") + otherwise);
-      return shown(words_of(part.empty() ? missing : part, text::language::en), 200);
+      return shown(words_of(part.empty() ? missing : part, locale), 200);
     };
     err << "quartermaster: "
-        << text::message("scheduler_file.edit", text::language::en,
+        << text::message("scheduler_file.edit", locale,
                          {{"file", file},
                           {"line", std::to_string(edit.location.line)},
                           {"column", std::to_string(edit.location.column)},
@@ -139,7 +151,7 @@ attempted<std::string> merged(const render_scheduler_options& options, const con
   auto out = merge(*text, addition, server);
   if (!out) return refuse(options.merge, out.error());
   if (const auto bare = config::unmerge(*text, extender.url))
-    tell_edits(options.merge, edits_of(*text, *bare, addition), err);
+    tell_edits(options.merge, edits_of(*text, *bare, addition), locale_of(options), err);
   return std::move(*out);
 }
 
@@ -155,14 +167,15 @@ attempted<std::string> rendered(const render_scheduler_options& options, std::is
     settings.url = std::move(*url);
     settings.resources = options.resources;
     settings.not_offered = options.not_offered;
-    tell_edits(options.unmerge, edits_of(*text, *out, merged_into(*text, *out, std::move(settings))), err);
+    tell_edits(options.unmerge, edits_of(*text, *out, merged_into(*text, *out, std::move(settings))),
+               locale_of(options), err);
     return std::move(*out);
   }
   const auto minor = minor_of_version(options.kubernetes);
   if (!minor) return refuse(not_a_version(options.kubernetes));
   for (const auto& [flag, value] : {std::pair{"--address", &options.address}, std::pair{"--ca", &options.ca},
                                     std::pair{"--cert", &options.certificate}, std::pair{"--key", &options.key}}) {
-    if (value->empty()) return refuse(std::string(flag) + " is required");
+    if (value->empty()) return refuse(text::phrase{"usage.required", {{"name", std::string(flag)}}});
   }
   if (auto right = names_of(options); !right) return std::unexpected(std::move(right.error()));
   auto extender = extender_of(options, input);
@@ -176,7 +189,7 @@ attempted<std::string> rendered(const render_scheduler_options& options, std::is
   auto out = render(*extender, scheduler);
   for (const auto& entry : config::judge(out, server)) {
     if (severity_of(entry.issue) == text::severity::error) return refuse("rendered", entry);
-    err << "quartermaster: " << message_of(entry, text::language::en) << "\n";
+    err << "quartermaster: " << message_of(entry, locale_of(options)) << "\n";
   }
   return out;
 }
@@ -198,11 +211,10 @@ Without --into it is the whole file of a kube-scheduler of its own. Exit codes: 
 int run_render_scheduler(const render_scheduler_options& options, std::istream& input, std::ostream& out,
                          std::ostream& err) {
   const auto text = rendered(options, input, err);
-  if (!text) return failed(text.error().message, err, text.error().rc);
+  if (!text) return failed(text.error().message, locale_of(options), err, text.error().rc);
   const auto host = std::string(config::split_url(options.address).host);
   if (options.unmerge.empty() && options.server_name.empty() && is_ip(host))
-    err << "quartermaster: note: the extender's certificate has no IP address: say --server-name "
-           "quartermaster-extender.NAMESPACE.svc, unless yours has\n";
+    failed({"render.no_ip"}, locale_of(options), err);
   out << *text;
   return 0;
 }
@@ -231,6 +243,7 @@ void add_render_scheduler(CLI::App& render, int& rc) {
   add_option(*verb, "--plugin", options->plugins,
              "A plugin its image has in addition to Kubernetes' own; may be repeated");
   add_flag(*verb, "--in-cluster", options->in_cluster, "It runs in a pod with a ServiceAccount");
+  add_option(*verb, "--lang", options->language, "en or zh: of a refusal")->check(choice({"en", "zh"}));
   verb->footer(std::string(render_scheduler_example));
   verb->callback([options, &rc] { rc = run_render_scheduler(*options, std::cin, std::cout, std::cerr); });
 }

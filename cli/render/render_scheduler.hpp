@@ -17,6 +17,7 @@ struct render_scheduler_options {
   std::string scheduler_name;  ///< with `merge`: a profile next to those that are there
   std::string lease = "quartermaster-scheduler", kubeconfig = "/etc/kubernetes/scheduler.conf";
   bool in_cluster = false;
+  std::string language = "en";  ///< of a refusal
 };
 
 /// The exit code of the verb: 0 printed, 1 a file cannot be read, 2 refused.

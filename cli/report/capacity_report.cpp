@@ -46,12 +46,13 @@ const listing<model_row>& models_listing() {
 
 std::vector<std::string> capacity_headers() { return sort_keys(models_listing()); }
 
-void print_capacity(const nlohmann::ordered_json& view, const listing_style& style, std::ostream& out) {
+void print_capacity(const nlohmann::ordered_json& view, const text::phrase& no_days, const listing_style& style,
+                    std::ostream& out) {
   auto rest = view;
   rest.erase("models");
   if (!print(models_listing(), view["models"].get<std::vector<model_row>>(), style, out, std::move(rest))) return;
   const bilingual say(style.language);
-  const auto& reason = view["trendMessage"].get_ref<const std::string&>();
+  const auto reason = words_of(no_days, say.locale());
   if (!view["models"].empty() && !reason.empty())
     out << say.message("report.capacity.no_days", {{"reason", shown(reason, 1000)}}) << "\n";
 }

@@ -9,8 +9,9 @@
 
 namespace cli {
 
-/// `view` is the console's (console/api.md).
-void print_capacity(const nlohmann::ordered_json& view, const listing_style& style, std::ostream& out);
+/// `view` is the console's (console/api.md). `no_days`: why it has no days until full; empty: it has.
+void print_capacity(const nlohmann::ordered_json& view, const text::phrase& no_days, const listing_style& style,
+                    std::ostream& out);
 
 std::vector<std::string> capacity_headers();
 

@@ -10,6 +10,7 @@
 #include "api/names.hpp"
 #include "cli/chargeback/chargeback.hpp"
 #include "cli/cluster/prometheus.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/cluster/usage.hpp"
 #include "cli/console/history.hpp"
 #include "cli/flags/flags.hpp"
@@ -17,8 +18,6 @@
 #include "cli/report/capacity_report.hpp"
 #include "cli/report/right_size.hpp"
 #include "cli/verbs.hpp"
-#include "scheduler_config/judge/terms.hpp"
-#include "scheduler_config/names.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -91,45 +90,43 @@ int run_chargeback(const report_options& options, std::ostream& out, std::ostrea
   usage_found found;
   const auto read =
       ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, month, found); });
-  if (!read) return failed(read.error().message, err);
+  const auto locale = bilingual(options.style.language).locale();
+  if (!read && read.error().code == kube::errc::not_found) return failed({"transport.no_usage"}, locale, err);
+  if (!read) return failed(phrase_of(read.error()), locale, err);
   const auto report = chargeback_of(month, found.objects, found.spec, options.ns);
   if (!report)
-    return failed("nothing was counted in " + month + ": there is no AcceleratorUsage " + month +
-                      " (kubectl get acceleratorusages lists the months)",
-                  err);
+    return failed({"report.nothing_counted", {{"month", month}}}, locale, err);
   print(*report, options.style, out);
   if (report->discrepancy.empty()) return 0;
-  return failed(month + " does not add up: " + report->discrepancy, err, 3);
+  return failed({"report.discrepancy_of_month", {{"month", month}, {"text", report->discrepancy}}}, locale, err, 3);
 }
 
 /// Null where `err` has said why.
 std::optional<std::string> asked(const report_options& options, const std::string& query, std::ostream& err) {
   auto body = answer_of(options.prometheus, instant_target(query));
   if (body) return std::move(*body);
-  failed(body.error().message, err);
+  failed(phrase_of(body.error()), bilingual(options.style.language).locale(), err);
   return std::nullopt;
 }
 
 int run_right_size(const report_options& options, std::ostream& out, std::ostream& err) {
-  if (options.prometheus.url.empty())
-    return failed("right-size is measured by Prometheus: say which with --prometheus-url URL", err, 2);
+  const auto locale = bilingual(options.style.language).locale();
+  if (options.prometheus.url.empty()) return failed({"report.prometheus_missing"}, locale, err, 2);
   if (const auto problem = problem_of(options.prometheus); !problem.empty()) return failed(problem, err, 2);
   const auto unused = asked(options, unused_query(), err);
   if (!unused) return 1;
   const auto sizes = asked(options, given_query(), err);
   if (!sizes) return 1;
   const auto rows = right_sizes(*unused, *sizes, options.ns);
-  if (!rows) return failed("Prometheus " + options.prometheus.url + ": " + rows.error(), err);
+  if (!rows)
+    return failed({"report.prometheus", {{"url", options.prometheus.url}, {"problem", rows.error()}}}, locale, err);
   if (rows->empty()) {
     const auto measured = asked(options, measured_query(), err);
     if (!measured) return 1;
     const auto answer = answer_in(*measured);
     const auto* series = series_in(answer);
     if (!series || series->empty())
-      return failed("Prometheus " + options.prometheus.url +
-                        " has no series share:quartermaster_share_memory_used:ratio of a day ago: is the agent's "
-                        "exporter scraped, and are the chart's rules loaded?",
-                    err);
+      return failed({"report.no_series", {{"url", options.prometheus.url}}}, locale, err);
   }
   print(*rows, options.style, out);
   return 0;
@@ -139,16 +136,18 @@ int run_capacity(const report_options& options, std::ostream& out, std::ostream&
   if (const auto problem = problem_of(options.prometheus); !problem.empty()) return failed(problem, err, 2);
   picture all;
   const auto read = gather(options.cluster, options.snapshot, all);
-  if (!read) return failed(read.error().message, err);
+  const auto locale = bilingual(options.style.language).locale();
+  if (!read) return failed(read.error(), locale, err);
   console::trends trends;
-  std::string message = "there is no Prometheus (--prometheus-url)";
+  text::phrase reason{"report.capacity.no_prometheus"};
   if (!options.prometheus.url.empty()) {
     const auto body = answer_of(options.prometheus, console::trend_target(seconds_now()));
-    if (!body) return failed(body.error().message, err);
+    if (!body) return failed(phrase_of(body.error()), locale, err);
     trends = console::trends_in(*body);
-    message = trends.empty() ? "Prometheus has no series of shares: is the agent's exporter scraped?" : "";
+    reason = trends.empty() ? text::phrase{"report.capacity.no_shares"} : text::phrase();
   }
-  print_capacity(console::capacity_view(all, {}, trends, message), options.style, out);
+  const auto view = console::capacity_view(all, {}, trends, words_of(reason, text::language::en));
+  print_capacity(view, reason, options.style, out);
   return 0;
 }
 
@@ -164,16 +163,8 @@ std::string problem_of_month(const std::string& text) {
   return api::bounds_of(text) ? "" : text + " is no month such as 2026-11";
 }
 
-std::string problem_of_namespace(const std::string& name) {
-  if (scheduler_config::is_namespace_name(name)) return {};
-  return "no namespace can be called '" + text::shown(name) + "': a name is " +
-         words_of(phrase_of(scheduler_config::term::namespace_name), text::language::en);
-}
-
 void add_namespace(CLI::App& verb, std::string& ns, const char* description) {
-  add_option(verb, "-n,--namespace", ns, description)
-      ->check(CLI::Validator(problem_of_namespace, ""))
-      ->type_name("NAMESPACE");
+  add_namespace_option(verb, ns, description)->type_name("NAMESPACE");
 }
 
 }  // namespace

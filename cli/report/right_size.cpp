@@ -68,13 +68,13 @@ std::int64_t right_size_row::advised_mib() const {
   return std::min(whole_steps, given_mib);
 }
 
-std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_view unused_body,
-                                                                    std::string_view given_body, std::string_view ns) {
+std::expected<std::vector<right_size_row>, text::phrase> right_sizes(std::string_view unused_body,
+                                                                     std::string_view given_body, std::string_view ns) {
   const auto unused = answer_in(unused_body);
   const auto allocated = answer_in(given_body);
   const auto* parts = series_in(unused);
   const auto* sizes = series_in(allocated);
-  if (!parts || !sizes) return std::unexpected("Prometheus gave an answer that cannot be read");
+  if (!parts || !sizes) return std::unexpected(text::phrase{"report.unreadable"});
   std::map<share_key, double> bytes;
   for (const auto& series : *sizes)
     if (const auto size = value_of(series)) bytes[key_of(series)] = *size;

@@ -32,8 +32,8 @@ struct right_size_row {
 
 /// Rows by namespace, pod, container and card; `ns` empty: of all namespaces. An error says which answer cannot be
 /// read.
-std::expected<std::vector<right_size_row>, std::string> right_sizes(std::string_view unused_body,
-                                                                    std::string_view given_body, std::string_view ns);
+std::expected<std::vector<right_size_row>, text::phrase> right_sizes(std::string_view unused_body,
+                                                                     std::string_view given_body, std::string_view ns);
 
 void print(const std::vector<right_size_row>& rows, const listing_style& style, std::ostream& out);
 std::vector<std::string> right_size_headers();

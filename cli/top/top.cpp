@@ -13,6 +13,7 @@
 #include "cli/console/shares.hpp"
 #include "cli/explain/uncounted.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "text/text.hpp"
 
@@ -297,7 +298,7 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
     add_node(*subject, options->name, "Only this node", "name");
   add_listing_options(*subject, options->style, std::move(headers));
   if (is_of_pods) {
-    add_option(*subject, "-n,--namespace", options->ns, "Only pods of this namespace");
+    add_namespace_option(*subject, options->ns, "Only pods of this namespace");
     subject->add_flag_callback("-A,--all-namespaces", [options] { options->ns.clear(); }, "Pods of all namespaces");
   } else {
     add_unused_namespace(*subject);
@@ -309,22 +310,23 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
   subject->footer(std::string(example));
   subject->callback([options, print, is_of_pods, &rc] {
     picture all;
+    const auto locale = bilingual(options->style.language).locale();
     const auto read = gather(options->cluster, options->snapshot, all);
     if (!read) {
-      rc = failed(read.error().message, std::cerr);
+      rc = failed(read.error(), locale, std::cerr);
       return;
     }
     if (!options->name.empty() && !is_of_pods && !all.nodes.find({{}, options->name})) {
-      rc = failed("there is no node \"" + options->name + "\"", std::cerr);
+      rc = failed({"transport.no_node", {{"node", text::shown(options->name)}}}, locale, std::cerr);
       return;
     }
     const auto is_named = [&](const kube::pod& pod) {
       return pod.key.name == options->name && (options->ns.empty() || pod.key.ns == options->ns);
     };
     if (is_of_pods && !options->name.empty() && std::ranges::none_of(all.pods.all(), is_named)) {
-      rc = failed("there is no pod \"" + options->name + "\"" +
-                      (options->ns.empty() ? "" : " in namespace \"" + options->ns + "\""),
-                  std::cerr);
+      rc = failed({options->ns.empty() ? "transport.no_pod" : "transport.no_pod_in",
+                   {{"pod", text::shown(options->name)}, {"namespace", options->ns}}},
+                  locale, std::cerr);
       return;
     }
     print(all, *options);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cluster/fleet.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/explain/uncounted.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
@@ -187,10 +188,9 @@ picture_request walked_parts(const std::string& ns) {
           ns};
 }
 
-/// errc::not_found where the node is not there.
-kube::result<verify::cluster_view> view_of(picture& picture, const std::string& only_node) {
+std::expected<verify::cluster_view, text::phrase> view_of(picture& picture, const std::string& only_node) {
   if (!only_node.empty() && !picture.nodes.find({{}, only_node}))
-    return std::unexpected(kube::error{kube::errc::not_found, 404, "there is no node " + plain(only_node), {}});
+    return std::unexpected(text::phrase{"transport.no_node", {{"node", plain(only_node)}}});
   auto out = view_of(fleet(picture), only_node);
   if (!out.ledger_unseen.empty()) return out;
   if (!picture.book) picture.finish();
@@ -203,14 +203,19 @@ kube::result<verify::cluster_view> view_of(picture& picture, const std::string& 
   return out;
 }
 
-kube::task<void> look(kube::transport& transport, const verify_options& options, verify::report& report) {
+/// @param problem what is wrong with what was asked for, although the cluster answers
+kube::task<void> look(kube::transport& transport, const verify_options& options, verify::report& report,
+                      text::phrase& problem) {
   verify::cluster_view view;
   for (const auto until = std::chrono::steady_clock::now() + settling;;) {
     picture picture;
     const auto found = co_await read_picture(transport, walked_parts(options.ns), picture);
     if (!found) co_return std::unexpected(found.error());
     auto seen = view_of(picture, options.node);
-    if (!seen) co_return std::unexpected(std::move(seen.error()));
+    if (!seen) {
+      problem = std::move(seen.error());
+      co_return kube::result<void>();
+    }
     view = std::move(*seen);
     report = walk(view);
     if (!unsettled(report) || std::chrono::steady_clock::now() >= until) break;
@@ -235,7 +240,7 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
   co_return kube::result<void>();
 }
 
-kube::result<void> look_at_file(const verify_options& options, verify::report& report) {
+std::expected<void, text::phrase> look_at_file(const verify_options& options, verify::report& report) {
   picture picture;
   if (auto read = gather({}, options.snapshot, picture); !read) return read;
   const auto view = view_of(picture, options.node);
@@ -256,12 +261,6 @@ std::vector<std::string> managed_keys() {
   std::vector<std::string> out;
   for (const auto& managed_key : scheduler_config::managed_keys) out.emplace_back(managed_key.key);
   return out;
-}
-
-/// Empty: it is one. A namespace is part of every path, so an invalid one is reported before any request.
-std::string not_a_namespace(const std::string& text) {
-  if (text::is_dns_subdomain(text, 63) && !text.contains('.')) return {};
-  return "\"" + plain(text) + "\" is not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";
 }
 
 constexpr std::string_view example = R"(Examples:
@@ -310,13 +309,16 @@ void print(const verify::report& report, const verify_options& options, std::ost
 
 int run_verify(const verify_options& options, std::ostream& out, std::ostream& err) {
   verify::report found;
-  const auto result =
-      !options.snapshot.empty()
-          ? look_at_file(options, found)
-          : ask_cluster(options.cluster, [&](kube::transport& transport) {
-              return options.scheduler ? look_at_scheduler(transport, options, found) : look(transport, options, found);
-            });
-  if (!result) return failed(plain(result.error().message), err);
+  text::phrase problem;
+  auto result = !options.snapshot.empty()
+                    ? look_at_file(options, found)
+                    : in_words(ask_cluster(options.cluster, [&](kube::transport& transport) {
+                        return options.scheduler ? look_at_scheduler(transport, options, found)
+                                                 : look(transport, options, found, problem);
+                      }));
+  if (result && !problem.empty()) result = std::unexpected(problem);
+  const auto locale = options.language == "zh" ? language::zh : language::en;
+  if (!result) return failed(plain(words_of(result.error(), locale)), err);
   print(found, options, out);
   return problems(found) > 0 || (options.strict && !all_good(found)) ? 3 : 0;
 }
@@ -347,7 +349,7 @@ void add_verify(CLI::App& app, int& rc) {
       ->type_name("KEY")
       ->needs(scheduler);
   add_option(*verb, "--allocate-namespace", options->allocation.ns, "Where the test pod is made")
-      ->check(CLI::Validator(not_a_namespace, ""))
+      ->check(namespace_name())
       ->capture_default_str();
   add_option(*verb, "--allocate-scheduler", options->allocation.scheduler,
              "By which the pod of --allocate is scheduled; without it the operator's own, or the cluster's")

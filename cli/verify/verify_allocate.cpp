@@ -85,9 +85,11 @@ struct attempt {
   }
 };
 
-step failed(const std::string& reason, const std::string& unit) {
-  return {
-      stage::allocation, outcome::wrong, stage_code::allocation_failed, text::shown(reason, longest_output), unit, {}};
+step failed(const text::phrase& reason, const std::string& unit) {
+  step out{stage::allocation, outcome::wrong, stage_code::allocation_failed, {}, unit, {}};
+  out.value = text::shown(words_of(reason, text::language::en), longest_output);
+  out.value_zh = text::shown(words_of(reason, text::language::zh), longest_output);
+  return out;
 }
 
 step of_pod(step made, const kube::object_key& pod) {
@@ -107,9 +109,10 @@ step judged(const pod_progress& last, const trial& trial, const std::string& uni
             unit,
             {}};
   }
-  if (trial.gone) return failed("someone else removed it", unit);
+  if (trial.gone) return failed({"verify.allocation.gone"}, unit);
   if (trial.finished) return failed(last.reason, unit);
-  return failed("it did not end in time" + (last.reason.empty() ? "" : ": " + last.reason), unit);
+  if (last.reason.empty()) return failed({"verify.allocation.late"}, unit);
+  return failed({"verify.allocation.late_because", {{"cause", last.reason}}}, unit);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ struct fix_pod {
   bool is_ours = false, is_deleting = false, has_succeeded = false, has_failed = false;
   bool has_report = false;    ///< there is an AcceleratorNode to record its answer on
   std::int64_t recorded = 0;  ///< when the answer was recorded; 0: it was not
-  std::string answer;         ///< as it was recorded
+  text::phrase answer;        ///< as it was recorded
 };
 
 struct fix_state {

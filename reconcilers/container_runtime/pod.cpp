@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "controller/coded_message.hpp"
 #include "kube/json_text.hpp"
 #include "kube/resource.hpp"
 #include "reconcilers/modules/plugin.hpp"
@@ -78,12 +79,20 @@ json pod_for(std::string_view node, std::string_view runtime, const pod_facts& k
               modules::host_path("programs", programs, "Directory")}}}}};
 }
 
-std::string answer_of(const json& pod) {
+text::phrase answer_of(const json& pod) {
   const std::string ended = "/status/containerStatuses/0/state/terminated/";
   for (const auto& place :
-       {ended + "message", std::string("/status/message"), ended + "reason", std::string("/status/reason")})
-    if (auto answer = in_one_line(kube::text_at(pod, place)); !answer.empty()) return answer;
-  return "the pod says nothing";
+       {ended + "message", std::string("/status/message"), ended + "reason", std::string("/status/reason")}) {
+    const auto text = kube::text_at(pod, place);
+    // `agent fix-runtime --in-pod` writes an object with its code (controller/coded_message.hpp).
+    const auto coded = json::parse(text, nullptr, false);
+    auto answer = coded.is_object() ? controller::message_of(coded) : text::phrase();
+    if (!answer.arguments.empty()) return answer;
+    if (auto line = in_one_line(coded.is_object() ? answer.key : text); !line.empty()) return line;
+  }
+  return {"status.runtimes.no_answer"};
 }
+
+std::string line_of(const text::phrase& answer) { return in_one_line(text::message_text(answer)); }
 
 }  // namespace reconcilers::container_runtime

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "text/phrase.hpp"
+
 namespace reconcilers::container_runtime {
 
 /// Of the pod, its account and its label.
@@ -23,7 +25,9 @@ struct pod_facts {
 /// @param runtime containerd, crio or docker
 nlohmann::json pod_for(std::string_view node, std::string_view runtime, const pod_facts& known);
 
-/// What the container answered, in one line; where it did not get so far, what the kubelet says. Safe to show.
-std::string answer_of(const nlohmann::json& pod);
+/// What the container answered; where it did not get so far, what the kubelet says. Safe to show.
+text::phrase answer_of(const nlohmann::json& pod);
+/// It in one line of English, as long as a status has it.
+std::string line_of(const text::phrase& answer);
 
 }  // namespace reconcilers::container_runtime

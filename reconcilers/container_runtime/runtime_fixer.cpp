@@ -74,7 +74,7 @@ std::optional<fix_pod> runtime_fixer::pod_now() const {
   out.has_report = report;
   if (report && report->fix && report->fix->pod == found->id.to_string()) {
     out.recorded = std::max<std::int64_t>(report->fix->timestamp, 1);
-    out.answer = report->fix->message;
+    out.answer = phrase_of(report->fix->code, report->fix->message);
   }
   return out;
 }
@@ -144,6 +144,7 @@ kube::task<action> runtime_fixer::record() {
   const bool has_succeeded = found->phase == kube::pod_phase::succeeded;
   const auto pod_id = found->id.to_string(), report_id = report->id.to_string();
   const auto report_key = report->key;
+  const auto code_before = report->fix ? report->fix->code : text::phrase_code();
   controller::object_reference about;
   if (node) about = controller::object_reference(kube::resources::nodes, *node);
   const kube::object_key key = found->key;
@@ -151,13 +152,14 @@ kube::task<action> runtime_fixer::record() {
   if (!object && object.error().code == kube::errc::not_found) co_return action::again(look_again);
   if (!object) co_return std::unexpected(object.error());
   const auto answer = answer_of(*object);
-  const json body = {{"metadata", {{"uid", report_id}}},
-                     {"status",
-                      {{"runtimeFix",
-                        {{"result", has_succeeded ? "Done" : "Failed"},
-                         {"message", answer},
-                         {"at", controller::rfc3339_seconds(settings_.wall())},
-                         {"pod", pod_id}}}}}};
+  json record = {{"result", has_succeeded ? "Done" : "Failed"},
+                 {"at", controller::rfc3339_seconds(settings_.wall())},
+                 {"pod", pod_id}};
+  controller::set_message(record, line_of(answer), code_of(answer));
+  if (!record.contains("cause") && !code_before.empty()) record["cause"] = nullptr;
+  // A merge keeps what the patch does not name.
+  for (const auto& [name, value] : code_before.parameters) record["parameters"].emplace(name, nullptr);
+  const json body = {{"metadata", {{"uid", report_id}}}, {"status", {{"runtimeFix", std::move(record)}}}};
   kube::write_options options;
   options.field_manager = api::names::field_owner;
   const auto written = co_await client_.patch(kube::resources::accelerator_nodes, report_key, kube::patch_kind::merge,
@@ -167,7 +169,7 @@ kube::task<action> runtime_fixer::record() {
   if (!written) co_return std::unexpected(written.error());
   if (!about.kind.empty())
     events_.record(about, has_succeeded ? controller::event_type::normal : controller::event_type::warning,
-                   has_succeeded ? "ContainerRuntimeFixed" : "ContainerRuntimeNotFixed", "FixRuntime", answer);
+                   has_succeeded ? "ContainerRuntimeFixed" : "ContainerRuntimeNotFixed", "FixRuntime", line_of(answer));
   co_return action::await_change();  // the watch of AcceleratorNodes shows it
 }
 

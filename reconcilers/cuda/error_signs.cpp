@@ -120,6 +120,9 @@ constexpr error_signs table[] = {
      "nvrm: no nvidia gpu found\n"
      "nvrm: no nvidia devices probed\n"
      "nvrm: the nvidia probe routine was not called\n"
+     "loaded and obtained ownership of the nvidia device\n"
+     "nouveau kernel driver is currently in use\n"
+     "nouveau * drm: vram: # mib\n"
      "nvrm: the nvidia probe routine failed\n"
      "nvidia: disagrees about version of symbol\n"
      "nvidia': key was rejected by service\n"
@@ -222,6 +225,14 @@ constexpr error_signs table[] = {
      "nvidia-persistenced/socket: no such file\n"
      "nvidia-persistenced/socket: no such device or address\n"
      "driver error: timed out"},
+    {"vgpu-license", "", "", "unlicensed",
+     "license status : unlicensed\n"
+     "vgpu license: unlicensed\n"
+     "nvidia-gridd: * unlicensed\n"
+     "nvidia-gridd: failed to acquire license\n"
+     "nvidia-gridd: failed to acquire/renew license\n"
+     "nvidia-gridd: mismatch between client and server\n"
+     "nvidia-gridd: * license * expired"},
 
     // The container runtime and the kubelet
     {"no-runtime-nvidia", "", "", "",
@@ -635,6 +646,14 @@ constexpr error_signs table[] = {
      "nccl * internal error\n"
      "mismatched nccl version\n"
      "nccl warn * mismatched*"},
+    {"locked-memory", "", "", "memlock\nmax locked memory",
+     "ibv_reg_mr* failed * cannot allocate memory\n"
+     "ibv_create_cq* cannot allocate memory\n"
+     "ibv_reg_dmabuf_mr* failed * cannot allocate memory\n"
+     "could not create qp * cannot allocate memory\n"
+     "memlock limit is too low\n"
+     "the total amount of memory that may be pinned\n"
+     "ulimit -l * too low"},
 
     // What the image was built for
     {"invalid-image", "CUDA_ERROR_INVALID_IMAGE", "200", "",

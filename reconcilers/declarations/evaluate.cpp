@@ -344,9 +344,7 @@ ruling evaluate(const rule_set& rules, const pod_spec& pod, evaluation evaluatio
 }
 
 std::string text_of(const objection& objection, text::language locale) {
-  const bool zh = locale == text::language::zh;
   const auto* words = vocabulary_of(objection.key);
-  const auto text = [&](const auto& amounts) { return std::string(zh ? amounts.words_zh : amounts.words); };
   const auto source = objection.source.empty()
                           ? std::string()
                           : text::message("objection.source", locale, {{"config_map", objection.source}});
@@ -357,8 +355,8 @@ std::string text_of(const objection& objection, text::language locale) {
                         {"amount", std::to_string(objection.amount)},
                         {"other", objection.other},
                         {"nearest", std::to_string(objection.nearest)},
-                        {"legal", text(words ? words->legal : one_share)},
-                        {"on_pod", words ? text(words->on_pod) : std::string()},
+                        {"legal", text::message((words ? words->legal : one_share).words, locale)},
+                        {"on_pod", words ? text::message(words->on_pod.words, locale) : std::string()},
                         {"kind", text::message(is_label ? "objection.label" : "objection.annotation", locale)},
                         {"source", source}});
 }

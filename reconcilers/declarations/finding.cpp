@@ -102,7 +102,7 @@ text::fact fact_of(const finding& f, text::language locale) {
                                 {"hint", f.hint},
                                 {"other", f.other},
                                 {"count", std::to_string(f.count)}},
-                 .allowed = f.allowed};
+                 .allowed = text::message(f.allowed, locale)};
   out.parameters.push_back({"allowed", text::allowed_of(out, locale)});
   return out;
 }

@@ -76,7 +76,7 @@ struct finding {
   std::string
       field;  ///< path in the ConfigMap: "data.limits", "metadata.labels[features.cpaas.io/enabled]", "metadata.name"
   std::string value;    ///< what stands there; empty when nothing does
-  std::string allowed;  ///< a vocabulary, in the words to be written; empty: the table's own words
+  std::string allowed;  ///< a vocabulary, in the words to be written, or a key of words; empty: the table's own words
   std::string hint;     ///< what the person most likely meant; may be empty
   std::string other;    ///< another object, key or value the finding is about; may be empty
   std::size_t count = 0;

@@ -21,9 +21,6 @@ waiver waiver_of(std::string_view key) noexcept;
 bool needs_partner(const quota::resource_key& resource_key, std::int64_t amount) noexcept;
 
 /// Of rule::one_only.
-inline constexpr quota::amounts one_share{
-    .max = 1,
-    .words = "1 (the plugin refuses more, because more shares are not more compute)",
-    .words_zh = "1（设备插件拒绝更多，因为更多份额并不带来更多算力）"};
+inline constexpr quota::amounts one_share{.max = 1, .words = "engine.refusal.one_share"};
 
 }  // namespace reconcilers::declarations

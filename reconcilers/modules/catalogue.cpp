@@ -155,18 +155,17 @@ void check(const module_type& type, const module_spec& spec) {
     const auto& name = set.name;
     if (name.empty() || name.size() > 20 || name.find_first_not_of(chars) != std::string::npos || name.front() == '-' ||
         name.back() == '-')
-      throw invalid_policy(module_path + ".nodeSets has a set named \"" + name.substr(0, 80) +
-                           "\"; allowed: at most 20 of a-z 0-9 -, no dash first or last");
+      throw invalid_policy(
+          {"status.settings.set_name", {{"field", module_path + ".nodeSets"}, {"name", name.substr(0, 80)}}});
     if (std::ranges::find(seen, name) != seen.end())
-      throw invalid_policy(module_path + ".nodeSets has two sets named \"" + name + "\"");
+      throw invalid_policy({"status.settings.set_twice", {{"field", module_path + ".nodeSets"}, {"name", name}}});
     seen.push_back(name);
     const auto path = module_path + ".nodeSets[" + name + "].settings";
     check_settings(type, set.settings, path);
     for (const auto& entry : type.settings) {
       if (entry.type == setting::kind::resource && set.settings.contains(entry.name))
-        throw invalid_policy(path + "." + std::string(entry.name) +
-                             " cannot differ from node to node: a resource has one name in a cluster; set it in " +
-                             module_path + ".settings");
+        throw invalid_policy({"status.settings.one_name",
+                              {{"field", path + "." + std::string(entry.name)}, {"other", module_path + ".settings"}}});
     }
   }
 }

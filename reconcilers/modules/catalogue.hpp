@@ -17,6 +17,7 @@
 #include "kube/resource.hpp"
 #include "quota/inventory.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers::modules {
 
@@ -163,7 +164,9 @@ const offer& offered_by(const accelerator_policy* policy);
 
 /// A part of a policy that cannot be used, for people: which, its value, what is allowed.
 struct invalid_policy : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit invalid_policy(text::phrase sentence)
+      : std::runtime_error(words_of(sentence, text::language::en)), message(std::move(sentence)) {}
+  text::phrase message;
 };
 
 isolation isolation_of(const module_type& type, const module_spec& spec);

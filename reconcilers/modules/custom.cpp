@@ -83,18 +83,22 @@ void add_mounts(const json& device, json& container, json& volumes) {
 std::vector<json> objects(const module_spec& spec, const facts& known) {
   const auto device = json::parse(spec.device);
   const auto module_path = "spec.modules." + known.module;
-  if (spec.image.empty()) throw invalid_policy(module_path + ".image is missing; name the image of the device plugin");
+  if (spec.image.empty()) throw invalid_policy({"status.settings.no_image", {{"field", module_path + ".image"}}});
   if (resources(spec).empty())
-    throw invalid_policy(module_path + ".device.resources names no resource; name those the plugin advertises");
+    throw invalid_policy({"status.settings.no_resource", {{"field", module_path + ".device.resources"}}});
   for (const auto& name : resources(spec)) {
     if (const auto* other = advertiser(name))
-      throw invalid_policy(module_path + ".device.resources names " + name + ", which module " +
-                           std::string(other->name) + " advertises; a resource has one plugin on a node");
+      throw invalid_policy({"status.settings.advertised",
+                            {{"field", module_path + ".device.resources"},
+                             {"resource", name},
+                             {"module", std::string(other->name)}}});
   }
   for (const auto& other : catalogue()) {
     if (daemon_set_of(known.module, spec) == other.daemon_set)
-      throw invalid_policy(module_path + ".device.daemonSet is " + std::string(other.daemon_set) +
-                           ", which is the DaemonSet of module " + std::string(other.name) + "; choose another");
+      throw invalid_policy({"status.settings.daemon_set",
+                            {{"field", module_path + ".device.daemonSet"},
+                             {"value", std::string(other.daemon_set)},
+                             {"module", std::string(other.name)}}});
   }
   json plugin = {
       {"name", "device-plugin"},

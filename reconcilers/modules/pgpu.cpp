@@ -206,9 +206,7 @@ bool is_ours(const module_spec& spec) { return setting_of(known_settings, spec, 
 std::vector<json> own_objects(const module_spec& spec, const facts& known) {
   for (const auto& [name_of, value] : spec.settings) {
     if (name_of != "plugin" && name_of != "featureDiscovery")
-      throw invalid_policy("spec.modules.pgpu.settings." + name_of +
-                           " is about NVIDIA's plugin, and settings.plugin is \"quartermaster\"; allowed next to it: "
-                           "featureDiscovery");
+      throw invalid_policy({"status.settings.of_nvidia", {{"field", "spec.modules.pgpu.settings." + name_of}}});
   }
   std::vector<json> out{service_account(own_plugin_account("pgpu"))};
   if (setting_of(known_settings, spec, "featureDiscovery") == "true") {

@@ -92,36 +92,30 @@ bool is_legal(const setting& schema, std::string_view value) {
   return false;
 }
 
-std::string allowed_for_people(const setting& schema) {
+text::phrase allowed_for_people(const setting& schema) {
   using enum setting::kind;
+  const auto allowed = [](std::string_view key, std::vector<text::phrase_argument> arguments = {}) {
+    return text::phrase{"status.settings.allowed." + std::string(key), std::move(arguments)};
+  };
   switch (schema.type) {
     case flag:
-      return "true, false";
+      return {"true, false"};
     case number:
-      return "a whole number from " + std::to_string(schema.minimum) + " to " + std::to_string(schema.maximum);
+      return allowed("number", {{"least", std::to_string(schema.minimum)}, {"most", std::to_string(schema.maximum)}});
     case decimal:
-      return "a number above 0, at most " + std::to_string(schema.maximum);
+      return allowed("decimal", {{"most", std::to_string(schema.maximum)}});
     case word:
       return text::joined(schema.words);
     case words:
-      return "some of " + text::joined(schema.words) + ", separated by commas";
+      return allowed("words", {{"list", text::joined(schema.words)}});
     case resource:
-      return "an extended resource, <domain>/<name>, outside kubernetes.io";
+      return allowed("resource");
     case name:
-      return "the name of an object: at most 63 of a-z 0-9 - .";
+      return allowed("name");
     case text:
-      return "one line of at most 128 characters";
+      return allowed("text");
   }
   return {};
-}
-
-std::string names_of(std::span<const setting> settings) {
-  std::string out;
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    if (i > 0) out += i + 1 == settings.size() ? " and " : ", ";
-    out += settings[i].name;
-  }
-  return out;
 }
 
 /// Each setting that names a resource names one of its own: a plugin cannot tell two amounts under one key apart.
@@ -133,26 +127,35 @@ static void check_resources(const module_type& type, const settings_map& setting
     const auto resource = match == settings.end() ? std::string(known.fallback) : match->second;
     const auto [user, first] = users.emplace(resource, known.name);
     if (!first)
-      throw invalid_policy(path + "." + std::string(user->second) + " and " + path + "." + std::string(known.name) +
-                           " are both \"" + shown(resource) + "\"; allowed: a resource of its own for each");
+      throw invalid_policy({"status.settings.same_resource",
+                            {{"field", path + "." + std::string(user->second)},
+                             {"other", path + "." + std::string(known.name)},
+                             {"value", shown(resource)}}});
   }
+}
+
+static text::phrase unknown_setting(const module_type& type, const std::string& name, const std::string& path) {
+  const std::vector<text::phrase_argument> about{{"field", path + "." + shown(name)},
+                                                 {"module", std::string(type.name)}};
+  if (type.settings.empty()) return {"status.settings.none", about};
+  std::vector<std::string_view> names;
+  for (const auto& setting : type.settings) names.push_back(setting.name);
+  const auto near = text::nearest(name, names);
+  text::phrase out{near.empty() ? "status.settings.unknown" : "status.settings.unknown_near", about};
+  out.arguments.push_back({"list", text::joined(names)});
+  if (!near.empty()) out.arguments.push_back({"hint", std::string(near)});
+  return out;
 }
 
 void check_settings(const module_type& type, const settings_map& settings, const std::string& path) {
   for (const auto& [name, value] : settings) {
     const auto* known = find(type.settings, name);
-    if (!known && type.settings.empty())
-      throw invalid_policy(path + "." + shown(name) + ": module " + std::string(type.name) + " has no settings");
-    if (!known) {
-      std::vector<std::string_view> names;
-      for (const auto& setting : type.settings) names.push_back(setting.name);
-      const auto near = text::nearest(name, names);
-      throw invalid_policy(path + "." + shown(name) + " is not a setting of module " + std::string(type.name) +
-                           (near.empty() ? "" : " (did you mean " + std::string(near) + "?)") + "; its settings are " +
-                           names_of(type.settings));
-    }
+    if (!known) throw invalid_policy(unknown_setting(type, name, path));
     if (!is_legal(*known, value))
-      throw invalid_policy(path + "." + name + " is \"" + shown(value) + "\"; allowed: " + allowed_for_people(*known));
+      throw invalid_policy({"status.settings.refused",
+                            {{"field", path + "." + name},
+                             {"value", shown(value)},
+                             {"allowed", allowed_for_people(*known)}}});
   }
   check_resources(type, settings, path);
 }

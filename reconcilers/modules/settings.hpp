@@ -17,9 +17,7 @@ std::string setting_of(std::span<const setting> known, const module_spec& spec, 
 bool flag_of(std::span<const setting> known, const module_spec& spec, std::string_view name);
 
 /// "a whole number from 1 to 100".
-std::string allowed_for_people(const setting& setting);
-/// "a, b and c".
-std::string names_of(std::span<const setting> settings);
+text::phrase allowed_for_people(const setting& setting);
 bool is_legal(const setting& setting, std::string_view value);
 
 }  // namespace reconcilers::modules

@@ -28,7 +28,6 @@ constexpr auto deletion_patience = 60s;
 /// After a PodDisruptionBudget has refused an eviction; as kubectl drain.
 constexpr auto ask_again = 5s;
 /// The words for a PodDisruptionBudget, whose numbers come and go.
-constexpr std::string_view no_eviction_now = "its PodDisruptionBudget allows no eviction now";
 /// How long the API server's own word that the pods of a node are known counts.
 constexpr auto word_counts = 1s;
 /// How long a store may be behind our own write before we look at it all the same.
@@ -123,6 +122,10 @@ json status_of(const std::string& name, const api::mode_status& mode_status) {
   controller::set_message(ready, mode_status.message, mode_status.code);
   status["conditions"] = json::array({std::move(ready)});
   if (!mode_status.blockers.empty()) status["blockers"] = mode_status.blockers;
+  for (const auto& [pod, code] : mode_status.blocker_causes) {
+    auto& entry = status["blockerCauses"].emplace_back(json{{"pod", pod}, {"cause", code.cause}});
+    if (!code.parameters.empty()) entry["parameters"] = code.parameters;
+  }
   if (mode_status.given_up) {
     const auto& last = *mode_status.given_up;
     status["rolledBack"] = {{"request", last.request},
@@ -140,7 +143,10 @@ json status_of(const std::string& name, const api::mode_status& mode_status) {
 
 /// As it is read back where the CRD has no fields for codes.
 std::optional<api::mode_status> uncoded(std::optional<api::mode_status> status) {
-  if (status) status->code = {};
+  if (status) {
+    status->code = {};
+    status->blocker_causes.clear();
+  }
   if (status && status->given_up) status->given_up->code = {};
   return status;
 }
@@ -496,8 +502,9 @@ kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::string
     }
     const auto& reason = done.error();
     if (reason.http == 0) co_return std::unexpected(reason);  // no one answered: the next would fare the same
-    auto words = reason.code == kube::errc::too_many_requests ? std::string(no_eviction_now)
-                                                              : "its eviction is refused: " + reason.message;
+    auto words = reason.code == kube::errc::too_many_requests
+                     ? text::phrase{"status.node.refusal.budget"}
+                     : text::phrase{"status.node.refusal.other", {{"error", reason.message}}};
     later = std::min<controller::milliseconds>(later.value_or(ask_again), ask_again);
     auto& last = refused_[key];
     if (last == words) continue;
@@ -508,7 +515,7 @@ kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::string
     about.kind = "Pod";
     about.key = key;
     about.uid = pod.id.to_string();
-    events_.record(about, controller::event_type::warning, "EvictionRefused", "Enrol", last);
+    events_.record(about, controller::event_type::warning, "EvictionRefused", "Enrol", text::message_text(last));
   }
   co_return later;
 }
@@ -529,9 +536,8 @@ kube::task<void> enrolment::restart(controller::object_reference about, plugin_p
 
 namespace {
 
-/// An entry of the status is a pod, and in brackets why it stays.
 bool names_pod(const std::vector<std::string>& blockers, std::string_view pod) {
-  return std::ranges::any_of(blockers, [&](std::string_view entry) { return entry.substr(0, entry.find(' ')) == pod; });
+  return std::ranges::any_of(blockers, [&](std::string_view entry) { return api::pod_of_blocker(entry) == pod; });
 }
 
 }  // namespace
@@ -551,7 +557,7 @@ void enrolment::tell(const controller::object_reference& about, const mode_step&
         pod, controller::event_type::normal, "HoldsModeChange", "Enrol",
         "node " + about.key.name + " waits for this pod to end: it is to change to mode " +
             (step.status->requested_mode) +
-            (blocker.stays.empty() ? "" : "; this pod " + std::string(blocker.stays) + " and is not evicted"));
+            (blocker.stays.empty() ? "" : "; this pod " + text::message_text(blocker.stays) + " and is not evicted"));
   }
 }
 

@@ -139,7 +139,7 @@ class enrolment final : public controller::reconciler {
   std::set<std::string> changing_;  ///< nodes on their way, as the stores show them or as we have just written
   std::set<std::string> waiting_;   ///< nodes whose turn has not come
   std::set<std::string> writing_;   ///< nodes to which one of our writes is on its way
-  std::map<kube::object_key, std::string> refused_;  ///< pods whose last eviction was refused, and why
+  std::map<kube::object_key, text::phrase> refused_;  ///< pods whose last eviction was refused, and why
   eviction_pace pace_;
   controller::coded_status status_;
   std::unordered_map<std::string, controller::milliseconds> restarted_;  ///< when a node's plugin pod was, by node

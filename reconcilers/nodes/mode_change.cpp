@@ -573,17 +573,25 @@ class transaction {
     return std::string(none);
   }
 
+  /// Empty: its end is all that is to be waited for.
+  text::phrase why_it_blocks(const holder& holder) const {
+    if (!is_.evict) return {};
+    if (!holder.stays.empty()) return holder.stays;
+    if (!holder.refused.empty()) return holder.refused;
+    return holder.returned_by.empty() ? text::phrase() : why_it_returned(holder);
+  }
+
   void name_blockers(api::mode_status& now) const {
     for (const auto* other : others()) {
       if (now.blockers.size() == most_blockers) break;
-      auto text = other->name();
-      if (is_.evict && !other->stays.empty())
-        (text += " (") += std::string(other->stays) + ")";
-      else if (is_.evict && !other->refused.empty())
-        (text += " (") += other->refused + ")";
-      else if (is_.evict && !other->returned_by.empty())
-        (text += " (") += words_of(why_it_returned(*other), text::language::en) + ")";
-      now.blockers.push_back(std::move(text));
+      const auto cause = why_it_blocks(*other);
+      if (cause.empty()) {
+        now.blockers.push_back(other->name());
+        continue;
+      }
+      const text::phrase entry{"status.node.blocker", {{"pod", other->name()}, {"cause", cause}}};
+      now.blockers.push_back(text::message_text(entry));
+      now.blocker_causes.insert_or_assign(other->name(), code_of(cause));
     }
   }
 

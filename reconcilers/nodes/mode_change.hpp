@@ -48,9 +48,8 @@ struct holder {
   const modules::module_type* mode = nullptr;
   kube::uid id;
   bool deleting = false;
-  /// Why it is never evicted, for people ("is of a DaemonSet"); empty: it may be.
-  std::string_view stays;
-  std::string refused = {};  ///< why its last eviction was refused, for people ("its eviction is refused: ...")
+  text::phrase stays;         ///< why it is never evicted ("is of a DaemonSet"); empty: it may be
+  text::phrase refused = {};  ///< why its last eviction was refused ("its eviction is refused: ...")
   kube::uid owner = {};      ///< its controller; empty: none
   /// Its controller made it after others were evicted: the controller's kind and name ("ReplicaSet web"); empty: no.
   std::string returned_by = {};

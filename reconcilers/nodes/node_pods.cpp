@@ -51,11 +51,11 @@ kube::uid controller_id(const kube::pod& pod) {
 
 }  // namespace
 
-std::string_view why_it_stays(const kube::pod& pod) {
-  if (pod.mirror) return "is a static pod of the kubelet";
+text::phrase why_it_stays(const kube::pod& pod) {
+  if (pod.mirror) return {"status.node.stays.static_pod"};
   const auto match = std::ranges::find(pod.owners, true, &kube::owner_ref::controller);
-  if (match == pod.owners.end()) return "has no controller and would be lost";
-  if (match->kind == "DaemonSet") return "is of a DaemonSet";
+  if (match == pod.owners.end()) return {"status.node.stays.no_controller"};
+  if (match->kind == "DaemonSet") return {"status.node.stays.daemon_set"};
   return {};
 }
 

@@ -62,7 +62,7 @@ const modules::module_type* held_mode(const kube::pod& pod, const kube::node& no
                                       const modules::module_type* mode);
 
 /// Why a pod is never evicted, as kubectl drain has it; empty: it may be.
-std::string_view why_it_stays(const kube::pod& pod);
+text::phrase why_it_stays(const kube::pod& pod);
 
 /// "ReplicaSet web"; empty: it has no controller.
 std::string controller_name(const kube::pod& pod);

@@ -118,7 +118,7 @@ policy::desired_objects policy::made_of(const accelerator_policy& rules,
         add_declarations(modules::declarations_of(*match, spec, known, settings_.declarations), others, made);
       std::ranges::move(made, std::back_inserter(out.objects));
     } catch (const modules::invalid_policy& wrong) {
-      out.broken[name] = text::phrase(wrong.what());
+      out.broken[name] = wrong.message;
     } catch (const json::exception& wrong) {
       out.broken[name] = {"status.policy.unusable", {{"module", name}, {"error", std::string(wrong.what())}}};
     }

@@ -276,7 +276,7 @@ class node_walker {
                        cluster_.missing_types.end();
     if (!is_.status) return blind || leaderless_ ? skipped(position) : wrong(position, stage_code::not_enrolled);
     const auto& says = *is_.status;
-    const auto message = phrase_of(says.code, says.message);
+    const auto message = quoted_phrase_of(says.code, says.message);
     if (!followed()) {
       return leaderless_ ? skipped(position)
                          : wrong(position, stage_code::enrolment_behind, says.requested_mode, expected());
@@ -295,10 +295,9 @@ class node_walker {
                                  : with_other(wrong(position, stage_code::refused, says.reason), message);
     }
     if (says.phase == phases::draining) {
-      std::string pods;
-      for (const auto& blocker : says.blockers) append(pods, blocker);
-      return with_other({position, outcome::changing, stage_code::waits_for_pods, pods.empty() ? "?" : pods, {}, {}},
-                        message);
+      auto pods = text::joined_by_commas(blockers_of(says));
+      if (pods.empty()) pods = {"?"};
+      return with_other(with_value({position, outcome::changing, stage_code::waits_for_pods, {}, {}, {}}, pods), message);
     }
     if (explained) return skipped(position);
     const bool stuck = says.phase == phases::stuck;
@@ -513,7 +512,7 @@ step policy_step(const cluster_view& view, bool leaderless) {
   const auto reason = condition.value("reason", "");
   // How far each DaemonSet is, the next step tells.
   if (condition.value("status", "") == "False" && reason != "RollingOut")
-    return with_other(wrong(position, stage_code::policy_not_ready, reason), controller::message_of(condition));
+    return with_other(wrong(position, stage_code::policy_not_ready, reason), controller::quoted_message_of(condition));
   if (condition.value("status", "") != "True" && condition.value("status", "") != "False")
     return {position, outcome::unknown, stage_code::policy_unknown, {}, {}, {}};
   return good(position, status.is_object() ? status.value("summary", "") : "");
@@ -528,12 +527,12 @@ std::vector<step> rules_step(const cluster_view& view, bool reported) {
   const auto reason = condition.value("reason", "");
   const bool works = condition.value("status", "") == "True" || reason == "Off";
   return {with_other(works ? good(rule, reason) : wrong(rule, stage_code::rules_not_enforced, reason),
-                     controller::message_of(condition))};
+                     controller::quoted_message_of(condition))};
 }
 
 step wrong_control_plane_node(const nlohmann::json& row) {
   const auto reason = row.value("reason", "");
-  auto message = controller::message_of(row);
+  auto message = controller::quoted_message_of(row);
   auto cause = stage_code::control_plane_node_not_ready;
   if (reason == "Stopped") cause = stage_code::control_plane_node_stopped;
   if (reason == "RolledBack") cause = stage_code::control_plane_node_rolled_back;
@@ -557,7 +556,7 @@ std::vector<step> scheduler_steps(const cluster_view& view, bool leads, bool rep
   if (reported) return {skipped(position)};
   if (is.empty()) return {wanted ? skipped(position) : good(position, "None")};  // or no one has looked yet
   const auto reason = is.value("reason", "");
-  const auto message = controller::message_of(is);
+  const auto message = controller::quoted_message_of(is);
   if (is.value("status", "") == "True") return {with_other(good(position, reason), message)};
   if (!wanted) return {with_other(wrong(position, stage_code::scheduler_leaving, reason), message)};
   std::vector<step> out;
@@ -574,7 +573,7 @@ std::vector<step> caller_steps(const cluster_view& view, bool reported) {
   const auto is = condition_of(status_of(view), caller_certificates_valid);
   const auto status = is.value("status", "");
   if (reported || !view.whole || (status != "True" && status != "False")) return {};
-  const auto message = controller::message_of(is);
+  const auto message = controller::quoted_message_of(is);
   if (status == "True") return {with_value(good(stage::callers), message)};
   return {with_value(warning(stage::callers, stage_code::caller_certificate_ends), message)};
 }
@@ -603,7 +602,7 @@ std::vector<step> condition_steps(const cluster_view& view, bool reported) {
   for (const auto& entry : status.value("conditions", nlohmann::json::array())) {
     const auto type = entry.value("type", ""), is = entry.value("status", "");
     const auto reason = entry.value("reason", "");
-    const auto message = controller::message_of(entry);
+    const auto message = controller::quoted_message_of(entry);
     if (std::ranges::find(others, type) != std::end(others)) continue;
     if (type == container_runtime::runtimes_fixed)
       out.push_back(runtimes_step(is, reason, message));
@@ -629,13 +628,13 @@ std::vector<step> quota_steps(const cluster_view& view, bool reported) {
     for (const auto type : {models_condition, cohort_condition})
       if (const auto part = condition_of(status, type); part.value("status", "") == "False")
         out.push_back(with_other(warning(stage::quotas, stage_code::quota_counts_in_part, entry.key.to_string()),
-                                 controller::message_of(part)));
+                                 controller::quoted_message_of(part)));
     const auto is = condition_of(status, enforced_condition);
     if (is.value("status", "") == "True") ++enforced;
     if (is.value("status", "") != "True" && is.value("status", "") != "False") append(unknown, entry.key.to_string());
     if (is.value("status", "") != "False") continue;
     append(names, entry.key.to_string());
-    message = controller::message_of(is);
+    message = controller::quoted_message_of(is);
   }
   if (!unknown.empty())
     out.push_back({stage::quotas, outcome::unknown, stage_code::quota_not_looked_at, unknown, {}, {}});

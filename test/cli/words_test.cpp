@@ -3,13 +3,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "agent/disk/folder.hpp"
+#include "agent/static_pod/health.hpp"
+#include "cli/chargeback/chargeback.hpp"
 #include "cli/lint/lint_finding.hpp"
 #include "controller/coded_message.hpp"
+#include "quota/resource_keys.hpp"
+#include "reconcilers/container_runtime/fix_step.hpp"
 #include "reconcilers/cuda/verdict.hpp"
 #include "reconcilers/declarations/evaluate.hpp"
+#include "reconcilers/modules/catalogue.hpp"
+#include "reconcilers/nodes/mode_change.hpp"
 #include "reconcilers/nodes/preflight.hpp"
 #include "reconcilers/verify/verify.hpp"
 #include "scheduler_config/judge/finding.hpp"
@@ -167,15 +176,20 @@ text::phrase filled_phrase(const std::string& key) {
   return out;
 }
 
-/// What the operator writes into a status next to its code, as a reader says it.
+/// Messages that go through objects of the API, files or other processes next to their code.
+constexpr std::array<std::string_view, 9> message_tables{"status.",      "list.",       "intent.",
+                                                         "nvml.",        "disk.",       "static_pod.",
+                                                         "fix_runtime.", "transport.", "snapshot."};
+
+/// What the operator and the agents write next to its code, as a reader says it.
 TEST(words_of_codes, are_there_for_every_message_in_a_status) {
-  std::size_t count = 0;
+  std::map<std::string_view, std::size_t> count;
   for (const auto& entry : text::catalogue()) {
     const std::string key(entry.key);
-    const bool is_message = key.starts_with("status.") || key.starts_with("list.") || key.starts_with("intent.") ||
-                            key.starts_with("nvml.");
-    if (!is_message) continue;
-    ++count;
+    const auto* table =
+        std::ranges::find_if(message_tables, [&](std::string_view prefix) { return key.starts_with(prefix); });
+    if (table == message_tables.end()) continue;
+    ++count[*table];
     expect_words(key);
     EXPECT_LE(key.size(), 316U) << key << ": the type refuses it";
     const auto phrase = filled_phrase(key);
@@ -191,7 +205,73 @@ TEST(words_of_codes, are_there_for_every_message_in_a_status) {
     object["cause"] = "of_a_later_version";
     EXPECT_EQ(words_of(controller::message_of(object), language::zh), object["message"].get<std::string>());
   }
-  EXPECT_GT(count, 100U);
+  for (const auto table : message_tables) EXPECT_GT(count[table], 1U) << table;
+  EXPECT_GT(count["status."], 100U);
+}
+
+/// What libraries, the kernel, kubelets and API servers say is English: Chinese words quote it.
+TEST(words_of_codes, golden_ones_quote_what_others_say) {
+  constexpr std::string_view foreign = "no such file or directory";
+  const std::set<std::pair<std::string, std::string>> of_kubelets{{"status.rollout.not_ready_cause", "cause"},
+                                                                  {"status.runtimes.too_long_because", "cause"},
+                                                                  {"status.node.not_ready_because", "cause"},
+                                                                  {"status.agent.not_ready_because", "cause"},
+                                                                  {"verify.plugin_not_ready.wrong", "other"},
+                                                                  {"explain.obstacle.scheduler_says", "text"},
+                                                                  {"explain.obstacle.node_says", "text"},
+                                                                  {"explain.obstacle.container_waits", "text"},
+                                                                  {"cuda.xid.fatal", "name"},
+                                                                  {"cuda.xid.application", "name"},
+                                                                  {"cuda.xid.notice", "name"}};
+  std::size_t count = 0;
+  for (const auto& entry : text::catalogue()) {
+    const std::string key(entry.key);
+    auto phrase = filled_phrase(key);
+    for (auto& argument : phrase.arguments) {
+      const bool is_foreign = argument.name == "error" || argument.name == "warning" ||
+                              (argument.name == "detail" && key.starts_with("transport.")) ||
+                              of_kubelets.contains({key, argument.name});
+      if (!is_foreign) continue;
+      argument = {argument.name, std::string(foreign)};
+      ++count;
+    }
+    const auto chinese = words_of(phrase, language::zh);
+    EXPECT_FALSE(words::has_english_sentence(chinese)) << key << ": " << chinese;
+  }
+  EXPECT_GT(count, 40U);
+}
+
+/// A sentence of code in English alone would reach a Chinese reader through these types: none of them is a text.
+TEST(words_of_codes, are_what_parts_return_that_find_something_out) {
+  static_assert(std::is_same_v<decltype(reconcilers::holder::stays), text::phrase>);
+  static_assert(std::is_same_v<decltype(reconcilers::holder::refused), text::phrase>);
+  static_assert(std::is_same_v<decltype(reconcilers::container_runtime::fix_pod::answer), text::phrase>);
+  static_assert(std::is_same_v<decltype(reconcilers::modules::invalid_policy::message), text::phrase>);
+  static_assert(std::is_same_v<decltype(agent::static_pod::status_row::reason), text::phrase>);
+  static_assert(std::is_same_v<agent::disk::error, text::phrase>);
+  static_assert(std::is_same_v<decltype(chargeback::discrepancy), text::phrase>);
+}
+
+TEST(words_of_codes, golden_titles_of_modules_are_those_of_the_catalogue) {
+  std::set<std::string, std::less<>> names;
+  for (const auto& module : reconcilers::modules::catalogue()) {
+    names.emplace(module.name);
+    EXPECT_EQ(text::message("module_title." + std::string(module.name), language::en), module.title);
+  }
+  expect_exactly("module_title.", names);
+}
+
+/// Of each key and each name on a pod: what is allowed, and each is a key.
+TEST(words_of_codes, are_there_for_every_legal_amount) {
+  std::set<std::string, std::less<>> names{"one_or_more"};
+  for (const auto& row : quota::resource_keys)
+    for (const auto words : {row.legal.words, row.on_pod.words}) {
+      if (words.empty()) continue;
+      constexpr std::string_view prefix = "engine.legal.";
+      ASSERT_TRUE(words.starts_with(prefix)) << row.key;
+      names.emplace(words.substr(prefix.size()));
+    }
+  expect_exactly("engine.legal.", names);
 }
 
 TEST(words_of_codes, are_there_for_every_step_of_verify) {

@@ -218,6 +218,17 @@ std::optional<std::pair<place, std::string>> illegal_character(std::string_view 
   return std::nullopt;
 }
 
+/// A line up to the one that was not understood is indented by a tab, for which parsers find other words.
+std::optional<fault> tab_in_indentation(std::string_view text, int last_line) {
+  for (int line = 0; line <= last_line && !text.empty(); ++line) {
+    const auto blanks = text.substr(0, std::min(text.find_first_not_of(" \t"), text.size()));
+    if (const auto tab = blanks.find('\t'); tab != blanks.npos)
+      return fault{{line + 1, static_cast<int>(tab) + 1}, "a tab indents this line; YAML takes blanks alone"};
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  return std::nullopt;
+}
+
 /// JSON writes a character beyond U+FFFF as two \u escapes, YAML as one \U.
 std::string without_surrogates(std::string_view text) {
   const auto unit = [&](std::size_t index) -> unsigned {
@@ -373,6 +384,7 @@ std::expected<source, fault> parse(std::string text) {
     const auto levels = std::to_string(wrong.depth());
     return std::unexpected(fault{locator(wrong.mark), "nested " + levels + " levels deep; allowed are fewer"});
   } catch (const YAML::Exception& wrong) {
+    if (const auto tab = tab_in_indentation(out.text, wrong.mark.line)) return std::unexpected(*tab);
     return std::unexpected(fault{locator(wrong.mark), wrong.msg});
   }
   return out;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/static_pod/files.hpp"
+#include "test/words.hpp"
 
 namespace agent::static_pod {
 
@@ -93,11 +94,11 @@ class control_plane_node {
     for (int i = 0; i < 30; ++i) {
       const auto did = turn(asked_for);
       if (!did) {
-        if (reason) *reason = did.error();
+        if (reason) *reason = words::line_of(did.error());
         return state::stopped;
       }
       if (did->kind == action::rest || did->kind == action::wait || did->kind == action::stop) {
-        if (reason) *reason = did->reason;
+        if (reason) *reason = words::line_of(did->reason);
         return did->is;
       }
     }

@@ -12,7 +12,7 @@
 
 #include "test/agent/static_pod/control_plane_node.hpp"
 #include "test/agent/static_pod/system_calls.hpp"
-#include "test/facts_in.hpp"
+#include "test/words.hpp"
 
 namespace agent::static_pod {
 namespace {
@@ -85,7 +85,7 @@ TEST(static_pod_files, a_record_of_large_files_is_read_again) {
   const files files(node.root.string());
   ASSERT_TRUE(files.take({.kind = action::keep, .kept = record}, node.now()));
   const auto seen = files.look();
-  ASSERT_TRUE(seen) << seen.error();
+  ASSERT_TRUE(seen) << words::line_of(seen.error());
   EXPECT_EQ(seen->kept, record);
 }
 
@@ -113,7 +113,7 @@ TEST(static_pod_files, F48_follow_no_link) {
     const auto before = fs::is_directory(outside) ? std::string() : node.get(outside);
     std::string reason;
     EXPECT_EQ(node.settle(true, &reason), state::stopped) << name;
-    EXPECT_THAT(reason, HasSubstr(std::string(name) + " is a symbolic link"));
+    EXPECT_EQ(reason, "disk.link{path=" + (node.root / name).string() + "}");
     if (!before.empty()) EXPECT_EQ(node.get(outside), before) << name;
     EXPECT_TRUE(fs::is_symlink(node.root / name));
   };
@@ -125,7 +125,7 @@ TEST(static_pod_files, F48_follow_no_link) {
   fs::create_symlink(with_folder.root / "elsewhere", with_folder.root / "quartermaster");
   std::string reason;
   EXPECT_EQ(with_folder.settle(true, &reason), state::stopped);
-  EXPECT_THAT(reason, HasSubstr("quartermaster is a symbolic link"));
+  EXPECT_EQ(reason, "disk.link{path=" + (with_folder.root / "quartermaster").string() + "}");
   EXPECT_TRUE(fs::is_empty(with_folder.root / "elsewhere"));
 }
 
@@ -142,14 +142,14 @@ TEST(static_pod_files, a_root_below_a_link_is_refused) {
   control_plane_node node;
   const auto link = node.root / "link";
   fs::create_symlink(node.root, link);
-  EXPECT_THAT(files(link).look().error(), HasSubstr("link is a symbolic link"));
-  EXPECT_THAT(files(node.root / "..").look().error(), HasSubstr("without dots"));
+  EXPECT_EQ(words::line_of(files(link).look().error()), "disk.link{path=" + link.string() + "}");
+  EXPECT_EQ(files(node.root / "..").look().error().key, "disk.dots");
 }
 
 TEST(static_pod_files, what_is_no_file_is_not_waited_for) {
   control_plane_node node;
   ASSERT_EQ(::mkfifo(node.config().c_str(), 0600), 0);
-  EXPECT_THAT(files(node.root).look().error(), HasSubstr("is no regular file"));
+  EXPECT_EQ(files(node.root).look().error().key, "disk.no_regular_file");
 }
 
 TEST(static_pod_files, a_missing_folder_is_said_in_one_line) {
@@ -157,8 +157,8 @@ TEST(static_pod_files, a_missing_folder_is_said_in_one_line) {
   fs::remove_all(node.root / "manifests");
   std::string reason;
   EXPECT_EQ(node.settle(true, &reason), state::stopped);
-  EXPECT_THAT(reason, words::has_in_order({"manifests: ", "no control-plane node"}));
-  EXPECT_THAT(files(node.root / "none").look().error(), HasSubstr("no folder"));
+  EXPECT_EQ(reason, "disk.no_folder{remedy=static_pod.no_control_plane,path=" + (node.root / "manifests").string() + "}");
+  EXPECT_EQ(files(node.root / "none").look().error().key, "disk.no_folder");
 }
 
 TEST(static_pod_files, F53_a_file_that_changes_under_the_hand_is_left_alone) {
@@ -167,7 +167,7 @@ TEST(static_pod_files, F53_a_file_that_changes_under_the_hand_is_left_alone) {
   const step write{.kind = action::write_manifest, .text = *extended.manifest};
   const auto done = layer.take(write, {std::nullopt, "as it was seen"});
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error(), words::has_in_order({"was changed", "by someone else"}));
+  EXPECT_EQ(done.error().key, "disk.changed");
   EXPECT_EQ(node.now(), bare);
   EXPECT_FALSE(fs::exists(node.root / "quartermaster/draft"));
 }
@@ -189,7 +189,8 @@ TEST(static_pod_files, F54_a_record_that_cannot_be_read_stops_it) {
   control_plane_node node;
   fs::create_directory(node.root / "quartermaster");
   node.put(node.kept(), "{");
-  EXPECT_THAT(files(node.root).look().error(), words::has_in_order({"record.json is no JSON object", "delete"}));
+  EXPECT_EQ(words::line_of(files(node.root).look().error()),
+            "static_pod.record{file=" + node.kept().string() + ",problem=static_pod.record_problem.no_object}");
 }
 
 TEST(static_pod_files, a_person_who_keeps_something_beside_the_record_keeps_it) {
@@ -285,7 +286,7 @@ TEST(static_pod_disk, F47_a_full_one_is_seen_before_anything_is_written) {
     }
     std::string reason;
     wrong += told("stopped", machine.settle(true, &reason) == state::stopped, reason);
-    wrong += told("said", reason.find("No space left") != reason.npos || reason.find("too little space") != reason.npos,
+    wrong += told("said", reason.find("No space left") != reason.npos || reason.find("static_pod.no_space") != reason.npos,
                   reason);
     wrong += told("as before", machine.now() == bare);
     wrong += told("no record", !fs::exists(machine.kept()));
@@ -315,7 +316,7 @@ TEST(static_pod_disk, F48_a_read_only_one_is_said_and_left) {
     std::string reason;
     wrong += told("stopped", node.settle(true, &reason) == state::stopped, reason);
     wrong +=
-        told("said", reason.find("Read-only file system; mount the file system for writing") != reason.npos, reason);
+        told("said", reason.find("error=Read-only file system,remedy=disk.remedy.read_only") != reason.npos, reason);
     ::umount2(node.root.c_str(), MNT_DETACH);
     wrong += told("as before", node.now() == bare && !fs::exists(node.root / "quartermaster"));
     wrong += told("applied", node.settle(true, &reason) == state::applied, reason);
@@ -333,7 +334,7 @@ TEST(static_pod_disk, folders_of_different_mounts_are_refused_before_anything_is
     int wrong = 0;
     std::string reason;
     wrong += told("stopped", node.settle(true, &reason) == state::stopped, reason);
-    wrong += told("said", reason.find("manifests is mounted apart") != reason.npos, reason);
+    wrong += told("said", reason.find("static_pod.other_mount{path=" + folder.string()) != reason.npos, reason);
     wrong += told("as before", node.now() == bare && !fs::exists(node.kept()));
     ::umount2(folder.c_str(), MNT_DETACH);
     return wrong;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/static_pod/record.hpp"
-#include "test/facts_in.hpp"
+#include "test/words.hpp"
 
 namespace agent::static_pod {
 namespace {
@@ -63,14 +63,14 @@ TEST(static_pod_machine, writes_the_configuration_and_then_the_manifest) {
 
 TEST(static_pod_machine, begins_only_when_it_may) {
   auto facts = fresh();
-  facts.not_ours = "another's turn";
+  facts.not_ours = text::phrase("another's turn");
   EXPECT_EQ(next(facts).is, state::waiting);
-  EXPECT_EQ(next(facts).reason, "another's turn");
-  facts.not_begun = "m2 is not ready";
-  EXPECT_EQ(next(facts).reason, "m2 is not ready") << "first, so that no one holds the turn and waits";
-  facts.not_begun = facts.not_ours = "";
-  facts.down = "this one is not ready";
-  EXPECT_EQ(next(facts).reason, "this one is not ready");
+  EXPECT_EQ(next(facts).reason.key, "another's turn");
+  facts.not_begun = text::phrase("m2 is not ready");
+  EXPECT_EQ(next(facts).reason.key, "m2 is not ready") << "first, so that no one holds the turn and waits";
+  facts.not_begun = facts.not_ours = {};
+  facts.down = text::phrase("this one is not ready");
+  EXPECT_EQ(next(facts).reason.key, "this one is not ready");
   // Where the one that does not work is ours, a new configuration may be what fixes it.
   facts.kept = kept_at(phase::applied);
   facts.now = extended;
@@ -81,17 +81,17 @@ TEST(static_pod_machine, begins_only_when_it_may) {
 TEST(static_pod_machine, writes_nothing_in_another_ones_turn) {
   for (const auto is : {phase::applying, phase::reverting, phase::removing}) {
     auto facts = at(is, {"c+ours", "m"});
-    facts.not_ours = "another's turn";
+    facts.not_ours = text::phrase("another's turn");
     EXPECT_EQ(next(facts).kind, action::wait);
-    facts.not_ours = "";
-    facts.not_begun = "m2 is not ready";
+    facts.not_ours = {};
+    facts.not_begun = text::phrase("m2 is not ready");
     EXPECT_NE(next(facts).kind, action::wait) << "what is under way is brought to its end";
   }
 }
 
 TEST(static_pod_machine, F51_takes_back_what_does_not_work_in_time_and_says_why) {
   auto facts = at(phase::applying, extended);
-  facts.down = "kube-scheduler-m1 is not ready (CrashLoopBackOff)";
+  facts.down = text::phrase("kube-scheduler-m1 is not ready (CrashLoopBackOff)");
   facts.up_for = 0s;
   facts.since_manifest = 179s;
   EXPECT_EQ(next(facts).kind, action::wait);
@@ -101,26 +101,27 @@ TEST(static_pod_machine, F51_takes_back_what_does_not_work_in_time_and_says_why)
   facts.watched_for = 20s;
   EXPECT_EQ(next(facts).kind, action::keep);
   EXPECT_EQ(next(facts).is, state::rolling_back);
-  EXPECT_EQ(next(facts).kept.reason, "after 180 s kube-scheduler-m1 is not ready (CrashLoopBackOff)");
+  EXPECT_EQ(words::line_of(next(facts).kept.reason),
+            "static_pod.given_up{seconds=180,cause=kube-scheduler-m1 is not ready (CrashLoopBackOff)}");
   facts.kept = next(facts).kept;
   EXPECT_EQ(next(facts).kind, action::write_manifest) << "there was no configuration: it goes last";
   facts.now.manifest = "m";
   EXPECT_EQ(next(facts).kind, action::remove_config);
   facts.now = bare;
   EXPECT_EQ(next(facts).kind, action::wait);
-  facts.down = "";
+  facts.down = {};
   facts.up_for = 10s;
   EXPECT_EQ(next(facts).kept.stage, phase::reverted);
   facts.kept = next(facts).kept;
   EXPECT_EQ(next(facts).is, state::rolled_back);
-  EXPECT_THAT(next(facts).reason, HasSubstr("CrashLoopBackOff"));
+  EXPECT_THAT(words::line_of(next(facts).reason), HasSubstr("CrashLoopBackOff"));
 }
 
 TEST(static_pod_machine, one_that_works_now_and_then_is_taken_back) {
   auto facts = at(phase::applying, extended);
   facts.up_for = 3s;
   EXPECT_EQ(next(facts).is, state::rolling_back);
-  EXPECT_THAT(next(facts).kept.reason, HasSubstr("does not keep working"));
+  EXPECT_THAT(words::line_of(next(facts).kept.reason), HasSubstr("cause=static_pod.unsteady"));
 }
 
 TEST(static_pod_machine, goes_back_to_a_configuration_before_the_manifest_that_reads_it) {
@@ -155,12 +156,13 @@ TEST(static_pod_machine, F53_leaves_a_configuration_alone_that_somebody_changed)
   for (const auto is : {phase::applied, phase::applying, phase::reverting, phase::reverted}) {
     const auto did = next(at(is, {"c+mine", "m+ours"}));
     EXPECT_EQ(did.kind, action::stop);
-    EXPECT_THAT(did.reason, HasSubstr("scheduler-config.yaml was changed by someone else"));
+    EXPECT_EQ(words::line_of(did.reason), "static_pod.changed{file=scheduler-config.yaml}");
   }
 }
 
 TEST(static_pod_machine, F53_stops_where_a_manifest_is_changed_while_it_is_under_way) {
-  EXPECT_THAT(next(at(phase::applying, {"c+ours", "m+mine"})).reason, HasSubstr("kube-scheduler.yaml was changed"));
+  EXPECT_EQ(words::line_of(next(at(phase::applying, {"c+ours", "m+mine"})).reason),
+            "static_pod.changed{file=kube-scheduler.yaml}");
 }
 
 TEST(static_pod_machine, goes_on_from_a_manifest_that_an_upgrade_wrote_while_it_was_under_way) {
@@ -170,10 +172,10 @@ TEST(static_pod_machine, goes_on_from_a_manifest_that_an_upgrade_wrote_while_it_
   facts.generation = 2;
   auto did = next(facts);
   EXPECT_EQ(did.kind, action::keep);
-  EXPECT_EQ(did.kept, (record{phase::applying, 2, {std::nullopt, "m2"}, {"c+ours", "m2+ours"}, true, ""}));
+  EXPECT_EQ(did.kept, (record{phase::applying, 2, {std::nullopt, "m2"}, {"c+ours", "m2+ours"}, true, {}}));
   facts.kept = did.kept;
   EXPECT_EQ(next(facts).text, "m2+ours");
-  facts.wanted = std::unexpected("kube-scheduler.yaml:3:1: cannot be merged");
+  facts.wanted = std::unexpected(text::phrase("kube-scheduler.yaml:3:1: cannot be merged"));
   facts.kept = kept_at(phase::applying);
   EXPECT_EQ(next(facts).kind, action::stop);
 
@@ -224,11 +226,11 @@ TEST(static_pod_machine, removes_the_manifests_part_first_where_the_configuratio
   facts.now.manifest = "m";
   EXPECT_EQ(next(facts).kind, action::remove_config);
   facts.now = bare;
-  facts.down = "not ready yet";
+  facts.down = text::phrase("not ready yet");
   EXPECT_EQ(next(facts).kind, action::wait);
   facts.since_manifest = 1h;
   EXPECT_EQ(next(facts).kind, action::wait) << "none of our entries is put back";
-  facts.down = "";
+  facts.down = {};
   EXPECT_EQ(next(facts).kind, action::forget);
   facts.kept.reset();
   EXPECT_EQ(next(facts).is, state::disabled);
@@ -248,17 +250,17 @@ TEST(static_pod_machine, has_nothing_to_say_of_a_control_plane_node_that_is_not_
   facts.now = bare;
   facts.wanted = bare;
   EXPECT_EQ(next(facts).is, state::disabled);
-  facts.wanted = std::unexpected("cannot be read");
+  facts.wanted = std::unexpected(text::phrase("cannot be read"));
   EXPECT_EQ(next(facts).is, state::disabled);
 }
 
 TEST(static_pod_machine, says_why_nothing_can_be_written) {
   auto facts = fresh();
-  facts.wanted = std::unexpected("kube-scheduler.yaml:3:1: another file is read");
+  facts.wanted = std::unexpected(text::phrase("kube-scheduler.yaml:3:1: another file is read"));
   EXPECT_EQ(next(facts).is, state::stopped);
-  EXPECT_EQ(next(facts).reason, "kube-scheduler.yaml:3:1: another file is read");
+  EXPECT_EQ(next(facts).reason.key, "kube-scheduler.yaml:3:1: another file is read");
   facts.now.manifest.reset();
-  EXPECT_THAT(next(facts).reason, HasSubstr("is not there"));
+  EXPECT_EQ(next(facts).reason.key, "static_pod.no_manifest");
 }
 
 TEST(static_pod_machine, ends_a_change_although_something_else_is_wanted_meanwhile) {
@@ -272,18 +274,20 @@ TEST(static_pod_machine, ends_a_change_although_something_else_is_wanted_meanwhi
 TEST(static_pod_record, is_read_as_it_was_written) {
   auto record = kept_at(phase::reverting);
   record.before.config = "a: \"ü\"\n\tb\r\n";
-  record.reason = "why";
+  record.reason = text::phrase("why");
+  EXPECT_EQ(read_record(write(record)), record);
+  record.reason = {"static_pod.given_up", {{"seconds", "180"}, {"cause", text::phrase{"static_pod.unsteady"}}}};
   EXPECT_EQ(read_record(write(record)), record);
 }
 
 TEST(static_pod_record, F54_says_what_is_wrong_with_it) {
-  EXPECT_EQ(read_record("").error(), "is no JSON object");
-  EXPECT_EQ(read_record("[]").error(), "is no JSON object");
-  EXPECT_THAT(read_record("{\"v\":2}").error(), words::has_in_order({"version", "v 2", "1"}));
-  EXPECT_THAT(read_record("{}").error(), HasSubstr("lacks a field"));
+  EXPECT_EQ(read_record("").error().key, "static_pod.record_problem.no_object");
+  EXPECT_EQ(read_record("[]").error().key, "static_pod.record_problem.no_object");
+  EXPECT_EQ(words::line_of(read_record("{\"v\":2}").error()), "static_pod.record_problem.version{version=2}");
+  EXPECT_EQ(read_record("{}").error().key, "static_pod.record_problem.fields");
   auto text = write(kept_at(phase::applied));
   text.replace(text.find("\"applied\""), 9, "\"other\"");
-  EXPECT_THAT(read_record(text).error(), HasSubstr("not known: other"));
+  EXPECT_EQ(words::line_of(read_record(text).error()), "static_pod.record_problem.phase{phase=other}");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST_F(snapshot_test, what_is_saved_is_judged_as_the_cluster_was) {
   take();
   picture picture;
   const auto read = read_snapshot(taken.dump(), picture);
-  ASSERT_TRUE(read) << read.error();
+  ASSERT_TRUE(read) << read.error().key;
   std::ostringstream out, err;
   EXPECT_EQ(explain_pod(picture, {"lab", "p"}, {}, out, err), 3) << out.str() << err.str();
   EXPECT_THAT(out.str(), HasSubstr(words::english("engine.reason.cores")));
@@ -113,12 +113,12 @@ TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   const auto read_error = [](const nlohmann::ordered_json& object) {
     picture picture;
     const auto read = read_snapshot(object.dump(), picture);
-    return read ? std::string() : read.error();
+    return read ? std::string() : words_of(read.error(), text::language::en);
   };
-  EXPECT_THAT(read_error("text"), HasSubstr("no Snapshot of quartermaster.io/v1alpha1"));
+  EXPECT_EQ(read_error("text"), words::english("snapshot.none", {{"version", "quartermaster.io/v1alpha1"}}));
   auto broken = taken;
   broken["nodes"] = 3;
-  EXPECT_EQ(read_error(broken), "nodes is no list");
+  EXPECT_EQ(read_error(broken), words::english("snapshot.no_list", {{"name", "nodes"}}));
   broken = taken;
   broken["slices"] = nlohmann::ordered_json::array();
   EXPECT_THAT(read_error(broken), HasSubstr("slices"));
@@ -127,10 +127,11 @@ TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   EXPECT_THAT(read_error(broken), HasSubstr("lab/there"));
   broken = taken;
   broken["pods"].push_back(nlohmann::ordered_json::object());
-  EXPECT_EQ(read_error(broken), "pods[2]: Pod without a name");
+  EXPECT_EQ(read_error(broken),
+            words::english("snapshot.item", {{"name", "pods"}, {"number", "2"}, {"problem", "Pod without a name"}}));
   broken = taken;
   broken["nodes"][0]["metadata"] = "odd";
-  EXPECT_THAT(read_error(broken), HasSubstr("nodes[0]: Node: "));
+  EXPECT_THAT(read_error(broken), HasSubstr("Node: "));
 }
 
 TEST_F(snapshot_test, a_part_that_is_not_in_the_file_is_named_and_not_taken_for_empty) {
@@ -139,7 +140,7 @@ TEST_F(snapshot_test, a_part_that_is_not_in_the_file_is_named_and_not_taken_for_
   picture forbidden;
   ASSERT_TRUE(read_snapshot(taken.dump(), forbidden));
   EXPECT_EQ(forbidden.unseen.size(), 1u);
-  EXPECT_THAT(forbidden.unseen[part::old_quotas].key, HasSubstr("403"));
+  EXPECT_THAT(words::line_of(forbidden.unseen[part::old_quotas]), HasSubstr("403"));
   taken.erase("leases");  // an older file
   picture old;
   ASSERT_TRUE(read_snapshot(taken.dump(), old));

@@ -29,7 +29,7 @@ struct control_plane_test : testing::Test {
   }
   void says(const std::string& name, const std::string& state, const std::string& reason = "") {
     control_plane_node(name);
-    rows[name] = agent::static_pod::write({state, 1, "ab12", "v1.36.3", "2026-01-02T03:04:05Z", reason});
+    rows[name] = agent::static_pod::write({state, 1, "ab12", "v1.36.3", "2026-01-02T03:04:05Z", text::phrase(reason)});
     std::vector<kube::packed_map::entry> all(rows.begin(), rows.end());
     reports.data = kube::packed_map::of(all);
   }

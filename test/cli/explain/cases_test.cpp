@@ -26,13 +26,13 @@ std::string file_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Exit code and table, or why there is none: what is wrong with a file has English words alone.
+/// Exit code and table, or why there is none.
 std::string simulated(const std::string& snapshot, const std::string& pods, text::language locale) {
   picture cluster;
   if (const auto read = read_snapshot(snapshot, cluster); !read)
-    return locale == text::language::zh ? std::string() : "1\n" + read.error() + "\n";
+    return "1\n" + words_of(read.error(), locale) + "\n";
   const auto file = text::yaml::read("pods.yaml", pods);
-  if (!file) return "2\n" + file.error() + "\n";
+  if (!file) return "2\n" + unreadable(file.error(), locale) + "\n";
   std::vector<tried_pod> all;
   for (const auto& entry : manifests_in(*file))
     if (const auto problem = add_pods(entry, "", all, locale); !problem.empty()) return "2\n" + problem + "\n";

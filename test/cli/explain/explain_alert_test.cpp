@@ -9,9 +9,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "cli/alerts/alerts.hpp"
+#include "test/english.hpp"
 #include "test/facts_in.hpp"
 #include "test/words.hpp"
 
@@ -97,12 +99,33 @@ TEST(explain_alert, a_name_that_is_not_known_is_answered_with_the_one_meant_and_
               HasSubstr(words::chinese("explain_alert.near", {{"name", "QuartermasterNodeStuck"}})));
 }
 
-TEST(explain_alert, in_chinese_it_says_that_the_page_is_english) {
-  const auto got = alert("QuartermasterNodeStuck", "zh");
-  EXPECT_THAT(got.out, StartsWith(words::chinese("explain_alert.english_only", {}) + "\nQuartermasterNodeStuck: "));
-  EXPECT_THAT(got.out,
-              words::has_in_order({words::chinese("explain_alert.means", {}), words::chinese("explain_alert.look", {}),
-                                   words::chinese("explain_alert.do", {})}));
+/// The code in backquotes of a section, in order of the alphabet: the Chinese page has the same.
+std::multiset<std::string> code_of(const known_alert& alert) {
+  std::multiset<std::string> out;
+  static const std::regex pattern("`[^`]+`");
+  for (const auto* part : {&alert.means, &alert.look, &alert.act})
+    for (const auto& line : *part)
+      for (std::sregex_iterator i(line.begin(), line.end(), pattern), end; i != end; ++i) out.insert(i->str());
+  return out;
+}
+
+TEST(explain_alert, golden_Chinese_page_says_the_same_of_each_alert) {
+  const auto english = known_alerts(), chinese = known_alerts(text::language::zh);
+  ASSERT_EQ(english.size(), chinese.size());
+  for (std::size_t i = 0; i < english.size(); ++i) {
+    EXPECT_EQ(english[i].name, chinese[i].name);
+    EXPECT_EQ(english[i].severity, chinese[i].severity) << english[i].name;
+    EXPECT_EQ(english[i].delay == "at once", chinese[i].delay == "立即") << english[i].name;
+    EXPECT_EQ(code_of(english[i]), code_of(chinese[i])) << english[i].name;
+    for (const auto* part : {&chinese[i].means, &chinese[i].look, &chinese[i].act})
+      EXPECT_TRUE(!part->empty() && !part->front().empty()) << english[i].name;
+    const auto got = alert(std::string(english[i].name), "zh");
+    EXPECT_FALSE(words::has_english_sentence(got.out)) << got.out;
+    EXPECT_THAT(got.out, AllOf(Not(HasSubstr("**")), Not(HasSubstr("```")), Not(HasSubstr("](")))) << english[i].name;
+    EXPECT_THAT(got.out,
+                words::has_in_order({words::chinese("explain_alert.means"), words::chinese("explain_alert.look"),
+                                     words::chinese("explain_alert.do")}));
+  }
 }
 
 TEST(explain_alert, json_has_the_same_in_parts) {

@@ -595,19 +595,19 @@ TEST_F(placements_test, a_pod_is_named_as_kubectl_has_it) {
   const auto named = [](const std::string& text, const std::string& ns) {
     const auto target = pod_named(text, ns);
     return target ? target->kind + (target->kind.empty() ? "" : " ") + target->key.to_string()
-                  : "wrong: " + target.error();
+                  : "wrong: " + words::line_of(target.error());
   };
   EXPECT_EQ(named("big", "lab"), "lab/big");
   EXPECT_EQ(named("pod/big", "lab"), "lab/big");
   EXPECT_EQ(named("pods/big", ""), "default/big");
   EXPECT_EQ(named("lab/big", ""), "lab/big");
   EXPECT_EQ(named("lab/big", "lab"), "lab/big");
-  EXPECT_THAT(named("lab/big", "other"), HasSubstr("-n says other"));
+  EXPECT_EQ(named("lab/big", "other"), "wrong: explain.pod_name.two_namespaces{namespace=lab,other=other,text=lab/big}");
   EXPECT_EQ(named("deploy/web", "lab"), "Deployment lab/web");
   EXPECT_EQ(named("jobs/train", ""), "Job default/train");
-  EXPECT_THAT(named("node/a", ""), HasSubstr("explain node a"));
-  for (const auto* text : {"", "lab/", "/big", "a/b/c"})
-    EXPECT_THAT(named(text, "lab"), HasSubstr("names no pod")) << text;
+  EXPECT_EQ(named("node/a", ""), "wrong: explain.pod_name.a_node{node=a,text=node/a}");
+  for (const auto* text : {"", "lab/", "/big", "a/b/c", "a b", "lab/A_B", "\xff"})
+    EXPECT_THAT(named(text, "lab"), HasSubstr("wrong: explain.pod_name.none")) << text;
 }
 
 TEST_F(placements_test, of_what_makes_pods_one_that_waits_is_explained) {
@@ -625,7 +625,7 @@ TEST_F(placements_test, of_what_makes_pods_one_that_waits_is_explained) {
   made("nightly-1-a", "Job", "nightly-1", "");
   const auto chosen = [this](const std::string& text) {
     const auto choice = chosen_pod(cluster, *pod_named(text, "lab"), text::language::en);
-    return choice ? choice->key.name + "|" + choice->note : "none: " + choice.error();
+    return choice ? choice->key.name + "|" + choice->note : "none: " + words_of(choice.error(), text::language::en);
   };
   const auto one_of = [](const char* kind, const char* name, const char* number, const char* waiting, const char* pod) {
     return std::string(pod) + "|" +

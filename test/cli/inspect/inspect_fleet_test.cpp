@@ -108,7 +108,7 @@ small_cluster::small_cluster() {
   cards.put(anode("gpu-1", "vgpu", "vgpu", "Ready", "Enrolled", "allocatable"));
   auto leaving = anode("gpu-2", "vgpu", "pgpu", "Draining", "PodsHoldCards", "waits");
   leaving.mode.blockers = {"team/train"};
-  leaving.fix = api::runtime_fix{"Failed", "no config.toml", "uid", 1'790'000'000};
+  leaving.fix = api::runtime_fix{"Failed", "no config.toml", {}, "uid", 1'790'000'000};
   cards.put(leaving);
   reports["gpu-2"].checks = {{"cgroup", api::check_state::ok, "v2"},
                              {"cdi", api::check_state::failed, "an old one", "renew it"},

@@ -5,13 +5,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/render/render_scheduler.hpp"
 #include "controller/x509.hpp"
 #include "test/cli/lint/outcome.hpp"
+#include "test/english.hpp"
 #include "test/facts_in.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -50,6 +53,11 @@ bool is_start(const std::string& summary, const std::string& version) {
   const auto begin = "kube-scheduler " + version;
   return summary.contains(begin + english("lint_scheduler.starts")) ||
          summary.contains(begin + files.substr(0, files.find('|')));
+}
+
+std::string no_version(const std::string& value) {
+  return english("render.no_version",
+                 {{"name", "--kubernetes"}, {"value", value}, {"oldest", "30"}, {"newest", "37"}});
 }
 
 /// PEM files of a client in a folder of its own.
@@ -100,7 +108,7 @@ TEST(lint_scheduler, S7_ends_with_3_where_kube_scheduler_would_not_start_and_say
   for (const auto* other : {"v1.29.3", "latest"}) {
     options.kubernetes = other;
     EXPECT_EQ(lint(options).rc, 2) << other;
-    EXPECT_THAT(lint(options).err, HasSubstr("write 1.30 or newer")) << other;
+    EXPECT_THAT(lint(options).err, HasSubstr(no_version(other))) << other;
   }
 }
 
@@ -396,7 +404,7 @@ TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
   EXPECT_THAT(got.err,
               HasSubstr(english("scheduler_config.nothing_of_ours.remedy_with_hint", {{"hint", "--address"}})));
   back.address = "10.96.0.77";
-  EXPECT_THAT(render(back).err, HasSubstr("--address: \"10.96.0.77\" is no address"));
+  EXPECT_THAT(render(back).err, HasSubstr(english("render.no_address", {{"value", "10.96.0.77"}, {"reason", ""}})));
   back.address = options_.address;
   got = render(back);
   EXPECT_EQ(got.rc, 0) << got.err;
@@ -413,12 +421,38 @@ TEST_F(scheduler_verbs, render_says_that_an_IP_address_is_in_no_certificate) {
     options_.server_name = server_name;
     const auto got = render(options_);
     EXPECT_EQ(got.rc, 0) << got.err;
-    return got.err.contains("note: the extender's certificate has no IP address: say --server-name");
+    return got.err.contains(english("render.no_ip"));
   };
   EXPECT_TRUE(warns("https://10.96.0.77", ""));
   EXPECT_TRUE(warns("https://[fd00::7]:443", ""));
   EXPECT_FALSE(warns("https://10.96.0.77", "localhost"));
   EXPECT_FALSE(warns("https://extender.example:443", ""));
+}
+
+/// Up to what is allowed.
+std::string no_name(const std::string& flag, const std::string& value, const std::string& kind) {
+  const auto whole = english("render.no_name", {{"name", flag},
+                                                {"value", value},
+                                                {"kind", english("render.kind." + kind)},
+                                                {"allowed", "|"}});
+  return whole.substr(0, whole.find('|'));
+}
+
+TEST_F(scheduler_verbs, golden_refusals_in_Chinese_have_no_English_sentence) {
+  options_.language = "zh";
+  for (auto change : std::vector<std::function<void(render_scheduler_options&)>>{
+           [](auto& o) { o.address = "10.0.0.1"; }, [](auto& o) { o.address = "https://10.0.0.1:0"; },
+           [](auto& o) { o.lease = "A"; }, [](auto& o) { o.scheduler_name = "a b"; },
+           [](auto& o) { o.server_name = "a b"; }, [](auto& o) { o.address = ""; }, [](auto& o) { o.kubernetes = "1"; },
+           [](auto& o) { o.resources = {"gpu"}; }, [](auto& o) { o.ca = o.key; },
+           [](auto& o) { o.merge = golden_scheduler + "mistakes/01-v1beta2.yaml"; }}) {
+    auto options = options_;
+    change(options);
+    const auto got = render(options);
+    EXPECT_EQ(got.rc, 2);
+    EXPECT_TRUE(text::has_cjk(got.err)) << got.err;
+    EXPECT_FALSE(words::has_english_sentence(got.err.substr(got.err.find(':') + 1))) << got.err;
+  }
 }
 
 TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
@@ -434,19 +468,20 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
   for (const auto* address : {"https://[::1", "https://10.0.0.1:99999", "https://10.0.0.1:0", "https://:443",
                               "https://", "https://a b", "https://10.0.0.256", "https://a?b", "http://a"}) {
     const auto message = refused([&](auto& o) { o.address = address; });
-    EXPECT_THAT(message, StartsWith("quartermaster: --address: \"" + std::string(address) + "\" is no address"));
-    EXPECT_THAT(message, testing::EndsWith("; write https://HOST:PORT, as in https://10.96.0.77:443\n"));
+    const auto wrong = english("render.no_address", {{"value", address}, {"reason", "|"}});
+    EXPECT_THAT(message, StartsWith("quartermaster: " + wrong.substr(0, wrong.find('|'))));
+    EXPECT_THAT(message, testing::EndsWith(wrong.substr(wrong.find('|') + 1) + "\n"));
   }
-  EXPECT_THAT(refused([](auto& o) { o.address = "https://10.0.0.1:0"; }), HasSubstr("1 to 65535; write"));
+  EXPECT_THAT(refused([](auto& o) { o.address = "https://10.0.0.1:0"; }), HasSubstr("65535"));
   for (const auto* name : {"a b", "A", "", "-a"})
-    EXPECT_THAT(
-        refused([&](auto& o) { o.lease = name; }),
-        words::has_in_order({"quartermaster: --lease: \"" + std::string(name) + "\" is no name", "Lease; write"}));
-  EXPECT_THAT(refused([](auto& o) { o.scheduler_name = "a b"; }), HasSubstr("--scheduler-name: \"a b\" is no name"));
-  EXPECT_THAT(refused([](auto& o) { o.server_name = "a b"; }), HasSubstr("--server-name: \"a b\" is no name"));
-  EXPECT_THAT(refused([](auto& o) { o.address = ""; }), HasSubstr("--address is required"));
-  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.30 or newer"));
-  EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
+    EXPECT_THAT(refused([&](auto& o) { o.lease = name; }), HasSubstr(no_name("--lease", name, "lease")));
+  EXPECT_THAT(refused([](auto& o) { o.scheduler_name = "a b"; }),
+              HasSubstr(no_name("--scheduler-name", "a b", "scheduler")));
+  EXPECT_THAT(refused([](auto& o) { o.server_name = "a b"; }), HasSubstr(no_name("--server-name", "a b", "server")));
+  EXPECT_THAT(refused([](auto& o) { o.address = ""; }), HasSubstr(english("usage.required", {{"name", "--address"}})));
+  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr(no_version("1.9")));
+  EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }),
+              HasSubstr(english("render.no_resource", {{"value", "gpu"}})));
   EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
   EXPECT_THAT(refused([](auto& o) { o.merge = golden_scheduler + "mistakes/01-v1beta2.yaml"; }),
               AllOf(HasSubstr("01-v1beta2.yaml:1:1: "), HasSubstr("[api_version_removed]")));

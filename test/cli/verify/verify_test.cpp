@@ -611,10 +611,10 @@ TEST(verify_allocate, says_why_a_pod_does_not_run) {
       {{{"phase", "Pending"},
         {"conditions",
          {{{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", "0/1 nodes"}}}}},
-       "it did not end in time: Unschedulable: 0/1 nodes"},
+       "verify.allocation.late_because{cause=Unschedulable: 0/1 nodes}"},
       {{{"phase", "Pending"},
         {"containerStatuses", {{{"state", {{"waiting", {{"reason", "ImagePullBackOff"}, {"message", "no"}}}}}}}}},
-       "it did not end in time: ImagePullBackOff: no"},
+       "verify.allocation.late_because{cause=ImagePullBackOff: no}"},
       {{{"phase", "Failed"}, {"reason", "UnexpectedAdmissionError"}, {"message", "Allocate failed"}},
        "UnexpectedAdmissionError: Allocate failed"},
   };
@@ -625,7 +625,11 @@ TEST(verify_allocate, says_why_a_pod_does_not_run) {
     const auto step = server.tried();
     EXPECT_EQ(step.is, outcome::wrong);
     EXPECT_EQ(step.cause, stage_code::allocation_failed);
-    EXPECT_EQ(step.value, reason);
+    const std::string_view late = reason;
+    const auto begin = late.find("cause=");
+    const std::string cause(begin == late.npos ? late : late.substr(begin + 6, late.size() - begin - 7));
+    EXPECT_EQ(step.value, begin == late.npos ? cause : english("verify.allocation.late_because", {{"cause", cause}}));
+    EXPECT_NE(step.value_zh, "");
     EXPECT_THAT(reconcilers::verify::remedy_of(step, "gpu-1", text::language::en),
                 testing::StartsWith(remedy.substr(0, remedy.find('|'))));
     EXPECT_TRUE(server.removed);

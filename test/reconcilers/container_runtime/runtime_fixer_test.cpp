@@ -2,7 +2,9 @@
 
 #include <set>
 
+#include "controller/coded_message.hpp"
 #include "reconcilers/container_runtime/pod.hpp"
+#include "test/english.hpp"
 #include "test/facts_in.hpp"
 #include "test/reconcilers/fake_cluster.hpp"
 #include "test/reconcilers/rights.hpp"
@@ -212,6 +214,26 @@ TEST_F(fixing, the_answer_of_a_pod_is_harmless) {
   EXPECT_THAT(message, testing::StartsWith("\\u{1b}[31mred; linexxx"));
 }
 
+/// As `agent fix-runtime --in-pod` writes it.
+std::string coded(const text::phrase& answer) {
+  json object;
+  controller::set_message(object, answer);
+  return object.dump();
+}
+
+TEST_F(fixing, the_answer_of_a_pod_has_its_code) {
+  turn();
+  end_pod("Failed", coded({"fix_runtime.no_toolkit", {{"file", "/usr/bin/x"}}}));
+  settle();
+  const auto fix = fix_of("gpu-1");
+  EXPECT_EQ(fix["message"], words::english("fix_runtime.no_toolkit", {{"file", "/usr/bin/x"}}));
+  EXPECT_EQ(fix["cause"], "fix_runtime.no_toolkit");
+  EXPECT_EQ(fix["parameters"], (json{{"file", "/usr/bin/x"}}));
+  const auto chinese = words_of(subject.state()->message, text::language::zh);
+  EXPECT_THAT(chinese, testing::HasSubstr(words::chinese("fix_runtime.no_toolkit", {{"file", "/usr/bin/x"}})));
+  EXPECT_FALSE(words::has_english_sentence(chinese)) << chinese;
+}
+
 TEST_F(fixing, asks_for_rights_that_the_chart_gives) {
   turn();
   end_pod("Succeeded", "wrote x");
@@ -263,12 +285,14 @@ TEST(fix_runtime_pod, has_no_more_rights_on_the_node_than_it_needs) {
 }
 
 TEST(fix_runtime_pod, without_an_answer_the_kubelet_has_the_word) {
-  EXPECT_EQ(answer_of({{"status", {{"reason", "DeadlineExceeded"}, {"message", "Pod was active"}}}}), "Pod was active");
+  EXPECT_EQ(answer_of({{"status", {{"reason", "DeadlineExceeded"}, {"message", "Pod was active"}}}}).key,
+            "Pod was active");
   EXPECT_EQ(
       answer_of({{"status",
-                  {{"containerStatuses", json::array({{{"state", {{"terminated", {{"reason", "OOMKilled"}}}}}}})}}}}),
+                  {{"containerStatuses", json::array({{{"state", {{"terminated", {{"reason", "OOMKilled"}}}}}}})}}}})
+          .key,
       "OOMKilled");
-  EXPECT_EQ(answer_of(json::object()), "the pod says nothing");
+  EXPECT_EQ(answer_of(json::object()).key, "status.runtimes.no_answer");
 }
 
 }  // namespace

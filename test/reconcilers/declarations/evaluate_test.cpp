@@ -53,7 +53,7 @@ const auto container_main = words::english("objection.container", {{"name", "mai
 std::string source_named(const std::string& config_map) {
   return words::english("objection.source", {{"config_map", "kube-public/" + config_map}});
 }
-std::string legal_words(std::string_view key) { return std::string(vocabulary_of(key)->legal.words); }
+std::string legal_words(std::string_view key) { return text::message(vocabulary_of(key)->legal.words, text::language::en); }
 /// What is said of an amount that stands without its partner.
 std::string partner_missing(const std::string& key, const std::string& amount, const std::string& other) {
   return words::english("objection.needs_partner",
@@ -116,7 +116,7 @@ TEST(evaluate, S11_what_a_program_behind_a_key_refuses_is_refused_whatever_the_k
   EXPECT_EQ(
       refusal({{"aliyun.com/gpu-core.percentage", 7}}),
       amount_not_legal("aliyun.com/gpu-core.percentage", "7", legal_words("aliyun.com/gpu-core.percentage"), "5"));
-  EXPECT_EQ(refusal({{"nvidia.com/gpucores", 101}}), amount_not_legal("nvidia.com/gpucores", "101", "0 to 100", "100"));
+  EXPECT_EQ(refusal({{"nvidia.com/gpucores", 101}}), amount_not_legal("nvidia.com/gpucores", "101", legal_words("nvidia.com/gpucores"), "100"));
   EXPECT_EQ(refusal({{"nvidia.com/mps-core", 200}}), "");
   EXPECT_EQ(refusal({{"aliyun.com/gpu-core.percentage", 10}}), "");
 }

@@ -77,11 +77,11 @@ TEST(accelerator_policy, reads_what_the_agent_and_fix_runtime_said_of_a_node) {
   const auto node = api::accelerator_node::decode(
       R"({"metadata":{"name":"gpu-1"},"status":{"preflight":[{"check":"cdi","state":"failed"},
           {"check":"default_runtime","found":"runc","state":"warning"},{"check":"container_toolkit","state":"ok"}],
-          "runtimeFix":{"result":"Failed","message":"no","at":"2026-07-01T10:20:30Z","pod":"u"}}})");
+          "runtimeFix":{"result":"Failed","message":"no","cause":"c","parameters":{"a":"b"},"at":"2026-07-01T10:20:30Z","pod":"u"}}})");
   ASSERT_TRUE(node) << node.error().message;
   EXPECT_EQ(node->default_runtime, api::check_state::warning);
   EXPECT_EQ(node->container_toolkit, api::check_state::ok);
-  EXPECT_EQ(node->fix, (api::runtime_fix{"Failed", "no", "u", 1782901230}));
+  EXPECT_EQ(node->fix, (api::runtime_fix{"Failed", "no", {"c", {{"a", "b"}}}, "u", 1782901230}));
 }
 
 TEST(accelerator_policy, pull_secrets_reach_every_module) {
@@ -159,7 +159,8 @@ TEST(accelerator_node, keeps_the_controllers_part_of_the_status) {
       {"apiVersion":"v1","kind":"Node","name":"gpu-1","uid":"2083d912-a2b9-4844-b4ea-11be59386882"}]},
     "status":{"requestedMode":"vgpu","actualMode":"pgpu","phase":"Draining","reason":"PodsHoldCards","message":"m",
       "cause":"status.node.drain.one","parameters":{"number":"1","wrong":{}},
-      "since":"2026-01-01T00:00:00Z","blockers":["ns/a","ns/b"],"cards":[{"uuid":"GPU-1","index":0}]}})");
+      "since":"2026-01-01T00:00:00Z","blockers":["ns/a","ns/b r"],
+      "blockerCauses":[{"pod":"ns/b","cause":"status.node.stays.daemon_set"},7],"cards":[{"uuid":"GPU-1","index":0}]}})");
   ASSERT_TRUE(node) << node.error().message;
   const api::mode_status want{.requested_mode = "vgpu",
                               .actual_mode = "pgpu",
@@ -170,9 +171,15 @@ TEST(accelerator_node, keeps_the_controllers_part_of_the_status) {
                               .since = "2026-01-01T00:00:00Z",
                               .ready = {},
                               .ready_since = {},
-                              .blockers = {"ns/a", "ns/b"},
+                              .blockers = {"ns/a", "ns/b r"},
+                              .blocker_causes = {{"ns/b", {"status.node.stays.daemon_set", {}}}},
                               .given_up = {}};
   EXPECT_EQ(node->mode, want);
+  EXPECT_EQ(api::blockers_of(node->mode)[0].key, "ns/a");
+  EXPECT_EQ(api::blockers_of(node->mode)[1].key, "status.node.blocker");
+  auto of_later_version = node->mode;
+  of_later_version.blocker_causes.begin()->second.cause = "status.of_a_later_version";
+  EXPECT_EQ(api::blockers_of(of_later_version)[1].key, "ns/b r") << "its entry is all that is known";
   ASSERT_EQ(node->owners.size(), 1u);
   EXPECT_EQ(node->owners[0].kind, "Node");
   EXPECT_TRUE(api::accelerator_node::decode(R"({"metadata":{"name":"gpu-1"}})"));

@@ -194,6 +194,11 @@ TEST(mode_change, S58_a_change_waits_for_pods_that_hold_cards_and_names_them) {
   EXPECT_EQ(node.is.before->actual_mode, "vgpu");
 }
 
+/// An entry of `blockers` with why the pod stays.
+std::string blocker(const std::string& pod, const std::string& cause) {
+  return words::english("status.node.blocker", {{"pod", pod}, {"cause", words::english("status.node." + cause)}});
+}
+
 TEST(mode_change, evicts_what_may_be_evicted_and_names_the_rest) {
   mode_lab node;
   node.ask("pgpu");
@@ -201,8 +206,8 @@ TEST(mode_change, evicts_what_may_be_evicted_and_names_the_rest) {
   node.is.evict = true;
   auto daemon = mode_lab::pod("daemon", "pgpu"), guarded = mode_lab::pod("guarded", "pgpu"),
        ending = mode_lab::pod("ending", "pgpu");
-  daemon.stays = "is of a DaemonSet";
-  guarded.refused = "its PodDisruptionBudget allows no eviction now";
+  daemon.stays = {"status.node.stays.daemon_set"};
+  guarded.refused = {"status.node.refusal.budget"};
   ending.deleting = true;
   node.is.holders = {daemon, guarded, ending, mode_lab::pod("train", "pgpu")};
   node.ask("vgpu");
@@ -212,8 +217,12 @@ TEST(mode_change, evicts_what_may_be_evicted_and_names_the_rest) {
   EXPECT_EQ(now.evict[0].pod.name, "guarded");
   EXPECT_EQ(now.evict[1].pod.name, "train");
   EXPECT_THAT(now.status->blockers,
-              ElementsAre("team/daemon (is of a DaemonSet)", "team/ending",
-                          "team/guarded (its PodDisruptionBudget allows no eviction now)", "team/train"));
+              ElementsAre(blocker("team/daemon", "stays.daemon_set"), "team/ending",
+                          blocker("team/guarded", "refusal.budget"), "team/train"));
+  EXPECT_EQ(now.status->blocker_causes.at("team/daemon").cause, "status.node.stays.daemon_set");
+  EXPECT_EQ(words_of(api::blockers_of(*now.status)[2], text::language::zh),
+            words::chinese("status.node.blocker",
+                           {{"pod", "team/guarded"}, {"cause", words::chinese("status.node.refusal.budget")}}));
   EXPECT_EQ(line_of(*now.status),
             "status.node.drain.many{number=4,detail=list.commas{first=status.node.drain.fixed{number=1},"
             "rest=status.node.drain.refused{number=1}}}");

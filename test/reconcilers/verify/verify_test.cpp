@@ -433,7 +433,9 @@ TEST(verify, passes_no_reason_that_any_reconciler_can_give) {
                                                                 {"SchedulerReady", "Unknown"},
                                                                 {"CallerCertificatesValid", "False"},
                                                                 {"ContainerRuntimesFixed", "False"},
-                                                                {"WithdrawalsHeldBack", "True"}})
+                                                                {"WithdrawalsHeldBack", "True"},
+                                                                {"ConditionOfALaterVersion", "False"},
+                                                                {"ConditionOfALaterVersion", "Unknown"}})
     for (const auto& reason : reasons) {
       if (std::string_view(each.type) == "Ready" && reason == "RollingOut")
         continue;  // the step of the DaemonSet says it

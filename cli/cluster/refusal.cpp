@@ -1,9 +1,10 @@
-#include "cli/cluster/role_hint.hpp"
+#include "cli/cluster/refusal.hpp"
 
 #include <algorithm>
 #include <cctype>
 
 namespace cli {
+
 namespace {
 
 /// What the API server names: `User "alice" cannot list ... in the namespace "kube-public"`.
@@ -43,24 +44,32 @@ std::string cluster_wide(std::string_view role, const std::string& person) {
 
 }  // namespace
 
-std::string role_hint(const kube::error& refused) {
+text::phrase role_hint(const kube::error& refused) {
   const std::string_view operation(refused.message);
   const bool reads = operation.starts_with("list ") || operation.starts_with("get ");
   if (refused.code != kube::errc::forbidden || !reads) return {};
+  const bool is_of_declarations = operation.starts_with("list configmaps");
   const auto person = named_in(operation, "User \"");
-  const auto ns = operation.starts_with("list configmaps") ? named_in(operation, "in the namespace \"") : std::string();
-  constexpr std::string_view role = "quartermaster-user";
-  const auto of_declarations = "kubectl create rolebinding " + name_of(role, person) +
-                               " --namespace=" + (ns.empty() ? "kube-public" : ns) + " --role=quartermaster-user " +
-                               subject_of(person);
-  if (operation.starts_with("list configmaps"))
-    return "; where declarations are, the chart's Role quartermaster-user allows it; an administrator binds it by: " +
-           of_declarations;
+  const auto ns = is_of_declarations ? named_in(operation, "in the namespace \"") : std::string();
+  const text::phrase_argument declarations{
+      "declarations", "kubectl create rolebinding " + name_of("quartermaster-user", person) +
+                          " --namespace=" + (ns.empty() ? "kube-public" : ns) + " --role=quartermaster-user " +
+                          subject_of(person)};
+  if (is_of_declarations) return {"transport.hint.declarations", {declarations}};
   if (operation.starts_with("list acceleratorusages"))
-    return "; the chart's ClusterRole quartermaster-chargeback allows it; an administrator binds it by: " +
-           cluster_wide("quartermaster-chargeback", person);
-  return "; the chart's ClusterRole quartermaster-user allows people to read this; an administrator binds it by: " +
-         cluster_wide(role, person) + "; and for declarations: " + of_declarations;
+    return {"transport.hint.usage", {{"usage", cluster_wide("quartermaster-chargeback", person)}}};
+  return {"transport.hint.user", {{"user", cluster_wide("quartermaster-user", person)}, declarations}};
+}
+
+text::phrase phrase_of(const kube::error& error) {
+  text::phrase out{"transport." + std::string(to_string(error.code)), {{"detail", error.message}}};
+  if (error.code == kube::errc::forbidden) out.arguments.push_back({"hint", role_hint(error)});
+  return out;
+}
+
+std::expected<void, text::phrase> in_words(const kube::result<void>& result) {
+  if (result) return {};
+  return std::unexpected(phrase_of(result.error()));
 }
 
 }  // namespace cli

@@ -217,6 +217,12 @@ reading by_memory(const container_amounts& request, const service& service, need
   const auto memory = request[role::memory], cards = std::max<std::int64_t>(request[role::cards], 1),
              cores = request[role::cores];
   if (memory == 0) return request.lonely(cores > 0 ? role::cores : role::cards, role::memory, service);
+  if (service.one_card && cards > 1)
+    return refusal{.kind = wrong::not_legal,
+                   .key = request.of(role::cards).key,
+                   .value = cards,
+                   .below = 1,
+                   .legal = legal_amounts::one_card};
   if (cards > 1 && cores > 0)
     return refusal{
         .kind = wrong::mixed, .key = request.of(role::cores).key, .value = cores, .other = request.of(role::cards).key};

@@ -183,8 +183,9 @@ std::optional<refused_start> listed_refusal(const kube::running_pod& pod, const 
                                             const std::vector<std::string>& ids, const node_records& known) {
   if (known.listed.empty() || container.kind == role::init) return {};
   const auto has_all = [&](const kubelet::given_devices& entry) {
-    return std::ranges::all_of(
-        ids, [&](const std::string& id) { return std::ranges::find(entry.ids, id) != entry.ids.end(); });
+    if (entry.ids.size() < ids.size()) return false;
+    const std::set<std::string_view> listed(entry.ids.begin(), entry.ids.end());  // of memory they are thousands
+    return std::ranges::all_of(ids, [&](const std::string& id) { return listed.contains(id); });
   };
   std::string other = "-";
   for (const auto& entry : known.listed) {
@@ -195,15 +196,63 @@ std::optional<refused_start> listed_refusal(const kube::running_pod& pod, const 
   return refused_start{start_doubt::kubelet_disagrees, {{"pod", pod.key.to_string()}, {"other", other}}};
 }
 
+/// Does what a container asks for by a key agree with its shares? Not where a share is lent to an init container, which
+/// may be larger, of a whole card, which has all of its memory, and where no one counts seats.
+bool agrees(const offered_resource& key, std::int64_t asked, const std::vector<placed_share>& shares, bool is_init) {
+  if (key.unit == device_unit::slot && asked == 0) return true;
+  const auto amount = amount_of(shares, key);
+  const bool may_be_larger =
+      (is_init && key.unit != device_unit::card) || (key.unit == device_unit::memory && shares.front().whole);
+  return amount == asked || (amount > asked && may_be_larger);
+}
+
+/// By each key of the vocabulary; of `resource` the kubelet says how much that is.
+std::optional<refused_start> amount_refusal(const offered_resource& resource, std::int64_t given,
+                                            const kube::running_pod& pod, const kube::container& container,
+                                            const std::vector<placed_share>& shares, const node_records& known) {
+  const auto judged = [&](const offered_resource& key, std::int64_t asked) -> std::optional<refused_start> {
+    if (agrees(key, asked, shares, container.kind == role::init)) return {};
+    return refused_start{start_doubt::amount_differs,
+                         {{"pod", pod.key.to_string()},
+                          {"container", container.name},
+                          {"resource", key.name},
+                          {"number", std::to_string(asked)},
+                          {"other", std::to_string(amount_of(shares, key))}}};
+  };
+  if (auto no = judged(resource, given)) return no;
+  for (const auto& key : known.vocabulary)
+    if (key.name != resource.name)
+      if (auto no = judged(key, kube::amount(container.limits, key.name))) return no;
+  return {};
+}
+
 }  // namespace
 
 std::int64_t offered_resource::worth(const quota::card& card) const {
-  return unit == device_unit::card ? 1 : unit == device_unit::core ? 100 : card.memory_mib / unit_mib;
+  switch (unit) {
+    case device_unit::card:
+      return 1;
+    case device_unit::core:
+      return 100;
+    case device_unit::memory:
+      return card.memory_mib / unit_mib;
+    case device_unit::slot:
+      return per_card;
+  }
+  return 0;
 }
 std::int64_t offered_resource::worth(const placed_share& share) const {
-  return unit == device_unit::card   ? std::int64_t{share.whole}
-         : unit == device_unit::core ? std::int64_t{share.cores}
-                                     : share.memory_mib / unit_mib;
+  switch (unit) {
+    case device_unit::card:
+      return share.whole ? 1 : 0;
+    case device_unit::core:
+      return share.cores;
+    case device_unit::memory:
+      return share.memory_mib / unit_mib;
+    case device_unit::slot:
+      return 1;
+  }
+  return 0;
 }
 
 placed_share largest_share(std::string_view card, const node_records& known) {
@@ -215,7 +264,7 @@ placed_share largest_share(std::string_view card, const node_records& known) {
     for (const auto& container : pod->containers)
       for (const auto& share : shares_in(*placement, container.name)) {
         if (share.card != card) continue;
-        out.cores = std::max(out.cores, share.cores);
+        out.cores = std::max(out.cores, compute_of(share));
         out.memory_mib = std::max(out.memory_mib, share.memory_mib);
         out.whole = out.whole || share.whole;
       }
@@ -265,16 +314,7 @@ std::expected<container_start, refused_start> start_of(const offered_resource& r
   auto shares =
       is_init ? lent_to(*pod, *container, *placement, resource, number) : shares_in(*placement, container->name);
   if (shares.empty()) return refuse(start_doubt::container_not_placed, {{"pod", name}, {"container", container->name}});
-  const auto amount = amount_of(shares, resource);
-  // The share that is lent to an init container may be larger, and a whole card has all of its memory.
-  const bool may_be_larger =
-      (is_init && resource.unit != device_unit::card) || (resource.unit == device_unit::memory && shares.front().whole);
-  if (amount < number || (amount > number && !may_be_larger))
-    return refuse(start_doubt::amount_differs, {{"pod", name},
-                                                {"container", container->name},
-                                                {"resource", resource.name},
-                                                {"number", std::to_string(number)},
-                                                {"other", std::to_string(amount)}});
+  if (auto no = amount_refusal(resource, number, *pod, *container, shares, known)) return std::unexpected(std::move(*no));
   std::set<std::string_view> cards;
   for (const auto& share : shares)
     if (!cards.insert(share.card).second)

@@ -35,6 +35,7 @@ const lock_words* lock_of(const quota::service& serves) {
 }
 
 bool finds_pods_by_time(const quota::service& serves) {
+  if (serves.one_card) return false;  // our own plugin, which knows each pod
   return std::ranges::any_of(serving(serves), [](const dialect* product) { return product->finds_pods_by_time(); });
 }
 

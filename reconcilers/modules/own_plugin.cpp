@@ -24,9 +24,8 @@ json plugin_container(const own_plugin& plugin, const module_spec& spec, const f
   if (!plugin.cards.empty()) {
     add("resource", plugin.cards);
   } else {
-    add("cores", plugin.cores);
-    add("memory", plugin.memory);
-    add("memory-unit", std::to_string(plugin.memory_unit_mib));
+    for (const auto& [resource, meaning] : plugin.shares)
+      add("share", std::string(resource) + "=" + std::string(meaning));
   }
   add("log-format", "json");
   if (!spec.args.empty()) {
@@ -72,6 +71,16 @@ std::string own_plugin_account(std::string_view module) {
   return "quartermaster-device-plugin" + (module == "pgpu" ? std::string() : "-" + std::string(module));
 }
 
+void refuse_settings_of_others(const module_spec& spec, std::string_view module, std::string_view product,
+                               std::string_view allowed) {
+  for (const auto& [name, value] : spec.settings)
+    if (name != "plugin" && name != allowed)
+      throw invalid_policy("spec.modules." + std::string(module) + ".settings." + name + " is about " +
+                           std::string(product) +
+                           "'s plugin, and settings.plugin is \"quartermaster\"; allowed next to it: " +
+                           std::string(allowed));
+}
+
 json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const facts& known) {
   auto containers = json::array({plugin_container(plugin, spec, known)});
   auto volumes =
@@ -83,7 +92,7 @@ json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const fac
     volumes.push_back(host_path("mps", mps_folder, "DirectoryOrCreate"));
   }
   auto set = daemon_set(plugin.module, plugin.daemon_set, spec, std::move(containers), std::move(volumes),
-                        {"nvidia.com/gpu", is_of_shares ? plugin.cores : plugin.cards});
+                        {"nvidia.com/gpu", is_of_shares ? plugin.shares.front().resource : plugin.cards});
   auto& pod = set["spec"]["template"]["spec"];
   pod["serviceAccountName"] = own_plugin_account(plugin.module);
   pod["automountServiceAccountToken"] = true;

@@ -107,10 +107,21 @@ constexpr privilege table[] = {
     {"share", "nvidia-device-plugin-ctr", "root", "that folder belongs to root"},
 
     {"gpushare", "", "hostNetwork", "asks the kubelet of its node for pods, on the node's own address"},
-    {"gpushare", "", "token", "finds the pod an allocation is for, and writes gpu-count into the node's status"},
+    {"gpushare", "", "hostPID", "plugin: quartermaster: as for module mps"},
+    {"gpushare", "", "token",
+     "finds the pod an allocation is for, and writes gpu-count into the node's status; plugin: quartermaster: it reads "
+     "the pods of its node, their placements and the agent's report"},
     {"gpushare", "gpushare", "write /var/lib/kubelet/device-plugins", registers},
     {"gpushare", "gpushare", "root", "that folder belongs to root"},
     {"gpushare", "gpushare", "read /root/nvidia-mps", "mps: the pipe of the MPS server that pods get"},
+    {"gpushare", "quartermaster-device-plugin", "write /var/lib/kubelet/device-plugins", registers},
+    {"gpushare", "quartermaster-device-plugin", "root", "plugin: quartermaster: those folders belong to root"},
+    {"gpushare", "quartermaster-device-plugin", "read /var/lib/kubelet/pod-resources", "as for module mps"},
+    {"gpushare", "quartermaster-device-plugin", "write /run/cdi", "as for module mps"},
+    {"gpushare", "quartermaster-device-plugin", "read /run/quartermaster/mps", "as for module mps"},
+    {"gpushare", "quartermaster-mps", "privileged", "as for module mps"},
+    {"gpushare", "quartermaster-mps", "root", "as for module mps"},
+    {"gpushare", "quartermaster-mps", "write /run/quartermaster/mps", "as for module mps"},
 
     // Of a policy's own module; all else that its pods may do stands in the policy, and nowhere but there.
     {"", "device-plugin", "write /var/lib/kubelet/device-plugins", registers},

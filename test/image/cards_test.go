@@ -73,7 +73,7 @@ func TestPodsHaveTheCardsOfTheirPlacement_long(t *testing.T) {
 	n.uninstall()
 }
 
-// The modules mps, and vgpu with our own plugin, as people install them: agent, plugin, MPS and scheduler are pods. Each pod sees the card and
+// The modules mps, and vgpu and gpushare with our own plugin, as people install them: agent, plugin, MPS and scheduler are pods. Each pod sees the card and
 // the limits of its placement; the plugin's container can end without MPS, whose daemons go on.
 func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 	if _, _, err := kit.Standins(); err != nil {
@@ -87,11 +87,13 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 	n.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace", "--set",
 		"image.registry="+registry+",image.pullPolicy=Never,agent.enabled=true,agent.runtimeClassName="+kit.NvidiaRuntime+",crds.keep=false,mps_enable=true,vgpu_enable=true,"+
 			"policy.modules.mps.runtimeClassName="+kit.NvidiaRuntime+",policy.modules.vgpu.runtimeClassName="+kit.NvidiaRuntime+
-			",policy.modules.vgpu.settings.plugin=quartermaster", "--wait", "--timeout", "180s")
+			",policy.modules.vgpu.settings.plugin=quartermaster,policy.modules.gpushare.enabled=true,policy.modules.gpushare.settings.plugin=quartermaster"+
+			",policy.modules.gpushare.runtimeClassName="+kit.NvidiaRuntime, "--wait", "--timeout", "180s")
 	for _, module := range []struct {
 		name, cores, memory string
 		unitMiB             int64
-	}{{"mps", "nvidia.com/mps-core", "nvidia.com/mps-memory", 1024}, {"vgpu", "tencent.com/vcuda-core", "tencent.com/vcuda-memory", 256}} {
+	}{{"mps", "nvidia.com/mps-core", "nvidia.com/mps-memory", 1024}, {"vgpu", "tencent.com/vcuda-core", "tencent.com/vcuda-memory", 256},
+		{"gpushare", "aliyun.com/gpu-core.percentage", "aliyun.com/gpu-mem", 1024}} {
 		passed := t.Run(module.name, func(t *testing.T) {
 			n.t = t
 			n.run("kubectl", "label", "--overwrite", "node", worker, kit.AskLabel+"="+module.name)
@@ -111,7 +113,7 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 			if a, b, c := n.seesShare("third-of-a-card", 30, 4096), n.seesShare("two-thirds", 60, 8192), n.seesShare("other-card", 90, 10240); a != b || a == c {
 				t.Errorf("the shares are on cards %s, %s and %s", a, b, c)
 			}
-			n.script("node-exec", "--node", worker, "sh", "-c", "kill -9 $(pgrep -f 'agent [p]lugin --cores="+module.cores+"')")
+			n.script("node-exec", "--node", worker, "sh", "-c", "kill -9 $(pgrep -f 'agent [p]lugin --share=')")
 			n.run("kubectl", "delete", "pod", "other-card", "--wait")
 			n.await(time.Minute, "the plugin is back", func() (bool, error) { // a kubelet without it rejects pods for good
 				is, err := n.Client.CoreV1().Nodes().Get(ctx, worker, metav1.GetOptions{})

@@ -31,6 +31,7 @@ struct allocation_start : testing::Test {
   std::deque<kube::running_pod> pods;
   std::vector<kubelet::recorded_devices> recorded;
   std::vector<kubelet::given_devices> listed;
+  std::vector<offered_resource> vocabulary;
   std::vector<quota::card> cards{{.uuid = "A", .model = "T4", .memory_mib = 16000},
                                  {.uuid = "B", .model = "T4", .memory_mib = 16000},
                                  {.uuid = "C", .model = "T4", .memory_mib = 16000}};
@@ -61,7 +62,7 @@ struct allocation_start : testing::Test {
                                                       const offered_resource& resource = whole) {
     std::vector<const kube::running_pod*> all;
     for (const auto& entry : pods) all.push_back(&entry);
-    return start_of(resource, ids, {"n", recorded, listed, all, cards});
+    return start_of(resource, ids, {"n", recorded, listed, all, cards, vocabulary});
   }
   /// "main: A B" or the code of the refusal.
   std::string answer(const std::vector<std::string>& ids, const offered_resource& resource = whole) {
@@ -241,6 +242,48 @@ TEST_F(allocation_start, memory_is_counted_in_its_units) {
   EXPECT_EQ(answer(id_list(10, 1), memory), "main: C") << "all of its memory comes with it";
 }
 
+TEST_F(allocation_start, a_placement_agrees_with_the_limits_of_its_container_by_every_key_of_the_vocabulary) {
+  const offered_resource memory{"aliyun.com/gpu-mem", device_unit::memory, 1024};
+  const offered_resource cores{"aliyun.com/gpu-core.percentage", device_unit::core};
+  const offered_resource count{"aliyun.com/gpu-count", device_unit::slot};
+  vocabulary = {memory, cores, count};
+  auto& is = pod("p", {{"a-init", json::array()}, {"main", {share_entry("B", 0, 3072)}}});
+  is.containers.front().kind = role::init;
+  auto& main = is.containers.back();
+  record("p", "main", id_list(0, 3), memory);
+  EXPECT_EQ(answer(id_list(0, 3), memory), "main: B") << "memory alone";
+  place(is, {{"main", {share_entry("B", 80, 3072)}}});
+  EXPECT_EQ(answer(id_list(0, 3), memory), "amount_differs") << "compute that it did not ask for";
+  main.limits = {{"aliyun.com/gpu-core.percentage", 80}, {"aliyun.com/gpu-mem", 3}};
+  EXPECT_EQ(answer(id_list(0, 3), memory), "main: B");
+  record("p", "main", id_list(0, 80), cores);
+  EXPECT_EQ(answer(id_list(0, 80), cores), "main: B");
+  place(is, {{"main", {share_entry("B", 80, 9216)}}});
+  EXPECT_EQ(answer(id_list(0, 80), cores), "amount_differs") << "memory that it did not ask for";
+  place(is, {{"main", {share_entry("B", 80, 3072)}}});
+  main.limits = {{"aliyun.com/gpu-core.percentage", 80}, {"aliyun.com/gpu-count", 1}, {"aliyun.com/gpu-mem", 3}};
+  EXPECT_EQ(answer(id_list(0, 3), memory), "main: B");
+  record("p", "main", id_list(0, 1), count);
+  EXPECT_EQ(answer(id_list(0, 1), count), "main: B");
+  main.limits = {{"aliyun.com/gpu-core.percentage", 80}, {"aliyun.com/gpu-count", 2}, {"aliyun.com/gpu-mem", 3}};
+  EXPECT_EQ(answer(id_list(0, 3), memory), "amount_differs") << "a card more than it was placed on";
+  is.containers.front().limits = {{"aliyun.com/gpu-mem", 2}};
+  record("p", "a-init", id_list(0, 2), memory);
+  EXPECT_EQ(answer(id_list(0, 2), memory), "a-init: B") << "the share that is lent may be larger by each key";
+}
+
+TEST_F(allocation_start, of_memory_in_MiB_the_kubelets_list_of_thousands_is_read) {
+  const offered_resource memory{"aliyun.com/gpu-mem", device_unit::memory, 1};
+  pod("p", {{"main", {share_entry("B", 0, 8138)}}});
+  auto ids = id_list(0, 8138);
+  std::ranges::sort(ids);
+  record("p", "main", ids, memory);
+  listed = {{"lab", "other", "main", {ids.rbegin(), ids.rend() - 1}}, {"lab", "p", "main", {ids.rbegin(), ids.rend()}}};
+  EXPECT_EQ(answer(ids, memory), "main: B");
+  listed.pop_back();
+  EXPECT_EQ(answer(ids, memory), "kubelet_disagrees");
+}
+
 TEST_F(allocation_start, the_largest_share_of_a_card_is_the_most_of_each_that_pods_there_have) {
   pod("many-cores", {{"main", {share_entry("A", 50, 1000)}}, {"next", {share_entry("B", 90, 9000)}}});
   pod("much-memory", {{"main", {share_entry("A", 10, 7000)}}});
@@ -252,6 +295,8 @@ TEST_F(allocation_start, the_largest_share_of_a_card_is_the_most_of_each_that_po
   EXPECT_EQ(of_a.cores, 50);
   EXPECT_EQ(of_a.memory_mib, 7000);
   EXPECT_EQ(largest_share("C", known).cores, 0);
+  place(pods[1], {{"main", {share_entry("A", 0, 7000)}}});
+  EXPECT_EQ(largest_share("A", known).cores, 100) << "a share of memory alone has all of the card's compute";
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ std::vector<module_spec> set_up(const module_type& type) {
          {"resourceName", "nvidia.com/gpu"},
          {"GPU_CORE_UTILIZATION_POLICY", "force"},
          {"ACTIVE_OOM_KILLER", "true"}}}},
-      {"gpushare", {{{"mps", "true"}, {"memoryUnit", "MiB"}}}},
+      {"gpushare", {{{"mps", "true"}, {"memoryUnit", "MiB"}}, {{"plugin", "quartermaster"}, {"memoryUnit", "MiB"}}}},
       {"share", {{{"replicas", "4"}}}},
       {"vgpu", {{{"plugin", "quartermaster"}}}},
   };
@@ -246,6 +246,7 @@ TEST(catalogue, S64_S76_S84_S86_says_what_keeps_pods_apart_and_nothing_stronger)
   module_spec own;
   own.settings["plugin"] = "quartermaster";
   EXPECT_EQ(isolation_of(vgpu, own), isolation::mps);
+  EXPECT_EQ(isolation_of(gpushare, own), isolation::mps);
   module_spec named, cut;
   named.settings["configMap"] = "sizes";
   cut.settings["MIG_STRATEGY"] = "mixed";
@@ -371,6 +372,32 @@ TEST(settings, of_NVIDIAs_plugin_are_refused_where_the_plugin_is_ours) {
   EXPECT_FALSE(pgpu.follows_placement(spec));
   spec.node_sets = {{.name = "late", .settings = {{"plugin", "quartermaster"}}}};
   EXPECT_THAT(wrong(pgpu, spec), HasSubstr("MIG_STRATEGY")) << "a set has the settings of all, too";
+}
+
+TEST(settings, of_gpushares_plugin_are_refused_where_the_plugin_is_ours) {
+  module_spec spec;
+  spec.settings = {{"plugin", "quartermaster"}, {"memoryUnit", "MiB"}};
+  EXPECT_EQ(wrong(gpushare, spec), "nothing");
+  EXPECT_TRUE(gpushare.follows_placement(spec));
+  spec.settings["mps"] = "false";
+  EXPECT_THAT(wrong(gpushare, spec), HasSubstr("spec.modules.gpushare.settings.mps"));
+  spec.settings["plugin"] = "gpushare";
+  EXPECT_EQ(wrong(gpushare, spec), "nothing");
+  EXPECT_FALSE(gpushare.follows_placement(spec));
+}
+
+/// A pod of the plugin that ends takes the daemons of MPS with it, whatever the module is named.
+TEST(catalogue, a_plugin_that_keeps_MPS_waits_for_the_pods_of_a_node) {
+  module_spec own;
+  own.settings["plugin"] = "quartermaster";
+  for (const auto* type : {&vgpu, &gpushare}) EXPECT_EQ(rollout_of(*type, own).reason, mps.rolls_out.reason) << type->name;
+  EXPECT_EQ(rollout_of(gpushare, own).method, rollout::strategy::when_idle);
+  EXPECT_EQ(rollout_of(gpushare, {}).method, rollout::strategy::always);
+  own.rollout = "Always";
+  EXPECT_EQ(rollout_of(gpushare, own).method, rollout::strategy::always) << "a person may say otherwise";
+  module_spec theirs;
+  theirs.settings["mps"] = "true";
+  EXPECT_EQ(rollout_of(gpushare, theirs).method, rollout::strategy::always) << "that server is the node's own";
 }
 
 TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {

@@ -1,6 +1,7 @@
 #include "agent/card_plugin.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "agent/agent.hpp"
 #include "agent/allocation/offer.hpp"
@@ -50,14 +51,16 @@ std::string endpoint_of(std::string_view part) {
 
 std::string_view part_name(allocation::device_unit unit) {
   using enum allocation::device_unit;
-  return unit == card ? "" : unit == core ? "c-" : unit == memory ? "m-" : "s-";
+  return unit == card ? "" : unit == core ? "c-" : unit == memory ? "m-" : "s-";  // a percentage is never offered
 }
 
 }  // namespace
 
 std::vector<allocation::offered_resource> card_plugin_options::resources() const {
-  if (lends()) return shares;
-  return {{cards, allocation::device_unit::card}};
+  if (!lends()) return {{cards, allocation::device_unit::card}};
+  std::vector<allocation::offered_resource> out;
+  std::ranges::copy_if(shares, std::back_inserter(out), &allocation::offered_resource::is_offered);
+  return out;
 }
 
 card_plugin::part::part(card_plugin& owner, allocation::offered_resource offered, bool is_first)

@@ -25,7 +25,7 @@ namespace agent {
 struct card_plugin_options {
   std::string node;   ///< name of this node
   std::string cards;  ///< resource of whole cards; empty: shares are offered
-  /// The vocabulary of shares. By the first key a container gets its card: all that have a share ask for it.
+  /// The vocabulary of shares. By the first that is offered a container gets its card: all that have a share ask for it.
   std::vector<allocation::offered_resource> shares;
   std::string mps_folder;  ///< of `agent mps`, where shares are offered
   std::string plugin_folder = "/var/lib/kubelet/device-plugins";

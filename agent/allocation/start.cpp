@@ -196,14 +196,52 @@ std::optional<refused_start> listed_refusal(const kube::running_pod& pod, const 
   return refused_start{start_doubt::kubelet_disagrees, {{"pod", pod.key.to_string()}, {"other", other}}};
 }
 
-/// Does what a container asks for by a key agree with its shares? Not where a share is lent to an init container, which
-/// may be larger, of a whole card, which has all of its memory, and where no one counts seats.
-bool agrees(const offered_resource& key, std::int64_t asked, const std::vector<placed_share>& shares, bool is_init) {
-  if (key.unit == device_unit::slot && asked == 0) return true;
-  const auto amount = amount_of(shares, key);
+/// Rounded up.
+std::int64_t percent_of_memory(const std::vector<placed_share>& shares, std::span<const quota::card> cards) {
+  std::int64_t sum = 0;
+  for (const auto& share : shares) {
+    const auto card = std::ranges::find(cards, share.card, &quota::card::uuid);
+    const auto all = card == cards.end() ? 0 : card->lendable_mib();
+    sum += all > 0 ? (share.memory_mib * 100 + all - 1) / all : 0;
+  }
+  return sum;
+}
+
+/// What a container asks for by a key. Nothing where another key says it, or no one does: a seat that is not counted,
+/// and memory up to all of the card's, which a card has anyway.
+std::optional<std::int64_t> asked_by(const offered_resource& key, const kube::container& container,
+                                     std::span<const offered_resource> vocabulary) {
+  const auto names = [&](device_unit unit) {
+    return std::ranges::any_of(vocabulary, [&](const offered_resource& other) {
+      return other.unit == unit && kube::amount(container.limits, other.name) > 0;
+    });
+  };
+  const auto named = kube::amount(container.limits, key.name);
+  switch (key.unit) {
+    case device_unit::percent:
+      return named > 0 && !names(device_unit::memory) ? std::optional(named) : std::nullopt;
+    case device_unit::slot:
+      return named > 0 ? std::optional(named) : std::nullopt;
+    case device_unit::memory:
+      if (named > 0 || key.is_offered) return named;
+      return key.by_default > 0 && !names(device_unit::percent) ? std::optional<std::int64_t>(key.by_default)
+                                                               : std::nullopt;
+    case device_unit::core:
+      return named > 0 ? named : key.by_default;
+    case device_unit::card:
+      return named;
+  }
+  return {};
+}
+
+/// Is that what the shares come to? A share that is lent to an init container may be larger, a whole card has all of
+/// its memory, and a percentage is rounded.
+bool agrees(const offered_resource& key, std::int64_t asked, std::int64_t amount,
+            const std::vector<placed_share>& shares, bool is_init) {
   const bool may_be_larger =
       (is_init && key.unit != device_unit::card) || (key.unit == device_unit::memory && shares.front().whole);
-  return amount == asked || (amount > asked && may_be_larger);
+  const bool may_be_smaller = key.unit == device_unit::percent;
+  return amount == asked || (amount > asked && may_be_larger) || (amount < asked && may_be_smaller);
 }
 
 /// By each key of the vocabulary; of `resource` the kubelet says how much that is.
@@ -211,18 +249,20 @@ std::optional<refused_start> amount_refusal(const offered_resource& resource, st
                                             const kube::running_pod& pod, const kube::container& container,
                                             const std::vector<placed_share>& shares, const node_records& known) {
   const auto judged = [&](const offered_resource& key, std::int64_t asked) -> std::optional<refused_start> {
-    if (agrees(key, asked, shares, container.kind == role::init)) return {};
+    const auto amount =
+        key.unit == device_unit::percent ? percent_of_memory(shares, known.cards) : amount_of(shares, key);
+    if (agrees(key, asked, amount, shares, container.kind == role::init)) return {};
     return refused_start{start_doubt::amount_differs,
                          {{"pod", pod.key.to_string()},
                           {"container", container.name},
                           {"resource", key.name},
                           {"number", std::to_string(asked)},
-                          {"other", std::to_string(amount_of(shares, key))}}};
+                          {"other", std::to_string(amount)}}};
   };
   if (auto no = judged(resource, given)) return no;
   for (const auto& key : known.vocabulary)
-    if (key.name != resource.name)
-      if (auto no = judged(key, kube::amount(container.limits, key.name))) return no;
+    if (const auto asked = key.name == resource.name ? std::nullopt : asked_by(key, container, known.vocabulary))
+      if (auto no = judged(key, *asked)) return no;
   return {};
 }
 
@@ -238,6 +278,8 @@ std::int64_t offered_resource::worth(const quota::card& card) const {
       return card.memory_mib / unit_mib;
     case device_unit::slot:
       return per_card;
+    case device_unit::percent:
+      return 100;
   }
   return 0;
 }
@@ -251,6 +293,8 @@ std::int64_t offered_resource::worth(const placed_share& share) const {
       return share.memory_mib / unit_mib;
     case device_unit::slot:
       return 1;
+    case device_unit::percent:
+      break;  // of which card is not known here
   }
   return 0;
 }

@@ -26,6 +26,7 @@ enum class device_unit : std::uint8_t {
   core,    ///< a hundredth of a card
   memory,  ///< some memory of a card
   slot,    ///< a seat on a card: a share has one, however large it is
+  percent, ///< a hundredth of a card's memory
 };
 
 /// One key of a vocabulary.
@@ -34,6 +35,9 @@ struct offered_resource {
   device_unit unit = device_unit::card;
   int unit_mib = 1024;  ///< of memory: what one device is
   int per_card = 1;     ///< of slots
+  /// False: it stands in limits alone, and no kubelet hears of it.
+  bool is_offered = true;
+  int by_default = 0;  ///< what a container has that does not name it; 0 of memory: all of the card's
 
   /// How many devices the card, or a share of it, is.
   std::int64_t worth(const quota::card& card) const;

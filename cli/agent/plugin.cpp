@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <expected>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -40,46 +39,69 @@ constexpr std::string_view whole_cards = "nvidia.com/gpu", mps_folder = "/run/qu
 
 struct plugin_flags {
   agent::card_plugin_options plugin;
-  std::vector<std::string> shares;
+  std::vector<std::string> shares, limits;
   cluster_options cluster;
   std::string log_format = "text", log_level = "info";
 };
 
 bool is_resource(const std::string& name) { return text::is_extended_resource(name) && text::is_label_key(name); }
 
-/// "nvidia.com/mps-memory=memory:1024".
-std::optional<agent::allocation::offered_resource> share_in(std::string_view text) {
-  using enum agent::allocation::device_unit;
-  const auto middle = text.find('=');
-  if (middle == std::string_view::npos) return {};
-  agent::allocation::offered_resource out{.name = std::string(text.substr(0, middle)), .unit = core};
-  const auto meaning = text.substr(middle + 1);
-  const auto colon = std::min(meaning.find(':'), meaning.size());
-  const auto unit = meaning.substr(0, colon);
-  int size = 0;
-  if (colon < meaning.size()) {
-    const auto digits = meaning.substr(colon + 1);
-    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-    if (failed != std::errc() || end != digits.data() + digits.size() || size < 1 || size > 1 << 20) return {};
-  }
-  if (unit == "memory") out.unit = memory, out.unit_mib = size;
-  if (unit == "slots") out.unit = slot, out.per_card = size;
-  const bool has_size = size > 0, is_known = unit == "cores" || out.unit != core;
-  return is_known && has_size == (out.unit != core) && is_resource(out.name) ? std::optional(out) : std::nullopt;
+using agent::allocation::device_unit;
+using agent::allocation::offered_resource;
+
+struct meaning {
+  std::string_view word;
+  device_unit unit;
+  bool has_size, is_offered;
+};
+constexpr meaning meanings[] = {{"cores", device_unit::core, false, true},
+                                {"memory", device_unit::memory, true, true},
+                                {"slots", device_unit::slot, true, true},
+                                {"percent", device_unit::percent, false, false}};
+
+std::optional<int> number_in(std::string_view text, int minimum) {
+  int out = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const bool is_number = failed == std::errc() && end == text.data() + text.size();
+  return is_number && out >= minimum && out <= 10'000'000 ? std::optional(out) : std::nullopt;
 }
 
-/// The keys of the vocabulary; an error is one line.
-std::expected<std::vector<agent::allocation::offered_resource>, std::string> shares_in(
-    const std::vector<std::string>& texts) {
-  std::vector<agent::allocation::offered_resource> out;
-  for (const auto& text : texts) {
-    auto share = share_in(text);
-    if (!share) return std::unexpected("--share is NAME=cores, NAME=memory:MIB or NAME=slots:NUMBER, and is " + text);
-    if (std::ranges::find(out, share->name, &agent::allocation::offered_resource::name) != out.end())
-      return std::unexpected("two of --share are " + share->name);
-    out.push_back(std::move(*share));
-  }
+/// What is left of `text` before `mark`; what stands behind it.
+std::string_view cut(std::string_view text, char mark, std::optional<std::string_view>& rest) {
+  const auto position = text.find(mark);
+  if (position == std::string_view::npos) return text;
+  rest = text.substr(position + 1);
+  return text.substr(0, position);
+}
+
+/// "nvidia.com/mps-memory=memory:1024", "nvidia.com/gpumem=memory:1@5000".
+std::optional<offered_resource> key_in(std::string_view text, bool is_offered) {
+  std::optional<std::string_view> rest, size, fallback;
+  offered_resource out{.name = std::string(cut(text, '=', rest)), .is_offered = is_offered};
+  const auto word = cut(cut(rest.value_or(""), '@', fallback), ':', size);
+  const auto* known = std::ranges::find(meanings, word, &meaning::word);
+  if (!is_resource(out.name) || known == std::end(meanings) || known->has_size != size.has_value()) return {};
+  if (is_offered && (fallback || !known->is_offered)) return {};
+  const auto number = number_in(size.value_or("1"), 1), by_default = number_in(fallback.value_or("0"), 0);
+  if (!number || !by_default) return {};
+  out.unit = known->unit;
+  (out.unit == device_unit::slot ? out.per_card : out.unit_mib) = *number;
+  out.by_default = *by_default;
   return out;
+}
+
+/// Adds the keys of a flag to the vocabulary; an error is one line.
+std::string problem_with(const std::vector<std::string>& texts, bool is_offered, std::vector<offered_resource>& out) {
+  const std::string flag = is_offered ? "--share" : "--limit";
+  for (const auto& text : texts) {
+    auto key = key_in(text, is_offered);
+    if (!key)
+      return flag + " is " + text + "; allowed: NAME=cores, NAME=memory:MIB, NAME=slots:NUMBER" +
+             (is_offered ? "" : ", NAME=percent, each with @NUMBER for containers that do not name it");
+    if (std::ranges::find(out, key->name, &offered_resource::name) != out.end()) return key->name + " is given twice";
+    out.push_back(std::move(*key));
+  }
+  return out.empty() || out.front().is_offered ? "" : "--limit needs --share: no kubelet hears of limits alone";
 }
 
 std::string problem_of(const plugin_flags& flags) {
@@ -115,9 +137,11 @@ int run_plugin(plugin_flags flags) {
   log::level level = log::level::info;
   log::parse_level(flags.log_level, level);
   log::configure(flags.log_format == "json" ? log::format::json : log::format::text, level);
-  auto shares = shares_in(flags.shares);
-  if (!shares) return complain("agent plugin: " + shares.error(), 2);
-  flags.plugin.shares = std::move(*shares);
+  for (const bool is_offered : {true, false})
+    if (const auto problem =
+            problem_with(is_offered ? flags.shares : flags.limits, is_offered, flags.plugin.shares);
+        !problem.empty())
+      return complain("agent plugin: " + problem, 2);
   if (const auto problem = problem_of(flags); !problem.empty()) return complain("agent plugin: " + problem, 2);
   kube::config_options config;
   config.kubeconfig = flags.cluster.kubeconfig;
@@ -143,6 +167,9 @@ void add_plugin(CLI::App& agent, int& rc) {
   add_option(*verb, "--share", flags->shares,
              "Key of shares and what one is: NAME=cores, NAME=memory:MIB or NAME=slots:NUMBER; again for the next key. "
              "All that have a share ask for the first")
+      ->excludes(cards);
+  add_option(*verb, "--limit", flags->limits,
+             "Key next to those that no kubelet counts; @NUMBER: what a container has that does not name it")
       ->excludes(cards);
   text("--mps-folder", flags->plugin.mps_folder, "Folder of quartermaster agent mps, which holds shares");
   text("--plugin-folder", flags->plugin.plugin_folder, "The kubelet's folder of device plugins");

@@ -45,15 +45,17 @@ isolation isolates(const module_spec& spec) {
   return is_ours(spec) || with_mps(spec) ? isolation::mps : isolation::none;
 }
 
+constexpr std::string_view own_settings[] = {"memoryUnit"};
+
 /// Memory is the first, because all that have a share ask for it; ACK's pods may name compute next to it.
 std::vector<json> own_objects(const module_spec& spec, const facts& known) {
-  refuse_settings_of_others(spec, "gpushare", "Alibaba", "memoryUnit");
+  refuse_settings_of_others(spec, "gpushare", "Alibaba", own_settings);
   return {service_account(own_plugin_account("gpushare")),
           own_plugin_set({.module = "gpushare",
                           .daemon_set = name,
-                          .shares = {{resources[0], in_gib(spec) ? "memory:1024" : "memory:1"},
-                                     {resources[2], "cores"},
-                                     {resources[1], "slots:1"}}},
+                          .shares = {{std::string(resources[0]), in_gib(spec) ? "memory:1024" : "memory:1"},
+                                     {std::string(resources[2]), "cores"},
+                                     {std::string(resources[1]), "slots:1"}}},
                          spec, known)};
 }
 

@@ -23,7 +23,7 @@ std::vector<json> objects(const module_spec& spec, const facts& known) {
   return {
       service_account(own_plugin_account("mps")),
       own_plugin_set(
-          {.module = "mps", .daemon_set = name, .shares = {{resources[0], "cores"}, {resources[1], "memory:1024"}}},
+          {.module = "mps", .daemon_set = name, .shares = {{std::string(resources[0]), "cores"}, {std::string(resources[1]), "memory:1024"}}},
           spec, known)};
 }
 

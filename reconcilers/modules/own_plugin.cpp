@@ -1,8 +1,10 @@
 #include "reconcilers/modules/own_plugin.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "reconcilers/modules/plugin.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -24,8 +26,8 @@ json plugin_container(const own_plugin& plugin, const module_spec& spec, const f
   if (!plugin.cards.empty()) {
     add("resource", plugin.cards);
   } else {
-    for (const auto& [resource, meaning] : plugin.shares)
-      add("share", std::string(resource) + "=" + std::string(meaning));
+    for (const auto& [resource, meaning, is_offered] : plugin.shares)
+      add(is_offered ? "share" : "limit", resource + "=" + meaning);
   }
   add("log-format", "json");
   if (!spec.args.empty()) {
@@ -72,13 +74,13 @@ std::string own_plugin_account(std::string_view module) {
 }
 
 void refuse_settings_of_others(const module_spec& spec, std::string_view module, std::string_view product,
-                               std::string_view allowed) {
+                               std::span<const std::string_view> allowed) {
   for (const auto& [name, value] : spec.settings)
-    if (name != "plugin" && name != allowed)
+    if (name != "plugin" && std::ranges::find(allowed, name) == allowed.end())
       throw invalid_policy("spec.modules." + std::string(module) + ".settings." + name + " is about " +
                            std::string(product) +
                            "'s plugin, and settings.plugin is \"quartermaster\"; allowed next to it: " +
-                           std::string(allowed));
+                           text::joined(allowed));
 }
 
 json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const facts& known) {
@@ -92,7 +94,7 @@ json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const fac
     volumes.push_back(host_path("mps", mps_folder, "DirectoryOrCreate"));
   }
   auto set = daemon_set(plugin.module, plugin.daemon_set, spec, std::move(containers), std::move(volumes),
-                        {"nvidia.com/gpu", is_of_shares ? plugin.shares.front().resource : plugin.cards});
+                        {"nvidia.com/gpu", is_of_shares ? std::string_view(plugin.shares.front().resource) : plugin.cards});
   auto& pod = set["spec"]["template"]["spec"];
   pod["serviceAccountName"] = own_plugin_account(plugin.module);
   pod["automountServiceAccountToken"] = true;

@@ -3,6 +3,7 @@
 // program that keeps MPS (agent/mps_host.hpp).
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,9 @@ std::string own_plugin_account(std::string_view module);
 
 /// A key of a vocabulary of shares: a row of the table that the plugin reads of its flags.
 struct share_key {
-  std::string_view resource;
-  std::string_view meaning;  ///< of one: "cores", "memory:MIB", "slots:NUMBER of a card"
+  std::string resource;
+  std::string meaning;  ///< of one: "cores", "memory:MIB", "slots:NUMBER of a card"
+  bool is_offered = true;  ///< false: it stands in limits alone, as "percent" does
 };
 
 struct own_plugin {
@@ -30,7 +32,7 @@ struct own_plugin {
 
 /// @throws invalid_policy for a setting of another plugin of this module next to `plugin: quartermaster`
 void refuse_settings_of_others(const module_spec& spec, std::string_view module, std::string_view product,
-                               std::string_view allowed);
+                               std::span<const std::string_view> allowed);
 
 nlohmann::json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const facts& known);
 

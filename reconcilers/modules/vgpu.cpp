@@ -58,7 +58,7 @@ std::vector<json> own_objects(const module_spec& spec, const facts& known) {
   return {
       service_account(own_plugin_account("vgpu")),
       own_plugin_set(
-          {.module = "vgpu", .daemon_set = name, .shares = {{resources[0], "cores"}, {resources[1], "memory:256"}}},
+          {.module = "vgpu", .daemon_set = name, .shares = {{std::string(resources[0]), "cores"}, {std::string(resources[1]), "memory:256"}}},
           spec, known)};
 }
 

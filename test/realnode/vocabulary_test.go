@@ -27,6 +27,13 @@ func startVocabulary(t *testing.T, unitMiB int) *cardPlugin {
 		nodeKubeconfig(t), real1, gpuMem, unitMiB, gpuCores, gpuCount, mpsFolder))
 }
 
+// startSeats is the plugin of module hami under HAMi's own names.
+func startSeats(t *testing.T) *cardPlugin {
+	t.Helper()
+	return startPlugin(t, 1, fmt.Sprintf("--kubeconfig %s --node-name %s --share nvidia.com/gpu=slots:10 --limit nvidia.com/gpumem=memory:1@0 "+
+		"--limit nvidia.com/gpumem-percentage=percent --limit nvidia.com/gpucores=cores@0 --mps-folder %s", nodeKubeconfig(t), real1, mpsFolder))
+}
+
 // published are the pods of a file of published manifests, by the names of their objects.
 func published(t *testing.T, file string) map[string]corev1.PodSpec {
 	t.Helper()
@@ -133,6 +140,59 @@ func TestPublishedSharesByMemoryAreThoseOfTheirPlacement(t *testing.T) {
 		for i, pod := range pods {
 			ends(t, pod)
 			sees(t, pod, pod.Name, seenOf([]string{cardA, cardB}[i], 100, 8138))
+		}
+	})
+	plugin.end("TERM")
+}
+
+// HAMi's published examples of one card at a real kubelet, by our own plugin and MPS. The kubelet counts seats alone, so what a container has
+// of memory and compute is compared with its limits. Those of several cards are refused, because MPS holds a container on one.
+func TestPublishedSharesBySeatsAreThoseOfTheirPlacement(t *testing.T) {
+	haveReport(t, []string{cardA, cardB})
+	startMps(t)
+	hami := published(t, "hami.yaml")
+	plugin := startSeats(t)
+	plugin.awaitTaken(1)
+	offers(t, "nvidia.com/gpu", 20)
+	t.Run("each its own", func(t *testing.T) {
+		pods := []*corev1.Pod{
+			asPublished("gpu-pod-type", hami["gpu-pod-type"], cardA, 0, 2000),
+			asPublished("gpu-pod-policy", hami["gpu-pod-policy"], cardA, 0, 1000),
+			asPublished("engine", hami["engine"], cardB, 30, 12000),
+			asPublished("all-memory", hami["gpu-pod-type"], cardB, 0, 3360),
+		}
+		percent := pods[3].Spec.Containers[0].Resources.Limits
+		delete(percent, "nvidia.com/gpumem")
+		percent["nvidia.com/gpumem-percentage"] = resource.MustParse("22")
+		for _, pod := range pods {
+			create(t, cluster, pod)
+		}
+		for _, pod := range pods {
+			ends(t, pod)
+		}
+		sees(t, pods[0], "ubuntu-container", seenOf(cardA, 100, 2000))
+		sees(t, pods[1], "ubuntu-container", seenOf(cardA, 100, 1000))
+		sees(t, pods[2], "engine", seenOf(cardB, 30, 12000))
+		sees(t, pods[3], "ubuntu-container", seenOf(cardB, 100, 3360))
+	})
+	t.Run("what is refused says why", func(t *testing.T) {
+		unplaced := asPublished("unplaced-seat", hami["engine"], cardA, 30, 12000)
+		unplaced.Annotations = nil
+		two := asPublished("two-seats", hami["gpu-pod-default"], cardA, 30, 3000)
+		two.Annotations["quartermaster.io/placement"] = fmt.Sprintf(
+			`{"v":1,"node":"%s","containers":{"ubuntu-container":[{"card":"%s","cores":15,"memoryMiB":1500},{"card":"%s","cores":15,"memoryMiB":1500}]}}`, real1, cardA, cardB)
+		for says, pod := range map[string]*corev1.Pod{
+			"was not placed": unplaced,
+			"has 12000 of nvidia.com/gpumem, and its placement comes to 14000": asPublished("more-mib", hami["engine"], cardA, 30, 14000),
+			"has 30 of nvidia.com/gpucores, and its placement comes to 0":      asPublished("all-compute", hami["engine"], cardA, 0, 12000),
+			"has 2 of nvidia.com/gpu, and its placement comes to 1":            asPublished("one-of-two", hami["gpu-pod-default"], cardA, 30, 3000),
+			"MPS serves one": two,
+		} {
+			create(t, cluster, pod)
+			if text := saysWaiting(t, pod.Name, "CreateContainerConfigError"); !strings.Contains(text, says) {
+				t.Errorf("%s says %q, not %q", pod.Name, text, says)
+			}
+			cluster.Client.CoreV1().Pods("default").Delete(ctx, pod.Name, metav1.DeleteOptions{})
 		}
 	})
 	plugin.end("TERM")

@@ -280,6 +280,36 @@ TEST(placement, gpushares_words_by_our_own_plugin_are_held_by_MPS_on_one_card) {
   EXPECT_FALSE(node_of(of_ack, &policy, is_fpga).serves.one_card) << "ACK's own plugin serves that node";
 }
 
+/// Neither register nor lock: the cards are those of the agent's report.
+TEST(placement, HAMis_words_by_our_own_plugin_need_neither_register_nor_lock) {
+  accelerator_policy policy;
+  policy.modules["hami"].settings = {{"plugin", "quartermaster"}, {"defaultMem", "0"}};
+  const auto host = node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}});
+  const std::vector<api::reported_card> reported{{.uuid = "GPU-a", .index = 0, .model = "Tesla T4", .memory_mib = 15360},
+                                                 {.uuid = "GPU-b", .index = 1, .model = "Tesla T4", .memory_mib = 15360}};
+  quota::ledger book;
+  book.put(node_of(host, &policy, is_fpga, reported));
+  const auto view = *book.view("a");
+  const auto& serves = view.inventory->serves;
+  ASSERT_THAT(view.inventory->cards, SizeIs(2));
+  EXPECT_EQ(view.inventory->cards[1].uuid, "GPU-b");
+  EXPECT_EQ(reconcilers::dialects::lock_of(serves), nullptr);
+  const auto workload = hami_pod();
+  const pod_request request(workload, is_fpga);
+  quota::demand needs;
+  ASSERT_FALSE(quota::read(request.containers(), serves, needs));
+  quota::placement placement;
+  ASSERT_TRUE(quota::place(needs, view, {}, placement).fits());
+  const auto held = quota::holding_of(needs, placement, *view.inventory);
+  const auto written = annotations_of(held, request, workload, *view.inventory, timestamp);
+  EXPECT_EQ(written.at("quartermaster.io/isolation"), "mps");
+  EXPECT_THAT(written.at("quartermaster.io/placement").get<std::string>(),
+              testing::HasSubstr(R"("cores":30,"memoryMiB":4000)"));
+  for (const auto& [annotation, value] : written.items())
+    EXPECT_FALSE(annotation.starts_with("hami.io/")) << annotation << " " << value;
+  EXPECT_TRUE(node_of(host, nullptr, is_fpga, reported).cards.empty()) << "HAMi's plugin has registered none";
+}
+
 /// What gpushare's own extender bound stays booked, whatever its plugin made of it.
 TEST(placement, pods_of_gpushare_with_several_containers_are_booked) {
   auto bound = annotated(

@@ -62,7 +62,8 @@ std::vector<module_spec> set_up(const module_type& type) {
          {"disablecorelimit", "true"},
          {"resourceName", "nvidia.com/gpu"},
          {"GPU_CORE_UTILIZATION_POLICY", "force"},
-         {"ACTIVE_OOM_KILLER", "true"}}}},
+         {"ACTIVE_OOM_KILLER", "true"}},
+        {{"plugin", "quartermaster"}, {"resourceName", "nvidia.com/gpu"}, {"defaultMem", "0"}}}},
       {"gpushare", {{{"mps", "true"}, {"memoryUnit", "MiB"}}, {{"plugin", "quartermaster"}, {"memoryUnit", "MiB"}}}},
       {"share", {{{"replicas", "4"}}}},
       {"vgpu", {{{"plugin", "quartermaster"}}}},
@@ -247,6 +248,7 @@ TEST(catalogue, S64_S76_S84_S86_says_what_keeps_pods_apart_and_nothing_stronger)
   own.settings["plugin"] = "quartermaster";
   EXPECT_EQ(isolation_of(vgpu, own), isolation::mps);
   EXPECT_EQ(isolation_of(gpushare, own), isolation::mps);
+  EXPECT_EQ(isolation_of(hami, own), isolation::mps);
   module_spec named, cut;
   named.settings["configMap"] = "sizes";
   cut.settings["MIG_STRATEGY"] = "mixed";
@@ -374,6 +376,18 @@ TEST(settings, of_NVIDIAs_plugin_are_refused_where_the_plugin_is_ours) {
   EXPECT_THAT(wrong(pgpu, spec), HasSubstr("MIG_STRATEGY")) << "a set has the settings of all, too";
 }
 
+TEST(settings, of_HAMis_plugin_are_refused_where_the_plugin_is_ours) {
+  module_spec spec;
+  spec.settings = {{"plugin", "quartermaster"}, {"resourceName", "nvidia.com/gpu"}, {"deviceSplitCount", "4"}};
+  EXPECT_EQ(wrong(hami, spec), "nothing");
+  EXPECT_TRUE(hami.follows_placement(spec));
+  spec.settings["deviceMemoryScaling"] = "2";
+  EXPECT_THAT(wrong(hami, spec), HasSubstr("spec.modules.hami.settings.deviceMemoryScaling"));
+  spec.settings["plugin"] = "hami";
+  EXPECT_EQ(wrong(hami, spec), "nothing");
+  EXPECT_FALSE(hami.follows_placement(spec));
+}
+
 TEST(settings, of_gpushares_plugin_are_refused_where_the_plugin_is_ours) {
   module_spec spec;
   spec.settings = {{"plugin", "quartermaster"}, {"memoryUnit", "MiB"}};
@@ -390,7 +404,7 @@ TEST(settings, of_gpushares_plugin_are_refused_where_the_plugin_is_ours) {
 TEST(catalogue, a_plugin_that_keeps_MPS_waits_for_the_pods_of_a_node) {
   module_spec own;
   own.settings["plugin"] = "quartermaster";
-  for (const auto* type : {&vgpu, &gpushare}) EXPECT_EQ(rollout_of(*type, own).reason, mps.rolls_out.reason) << type->name;
+  for (const auto* type : {&vgpu, &hami, &gpushare}) EXPECT_EQ(rollout_of(*type, own).reason, mps.rolls_out.reason) << type->name;
   EXPECT_EQ(rollout_of(gpushare, own).method, rollout::strategy::when_idle);
   EXPECT_EQ(rollout_of(gpushare, {}).method, rollout::strategy::always);
   own.rollout = "Always";
@@ -409,7 +423,7 @@ TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {
   EXPECT_THAT(
       wrong(hami, set("deviceSplitcount", "4")),
       testing::AllOf(words::has_in_order({"spec.modules.hami.settings.deviceSplitcount ", "module hami"}),
-                     HasSubstr("did you mean deviceSplitCount?"), HasSubstr("its settings are deviceSplitCount")));
+                     HasSubstr("did you mean deviceSplitCount?"), HasSubstr("its settings are plugin, deviceSplitCount")));
   EXPECT_THAT(wrong(hami, set("resourceMem", "nvidia.com/gpucores")),
               words::has_in_order({"spec.modules.hami.settings.resourceMem", "spec.modules.hami.settings.resourceCores",
                                    "\"nvidia.com/gpucores\"; allowed: "}));

@@ -285,8 +285,8 @@ TEST(placement, HAMis_words_by_our_own_plugin_need_neither_register_nor_lock) {
   accelerator_policy policy;
   policy.modules["hami"].settings = {{"plugin", "quartermaster"}, {"defaultMem", "0"}};
   const auto host = node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}});
-  const std::vector<api::reported_card> reported{{.uuid = "GPU-a", .index = 0, .model = "Tesla T4", .memory_mib = 15360},
-                                                 {.uuid = "GPU-b", .index = 1, .model = "Tesla T4", .memory_mib = 15360}};
+  const std::vector<api::reported_card> reported{{.uuid = "GPU-a", .model = "Tesla T4", .memory_mib = 15360, .index = 0},
+                                                 {.uuid = "GPU-b", .model = "Tesla T4", .memory_mib = 15360, .index = 1}};
   quota::ledger book;
   book.put(node_of(host, &policy, is_fpga, reported));
   const auto view = *book.view("a");

@@ -77,28 +77,6 @@ const std::vector<placed_share>& shares_in(const api::placement& placement, std:
   return match == placement.containers.end() ? none : match->second;
 }
 
-/// What an init container gets: what the placement gives it beyond the others, and then cards of containers that start
-/// after it, as many as it asks for. A share is lent whole: the later container's is as large as the larger of both.
-std::vector<placed_share> lent_to(const kube::running_pod& pod, const kube::container& init,
-                                  const api::placement& placement, const offered_resource& resource,
-                                  std::int64_t amount) {
-  auto out = shares_in(placement, init.name);
-  const auto later = std::ranges::subrange(std::ranges::find(pod.containers, init.name, &kube::container::name) + 1,
-                                           pod.containers.end());
-  for (const auto& container : later) {
-    if (amount_of(out, resource) >= amount) break;
-    const auto& shares = shares_in(placement, container.name);
-    if (resource.unit != device_unit::card) {
-      if (amount_of(shares, resource) >= amount) out = shares;
-      continue;
-    }
-    for (const auto& share : shares)
-      if (amount_of(out, resource) < amount && std::ranges::find(out, share.card, &placed_share::card) == out.end())
-        out.push_back(share);
-  }
-  return out;
-}
-
 /// Was bound before: who came first has the card.
 bool is_before(const kube::running_pod& a, const kube::running_pod& b) {
   return std::pair(a.scheduled_at, a.id.to_string()) < std::pair(b.scheduled_at, b.id.to_string());
@@ -249,9 +227,10 @@ std::optional<refused_start> amount_refusal(const offered_resource& resource, st
                                             const kube::running_pod& pod, const kube::container& container,
                                             const std::vector<placed_share>& shares, const node_records& known) {
   const auto judged = [&](const offered_resource& key, std::int64_t asked) -> std::optional<refused_start> {
-    const auto amount =
-        key.unit == device_unit::percent ? percent_of_memory(shares, known.cards) : amount_of(shares, key);
-    if (agrees(key, asked, amount, shares, container.kind == role::init)) return {};
+    const bool is_init = container.kind == role::init;
+    auto amount = key.unit == device_unit::percent ? percent_of_memory(shares, known.cards) : amount_of(shares, key);
+    if (is_init && key.unit == device_unit::core && amount == 0) amount = compute_of(shares.front());
+    if (agrees(key, asked, amount, shares, is_init)) return {};
     return refused_start{start_doubt::amount_differs,
                          {{"pod", pod.key.to_string()},
                           {"container", container.name},
@@ -264,6 +243,34 @@ std::optional<refused_start> amount_refusal(const offered_resource& resource, st
     if (const auto asked = key.name == resource.name ? std::nullopt : asked_by(key, container, known.vocabulary))
       if (auto no = judged(key, *asked)) return no;
   return {};
+}
+
+/// What an init container gets. Of whole cards: what the placement gives it beyond the others, and then cards of
+/// containers that start after it, as many as it asks for. A share is its own, or is lent whole by a container after it
+/// whose share is as large by each key.
+std::vector<placed_share> lent_to(const kube::running_pod& pod, const kube::container& init,
+                                  const api::placement& placement, const offered_resource& resource,
+                                  std::int64_t amount, const node_records& known) {
+  auto out = shares_in(placement, init.name);
+  const auto is_enough = [&](const std::vector<placed_share>& shares) {
+    return resource.unit == device_unit::card
+               ? amount_of(shares, resource) >= amount
+               : !shares.empty() && !amount_refusal(resource, amount, pod, init, shares, known);
+  };
+  const auto later = std::ranges::subrange(std::ranges::find(pod.containers, init.name, &kube::container::name) + 1,
+                                           pod.containers.end());
+  for (const auto& container : later) {
+    if (is_enough(out)) break;
+    const auto& shares = shares_in(placement, container.name);
+    if (resource.unit != device_unit::card) {
+      if (is_enough(shares)) out = shares;
+      continue;
+    }
+    for (const auto& share : shares)
+      if (amount_of(out, resource) < amount && std::ranges::find(out, share.card, &placed_share::card) == out.end())
+        out.push_back(share);
+  }
+  return out;
 }
 
 }  // namespace
@@ -356,7 +363,7 @@ std::expected<container_start, refused_start> start_of(const offered_resource& r
   const auto number = static_cast<std::int64_t>(ids.size());
   const bool is_init = container->kind == role::init;
   auto shares =
-      is_init ? lent_to(*pod, *container, *placement, resource, number) : shares_in(*placement, container->name);
+      is_init ? lent_to(*pod, *container, *placement, resource, number, known) : shares_in(*placement, container->name);
   if (shares.empty()) return refuse(start_doubt::container_not_placed, {{"pod", name}, {"container", container->name}});
   if (auto no = amount_refusal(resource, number, *pod, *container, shares, known)) return std::unexpected(std::move(*no));
   std::set<std::string_view> cards;

@@ -272,6 +272,26 @@ TEST_F(allocation_start, a_placement_agrees_with_the_limits_of_its_container_by_
   EXPECT_EQ(answer(id_list(0, 2), memory), "a-init: B") << "the share that is lent may be larger by each key";
 }
 
+TEST_F(allocation_start, a_share_is_lent_by_a_container_that_has_enough_by_each_key) {
+  const offered_resource seat{.name = "nvidia.com/gpu", .unit = device_unit::slot, .per_card = 10};
+  vocabulary = {seat,
+                {.name = "nvidia.com/gpumem", .unit = device_unit::memory, .unit_mib = 1, .is_offered = false},
+                {.name = "nvidia.com/gpucores", .unit = device_unit::core, .is_offered = false}};
+  auto& is = pod("p", {{"a-init", json::array()},
+                       {"b-small", {share_entry("A", 40, 1000)}},
+                       {"c-large", {share_entry("B", 0, 8000)}}});
+  is.containers[0].kind = role::init;
+  is.containers[0].limits = {{"nvidia.com/gpu", 1}, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 6000}};
+  record("p", "a-init", id_list(0, 1), seat);
+  EXPECT_EQ(answer(id_list(0, 1), seat), "a-init: B") << "which has all of the card's compute";
+  is.containers[0].limits = {{"nvidia.com/gpu", 1}, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 600}};
+  EXPECT_EQ(answer(id_list(0, 1), seat), "a-init: A");
+  is.containers[0].limits = {{"nvidia.com/gpu", 1}, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 9000}};
+  EXPECT_EQ(answer(id_list(0, 1), seat), "container_not_placed");
+  place(is, {{"a-init", {share_entry("C", 30, 9000)}}, {"b-small", {share_entry("A", 40, 1000)}}});
+  EXPECT_EQ(answer(id_list(0, 1), seat), "a-init: C") << "its own";
+}
+
 /// The kubelet counts seats alone; memory and compute stand in limits, and what they leave out has a default.
 TEST_F(allocation_start, limits_that_no_kubelet_counts_are_those_of_the_placement_too) {
   const offered_resource seat{.name = "nvidia.com/gpu", .unit = device_unit::slot, .per_card = 10};

@@ -203,7 +203,7 @@ std::optional<std::int64_t> asked_by(const offered_resource& key, const kube::co
     case device_unit::memory:
       if (named > 0 || key.is_offered) return named;
       return key.by_default > 0 && !names(device_unit::percent) ? std::optional<std::int64_t>(key.by_default)
-                                                               : std::nullopt;
+                                                                : std::nullopt;
     case device_unit::core:
       return named > 0 ? named : key.by_default;
     case device_unit::card:
@@ -365,7 +365,8 @@ std::expected<container_start, refused_start> start_of(const offered_resource& r
   auto shares =
       is_init ? lent_to(*pod, *container, *placement, resource, number, known) : shares_in(*placement, container->name);
   if (shares.empty()) return refuse(start_doubt::container_not_placed, {{"pod", name}, {"container", container->name}});
-  if (auto no = amount_refusal(resource, number, *pod, *container, shares, known)) return std::unexpected(std::move(*no));
+  if (auto no = amount_refusal(resource, number, *pod, *container, shares, known))
+    return std::unexpected(std::move(*no));
   std::set<std::string_view> cards;
   for (const auto& share : shares)
     if (!cards.insert(share.card).second)

@@ -22,11 +22,11 @@ namespace agent::allocation {
 
 /// What one device ID of a resource stands for.
 enum class device_unit : std::uint8_t {
-  card,    ///< a whole card
-  core,    ///< a hundredth of a card
-  memory,  ///< some memory of a card
-  slot,    ///< a seat on a card: a share has one, however large it is
-  percent, ///< a hundredth of a card's memory
+  card,     ///< a whole card
+  core,     ///< a hundredth of a card
+  memory,   ///< some memory of a card
+  slot,     ///< a seat on a card: a share has one, however large it is
+  percent,  ///< a hundredth of a card's memory
 };
 
 /// One key of a vocabulary.

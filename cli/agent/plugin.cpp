@@ -138,8 +138,7 @@ int run_plugin(plugin_flags flags) {
   log::parse_level(flags.log_level, level);
   log::configure(flags.log_format == "json" ? log::format::json : log::format::text, level);
   for (const bool is_offered : {true, false})
-    if (const auto problem =
-            problem_with(is_offered ? flags.shares : flags.limits, is_offered, flags.plugin.shares);
+    if (const auto problem = problem_with(is_offered ? flags.shares : flags.limits, is_offered, flags.plugin.shares);
         !problem.empty())
       return complain("agent plugin: " + problem, 2);
   if (const auto problem = problem_of(flags); !problem.empty()) return complain("agent plugin: " + problem, 2);

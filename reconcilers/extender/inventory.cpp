@@ -73,8 +73,8 @@ std::string pool_of(const kube::node& node) {
 /// Null: no plugin there has one.
 const dialects::dialect* with_register(const std::vector<const dialects::dialect*>& products,
                                        const quota::service& serves) {
-  const auto match = std::ranges::find_if(
-      products, [&](const dialects::dialect* product) { return product->has_register(serves); });
+  const auto match =
+      std::ranges::find_if(products, [&](const dialects::dialect* product) { return product->has_register(serves); });
   return match == products.end() ? nullptr : *match;
 }
 

@@ -19,8 +19,9 @@ using nlohmann::json;
 using kind = setting::kind;
 
 constexpr std::string_view values[] = {"gpushare"};
-constexpr std::string_view resources[] = {"aliyun.com/gpu-mem", "aliyun.com/gpu-count",
-                                          "aliyun.com/gpu-core.percentage"};
+constexpr std::string_view resources[] = {"aliyun.com/gpu-mem", "aliyun.com/gpu-count"};
+/// Ours offers it next to those. A node set may have the other plugin, so it is no sign that one works.
+constexpr std::string_view core_key = "aliyun.com/gpu-core.percentage";
 /// It patches the number of cards into Node.status and never takes it back (podmanager.go, patchGPUCount).
 constexpr std::string_view left_behind[] = {"aliyun.com/gpu-count"};
 constexpr std::string_view architectures[] = {"amd64"};
@@ -54,7 +55,7 @@ std::vector<json> own_objects(const module_spec& spec, const facts& known) {
           own_plugin_set({.module = "gpushare",
                           .daemon_set = name,
                           .shares = {{std::string(resources[0]), in_gib(spec) ? "memory:1024" : "memory:1"},
-                                     {std::string(resources[2]), "cores"},
+                                     {std::string(core_key), "cores"},
                                      {std::string(resources[1]), "slots:1"}}},
                          spec, known)};
 }
@@ -106,7 +107,7 @@ std::vector<json> declarations(const module_spec& spec, const facts&) {
   memory.description_en = "memory of one card, held by MPS";
   memory.description_zh = "单卡显存，由 MPS 约束";
   cores.config_map = "cf-crl-gpushare-gpu-core";
-  cores.key = "aliyun.com/gpu-core.percentage";
+  cores.key = core_key;
   cores.unit = "%";
   cores.label_en = "GPU compute";
   cores.label_zh = "GPU 算力";

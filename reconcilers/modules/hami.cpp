@@ -142,9 +142,9 @@ json monitor(const module_spec& spec) {
 }
 
 /// Of its names and amounts; nvidia.com/priority is HAMi's library's, and read by no one here.
-constexpr std::string_view own_settings[] = {"deviceSplitCount", "defaultMem",    "defaultCores",
-                                             "defaultGPUNum",    "resourceName",  "resourceMem",
-                                             "resourceCores",    "resourceMemPercentage", "resourcePriority"};
+constexpr std::string_view own_settings[] = {
+    "deviceSplitCount", "defaultMem",    "defaultCores",          "defaultGPUNum",   "resourceName",
+    "resourceMem",      "resourceCores", "resourceMemPercentage", "resourcePriority"};
 
 std::vector<json> own_objects(const module_spec& spec, const facts& known) {
   refuse_settings_of_others(spec, "hami", "HAMi", own_settings);

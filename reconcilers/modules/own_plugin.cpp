@@ -77,10 +77,9 @@ void refuse_settings_of_others(const module_spec& spec, std::string_view module,
                                std::span<const std::string_view> allowed) {
   for (const auto& [name, value] : spec.settings)
     if (name != "plugin" && std::ranges::find(allowed, name) == allowed.end())
-      throw invalid_policy("spec.modules." + std::string(module) + ".settings." + name + " is about " +
-                           std::string(product) +
-                           "'s plugin, and settings.plugin is \"quartermaster\"; allowed next to it: " +
-                           text::joined(allowed));
+      throw invalid_policy(
+          "spec.modules." + std::string(module) + ".settings." + name + " is about " + std::string(product) +
+          "'s plugin, and settings.plugin is \"quartermaster\"; allowed next to it: " + text::joined(allowed));
 }
 
 json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const facts& known) {
@@ -93,8 +92,9 @@ json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const fac
     containers.push_back(mps_container(spec, known));
     volumes.push_back(host_path("mps", mps_folder, "DirectoryOrCreate"));
   }
-  auto set = daemon_set(plugin.module, plugin.daemon_set, spec, std::move(containers), std::move(volumes),
-                        {"nvidia.com/gpu", is_of_shares ? std::string_view(plugin.shares.front().resource) : plugin.cards});
+  auto set =
+      daemon_set(plugin.module, plugin.daemon_set, spec, std::move(containers), std::move(volumes),
+                 {"nvidia.com/gpu", is_of_shares ? std::string_view(plugin.shares.front().resource) : plugin.cards});
   auto& pod = set["spec"]["template"]["spec"];
   pod["serviceAccountName"] = own_plugin_account(plugin.module);
   pod["automountServiceAccountToken"] = true;

@@ -19,7 +19,7 @@ std::string own_plugin_account(std::string_view module);
 /// A key of a vocabulary of shares: a row of the table that the plugin reads of its flags.
 struct share_key {
   std::string resource;
-  std::string meaning;  ///< of one: "cores", "memory:MIB", "slots:NUMBER of a card"
+  std::string meaning;     ///< of one: "cores", "memory:MIB", "slots:NUMBER of a card"
   bool is_offered = true;  ///< false: it stands in limits alone, as "percent" does
 };
 

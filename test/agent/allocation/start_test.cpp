@@ -277,9 +277,9 @@ TEST_F(allocation_start, a_share_is_lent_by_a_container_that_has_enough_by_each_
   vocabulary = {seat,
                 {.name = "nvidia.com/gpumem", .unit = device_unit::memory, .unit_mib = 1, .is_offered = false},
                 {.name = "nvidia.com/gpucores", .unit = device_unit::core, .is_offered = false}};
-  auto& is = pod("p", {{"a-init", json::array()},
-                       {"b-small", {share_entry("A", 40, 1000)}},
-                       {"c-large", {share_entry("B", 0, 8000)}}});
+  auto& is = pod(
+      "p",
+      {{"a-init", json::array()}, {"b-small", {share_entry("A", 40, 1000)}}, {"c-large", {share_entry("B", 0, 8000)}}});
   is.containers[0].kind = role::init;
   is.containers[0].limits = {{"nvidia.com/gpu", 1}, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 6000}};
   record("p", "a-init", id_list(0, 1), seat);

@@ -251,8 +251,9 @@ TEST(placement, S69_gpushares_plugin_is_told_one_card_or_the_pod_is_refused) {
 TEST(placement, gpushares_words_by_our_own_plugin_are_held_by_MPS_on_one_card) {
   accelerator_policy policy;
   policy.modules["gpushare"].settings["plugin"] = "quartermaster";
-  const auto host = node("a", {{"quartermaster.io/module", "gpushare"}},
-                         {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}, {"aliyun.com/gpu-core.percentage", 400}});
+  const auto host =
+      node("a", {{"quartermaster.io/module", "gpushare"}},
+           {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}, {"aliyun.com/gpu-core.percentage", 400}});
   const auto two = pod("q", {container("a", {{"aliyun.com/gpu-mem", 3}}),
                              container("b", {{"aliyun.com/gpu-core.percentage", 30}, {"aliyun.com/gpu-mem", 5}})});
   const decision made(host, two, &policy);
@@ -285,8 +286,9 @@ TEST(placement, HAMis_words_by_our_own_plugin_need_neither_register_nor_lock) {
   accelerator_policy policy;
   policy.modules["hami"].settings = {{"plugin", "quartermaster"}, {"defaultMem", "0"}};
   const auto host = node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}});
-  const std::vector<api::reported_card> reported{{.uuid = "GPU-a", .model = "Tesla T4", .memory_mib = 15360, .index = 0},
-                                                 {.uuid = "GPU-b", .model = "Tesla T4", .memory_mib = 15360, .index = 1}};
+  const std::vector<api::reported_card> reported{
+      {.uuid = "GPU-a", .model = "Tesla T4", .memory_mib = 15360, .index = 0},
+      {.uuid = "GPU-b", .model = "Tesla T4", .memory_mib = 15360, .index = 1}};
   quota::ledger book;
   book.put(node_of(host, &policy, is_fpga, reported));
   const auto view = *book.view("a");

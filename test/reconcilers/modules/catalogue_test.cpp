@@ -404,7 +404,8 @@ TEST(settings, of_gpushares_plugin_are_refused_where_the_plugin_is_ours) {
 TEST(catalogue, a_plugin_that_keeps_MPS_waits_for_the_pods_of_a_node) {
   module_spec own;
   own.settings["plugin"] = "quartermaster";
-  for (const auto* type : {&vgpu, &hami, &gpushare}) EXPECT_EQ(rollout_of(*type, own).reason, mps.rolls_out.reason) << type->name;
+  for (const auto* type : {&vgpu, &hami, &gpushare})
+    EXPECT_EQ(rollout_of(*type, own).reason, mps.rolls_out.reason) << type->name;
   EXPECT_EQ(rollout_of(gpushare, own).method, rollout::strategy::when_idle);
   EXPECT_EQ(rollout_of(gpushare, {}).method, rollout::strategy::always);
   own.rollout = "Always";
@@ -420,10 +421,10 @@ TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {
     out.settings[std::move(name)] = std::move(value);
     return out;
   };
-  EXPECT_THAT(
-      wrong(hami, set("deviceSplitcount", "4")),
-      testing::AllOf(words::has_in_order({"spec.modules.hami.settings.deviceSplitcount ", "module hami"}),
-                     HasSubstr("did you mean deviceSplitCount?"), HasSubstr("its settings are plugin, deviceSplitCount")));
+  EXPECT_THAT(wrong(hami, set("deviceSplitcount", "4")),
+              testing::AllOf(words::has_in_order({"spec.modules.hami.settings.deviceSplitcount ", "module hami"}),
+                             HasSubstr("did you mean deviceSplitCount?"),
+                             HasSubstr("its settings are plugin, deviceSplitCount")));
   EXPECT_THAT(wrong(hami, set("resourceMem", "nvidia.com/gpucores")),
               words::has_in_order({"spec.modules.hami.settings.resourceMem", "spec.modules.hami.settings.resourceCores",
                                    "\"nvidia.com/gpucores\"; allowed: "}));

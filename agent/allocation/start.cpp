@@ -187,8 +187,8 @@ std::int64_t percent_of_memory(const std::vector<placed_share>& shares, std::spa
 
 /// What a container asks for by a key. Nothing where another key says it, or no one does: a seat that is not counted,
 /// and memory up to all of the card's, which a card has anyway.
-std::optional<std::int64_t> asked_by(const offered_resource& key, const kube::container& container,
-                                     std::span<const offered_resource> vocabulary) {
+std::optional<std::int64_t> request_by(const offered_resource& key, const kube::container& container,
+                                       std::span<const offered_resource> vocabulary) {
   const auto names = [&](device_unit unit) {
     return std::ranges::any_of(vocabulary, [&](const offered_resource& other) {
       return other.unit == unit && kube::amount(container.limits, other.name) > 0;
@@ -214,34 +214,34 @@ std::optional<std::int64_t> asked_by(const offered_resource& key, const kube::co
 
 /// Is that what the shares come to? A share that is lent to an init container may be larger, a whole card has all of
 /// its memory, and a percentage is rounded.
-bool agrees(const offered_resource& key, std::int64_t asked, std::int64_t amount,
+bool agrees(const offered_resource& key, std::int64_t request, std::int64_t amount,
             const std::vector<placed_share>& shares, bool is_init) {
   const bool may_be_larger =
       (is_init && key.unit != device_unit::card) || (key.unit == device_unit::memory && shares.front().whole);
   const bool may_be_smaller = key.unit == device_unit::percent;
-  return amount == asked || (amount > asked && may_be_larger) || (amount < asked && may_be_smaller);
+  return amount == request || (amount > request && may_be_larger) || (amount < request && may_be_smaller);
 }
 
 /// By each key of the vocabulary; of `resource` the kubelet says how much that is.
-std::optional<refused_start> amount_refusal(const offered_resource& resource, std::int64_t given,
+std::optional<refused_start> amount_refusal(const offered_resource& resource, std::int64_t devices,
                                             const kube::running_pod& pod, const kube::container& container,
                                             const std::vector<placed_share>& shares, const node_records& known) {
-  const auto judged = [&](const offered_resource& key, std::int64_t asked) -> std::optional<refused_start> {
+  const auto judged = [&](const offered_resource& key, std::int64_t request) -> std::optional<refused_start> {
     const bool is_init = container.kind == role::init;
     auto amount = key.unit == device_unit::percent ? percent_of_memory(shares, known.cards) : amount_of(shares, key);
     if (is_init && key.unit == device_unit::core && amount == 0) amount = compute_of(shares.front());
-    if (agrees(key, asked, amount, shares, is_init)) return {};
+    if (agrees(key, request, amount, shares, is_init)) return {};
     return refused_start{start_doubt::amount_differs,
                          {{"pod", pod.key.to_string()},
                           {"container", container.name},
                           {"resource", key.name},
-                          {"number", std::to_string(asked)},
+                          {"number", std::to_string(request)},
                           {"other", std::to_string(amount)}}};
   };
-  if (auto no = judged(resource, given)) return no;
+  if (auto no = judged(resource, devices)) return no;
   for (const auto& key : known.vocabulary)
-    if (const auto asked = key.name == resource.name ? std::nullopt : asked_by(key, container, known.vocabulary))
-      if (auto no = judged(key, *asked)) return no;
+    if (const auto request = key.name == resource.name ? std::nullopt : request_by(key, container, known.vocabulary))
+      if (auto no = judged(key, *request)) return no;
   return {};
 }
 

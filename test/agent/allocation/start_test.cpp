@@ -305,27 +305,28 @@ TEST_F(allocation_start, limits_that_no_kubelet_counts_are_those_of_the_placemen
                 {.name = "nvidia.com/gpucores", .unit = device_unit::core, .is_offered = false, .by_default = 10}};
   auto& is = pod("p", {{"main", json::array()}});
   record("p", "main", id_list(0, 1), seat);
-  const auto with = [&](kube::quantities limits, int cores, int mib) {
+  const auto answer_with = [&](kube::quantities limits, int cores, int mib) {
     is.containers.front().limits = std::move(limits);
     place(is, {{"main", {share_entry("B", cores, mib)}}});
     return answer(id_list(0, 1), seat);
   };
   const std::pair<std::string, std::int64_t> count{"nvidia.com/gpu", 1};
-  EXPECT_EQ(with({count, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 3000}}, 30, 3000), "main: B");
-  EXPECT_EQ(with({count, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 3000}}, 31, 3000), "amount_differs");
-  EXPECT_EQ(with({count, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 3000}}, 30, 3001), "amount_differs");
-  EXPECT_EQ(with({count}, 10, 5000), "main: B") << "by default";
-  EXPECT_EQ(with({count}, 10, 5001), "amount_differs");
-  EXPECT_EQ(with({count}, 11, 5000), "amount_differs");
-  EXPECT_EQ(with({count, {"nvidia.com/gpumem-percentage", 50}}, 10, 8000), "main: B");
-  EXPECT_EQ(with({count, {"nvidia.com/gpumem-percentage", 50}}, 10, 8001), "amount_differs");
-  EXPECT_EQ(with({count, {"nvidia.com/gpumem", 3000}, {"nvidia.com/gpumem-percentage", 50}}, 10, 3000), "main: B")
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 3000}}, 30, 3000), "main: B");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 3000}}, 31, 3000), "amount_differs");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 3000}}, 30, 3001), "amount_differs");
+  EXPECT_EQ(answer_with({count}, 10, 5000), "main: B") << "by default";
+  EXPECT_EQ(answer_with({count}, 10, 5001), "amount_differs");
+  EXPECT_EQ(answer_with({count}, 11, 5000), "amount_differs");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpumem-percentage", 50}}, 10, 8000), "main: B");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpumem-percentage", 50}}, 10, 8001), "amount_differs");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpumem", 3000}, {"nvidia.com/gpumem-percentage", 50}}, 10, 3000),
+            "main: B")
       << "MiB count where both are named";
-  EXPECT_EQ(with({count, {"nvidia.com/gpumem", 3000}, {"nvidia.com/gpumem-percentage", 50}}, 10, 8000),
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpumem", 3000}, {"nvidia.com/gpumem-percentage", 50}}, 10, 8000),
             "amount_differs");
   vocabulary[1].by_default = 0;
-  EXPECT_EQ(with({count}, 10, 16000), "main: B") << "all of the card";
-  EXPECT_EQ(with({count}, 10, 16001), "card_full");
+  EXPECT_EQ(answer_with({count}, 10, 16000), "main: B") << "all of the card";
+  EXPECT_EQ(answer_with({count}, 10, 16001), "card_full");
 }
 
 TEST_F(allocation_start, of_memory_in_MiB_the_kubelets_list_of_thousands_is_read) {

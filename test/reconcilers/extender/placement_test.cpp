@@ -22,7 +22,7 @@ struct decision {
   quota::holding held;
   json written;
 
-  decision(const kube::node& node, const kube::pod& pod, const accelerator_policy* policy = nullptr) {
+  decision(const kube::node& node, const kube::pod& pod, const reconcilers::accelerator_policy* policy = nullptr) {
     book.put(node_of(node, policy, is_fpga));
     const pod_request request(pod, is_fpga);
     quota::demand needs;
@@ -249,7 +249,7 @@ TEST(placement, S69_gpushares_plugin_is_told_one_card_or_the_pod_is_refused) {
 
 /// With our own plugin nothing is written for another one: it reads the placement of each container.
 TEST(placement, gpushares_words_by_our_own_plugin_are_held_by_MPS_on_one_card) {
-  accelerator_policy policy;
+  reconcilers::accelerator_policy policy;
   policy.modules["gpushare"].settings["plugin"] = "quartermaster";
   const auto host =
       node("a", {{"quartermaster.io/module", "gpushare"}},
@@ -283,18 +283,21 @@ TEST(placement, gpushares_words_by_our_own_plugin_are_held_by_MPS_on_one_card) {
 
 /// Neither register nor lock: the cards are those of the agent's report.
 TEST(placement, HAMis_words_by_our_own_plugin_need_neither_register_nor_lock) {
-  accelerator_policy policy;
+  reconcilers::accelerator_policy policy;
   policy.modules["hami"].settings = {{"plugin", "quartermaster"}, {"defaultMem", "0"}};
   const auto host = node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}});
-  const std::vector<api::reported_card> reported{
-      {.uuid = "GPU-a", .model = "Tesla T4", .memory_mib = 15360, .index = 0},
-      {.uuid = "GPU-b", .model = "Tesla T4", .memory_mib = 15360, .index = 1}};
+  std::vector<api::reported_card> reported(2);
+  for (std::size_t i = 0; i < reported.size(); ++i) {
+    reported[i].uuid = "GPU-" + std::to_string(i);
+    reported[i].memory_mib = 15360;
+    reported[i].index = static_cast<std::int32_t>(i);
+  }
   quota::ledger book;
   book.put(node_of(host, &policy, is_fpga, reported));
   const auto view = *book.view("a");
   const auto& serves = view.inventory->serves;
   ASSERT_THAT(view.inventory->cards, SizeIs(2));
-  EXPECT_EQ(view.inventory->cards[1].uuid, "GPU-b");
+  EXPECT_EQ(view.inventory->cards[1].uuid, "GPU-1");
   EXPECT_EQ(reconcilers::dialects::lock_of(serves), nullptr);
   const auto workload = hami_pod();
   const pod_request request(workload, is_fpga);

@@ -410,9 +410,9 @@ TEST(catalogue, a_plugin_that_keeps_MPS_waits_for_the_pods_of_a_node) {
   EXPECT_EQ(rollout_of(gpushare, {}).method, rollout::strategy::always);
   own.rollout = "Always";
   EXPECT_EQ(rollout_of(gpushare, own).method, rollout::strategy::always) << "a person may say otherwise";
-  module_spec theirs;
-  theirs.settings["mps"] = "true";
-  EXPECT_EQ(rollout_of(gpushare, theirs).method, rollout::strategy::always) << "that server is the node's own";
+  module_spec by_alibaba;
+  by_alibaba.settings["mps"] = "true";
+  EXPECT_EQ(rollout_of(gpushare, by_alibaba).method, rollout::strategy::always) << "that server is the node's own";
 }
 
 TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {

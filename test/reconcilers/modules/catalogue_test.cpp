@@ -691,7 +691,8 @@ TEST(privileges, S5_who_could_load_a_kernel_module_is_named) {
   }
   EXPECT_THAT(could, testing::UnorderedElementsAre("pgpu/nvidia-device-plugin-ctr", "pgpu/nvidia-device-plugin-sidecar",
                                                    "vgpu/gpu-manager", "vgpu/quartermaster-mps",
-                                                   "mps/quartermaster-mps", "hami/device-plugin"));
+                                                   "mps/quartermaster-mps", "hami/device-plugin",
+                                                   "hami/quartermaster-mps", "gpushare/quartermaster-mps"));
 }
 
 TEST(privileges, sees_each_kind) {

@@ -73,7 +73,7 @@ func TestPodsHaveTheCardsOfTheirPlacement_long(t *testing.T) {
 	n.uninstall()
 }
 
-// The modules mps, and vgpu and gpushare with our own plugin, as people install them: agent, plugin, MPS and scheduler are pods. Each pod sees the card and
+// The modules mps, and vgpu with our own plugin, as people install them: agent, plugin, MPS and scheduler are pods. Each pod sees the card and
 // the limits of its placement; the plugin's container can end without MPS, whose daemons go on.
 func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 	if _, _, err := kit.Standins(); err != nil {
@@ -87,13 +87,11 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 	n.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace", "--set",
 		"image.registry="+registry+",image.pullPolicy=Never,agent.enabled=true,agent.runtimeClassName="+kit.NvidiaRuntime+",crds.keep=false,mps_enable=true,vgpu_enable=true,"+
 			"policy.modules.mps.runtimeClassName="+kit.NvidiaRuntime+",policy.modules.vgpu.runtimeClassName="+kit.NvidiaRuntime+
-			",policy.modules.vgpu.settings.plugin=quartermaster,policy.modules.gpushare.enabled=true,policy.modules.gpushare.settings.plugin=quartermaster"+
-			",policy.modules.gpushare.runtimeClassName="+kit.NvidiaRuntime, "--wait", "--timeout", "180s")
+			",policy.modules.vgpu.settings.plugin=quartermaster", "--wait", "--timeout", "180s")
 	for _, module := range []struct {
 		name, cores, memory string
 		unitMiB             int64
-	}{{"mps", "nvidia.com/mps-core", "nvidia.com/mps-memory", 1024}, {"vgpu", "tencent.com/vcuda-core", "tencent.com/vcuda-memory", 256},
-		{"gpushare", "aliyun.com/gpu-core.percentage", "aliyun.com/gpu-mem", 1024}} {
+	}{{"mps", "nvidia.com/mps-core", "nvidia.com/mps-memory", 1024}, {"vgpu", "tencent.com/vcuda-core", "tencent.com/vcuda-memory", 256}} {
 		passed := t.Run(module.name, func(t *testing.T) {
 			n.t = t
 			n.run("kubectl", "label", "--overwrite", "node", worker, kit.AskLabel+"="+module.name)

@@ -1,6 +1,7 @@
 #include "agent/card_plugin.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "agent/agent.hpp"
 #include "agent/allocation/offer.hpp"
@@ -27,7 +28,7 @@ allocation::container_edits visible_cards(const std::vector<api::placed_share>& 
   return out;
 }
 
-/// The runtime refuses a device without any edit, and the resource of cores has brought all there is.
+/// The runtime refuses a device without any edit, and the vocabulary's first key has brought all there is.
 allocation::container_edits named_only(const std::string& resource) {
   allocation::container_edits out;
   out.environment["QUARTERMASTER_RESOURCE"] = resource;
@@ -38,7 +39,7 @@ allocation::container_edits named_only(const std::string& resource) {
 allocation::container_edits client_of(const mps::served_card& served, const api::placed_share& share) {
   auto out = visible_cards({share});
   out.environment["CUDA_MPS_PIPE_DIRECTORY"] = pipe_folder_inside;
-  out.environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(share.cores);
+  out.environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(allocation::compute_of(share));
   out.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=" + std::to_string(share.memory_mib) + "M";
   out.mounts.emplace_back(served.pipe_folder, pipe_folder_inside);
   return out;
@@ -49,14 +50,17 @@ std::string endpoint_of(std::string_view part) {
 }
 
 std::string_view part_name(allocation::device_unit unit) {
-  return unit == allocation::device_unit::card ? "" : unit == allocation::device_unit::core ? "c-" : "m-";
+  using enum allocation::device_unit;
+  return unit == card ? "" : unit == core ? "c-" : unit == memory ? "m-" : "s-";  // a percentage is never offered
 }
 
 }  // namespace
 
 std::vector<allocation::offered_resource> card_plugin_options::resources() const {
-  if (!shares()) return {{cards, allocation::device_unit::card}};
-  return {{cores, allocation::device_unit::core}, {memory, allocation::device_unit::memory, memory_unit_mib}};
+  if (!lends()) return {{cards, allocation::device_unit::card}};
+  std::vector<allocation::offered_resource> out;
+  std::ranges::copy_if(shares, std::back_inserter(out), &allocation::offered_resource::is_offered);
+  return out;
 }
 
 card_plugin::part::part(card_plugin& owner, allocation::offered_resource offered, bool is_first)
@@ -64,6 +68,7 @@ card_plugin::part::part(card_plugin& owner, allocation::offered_resource offered
       starter(
           owner.loop_.executor(),
           {.resource = resource,
+           .vocabulary = owner.options_.shares,
            .node = owner.options_.node,
            .plugin_folder = owner.options_.plugin_folder,
            .pod_resources = owner.options_.pod_resources,
@@ -94,7 +99,7 @@ kube::task<grpc::reply> card_plugin::ask_mps(std::string_view method, std::strin
 }
 
 card_plugin::edits card_plugin::edits_of(allocation::container_start start) {
-  if (!options_.shares()) co_return visible_cards(start.shares);
+  if (!options_.lends()) co_return visible_cards(start.shares);
   const auto name = start.pod->key.to_string();
   if (start.shares.size() != 1)
     co_return std::unexpected(text::message("start.several_cards", text::language::en,
@@ -127,7 +132,7 @@ std::vector<quota::card> card_plugin::cards() const {
   std::ranges::sort(reported, {}, &api::reported_card::index);
   for (const auto& card : reported) {
     const auto served = served_.find(card.uuid);
-    const bool is_served = !options_.shares() || (served != served_.end() && served->second.problem.empty());
+    const bool is_served = !options_.lends() || (served != served_.end() && served->second.problem.empty());
     out.push_back({.uuid = card.uuid,
                    .model = card.model,
                    .memory_mib = card.memory_mib,
@@ -150,18 +155,31 @@ void card_plugin::offer() {
   std::expected<std::vector<kubelet::recorded_devices>, std::string> record;
   if (!all_well) record = parts_.front().starter.recorded();
   if (record) records.recorded = *record;
-  for (auto& part : parts_) part.plugin.offer(allocation::offered_devices(part.resource, records));
+  for (auto& part : parts_) {
+    std::int64_t worth = 0;
+    for (const auto& card : known) worth += part.resource.worth(card);
+    const auto devices = allocation::offered_devices(part.resource, records);
+    const bool is_beyond = devices.empty() && worth > 0;
+    if (is_beyond && !part.is_beyond)
+      log::warn("a resource is not offered, because a kubelet takes no list of that length: use a larger unit",
+                {{"resource", part.resource.name},
+                 {"devices", std::to_string(worth)},
+                 {"most", std::to_string(allocation::most_devices)}});
+    part.is_beyond = is_beyond;
+    part.plugin.offer(devices);
+  }
 }
 
 boost::asio::awaitable<void> card_plugin::look_after() {
   for (;;) {
     for (auto& part : parts_) part.starter.clear_made();
     offer();
-    for (auto& [resource, starter, plugin, trouble] : parts_) {
-      if (plugin.trouble() == trouble) continue;
-      trouble = plugin.trouble();
-      if (!trouble.empty())
-        log::warn("the kubelet does not take the device plugin", {{"resource", resource.name}, {"error", trouble}});
+    for (auto& part : parts_) {
+      if (part.plugin.trouble() == part.trouble) continue;
+      part.trouble = part.plugin.trouble();
+      if (!part.trouble.empty())
+        log::warn("the kubelet does not take the device plugin",
+                  {{"resource", part.resource.name}, {"error", part.trouble}});
     }
     const bool went_on = co_await controller::sleep_for(look_period);
     if (!went_on) co_return;
@@ -208,7 +226,7 @@ kube::result<void> card_plugin::run() {
   loop_.spawn_essential("acceleratornodes",
                         controller::reflect<api::accelerator_node>(wire_, own, nodes_, reflector_metrics_));
   loop_.spawn_essential("look_after", look_after());
-  if (options_.shares()) loop_.spawn_essential("mps", look_at_mps());
+  if (options_.lends()) loop_.spawn_essential("mps", look_at_mps());
   for (auto& part : parts_) loop_.spawn_essential("plugin", part.plugin.run());
   log::info("starting",
             {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}, {"resource", parts_.front().resource.name}});

@@ -1,8 +1,9 @@
 #pragma once
-// Device plugins of the product's own: quartermaster agent plugin. Whole cards by one resource, or shares by one for
-// cores and one for memory. Which cards there are says the agent's report (AcceleratorNode), which card a pod has its
-// placement: here both are read, and the container gets exactly that. A share is held by the MPS server of its card,
-// whose ceilings are raised to the largest share that the card has before a container starts. Loop thread only.
+// Device plugins of the product's own: quartermaster agent plugin. Whole cards by one resource, or shares by the keys
+// of a vocabulary: cores, memory, seats. Which cards there are says the agent's report (AcceleratorNode), which card a
+// pod has its placement: here both are read, and the container gets exactly that. A share is held by the MPS server of
+// its card, whose ceilings are raised to the largest share that the card has before a container starts. Loop thread
+// only.
 
 #include <deque>
 #include <map>
@@ -23,16 +24,17 @@
 namespace agent {
 
 struct card_plugin_options {
-  std::string node;            ///< name of this node
-  std::string cards;           ///< resource of whole cards; empty: shares are offered
-  std::string cores, memory;   ///< resources of shares
-  int memory_unit_mib = 1024;  ///< of one of `memory`
-  std::string mps_folder;      ///< of `agent mps`, where shares are offered
+  std::string node;   ///< name of this node
+  std::string cards;  ///< resource of whole cards; empty: shares are offered
+  /// The vocabulary of shares. By the first that is offered a container gets its card: all that have a share ask for
+  /// it.
+  std::vector<allocation::offered_resource> shares;
+  std::string mps_folder;  ///< of `agent mps`, where shares are offered
   std::string plugin_folder = "/var/lib/kubelet/device-plugins";
   std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
   std::string cdi_folder = "/run/cdi";
 
-  bool shares() const { return cards.empty(); }
+  bool lends() const { return cards.empty(); }
   std::vector<allocation::offered_resource> resources() const;
 };
 
@@ -50,6 +52,7 @@ class card_plugin {
     allocation::starter starter;
     device_plugin::plugin plugin;
     std::string trouble;
+    bool is_beyond = false;  ///< it would be more devices than a kubelet takes
   };
   using edits = boost::asio::awaitable<std::expected<allocation::container_edits, std::string>>;
 

@@ -150,6 +150,15 @@ struct container_amounts {
 
 using reading = std::optional<refusal>;
 
+/// Of more than what holds a container's shares serves.
+refusal beyond_one_card(const key_meaning& row, std::int64_t value) {
+  return {.kind = wrong::not_legal,
+          .key = row.key,
+          .value = value,
+          .below = row.is == role::cores ? 100 : 1,
+          .legal = legal_amounts::one_card};
+}
+
 /// vgpu, mps, qgpu: cores and memory; from 100 cores on whole cards, whose memory is theirs anyway.
 reading cores_and_memory(const container_amounts& request, const service& service, need& out) {
   const auto cores = request[role::cores], burst = request[role::burst];
@@ -163,12 +172,7 @@ reading cores_and_memory(const container_amounts& request, const service& servic
   };
   if (cores >= 100) {
     if (!limit_is_legal) return limit_refused(cores);
-    if (service.one_card && cores > 100)
-      return refusal{.kind = wrong::not_legal,
-                     .key = request.of(role::cores).key,
-                     .value = cores,
-                     .below = 100,
-                     .legal = legal_amounts::one_card};
+    if (service.one_card && cores > 100) return beyond_one_card(request.of(role::cores), cores);
     out.whole = true;
     out.cards = static_cast<std::uint32_t>(cores / 100);
     return {};
@@ -196,6 +200,7 @@ reading slots(const container_amounts& request, const service& service, need& ou
       return request.lonely(named, role::slot, service);
     cards = request.first->node_mode == mode::volcano ? 1 : service.default_cards;
   }
+  if (service.one_card && cards > 1) return beyond_one_card(request.of(role::slot), cards);
   out.cards = static_cast<std::uint32_t>(cards);
   const auto cores = request[role::cores];
   out.cores = static_cast<std::int32_t>(cores > 0 ? cores : service.default_cores);
@@ -217,6 +222,7 @@ reading by_memory(const container_amounts& request, const service& service, need
   const auto memory = request[role::memory], cards = std::max<std::int64_t>(request[role::cards], 1),
              cores = request[role::cores];
   if (memory == 0) return request.lonely(cores > 0 ? role::cores : role::cards, role::memory, service);
+  if (service.one_card && cards > 1) return beyond_one_card(request.of(role::cards), cards);
   if (cards > 1 && cores > 0)
     return refusal{
         .kind = wrong::mixed, .key = request.of(role::cores).key, .value = cores, .other = request.of(role::cards).key};

@@ -38,6 +38,7 @@ std::vector<device_plugin::device> offered_devices(const offered_resource& resou
     all += worth;
     if (!card.usable()) sick += worth;
   }
+  if (all > most_devices) return {};
   std::set<std::string_view> taken, withdrawn;
   for (const auto& entry : known.recorded) {
     if (entry.resource != resource.name) continue;

@@ -10,6 +10,11 @@
 
 namespace agent::allocation {
 
+/// A kubelet takes 4 MiB as one message (gRPC's default for a client), and a device is 26 bytes of it. With more than
+/// these it would hear of none.
+inline constexpr std::size_t most_devices = 150'000;
+
+/// None where there would be more than a kubelet takes.
 std::vector<device_plugin::device> offered_devices(const offered_resource& resource, const node_records& known);
 
 }  // namespace agent::allocation

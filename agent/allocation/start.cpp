@@ -77,28 +77,6 @@ const std::vector<placed_share>& shares_in(const api::placement& placement, std:
   return match == placement.containers.end() ? none : match->second;
 }
 
-/// What an init container gets: what the placement gives it beyond the others, and then cards of containers that start
-/// after it, as many as it asks for. A share is lent whole: the later container's is as large as the larger of both.
-std::vector<placed_share> lent_to(const kube::running_pod& pod, const kube::container& init,
-                                  const api::placement& placement, const offered_resource& resource,
-                                  std::int64_t amount) {
-  auto out = shares_in(placement, init.name);
-  const auto later = std::ranges::subrange(std::ranges::find(pod.containers, init.name, &kube::container::name) + 1,
-                                           pod.containers.end());
-  for (const auto& container : later) {
-    if (amount_of(out, resource) >= amount) break;
-    const auto& shares = shares_in(placement, container.name);
-    if (resource.unit != device_unit::card) {
-      if (amount_of(shares, resource) >= amount) out = shares;
-      continue;
-    }
-    for (const auto& share : shares)
-      if (amount_of(out, resource) < amount && std::ranges::find(out, share.card, &placed_share::card) == out.end())
-        out.push_back(share);
-  }
-  return out;
-}
-
 /// Was bound before: who came first has the card.
 bool is_before(const kube::running_pod& a, const kube::running_pod& b) {
   return std::pair(a.scheduled_at, a.id.to_string()) < std::pair(b.scheduled_at, b.id.to_string());
@@ -183,8 +161,9 @@ std::optional<refused_start> listed_refusal(const kube::running_pod& pod, const 
                                             const std::vector<std::string>& ids, const node_records& known) {
   if (known.listed.empty() || container.kind == role::init) return {};
   const auto has_all = [&](const kubelet::given_devices& entry) {
-    return std::ranges::all_of(
-        ids, [&](const std::string& id) { return std::ranges::find(entry.ids, id) != entry.ids.end(); });
+    if (entry.ids.size() < ids.size()) return false;
+    const std::set<std::string_view> listed(entry.ids.begin(), entry.ids.end());  // of memory they are thousands
+    return std::ranges::all_of(ids, [&](const std::string& id) { return listed.contains(id); });
   };
   std::string other = "-";
   for (const auto& entry : known.listed) {
@@ -195,15 +174,136 @@ std::optional<refused_start> listed_refusal(const kube::running_pod& pod, const 
   return refused_start{start_doubt::kubelet_disagrees, {{"pod", pod.key.to_string()}, {"other", other}}};
 }
 
+/// Rounded up.
+std::int64_t percent_of_memory(const std::vector<placed_share>& shares, std::span<const quota::card> cards) {
+  std::int64_t sum = 0;
+  for (const auto& share : shares) {
+    const auto card = std::ranges::find(cards, share.card, &quota::card::uuid);
+    const auto all = card == cards.end() ? 0 : card->lendable_mib();
+    sum += all > 0 ? (share.memory_mib * 100 + all - 1) / all : 0;
+  }
+  return sum;
+}
+
+/// What a container asks for by a key. Nothing where another key says it, or no one does: a seat that is not counted,
+/// and memory up to all of the card's, which a card has anyway.
+std::optional<std::int64_t> request_by(const offered_resource& key, const kube::container& container,
+                                       std::span<const offered_resource> vocabulary) {
+  const auto names = [&](device_unit unit) {
+    return std::ranges::any_of(vocabulary, [&](const offered_resource& other) {
+      return other.unit == unit && kube::amount(container.limits, other.name) > 0;
+    });
+  };
+  const auto named = kube::amount(container.limits, key.name);
+  switch (key.unit) {
+    case device_unit::percent:
+      return named > 0 && !names(device_unit::memory) ? std::optional(named) : std::nullopt;
+    case device_unit::slot:
+      return named > 0 ? std::optional(named) : std::nullopt;
+    case device_unit::memory:
+      if (named > 0 || key.is_offered) return named;
+      return key.by_default > 0 && !names(device_unit::percent) ? std::optional<std::int64_t>(key.by_default)
+                                                                : std::nullopt;
+    case device_unit::core:
+      return named > 0 ? named : key.by_default;
+    case device_unit::card:
+      return named;
+  }
+  return {};
+}
+
+/// Is that what the shares come to? A share that is lent to an init container may be larger, a whole card has all of
+/// its memory, and a percentage is rounded.
+bool agrees(const offered_resource& key, std::int64_t request, std::int64_t amount,
+            const std::vector<placed_share>& shares, bool is_init) {
+  const bool may_be_larger =
+      (is_init && key.unit != device_unit::card) || (key.unit == device_unit::memory && shares.front().whole);
+  const bool may_be_smaller = key.unit == device_unit::percent;
+  return amount == request || (amount > request && may_be_larger) || (amount < request && may_be_smaller);
+}
+
+/// By each key of the vocabulary; of `resource` the kubelet says how much that is.
+std::optional<refused_start> amount_refusal(const offered_resource& resource, std::int64_t devices,
+                                            const kube::running_pod& pod, const kube::container& container,
+                                            const std::vector<placed_share>& shares, const node_records& known) {
+  const auto judged = [&](const offered_resource& key, std::int64_t request) -> std::optional<refused_start> {
+    const bool is_init = container.kind == role::init;
+    auto amount = key.unit == device_unit::percent ? percent_of_memory(shares, known.cards) : amount_of(shares, key);
+    if (is_init && key.unit == device_unit::core && amount == 0) amount = compute_of(shares.front());
+    if (agrees(key, request, amount, shares, is_init)) return {};
+    return refused_start{start_doubt::amount_differs,
+                         {{"pod", pod.key.to_string()},
+                          {"container", container.name},
+                          {"resource", key.name},
+                          {"number", std::to_string(request)},
+                          {"other", std::to_string(amount)}}};
+  };
+  if (auto no = judged(resource, devices)) return no;
+  for (const auto& key : known.vocabulary)
+    if (const auto request = key.name == resource.name ? std::nullopt : request_by(key, container, known.vocabulary))
+      if (auto no = judged(key, *request)) return no;
+  return {};
+}
+
+/// What an init container gets. Of whole cards: what the placement gives it beyond the others, and then cards of
+/// containers that start after it, as many as it asks for. A share is its own, or is lent whole by a container after it
+/// whose share is as large by each key.
+std::vector<placed_share> lent_to(const kube::running_pod& pod, const kube::container& init,
+                                  const api::placement& placement, const offered_resource& resource,
+                                  std::int64_t amount, const node_records& known) {
+  auto out = shares_in(placement, init.name);
+  const auto is_enough = [&](const std::vector<placed_share>& shares) {
+    return resource.unit == device_unit::card
+               ? amount_of(shares, resource) >= amount
+               : !shares.empty() && !amount_refusal(resource, amount, pod, init, shares, known);
+  };
+  const auto later = std::ranges::subrange(std::ranges::find(pod.containers, init.name, &kube::container::name) + 1,
+                                           pod.containers.end());
+  for (const auto& container : later) {
+    if (is_enough(out)) break;
+    const auto& shares = shares_in(placement, container.name);
+    if (resource.unit != device_unit::card) {
+      if (is_enough(shares)) out = shares;
+      continue;
+    }
+    for (const auto& share : shares)
+      if (amount_of(out, resource) < amount && std::ranges::find(out, share.card, &placed_share::card) == out.end())
+        out.push_back(share);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::int64_t offered_resource::worth(const quota::card& card) const {
-  return unit == device_unit::card ? 1 : unit == device_unit::core ? 100 : card.memory_mib / unit_mib;
+  switch (unit) {
+    case device_unit::card:
+      return 1;
+    case device_unit::core:
+      return 100;
+    case device_unit::memory:
+      return card.memory_mib / unit_mib;
+    case device_unit::slot:
+      return per_card;
+    case device_unit::percent:
+      return 100;
+  }
+  return 0;
 }
 std::int64_t offered_resource::worth(const placed_share& share) const {
-  return unit == device_unit::card   ? std::int64_t{share.whole}
-         : unit == device_unit::core ? std::int64_t{share.cores}
-                                     : share.memory_mib / unit_mib;
+  switch (unit) {
+    case device_unit::card:
+      return share.whole ? 1 : 0;
+    case device_unit::core:
+      return share.cores;
+    case device_unit::memory:
+      return share.memory_mib / unit_mib;
+    case device_unit::slot:
+      return 1;
+    case device_unit::percent:
+      break;  // of which card is not known here
+  }
+  return 0;
 }
 
 placed_share largest_share(std::string_view card, const node_records& known) {
@@ -215,7 +315,7 @@ placed_share largest_share(std::string_view card, const node_records& known) {
     for (const auto& container : pod->containers)
       for (const auto& share : shares_in(*placement, container.name)) {
         if (share.card != card) continue;
-        out.cores = std::max(out.cores, share.cores);
+        out.cores = std::max(out.cores, compute_of(share));
         out.memory_mib = std::max(out.memory_mib, share.memory_mib);
         out.whole = out.whole || share.whole;
       }
@@ -263,18 +363,10 @@ std::expected<container_start, refused_start> start_of(const offered_resource& r
   const auto number = static_cast<std::int64_t>(ids.size());
   const bool is_init = container->kind == role::init;
   auto shares =
-      is_init ? lent_to(*pod, *container, *placement, resource, number) : shares_in(*placement, container->name);
+      is_init ? lent_to(*pod, *container, *placement, resource, number, known) : shares_in(*placement, container->name);
   if (shares.empty()) return refuse(start_doubt::container_not_placed, {{"pod", name}, {"container", container->name}});
-  const auto amount = amount_of(shares, resource);
-  // The share that is lent to an init container may be larger, and a whole card has all of its memory.
-  const bool may_be_larger =
-      (is_init && resource.unit != device_unit::card) || (resource.unit == device_unit::memory && shares.front().whole);
-  if (amount < number || (amount > number && !may_be_larger))
-    return refuse(start_doubt::amount_differs, {{"pod", name},
-                                                {"container", container->name},
-                                                {"resource", resource.name},
-                                                {"number", std::to_string(number)},
-                                                {"other", std::to_string(amount)}});
+  if (auto no = amount_refusal(resource, number, *pod, *container, shares, known))
+    return std::unexpected(std::move(*no));
   std::set<std::string_view> cards;
   for (const auto& share : shares)
     if (!cards.insert(share.card).second)

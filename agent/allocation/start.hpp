@@ -22,15 +22,22 @@ namespace agent::allocation {
 
 /// What one device ID of a resource stands for.
 enum class device_unit : std::uint8_t {
-  card,    ///< a whole card
-  core,    ///< a hundredth of a card
-  memory,  ///< some memory of a card
+  card,     ///< a whole card
+  core,     ///< a hundredth of a card
+  memory,   ///< some memory of a card
+  slot,     ///< a seat on a card: a share has one, however large it is
+  percent,  ///< a hundredth of a card's memory
 };
 
+/// One key of a vocabulary.
 struct offered_resource {
   std::string name;  ///< "nvidia.com/gpu"
   device_unit unit = device_unit::card;
   int unit_mib = 1024;  ///< of memory: what one device is
+  int per_card = 1;     ///< of slots
+  /// False: it stands in limits alone, and no kubelet hears of it.
+  bool is_offered = true;
+  int by_default = 0;  ///< what a container has that does not name it; 0 of memory: all of the card's
 
   /// How many devices the card, or a share of it, is.
   std::int64_t worth(const quota::card& card) const;
@@ -45,6 +52,8 @@ struct node_records {
   std::span<const kubelet::given_devices> listed;
   std::span<const kube::running_pod* const> pods;  ///< bound to this node
   std::span<const quota::card> cards;
+  /// All keys by which containers ask for shares here: a placement agrees with a container's limits by each of them.
+  std::span<const offered_resource> vocabulary = {};
 };
 
 /// Null where the API has not shown it, or it is gone.
@@ -69,7 +78,7 @@ enum class start_doubt : std::uint8_t {
   placement_unreadable,  ///< pod
   placed_elsewhere,      ///< pod, node
   container_not_placed,  ///< pod, container
-  amount_differs,        ///< pod, container, resource, number: of devices, other: what the placement comes to
+  amount_differs,        ///< pod, container, resource, number: what it asks for, other: what the placement comes to
   card_unknown,          ///< pod, card
   card_twice,            ///< pod, container, card
   card_full,             ///< pod, card, other: a pod that had it before
@@ -85,6 +94,9 @@ struct refused_start {
   std::string text() const;  ///< a sentence of the catalogue, for `kubectl describe pod`
 };
 std::string_view to_string(start_doubt code);
+
+/// What a share has of the card's compute: all of it where it is of memory alone.
+constexpr std::int32_t compute_of(const api::placed_share& share) { return share.cores > 0 ? share.cores : 100; }
 
 /// The largest share of the card that pods of the node have; nothing of one that none has.
 api::placed_share largest_share(std::string_view card, const node_records& known);

@@ -170,7 +170,8 @@ asio::awaitable<std::expected<starter::making, grpc::status>> starter::look(cons
     std::vector<const kube::running_pod*> pods;
     for (const auto& pod : pods_.all()) pods.push_back(&pod);
     const auto cards = cards_();
-    const auto is = start_of(options_.resource, ids, {options_.node, *record, listed, pods, cards});
+    const auto is =
+        start_of(options_.resource, ids, {options_.node, *record, listed, pods, cards, options_.vocabulary});
     if (is) {
       making out{is->pod->id.to_string(), is->pod->key, made_so_far(*is->pod, is->candidates), clock::now()};
       const auto container = is->container;

@@ -25,6 +25,7 @@ namespace agent::allocation {
 
 struct starter_options {
   offered_resource resource;
+  std::vector<offered_resource> vocabulary = {};  ///< it, and the keys that may stand next to it
   std::string node;
   std::string plugin_folder = "/var/lib/kubelet/device-plugins";  ///< with the kubelet's record
   std::string pod_resources;                                      ///< socket; empty: it is not asked

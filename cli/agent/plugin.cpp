@@ -3,8 +3,14 @@
 #include <sys/un.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "agent/card_plugin.hpp"
 #include "cli/agent/agent.hpp"
@@ -22,9 +28,10 @@ constexpr std::string_view plugin_examples =
     R"(It offers the cards that the agent reports in the AcceleratorNode, and a container gets exactly the cards that
 annotation quartermaster.io/placement of its pod names. A pod without a placement does not start, and says why:
   $ kubectl describe pod POD
-Whole cards are one device each. Shares are two resources, one for hundredths of cards and one for memory, and are held
-by the MPS server of the card, which quartermaster agent mps keeps on the node:
-  $ quartermaster agent plugin --cores nvidia.com/mps-core --memory nvidia.com/mps-memory
+Whole cards are one device each. Shares are asked for by the keys of a vocabulary: hundredths of a card, units of memory
+in MiB, seats on a card. They are held by the MPS server of the card, which quartermaster agent mps keeps on the node:
+  $ quartermaster agent plugin --share nvidia.com/mps-core=cores --share nvidia.com/mps-memory=memory:1024
+  $ quartermaster agent plugin --share aliyun.com/gpu-mem=memory:1024 --share aliyun.com/gpu-count=slots:1
 It needs a kubelet (its folder of device plugins, to write; its pod-resources, to ask) and a runtime with CDI. Next to
 another device plugin of the same resource it must not run: the kubelet takes the one that came last.
 Module mps runs it; module pgpu does with spec.modules.pgpu.settings.plugin: quartermaster in the AcceleratorPolicy.)";
@@ -32,23 +39,77 @@ constexpr std::string_view whole_cards = "nvidia.com/gpu", mps_folder = "/run/qu
 
 struct plugin_flags {
   agent::card_plugin_options plugin;
+  std::vector<std::string> shares, limits;
   cluster_options cluster;
   std::string log_format = "text", log_level = "info";
 };
+
+bool is_resource(const std::string& name) { return text::is_extended_resource(name) && text::is_label_key(name); }
+
+using agent::allocation::device_unit;
+using agent::allocation::offered_resource;
+
+struct meaning {
+  std::string_view word;
+  device_unit unit;
+  bool has_size, is_offered;
+};
+constexpr meaning meanings[] = {{"cores", device_unit::core, false, true},
+                                {"memory", device_unit::memory, true, true},
+                                {"slots", device_unit::slot, true, true},
+                                {"percent", device_unit::percent, false, false}};
+
+std::optional<int> number_in(std::string_view text, int minimum) {
+  int out = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const bool is_number = failed == std::errc() && end == text.data() + text.size();
+  return is_number && out >= minimum && out <= 10'000'000 ? std::optional(out) : std::nullopt;
+}
+
+/// What is left of `text` before `mark`; what stands behind it.
+std::string_view cut(std::string_view text, char mark, std::optional<std::string_view>& rest) {
+  const auto position = text.find(mark);
+  if (position == std::string_view::npos) return text;
+  rest = text.substr(position + 1);
+  return text.substr(0, position);
+}
+
+/// "nvidia.com/mps-memory=memory:1024", "nvidia.com/gpumem=memory:1@5000".
+std::optional<offered_resource> key_in(std::string_view text, bool is_offered) {
+  std::optional<std::string_view> rest, size, fallback;
+  offered_resource out{.name = std::string(cut(text, '=', rest)), .is_offered = is_offered};
+  const auto word = cut(cut(rest.value_or(""), '@', fallback), ':', size);
+  const auto* known = std::ranges::find(meanings, word, &meaning::word);
+  if (!is_resource(out.name) || known == std::end(meanings) || known->has_size != size.has_value()) return {};
+  if (is_offered && (fallback || !known->is_offered)) return {};
+  const auto number = number_in(size.value_or("1"), 1), by_default = number_in(fallback.value_or("0"), 0);
+  if (!number || !by_default) return {};
+  out.unit = known->unit;
+  (out.unit == device_unit::slot ? out.per_card : out.unit_mib) = *number;
+  out.by_default = *by_default;
+  return out;
+}
+
+/// Adds the keys of a flag to the vocabulary; an error is one line.
+std::string problem_with(const std::vector<std::string>& texts, bool is_offered, std::vector<offered_resource>& out) {
+  const std::string flag = is_offered ? "--share" : "--limit";
+  for (const auto& text : texts) {
+    auto key = key_in(text, is_offered);
+    if (!key)
+      return flag + " is " + text + "; allowed: NAME=cores, NAME=memory:MIB, NAME=slots:NUMBER" +
+             (is_offered ? "" : ", NAME=percent, each with @NUMBER for containers that do not name it");
+    if (std::ranges::find(out, key->name, &offered_resource::name) != out.end()) return key->name + " is given twice";
+    out.push_back(std::move(*key));
+  }
+  return out.empty() || out.front().is_offered ? "" : "--limit needs --share: no kubelet hears of limits alone";
+}
 
 std::string problem_of(const plugin_flags& flags) {
   if (flags.plugin.node.empty()) return "--node-name is required (NODE_NAME in a pod)";
   if (!text::is_dns_subdomain(flags.plugin.node))
     return "--node-name is no name of a Node: lower-case letters, digits, '-' and '.' are allowed";
-  if (flags.plugin.cores.empty() != flags.plugin.memory.empty())
-    return "--cores and --memory are of the same shares: give both, or --resource for whole cards";
-  for (const auto& [name, resource] :
-       {std::pair("--resource", &flags.plugin.cards), std::pair("--cores", &flags.plugin.cores),
-        std::pair("--memory", &flags.plugin.memory)})
-    if (!resource->empty() && (!text::is_extended_resource(*resource) || !text::is_label_key(*resource)))
-      return std::string(name) + " is no name of a resource: DOMAIN/NAME is";
-  if (!flags.plugin.cores.empty() && flags.plugin.cores == flags.plugin.memory)
-    return "--cores and --memory are two resources, and both are " + flags.plugin.cores;
+  const auto& cards = flags.plugin.cards;
+  if (!cards.empty() && !is_resource(cards)) return "--resource is no name of a resource: DOMAIN/NAME is";
   for (const auto& [name, path] :
        {std::pair("--plugin-folder", &flags.plugin.plugin_folder),
         std::pair("--pod-resources", &flags.plugin.pod_resources), std::pair("--cdi-folder", &flags.plugin.cdi_folder),
@@ -68,8 +129,7 @@ std::string problem_of(const plugin_flags& flags) {
 }
 
 int run_plugin(plugin_flags flags) {
-  if (flags.plugin.cores.empty() && flags.plugin.memory.empty() && flags.plugin.cards.empty())
-    flags.plugin.cards = whole_cards;
+  if (flags.shares.empty() && flags.plugin.cards.empty()) flags.plugin.cards = whole_cards;
   const auto complain = [](const std::string& message, int rc) {
     std::cerr << "quartermaster: " << message << "\n";
     return rc;
@@ -77,6 +137,10 @@ int run_plugin(plugin_flags flags) {
   log::level level = log::level::info;
   log::parse_level(flags.log_level, level);
   log::configure(flags.log_format == "json" ? log::format::json : log::format::text, level);
+  for (const bool is_offered : {true, false})
+    if (const auto problem = problem_with(is_offered ? flags.shares : flags.limits, is_offered, flags.plugin.shares);
+        !problem.empty())
+      return complain("agent plugin: " + problem, 2);
   if (const auto problem = problem_of(flags); !problem.empty()) return complain("agent plugin: " + problem, 2);
   kube::config_options config;
   config.kubeconfig = flags.cluster.kubeconfig;
@@ -99,12 +163,13 @@ void add_plugin(CLI::App& agent, int& rc) {
   text("--node-name", flags->plugin.node, "Name of this node's Node object")->envname("NODE_NAME");
   flags->plugin.mps_folder = mps_folder;
   auto* cards = add_option(*verb, "--resource", flags->plugin.cards, "Resource of whole cards (nvidia.com/gpu)");
-  for (auto* share : {add_option(*verb, "--cores", flags->plugin.cores, "Resource of shares: hundredths of cards"),
-                      add_option(*verb, "--memory", flags->plugin.memory, "Resource of shares: memory of cards")})
-    share->excludes(cards);
-  add_option(*verb, "--memory-unit", flags->plugin.memory_unit_mib, "What one of --memory is, in MiB")
-      ->capture_default_str()
-      ->check(whole_number(1, 1 << 20));
+  add_option(*verb, "--share", flags->shares,
+             "Key of shares and what one is: NAME=cores, NAME=memory:MIB or NAME=slots:NUMBER; again for the next key. "
+             "All that have a share ask for the first")
+      ->excludes(cards);
+  add_option(*verb, "--limit", flags->limits,
+             "Key next to those that no kubelet counts; @NUMBER: what a container has that does not name it")
+      ->excludes(cards);
   text("--mps-folder", flags->plugin.mps_folder, "Folder of quartermaster agent mps, which holds shares");
   text("--plugin-folder", flags->plugin.plugin_folder, "The kubelet's folder of device plugins");
   text("--pod-resources", flags->plugin.pod_resources, "The kubelet's socket that says which pod has which device");

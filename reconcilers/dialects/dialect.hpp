@@ -90,7 +90,7 @@ class dialect {
   virtual void read_service(quota::service&, const kube::node&, const accelerator_policy*) const {}
   virtual offer offered(const kube::node& node, const quota::service& serves) const = 0;
   /// Its plugin has a list of the node's cards: what is not in it is no card for the plugin.
-  virtual bool has_register() const { return false; }
+  virtual bool has_register(const quota::service&) const { return false; }
   virtual std::vector<quota::card> registered(const kube::node&) const { return {}; }
 
   // The pod.

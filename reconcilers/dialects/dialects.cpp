@@ -29,12 +29,14 @@ std::vector<const dialect*> serving(const quota::service& serves) {
 }
 
 const lock_words* lock_of(const quota::service& serves) {
+  if (serves.one_card) return nullptr;  // our own plugin, which knows each pod
   for (const auto* product : serving(serves))
     if (const auto* words = product->lock()) return words;
   return nullptr;
 }
 
 bool finds_pods_by_time(const quota::service& serves) {
+  if (serves.one_card) return false;
   return std::ranges::any_of(serving(serves), [](const dialect* product) { return product->finds_pods_by_time(); });
 }
 

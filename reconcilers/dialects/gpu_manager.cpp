@@ -48,10 +48,12 @@ class gpu_manager_plugin final : public dialect {
     out.held_by = quota::isolation::mps;
     out.one_card = true;
   }
-  offer offered(const kube::node& node, const quota::service&) const override {
+  offer offered(const kube::node& node, const quota::service& serves) const override {
     const auto cards = kube::amount(node.allocatable, vcuda_cores) / 100;
     const auto memory = kube::amount(node.allocatable, vcuda_memory) * 256;
-    return {.cards = cards, .memory_mib = share_of(memory, cards), .max_sharers = 100};
+    return {.cards = cards,
+            .memory_mib = share_of(memory, cards),
+            .max_sharers = serves.one_card ? clients_of_mps(node) : 100};
   }
 
   void write(json& annotations, const quota::holding& held, const pod_on_node& here,

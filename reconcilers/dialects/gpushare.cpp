@@ -1,6 +1,7 @@
 // gpushare and ACK's shares by memory (module gpushare): an amount of memory in all, spread evenly over as many cards
 // as a label of the pod says. gpushare's plugin reads the number of one card from a pod, which it finds by one
 // container's amount: the oldest of those that ask for as much. ACK's own driver keeps shares apart and reads several.
+// Our own plugin reads the placement, and MPS holds a container on one card.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,11 @@ class gpushare_plugin final : public dialect {
   void read_service(quota::service& out, const kube::node& node, const accelerator_policy* policy) const override {
     const module_settings settings(node, policy, "gpushare");
     out.memory_unit_mib = settings.text("memoryUnit") == "MiB" ? 1 : 1024;
+    if (node.labels.contains(api::names::module_label) && settings.text("plugin") == "quartermaster") {
+      out.held_by = quota::isolation::mps;
+      out.one_card = true;
+      return;
+    }
     if (settings.text("mps") == "true") out.held_by = quota::isolation::mps;
     const auto ack = node.labels.value_or(ack_label, "");
     const bool by_ack = !node.labels.contains(api::names::module_label) && !ack.empty();
@@ -41,11 +47,14 @@ class gpushare_plugin final : public dialect {
   offer offered(const kube::node& node, const quota::service& serves) const override {
     const auto cards = kube::amount(node.allocatable, gpu_count);
     const auto memory = kube::amount(node.allocatable, gpu_mem) * serves.memory_unit_mib;
-    return {.cards = cards, .memory_mib = share_of(memory, cards), .max_sharers = 100};
+    return {.cards = cards,
+            .memory_mib = share_of(memory, cards),
+            .max_sharers = serves.one_card ? clients_of_mps(node) : 100};
   }
 
   void write(json& annotations, const quota::holding& held, const pod_on_node& here,
              std::int64_t now_ns) const override {
+    if (here.node.serves.one_card) return;
     std::vector<std::size_t> cards;
     std::int64_t all = 0, device = 0;
     for (const auto& grant : held.grants) {

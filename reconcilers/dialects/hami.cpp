@@ -1,5 +1,6 @@
 // HAMi (module hami): slots of cards, each with memory and cores. Its plugin keeps a register of the node's cards,
-// reads from the pod which it shall give, and serves one pod at a time.
+// reads from the pod which it shall give, and serves one pod at a time. Our own plugin, where it serves HAMi's names,
+// reads the placement: then there is neither register nor lock, and MPS holds a container on one card.
 //
 // Allocate carries no pod, so the one that binds a pod first writes the node's annotation hami.io/mutex.lock:
 // "<RFC 3339 time>,<namespace>,<name>". The plugin serves the pod that it names, and takes it off when the last
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "api/names.hpp"
 #include "controller/clock.hpp"
 #include "kube/json_text.hpp"
 #include "kube/rfc3339.hpp"
@@ -217,15 +219,24 @@ class hami_plugin final : public dialect {
     out.default_cards = 0;
     out.default_memory_mib = static_cast<std::int32_t>(settings.number("defaultMem"));
     out.default_cores = static_cast<std::int32_t>(settings.number("defaultCores"));
+    if (!node.labels.contains(api::names::module_label) || settings.text("plugin") != "quartermaster") return;
+    out.held_by = quota::isolation::mps;
+    out.one_card = true;
   }
-  offer offered(const kube::node&, const quota::service&) const override { return {}; }
-  bool has_register() const override { return true; }
+  /// Slots say nothing of how many cards there are; the agent's report does, and takes the place of these.
+  offer offered(const kube::node& node, const quota::service& serves) const override {
+    if (!serves.one_card) return {};
+    const auto labelled = number_of(node.labels.find("nvidia.com/gpu.count"));
+    return {.cards = std::max<std::int64_t>(labelled, 1), .max_sharers = clients_of_mps(node)};
+  }
+  bool has_register(const quota::service& serves) const override { return !serves.one_card; }
   std::vector<quota::card> registered(const kube::node& node) const override {
     return registered_cards(node.annotations.value_or(register_annotation, ""));
   }
 
   void write(json& annotations, const quota::holding& held, const pod_on_node& here,
              std::int64_t now_ns) const override {
+    if (here.node.serves.one_card) return;
     const auto seconds = std::to_string(now_ns / 1'000'000'000);
     const auto devices = device_list(held, here);
     annotations[node_annotation] = held.node;

@@ -25,6 +25,13 @@ inline std::int64_t number_of(std::optional<std::string_view> text) {
 /// What one of `cards` has of all of it.
 constexpr std::int64_t share_of(std::int64_t all, std::int64_t cards) { return cards > 0 ? all / cards : 0; }
 
+/// How many processes may use a card by MPS at once: 48 since Volta, 16 before (NVIDIA, MPS documentation).
+inline std::int32_t clients_of_mps(const kube::node& node) {
+  const auto major = number_of(node.labels.find("nvidia.com/gpu.compute.major"));
+  const auto minor = number_of(node.labels.find("nvidia.com/gpu.compute.minor"));
+  return major * 10 + minor >= 75 ? 48 : 16;
+}
+
 class module_settings {
  public:
   module_settings(const kube::node& node, const accelerator_policy* policy, std::string_view module);

@@ -18,11 +18,9 @@ class mps_plugin final : public dialect {
   }
   offer offered(const kube::node& node, const quota::service&) const override {
     const auto cards = kube::amount(node.allocatable, cores_key) / 100;
-    const auto major = number_of(node.labels.find("nvidia.com/gpu.compute.major"));
-    const auto minor = number_of(node.labels.find("nvidia.com/gpu.compute.minor"));
     return {.cards = cards,
             .memory_mib = share_of(kube::amount(node.allocatable, "nvidia.com/mps-memory") * 1024, cards),
-            .max_sharers = major * 10 + minor >= 75 ? 48 : 16};
+            .max_sharers = clients_of_mps(node)};
   }
 
  private:

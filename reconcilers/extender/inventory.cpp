@@ -71,15 +71,17 @@ std::string pool_of(const kube::node& node) {
 }
 
 /// Null: no plugin there has one.
-const dialects::dialect* with_register(const std::vector<const dialects::dialect*>& products) {
-  const auto match = std::ranges::find_if(products, &dialects::dialect::has_register);
+const dialects::dialect* with_register(const std::vector<const dialects::dialect*>& products,
+                                       const quota::service& serves) {
+  const auto match =
+      std::ranges::find_if(products, [&](const dialects::dialect* product) { return product->has_register(serves); });
   return match == products.end() ? nullptr : *match;
 }
 
 std::vector<quota::card> cards_of(const kube::node& node, const quota::service& serves) {
   const auto products = dialects::serving(serves);
   if (products.empty()) return {};
-  if (const auto* product = with_register(products)) {
+  if (const auto* product = with_register(products, serves)) {
     // What is not registered, or cannot be read, is no card: names of our own would mean nothing to the plugin.
     auto out = product->registered(node);
     const auto named = quota_model_of(node);
@@ -219,7 +221,7 @@ quota::node_inventory node_of(const kube::node& as_offered, const accelerator_po
   out.cards = cards_of(node, out.serves);
   if (!reported.empty()) {
     take_reported(out.cards, {reported.begin(), reported.end()},
-                  with_register(dialects::serving(out.serves)) != nullptr);
+                  with_register(dialects::serving(out.serves), out.serves) != nullptr);
     out.links = links_of(out.cards, {reported.begin(), reported.end()});
   }
   cordon(out.cards, node.annotations.value_or(cordon_annotation, ""));

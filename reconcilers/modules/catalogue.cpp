@@ -269,6 +269,9 @@ isolation isolation_of(const module_type& type, const module_spec& spec) {
 
 rollout rollout_of(const module_type& type, const module_spec& spec) {
   auto out = custom::rollout_of(type, spec);
+  // Where our own plugin holds shares by MPS, clients end with its pod, whatever names they have.
+  if (isolation_of(type, spec) == isolation::mps && type.follows_placement && type.follows_placement(spec))
+    out = mps.rolls_out;
   if (spec.rollout == "Always") out.method = rollout::strategy::always;
   if (spec.rollout == "WhenIdle") out.method = rollout::strategy::when_idle;
   if (spec.rollout == "OnDelete") out.method = rollout::strategy::by_hand;

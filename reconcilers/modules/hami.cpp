@@ -1,11 +1,13 @@
-// hami: shares of a card by HAMi's device plugin and its library (Project-HAMi/HAMi v2.10.0, charts/hami:
-// templates/device-plugin/daemonsetnvidia.yaml, templates/scheduler/device-configmap.yaml, values.yaml). Only the count
-// is a resource of the node; memory and cores are kept in annotations. Resource names are those of the Alauda platform
-// where HAMi's would collide with whole cards: nvidia.com/gpualloc instead of nvidia.com/gpu.
+// hami: shares of a card under HAMi's names, by our own plugin and MPS (settings.plugin: quartermaster), or by HAMi's
+// device plugin and its library (Project-HAMi/HAMi v2.10.0, charts/hami: templates/device-plugin/daemonsetnvidia.yaml,
+// templates/scheduler/device-configmap.yaml, values.yaml). Only the count is a resource of the node; memory and cores
+// stand in limits alone, and in annotations where HAMi's plugin reads them. Resource names are those of the Alauda
+// platform where HAMi's would collide with whole cards: nvidia.com/gpualloc instead of nvidia.com/gpu.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "reconcilers/modules/own_plugin.hpp"
 #include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/publish.hpp"
 #include "reconcilers/modules/settings.hpp"
@@ -26,10 +28,12 @@ constexpr std::string_view image = "docker.io/projecthami/hami:v2.10.0";
 constexpr std::string_view config = "hami-device-plugin-config", config_file = "device-config.yaml";
 constexpr std::string_view nodes_file = "config.json";
 
+constexpr std::string_view plugins[] = {"hami", "quartermaster"};
 constexpr std::string_view mig_strategies[] = {"none", "mixed"};
 constexpr std::string_view core_policies[] = {"default", "force", "disable"};
 
 constexpr setting known_settings[] = {
+    {.name = "plugin", .type = kind::word, .fallback = "hami", .words = plugins},
     {.name = "deviceSplitCount", .type = kind::number, .fallback = "10", .minimum = 1, .maximum = 1000},
     {.name = "deviceMemoryScaling", .type = kind::decimal, .fallback = "1", .maximum = 100},
     {.name = "deviceCoreScaling", .type = kind::decimal, .fallback = "1", .maximum = 100},
@@ -50,6 +54,7 @@ constexpr setting known_settings[] = {
 std::string value(const module_spec& spec, std::string_view setting) {
   return setting_of(known_settings, spec, setting);
 }
+bool is_ours(const module_spec& spec) { return value(spec, "plugin") == "quartermaster"; }
 
 /// Read by the plugin; the part that places pods has to read the same numbers. Every key of `nvidia:` that the pinned
 /// version's chart writes is here: the plugin dereferences some without asking (server.go, libCudaLogLevel), and a key
@@ -136,7 +141,27 @@ json monitor(const module_spec& spec) {
   };
 }
 
+/// Of its names and amounts; nvidia.com/priority is HAMi's library's, and read by no one here.
+constexpr std::string_view own_settings[] = {
+    "deviceSplitCount", "defaultMem",    "defaultCores",          "defaultGPUNum",   "resourceName",
+    "resourceMem",      "resourceCores", "resourceMemPercentage", "resourcePriority"};
+
+std::vector<json> own_objects(const module_spec& spec, const facts& known) {
+  refuse_settings_of_others(spec, "hami", "HAMi", own_settings);
+  return {service_account(own_plugin_account("hami")),
+          own_plugin_set({.module = "hami",
+                          .daemon_set = name,
+                          .shares = {{value(spec, "resourceName"), "slots:" + value(spec, "deviceSplitCount")},
+                                     {value(spec, "resourceMem"), "memory:1@" + value(spec, "defaultMem"), false},
+                                     {value(spec, "resourceMemPercentage"), "percent", false},
+                                     {value(spec, "resourceCores"), "cores@" + value(spec, "defaultCores"), false}}},
+                         spec, known)};
+}
+
+isolation isolates(const module_spec& spec) { return is_ours(spec) ? isolation::mps : isolation::soft; }
+
 std::vector<json> objects(const module_spec& spec, const facts& known) {
+  if (is_ours(spec)) return own_objects(spec, known);
   const json volumes = {
       host_path("device-plugins", plugin_folder, "Directory"),
       host_path("lib", "/usr/local/vgpu", "DirectoryOrCreate"),
@@ -209,7 +234,7 @@ std::vector<json> declarations(const module_spec& spec, const facts&) {
 
 constinit const module_type hami = {
     .name = "hami",
-    .title = "shares of a card by HAMi",
+    .title = "shares of a card by HAMi or MPS",
     .label_values = hami_plugin::values,
     .resources = hami_plugin::resources,
     .daemon_set = hami_plugin::name,
@@ -221,7 +246,9 @@ constinit const module_type hami = {
                   "Project-HAMi/HAMi docker/vgpu-init.sh (cp onto the same file); HAMi#727, #753"},
     .settings = hami_plugin::known_settings,
     .resources_with = hami_plugin::resources_with,
+    .isolates_with = hami_plugin::isolates,
     .declarations = hami_plugin::declarations,
+    .follows_placement = hami_plugin::is_ours,
 };
 
 }  // namespace reconcilers::modules

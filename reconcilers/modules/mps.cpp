@@ -20,11 +20,11 @@ constexpr std::string_view architectures[] = {"amd64"};
 constexpr std::string_view name = "nvidia-mps-device-plugin-daemonset";
 
 std::vector<json> objects(const module_spec& spec, const facts& known) {
-  return {
-      service_account(own_plugin_account("mps")),
-      own_plugin_set(
-          {.module = "mps", .daemon_set = name, .cores = resources[0], .memory = resources[1], .memory_unit_mib = 1024},
-          spec, known)};
+  return {service_account(own_plugin_account("mps")),
+          own_plugin_set({.module = "mps",
+                          .daemon_set = name,
+                          .shares = {{std::string(resources[0]), "cores"}, {std::string(resources[1]), "memory:1024"}}},
+                         spec, known)};
 }
 
 std::vector<json> declarations(const module_spec&, const facts&) {

@@ -1,8 +1,10 @@
 #include "reconcilers/modules/own_plugin.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "reconcilers/modules/plugin.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -24,9 +26,8 @@ json plugin_container(const own_plugin& plugin, const module_spec& spec, const f
   if (!plugin.cards.empty()) {
     add("resource", plugin.cards);
   } else {
-    add("cores", plugin.cores);
-    add("memory", plugin.memory);
-    add("memory-unit", std::to_string(plugin.memory_unit_mib));
+    for (const auto& [resource, meaning, is_offered] : plugin.shares)
+      add(is_offered ? "share" : "limit", resource + "=" + meaning);
   }
   add("log-format", "json");
   if (!spec.args.empty()) {
@@ -72,6 +73,16 @@ std::string own_plugin_account(std::string_view module) {
   return "quartermaster-device-plugin" + (module == "pgpu" ? std::string() : "-" + std::string(module));
 }
 
+void refuse_settings_of_others(const module_spec& spec, std::string_view module, std::string_view product,
+                               std::span<const std::string_view> allowed) {
+  for (const auto& [name, value] : spec.settings)
+    if (name != "plugin" && std::ranges::find(allowed, name) == allowed.end())
+      throw invalid_policy({"status.settings.of_other",
+                            {{"field", "spec.modules." + std::string(module) + ".settings." + name},
+                             {"product", std::string(product)},
+                             {"list", text::joined(allowed)}}});
+}
+
 json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const facts& known) {
   auto containers = json::array({plugin_container(plugin, spec, known)});
   auto volumes =
@@ -82,8 +93,9 @@ json own_plugin_set(const own_plugin& plugin, const module_spec& spec, const fac
     containers.push_back(mps_container(spec, known));
     volumes.push_back(host_path("mps", mps_folder, "DirectoryOrCreate"));
   }
-  auto set = daemon_set(plugin.module, plugin.daemon_set, spec, std::move(containers), std::move(volumes),
-                        {"nvidia.com/gpu", is_of_shares ? plugin.cores : plugin.cards});
+  auto set =
+      daemon_set(plugin.module, plugin.daemon_set, spec, std::move(containers), std::move(volumes),
+                 {"nvidia.com/gpu", is_of_shares ? std::string_view(plugin.shares.front().resource) : plugin.cards});
   auto& pod = set["spec"]["template"]["spec"];
   pod["serviceAccountName"] = own_plugin_account(plugin.module);
   pod["automountServiceAccountToken"] = true;

@@ -202,12 +202,11 @@ class builder {
 
 bool is_ours(const module_spec& spec) { return setting_of(known_settings, spec, "plugin") == "quartermaster"; }
 
+constexpr std::string_view own_settings[] = {"featureDiscovery"};
+
 /// @throws invalid_policy for a setting that is about NVIDIA's plugin
 std::vector<json> own_objects(const module_spec& spec, const facts& known) {
-  for (const auto& [name_of, value] : spec.settings) {
-    if (name_of != "plugin" && name_of != "featureDiscovery")
-      throw invalid_policy({"status.settings.of_nvidia", {{"field", "spec.modules.pgpu.settings." + name_of}}});
-  }
+  refuse_settings_of_others(spec, "pgpu", "NVIDIA", own_settings);
   std::vector<json> out{service_account(own_plugin_account("pgpu"))};
   if (setting_of(known_settings, spec, "featureDiscovery") == "true") {
     auto of_nvidia = spec;

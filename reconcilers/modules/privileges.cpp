@@ -87,7 +87,9 @@ constexpr privilege table[] = {
      "pipes and logs of the daemons, of which client pods mount the pipes of one card"},
 
     {"hami", "", "hostPID", "the monitor counts use by the process ids that NVML reports, which are the host's"},
-    {"hami", "", "token", "finds the pod an allocation is for, and writes on node and pod what there is and was given"},
+    {"hami", "", "token",
+     "finds the pod an allocation is for, and writes on node and pod what there is and was given; plugin: "
+     "quartermaster: it reads the pods of its node, their placements and the agent's report"},
     {"hami", "device-plugin", "privileged", "opens every /dev/nvidia* to read what cards there are"},
     {"hami", "device-plugin", "root", "as above"},
     {"hami", "device-plugin", "write /var/lib/kubelet/device-plugins", registers},
@@ -102,15 +104,34 @@ constexpr privilege table[] = {
     {"hami", "vgpu-monitor", "read /run/containerd", "asks containerd which processes a container has"},
     {"hami", "vgpu-monitor", "read /sys", "reads cgroup.procs of containers with shares"},
     {"hami", "vgpu-monitor", "read /var", "finds the kubelet's folders of those containers"},
+    {"hami", "quartermaster-device-plugin", "write /var/lib/kubelet/device-plugins", registers},
+    {"hami", "quartermaster-device-plugin", "root", "plugin: quartermaster: those folders belong to root"},
+    {"hami", "quartermaster-device-plugin", "read /var/lib/kubelet/pod-resources", "as for module mps"},
+    {"hami", "quartermaster-device-plugin", "write /run/cdi", "as for module mps"},
+    {"hami", "quartermaster-device-plugin", "read /run/quartermaster/mps", "as for module mps"},
+    {"hami", "quartermaster-mps", "privileged", "as for module mps"},
+    {"hami", "quartermaster-mps", "root", "as for module mps"},
+    {"hami", "quartermaster-mps", "write /run/quartermaster/mps", "as for module mps"},
 
     {"share", "nvidia-device-plugin-ctr", "write /var/lib/kubelet/device-plugins", registers},
     {"share", "nvidia-device-plugin-ctr", "root", "that folder belongs to root"},
 
     {"gpushare", "", "hostNetwork", "asks the kubelet of its node for pods, on the node's own address"},
-    {"gpushare", "", "token", "finds the pod an allocation is for, and writes gpu-count into the node's status"},
+    {"gpushare", "", "hostPID", "plugin: quartermaster: as for module mps"},
+    {"gpushare", "", "token",
+     "finds the pod an allocation is for, and writes gpu-count into the node's status; plugin: quartermaster: it reads "
+     "the pods of its node, their placements and the agent's report"},
     {"gpushare", "gpushare", "write /var/lib/kubelet/device-plugins", registers},
     {"gpushare", "gpushare", "root", "that folder belongs to root"},
     {"gpushare", "gpushare", "read /root/nvidia-mps", "mps: the pipe of the MPS server that pods get"},
+    {"gpushare", "quartermaster-device-plugin", "write /var/lib/kubelet/device-plugins", registers},
+    {"gpushare", "quartermaster-device-plugin", "root", "plugin: quartermaster: those folders belong to root"},
+    {"gpushare", "quartermaster-device-plugin", "read /var/lib/kubelet/pod-resources", "as for module mps"},
+    {"gpushare", "quartermaster-device-plugin", "write /run/cdi", "as for module mps"},
+    {"gpushare", "quartermaster-device-plugin", "read /run/quartermaster/mps", "as for module mps"},
+    {"gpushare", "quartermaster-mps", "privileged", "as for module mps"},
+    {"gpushare", "quartermaster-mps", "root", "as for module mps"},
+    {"gpushare", "quartermaster-mps", "write /run/quartermaster/mps", "as for module mps"},
 
     // Of a policy's own module; all else that its pods may do stands in the policy, and nowhere but there.
     {"", "device-plugin", "write /var/lib/kubelet/device-plugins", registers},

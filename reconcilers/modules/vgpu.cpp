@@ -55,11 +55,11 @@ json plugin(const module_spec& spec) {
 }
 
 std::vector<json> own_objects(const module_spec& spec, const facts& known) {
-  return {
-      service_account(own_plugin_account("vgpu")),
-      own_plugin_set(
-          {.module = "vgpu", .daemon_set = name, .cores = resources[0], .memory = resources[1], .memory_unit_mib = 256},
-          spec, known)};
+  return {service_account(own_plugin_account("vgpu")),
+          own_plugin_set({.module = "vgpu",
+                          .daemon_set = name,
+                          .shares = {{std::string(resources[0]), "cores"}, {std::string(resources[1]), "memory:256"}}},
+                         spec, known)};
 }
 
 isolation isolates(const module_spec& spec) { return is_ours(spec) ? isolation::mps : isolation::soft; }

@@ -85,8 +85,22 @@ claim our_claim(std::string_view written, const modules::offer& offered) {
 
 bool on(const accelerator_policy* policy, std::string_view mode) { return policy && policy->enabled(mode); }
 
+/// The module as the node set has it that the node asks for.
+module_spec spec_on(const kube::node& node, const module_type& mode, const accelerator_policy& policy) {
+  const auto position = policy.modules.find(mode.name);
+  if (position == policy.modules.end()) return {};
+  return with_set(position->second, wanted_set(&policy, mode.name, node));
+}
+
+/// Would the module hold containers within their shares there? A server of MPS that a person runs holds none.
+bool holds_shares(const kube::node& node, std::string_view mode, const accelerator_policy* policy) {
+  const auto* type = policy ? modules::offered_by(policy).find(mode) : nullptr;
+  return type && type->follows_placement && type->follows_placement(spec_on(node, *type, *policy));
+}
+
 /// A label of another product. A value of theirs that no one knows is a mistake only where we serve the others.
-std::optional<claim> alias_claim(std::string_view key, std::string_view written, const accelerator_policy* policy) {
+std::optional<claim> alias_claim(std::string_view key, std::string_view written, const kube::node& node,
+                                 const accelerator_policy* policy) {
   claim out{std::string(key) + "=" + std::string(written), {}, {}, {}, text::lower_case(written), {}};
   bool served = false;
   for (const auto& alias : aliases) {
@@ -95,7 +109,7 @@ std::optional<claim> alias_claim(std::string_view key, std::string_view written,
     out.allowed.push_back(alias.value);
     if (alias.value != out.value) continue;
     out.mode = alias.mode;
-    out.refusal = alias.refusal;
+    if (alias.refusal != no_isolation || !holds_shares(node, alias.mode, policy)) out.refusal = alias.refusal;
     if (!alias.mode.empty() && !on(policy, alias.mode)) out.left_to = alias.product;
   }
   const bool understood = !out.mode.empty() || !out.refusal.empty();
@@ -129,7 +143,7 @@ std::vector<claim> claims_of(const kube::node& node, const accelerator_policy* p
     last = alias.key;
     const auto written = node.labels.find(alias.key);
     if (!written) continue;
-    if (auto made = alias_claim(alias.key, *written, policy)) out.push_back(*std::move(made));
+    if (auto made = alias_claim(alias.key, *written, node, policy)) out.push_back(*std::move(made));
   }
   // A device configuration may be about a device that is not of our catalogue. HAMi's published one declares HAMi's own
   // label: while our module is off, that is no person's word for us.
@@ -243,13 +257,6 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
                                  {"remedy", remedy_of(row, text::language::en), remedy_of(row, text::language::zh)}}));
   }
   return std::nullopt;
-}
-
-/// The module as the node set has it that the node asks for.
-module_spec spec_on(const kube::node& node, const module_type& mode, const accelerator_policy& policy) {
-  const auto position = policy.modules.find(mode.name);
-  if (position == policy.modules.end()) return {};
-  return with_set(position->second, wanted_set(&policy, mode.name, node));
 }
 
 /// What the tested image cannot talk to. An image that the policy names may be another build, so it is not judged.

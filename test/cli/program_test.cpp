@@ -168,6 +168,35 @@ TEST(program, what_is_missing_is_still_named) {
   EXPECT_THAT(got.err, HasSubstr("--cuda"));
 }
 
+TEST(program, the_plugins_vocabulary_is_read_key_by_key) {
+  const auto rc_of = [](std::vector<std::string> keys) {
+    std::vector<std::string> all{"agent", "plugin", "--node-name", "n", "--kubeconfig", "/no/such/file"};
+    all.insert(all.end(), keys.begin(), keys.end());
+    const auto got = call(all);
+    return std::pair(got.rc, got.err);
+  };
+  const std::vector<std::string> seats{"--share", "a.b/gpu=slots:10"};
+  const auto said_with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), seats.begin(), seats.end());
+    return rc_of(more);
+  };
+  const auto good = said_with({"--share", "a.b/core.x=cores", "--limit", "a.b/mem=memory:1@5000", "--limit",
+                               "a.b/p=percent", "--limit", "a.b/c=cores@0"});
+  EXPECT_EQ(good.first, 1) << "it is the file that is missing: " << good.second;
+  for (const auto* wrong :
+       {"a.b/c", "a.b/c=", "a.b/c=core", "a.b/c=cores:1", "a.b/m=memory", "a.b/m=memory:0", "a.b/m=memory:x",
+        "a.b/m=memory:1@5", "a.b/s=slots", "a.b/p=percent", "=cores", "c=cores"}) {
+    const auto got = said_with({"--share", wrong});
+    EXPECT_EQ(got.first, 2) << wrong;
+    EXPECT_THAT(got.second, HasSubstr(wrong));
+  }
+  for (const auto* wrong : {"a.b/m=memory:1@", "a.b/m=memory:1@-5", "a.b/p=percent:1"})
+    EXPECT_EQ(said_with({"--limit", wrong}).first, 2) << wrong;
+  EXPECT_THAT(said_with({"--limit", "a.b/gpu=cores"}).second, HasSubstr("a.b/gpu"));
+  EXPECT_EQ(rc_of({"--limit", "a.b/gpu=cores"}).first, 2) << "no kubelet would ask for anything";
+  EXPECT_EQ(said_with({"--resource", "a.b/whole"}).first, 2) << "whole cards or shares";
+}
+
 TEST(program, agent_has_a_verb_of_its_own_that_asks_no_cluster) {
   EXPECT_THAT(call({"agent", "fix-runtime", "--help"}).out, AllOf(HasSubstr("--set-default"), HasSubstr("--restore")));
   for (const auto& words : std::vector<std::vector<std::string>>{{"--root", "here"},

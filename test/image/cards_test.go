@@ -111,7 +111,7 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 			if a, b, c := n.seesShare("third-of-a-card", 30, 4096), n.seesShare("two-thirds", 60, 8192), n.seesShare("other-card", 90, 10240); a != b || a == c {
 				t.Errorf("the shares are on cards %s, %s and %s", a, b, c)
 			}
-			n.script("node-exec", "--node", worker, "sh", "-c", "kill -9 $(pgrep -f 'agent [p]lugin --cores="+module.cores+"')")
+			n.script("node-exec", "--node", worker, "sh", "-c", "kill -9 $(pgrep -f 'agent [p]lugin --share=')")
 			n.run("kubectl", "delete", "pod", "other-card", "--wait")
 			n.await(time.Minute, "the plugin is back", func() (bool, error) { // a kubelet without it rejects pods for good
 				is, err := n.Client.CoreV1().Nodes().Get(ctx, worker, metav1.GetOptions{})

@@ -356,7 +356,7 @@ func TestTheOperatorRunsPodsAsAccountsOfPluginsOnly(t *testing.T) {
 		{"a plugin with its account", "daemonsets", with("gpu-manager", `"hostPID":true,`), ""},
 		{"a plugin with an account of the policy", "daemonsets", with("fpga-plugin", ""), ""},
 		{"a plugin with its files", "daemonsets", with("", volume(`"configMap":{"name":"x"}`)), ""},
-		{"a plugin as the operator", "daemonsets", with("quartermaster", ""), "the operator may not run daemonsets as account quartermaster; allowed: default, nvidia-device-plugin, quartermaster-device-plugin, quartermaster-device-plugin-vgpu, quartermaster-device-plugin-mps, gpu-manager, hami-device-plugin, gpushare-device-plugin, fpga-plugin, and those of rbac.pluginServiceAccounts"},
+		{"a plugin as the operator", "daemonsets", with("quartermaster", ""), "the operator may not run daemonsets as account quartermaster; allowed: default, nvidia-device-plugin, quartermaster-device-plugin, quartermaster-device-plugin-vgpu, quartermaster-device-plugin-mps, quartermaster-device-plugin-gpushare, quartermaster-device-plugin-hami, gpu-manager, hami-device-plugin, gpushare-device-plugin, fpga-plugin, and those of rbac.pluginServiceAccounts"},
 		{"a plugin as the scheduler", "daemonsets", with(scheduler, ""), "may not run daemonsets as account quartermaster-scheduler"},
 		{"a plugin as a controller", "daemonsets", with("node-controller", ""), "may not run daemonsets as account node-controller"},
 		{"a plugin with a Secret", "daemonsets", with("", volume(`"secret":{"secretName":"quartermaster-webhook"}`)), "may not give daemonsets the volume it; allowed: hostPath, configMap, emptyDir"},

@@ -209,6 +209,22 @@ TEST(vocabulary, whole_cards_beyond_one_are_refused_where_one_server_holds_a_con
   EXPECT_EQ(facts_of(*two), "not_legal nvidia.com/mps-core 200, 100, one card");
 }
 
+TEST(vocabulary, memory_of_several_cards_is_refused_where_one_server_holds_a_container) {
+  auto service = serving(mode::memory_shares);
+  EXPECT_EQ(ask(service, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 2}}).only().cards, 2U);
+  service.one_card = true;
+  EXPECT_EQ(ask(service, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 1}}).only().memory_mib, 8192);
+  const auto two = ask(service, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 2}}).no;
+  ASSERT_TRUE(two);
+  EXPECT_EQ(facts_of(*two), "not_legal aliyun.com/gpu-count 2, 1, one card");
+  auto slots = serving(mode::slots);
+  slots.one_card = true;
+  EXPECT_EQ(ask(slots, {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", 3000}}).only().memory_mib, 3000);
+  const auto cards = ask(slots, {{"nvidia.com/gpualloc", 2}, {"nvidia.com/gpumem", 3000}}).no;
+  ASSERT_TRUE(cards);
+  EXPECT_EQ(facts_of(*cards), "not_legal nvidia.com/gpualloc 2, 1, one card");
+}
+
 TEST(vocabulary, S12_units_are_told_in_mib) {
   EXPECT_EQ(ask(mode::vgpu, {{"tencent.com/vcuda-core", 1}, {"tencent.com/vcuda-memory", 30}}).only().memory_mib, 7680);
   EXPECT_EQ(ask(mode::mps, {{"nvidia.com/mps-core", 1}, {"nvidia.com/mps-memory", 3}}).only().memory_mib, 3072);

@@ -40,7 +40,7 @@ func startMps(t *testing.T) *mps {
 
 func startSharePlugin(t *testing.T) *cardPlugin {
 	t.Helper()
-	return startPlugin(t, 2, fmt.Sprintf("--kubeconfig %s --node-name %s --cores %s --memory %s --mps-folder %s", nodeKubeconfig(t), real1, ownCores, ownMemory, mpsFolder))
+	return startPlugin(t, 2, fmt.Sprintf("--kubeconfig %s --node-name %s --share %s=cores --share %s=memory:1024 --mps-folder %s", nodeKubeconfig(t), real1, ownCores, ownMemory, mpsFolder))
 }
 
 // asks a card's control daemon.
@@ -94,16 +94,23 @@ func onShares(name string, init bool, shares ...share) *corev1.Pod {
 }
 
 // seen is what a container with the share prints.
-func (s share) seen() []string {
-	return []string{"on cards " + s.card, fmt.Sprintf("with threads %d and memory 0=%dM", s.cores, s.gib*1024), "reaches the control daemon: true", "may write there: false"}
+func (s share) seen() []string { return seenOf(s.card, s.cores, s.gib*1024) }
+
+func seenOf(card string, threads, mib int64) []string {
+	return []string{"on cards " + card, fmt.Sprintf("with threads %d and memory 0=%dM", threads, mib), "reaches the control daemon: true", "may write there: false"}
 }
 
 func hasShare(t *testing.T, pod *corev1.Pod, container string, is share) {
 	t.Helper()
+	sees(t, pod, container, is.seen())
+}
+
+func sees(t *testing.T, pod *corev1.Pod, container string, lines []string) {
+	t.Helper()
 	log := logOf(t, pod, container)
-	for _, line := range is.seen() {
+	for _, line := range lines {
 		if !strings.Contains(log, line+"\n") {
-			t.Errorf("%s of %s has %+v, and sees from inside not %q: %q", container, pod.Name, is, line, log)
+			t.Errorf("%s of %s sees from inside not %q: %q", container, pod.Name, line, log)
 		}
 	}
 }

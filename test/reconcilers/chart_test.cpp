@@ -160,7 +160,7 @@ TEST(chart, lets_the_operator_run_plugins_as_the_accounts_that_it_makes) {
     ++accounts;
     EXPECT_THAT(line, testing::HasSubstr("\"" + name + "\""));
   }
-  EXPECT_EQ(accounts, 7U);
+  EXPECT_EQ(accounts, 9U);
 }
 
 TEST(chart, gives_no_right_that_would_let_us_do_harm) {

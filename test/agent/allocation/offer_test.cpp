@@ -40,6 +40,12 @@ TEST_F(allocation_offer, is_one_device_for_each_card) {
   EXPECT_THAT(offered(whole), ElementsAre("slot-00000", "slot-00001", "slot-00002"));
   EXPECT_EQ(offered({"nvidia.com/mps-core", device_unit::core}).size(), 300U);
   EXPECT_EQ(offered({"nvidia.com/mps-memory", device_unit::memory, 1024}).size(), 45U) << "15 whole units of each";
+  EXPECT_EQ(offered({"aliyun.com/gpu-count", device_unit::slot}).size(), 3U);
+  EXPECT_EQ(offered({"nvidia.com/gpualloc", device_unit::slot, 1024, 10}).size(), 30U);
+  EXPECT_EQ(offered({"aliyun.com/gpu-mem", device_unit::memory, 1}).size(), 48'000U);
+  cards[0].memory_mib = 2'000'000;
+  EXPECT_THAT(offered({"aliyun.com/gpu-mem", device_unit::memory, 1}), IsEmpty()) << "no kubelet takes so many";
+  EXPECT_EQ(offered({"aliyun.com/gpu-mem", device_unit::memory, 1024}).size(), 1'983U);
   cards.clear();
   EXPECT_THAT(offered(whole), IsEmpty());
 }
@@ -62,6 +68,12 @@ TEST_F(allocation_offer, of_a_pod_that_has_ended_its_devices_are_free) {
   pod.phase = kube::pod_phase::failed;
   cards[2].healthy = false;
   EXPECT_THAT(offered(whole), ElementsAre("slot-00000", "slot-00001", "!slot-00002"));
+}
+
+TEST_F(allocation_offer, of_a_sick_card_withdraws_all_of_its_seats) {
+  cards[2].healthy = false;
+  EXPECT_THAT(offered({"nvidia.com/gpualloc", device_unit::slot, 1024, 2}),
+              ElementsAre("slot-00000", "slot-00001", "slot-00002", "slot-00003", "!slot-00004", "!slot-00005"));
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ struct allocation_start : testing::Test {
   std::deque<kube::running_pod> pods;
   std::vector<kubelet::recorded_devices> recorded;
   std::vector<kubelet::given_devices> listed;
+  std::vector<offered_resource> vocabulary;
   std::vector<quota::card> cards{{.uuid = "A", .model = "T4", .memory_mib = 16000},
                                  {.uuid = "B", .model = "T4", .memory_mib = 16000},
                                  {.uuid = "C", .model = "T4", .memory_mib = 16000}};
@@ -61,7 +62,7 @@ struct allocation_start : testing::Test {
                                                       const offered_resource& resource = whole) {
     std::vector<const kube::running_pod*> all;
     for (const auto& entry : pods) all.push_back(&entry);
-    return start_of(resource, ids, {"n", recorded, listed, all, cards});
+    return start_of(resource, ids, {"n", recorded, listed, all, cards, vocabulary});
   }
   /// "main: A B" or the code of the refusal.
   std::string answer(const std::vector<std::string>& ids, const offered_resource& resource = whole) {
@@ -241,6 +242,105 @@ TEST_F(allocation_start, memory_is_counted_in_its_units) {
   EXPECT_EQ(answer(id_list(10, 1), memory), "main: C") << "all of its memory comes with it";
 }
 
+TEST_F(allocation_start, a_placement_agrees_with_the_limits_of_its_container_by_every_key_of_the_vocabulary) {
+  const offered_resource memory{"aliyun.com/gpu-mem", device_unit::memory, 1024};
+  const offered_resource cores{"aliyun.com/gpu-core.percentage", device_unit::core};
+  const offered_resource count{"aliyun.com/gpu-count", device_unit::slot};
+  vocabulary = {memory, cores, count};
+  auto& is = pod("p", {{"a-init", json::array()}, {"main", {share_entry("B", 0, 3072)}}});
+  is.containers.front().kind = role::init;
+  auto& main = is.containers.back();
+  record("p", "main", id_list(0, 3), memory);
+  EXPECT_EQ(answer(id_list(0, 3), memory), "main: B") << "memory alone";
+  place(is, {{"main", {share_entry("B", 80, 3072)}}});
+  EXPECT_EQ(answer(id_list(0, 3), memory), "amount_differs") << "compute that it did not ask for";
+  main.limits = {{"aliyun.com/gpu-core.percentage", 80}, {"aliyun.com/gpu-mem", 3}};
+  EXPECT_EQ(answer(id_list(0, 3), memory), "main: B");
+  record("p", "main", id_list(0, 80), cores);
+  EXPECT_EQ(answer(id_list(0, 80), cores), "main: B");
+  place(is, {{"main", {share_entry("B", 80, 9216)}}});
+  EXPECT_EQ(answer(id_list(0, 80), cores), "amount_differs") << "memory that it did not ask for";
+  place(is, {{"main", {share_entry("B", 80, 3072)}}});
+  main.limits = {{"aliyun.com/gpu-core.percentage", 80}, {"aliyun.com/gpu-count", 1}, {"aliyun.com/gpu-mem", 3}};
+  EXPECT_EQ(answer(id_list(0, 3), memory), "main: B");
+  record("p", "main", id_list(0, 1), count);
+  EXPECT_EQ(answer(id_list(0, 1), count), "main: B");
+  main.limits = {{"aliyun.com/gpu-core.percentage", 80}, {"aliyun.com/gpu-count", 2}, {"aliyun.com/gpu-mem", 3}};
+  EXPECT_EQ(answer(id_list(0, 3), memory), "amount_differs") << "a card more than it was placed on";
+  is.containers.front().limits = {{"aliyun.com/gpu-mem", 2}};
+  record("p", "a-init", id_list(0, 2), memory);
+  EXPECT_EQ(answer(id_list(0, 2), memory), "a-init: B") << "the share that is lent may be larger by each key";
+}
+
+TEST_F(allocation_start, a_share_is_lent_by_a_container_that_has_enough_by_each_key) {
+  const offered_resource seat{.name = "nvidia.com/gpu", .unit = device_unit::slot, .per_card = 10};
+  vocabulary = {seat,
+                {.name = "nvidia.com/gpumem", .unit = device_unit::memory, .unit_mib = 1, .is_offered = false},
+                {.name = "nvidia.com/gpucores", .unit = device_unit::core, .is_offered = false}};
+  auto& is = pod(
+      "p",
+      {{"a-init", json::array()}, {"b-small", {share_entry("A", 40, 1000)}}, {"c-large", {share_entry("B", 0, 8000)}}});
+  is.containers[0].kind = role::init;
+  is.containers[0].limits = {{"nvidia.com/gpu", 1}, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 6000}};
+  record("p", "a-init", id_list(0, 1), seat);
+  EXPECT_EQ(answer(id_list(0, 1), seat), "a-init: B") << "which has all of the card's compute";
+  is.containers[0].limits = {{"nvidia.com/gpu", 1}, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 600}};
+  EXPECT_EQ(answer(id_list(0, 1), seat), "a-init: A");
+  is.containers[0].limits = {{"nvidia.com/gpu", 1}, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 9000}};
+  EXPECT_EQ(answer(id_list(0, 1), seat), "container_not_placed");
+  place(is, {{"a-init", {share_entry("C", 30, 9000)}}, {"b-small", {share_entry("A", 40, 1000)}}});
+  EXPECT_EQ(answer(id_list(0, 1), seat), "a-init: C") << "its own";
+}
+
+/// The kubelet counts seats alone; memory and compute stand in limits, and what they leave out has a default.
+TEST_F(allocation_start, limits_that_no_kubelet_counts_are_those_of_the_placement_too) {
+  const offered_resource seat{.name = "nvidia.com/gpu", .unit = device_unit::slot, .per_card = 10};
+  vocabulary = {seat,
+                {.name = "nvidia.com/gpumem",
+                 .unit = device_unit::memory,
+                 .unit_mib = 1,
+                 .is_offered = false,
+                 .by_default = 5000},
+                {.name = "nvidia.com/gpumem-percentage", .unit = device_unit::percent, .is_offered = false},
+                {.name = "nvidia.com/gpucores", .unit = device_unit::core, .is_offered = false, .by_default = 10}};
+  auto& is = pod("p", {{"main", json::array()}});
+  record("p", "main", id_list(0, 1), seat);
+  const auto answer_with = [&](kube::quantities limits, int cores, int mib) {
+    is.containers.front().limits = std::move(limits);
+    place(is, {{"main", {share_entry("B", cores, mib)}}});
+    return answer(id_list(0, 1), seat);
+  };
+  const std::pair<std::string, std::int64_t> count{"nvidia.com/gpu", 1};
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 3000}}, 30, 3000), "main: B");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 3000}}, 31, 3000), "amount_differs");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpucores", 30}, {"nvidia.com/gpumem", 3000}}, 30, 3001), "amount_differs");
+  EXPECT_EQ(answer_with({count}, 10, 5000), "main: B") << "by default";
+  EXPECT_EQ(answer_with({count}, 10, 5001), "amount_differs");
+  EXPECT_EQ(answer_with({count}, 11, 5000), "amount_differs");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpumem-percentage", 50}}, 10, 8000), "main: B");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpumem-percentage", 50}}, 10, 8001), "amount_differs");
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpumem", 3000}, {"nvidia.com/gpumem-percentage", 50}}, 10, 3000),
+            "main: B")
+      << "MiB count where both are named";
+  EXPECT_EQ(answer_with({count, {"nvidia.com/gpumem", 3000}, {"nvidia.com/gpumem-percentage", 50}}, 10, 8000),
+            "amount_differs");
+  vocabulary[1].by_default = 0;
+  EXPECT_EQ(answer_with({count}, 10, 16000), "main: B") << "all of the card";
+  EXPECT_EQ(answer_with({count}, 10, 16001), "card_full");
+}
+
+TEST_F(allocation_start, of_memory_in_MiB_the_kubelets_list_of_thousands_is_read) {
+  const offered_resource memory{"aliyun.com/gpu-mem", device_unit::memory, 1};
+  pod("p", {{"main", {share_entry("B", 0, 8138)}}});
+  auto ids = id_list(0, 8138);
+  std::ranges::sort(ids);
+  record("p", "main", ids, memory);
+  listed = {{"lab", "other", "main", {ids.rbegin(), ids.rend() - 1}}, {"lab", "p", "main", {ids.rbegin(), ids.rend()}}};
+  EXPECT_EQ(answer(ids, memory), "main: B");
+  listed.pop_back();
+  EXPECT_EQ(answer(ids, memory), "kubelet_disagrees");
+}
+
 TEST_F(allocation_start, the_largest_share_of_a_card_is_the_most_of_each_that_pods_there_have) {
   pod("many-cores", {{"main", {share_entry("A", 50, 1000)}}, {"next", {share_entry("B", 90, 9000)}}});
   pod("much-memory", {{"main", {share_entry("A", 10, 7000)}}});
@@ -252,6 +352,8 @@ TEST_F(allocation_start, the_largest_share_of_a_card_is_the_most_of_each_that_po
   EXPECT_EQ(of_a.cores, 50);
   EXPECT_EQ(of_a.memory_mib, 7000);
   EXPECT_EQ(largest_share("C", known).cores, 0);
+  place(pods[1], {{"main", {share_entry("A", 0, 7000)}}});
+  EXPECT_EQ(largest_share("A", known).cores, 100) << "a share of memory alone has all of the card's compute";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "api/engine_words.hpp"
 #include "quota/place.hpp"
+#include "reconcilers/dialects/dialect.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 #include "test/words.hpp"
 
@@ -21,8 +22,8 @@ struct decision {
   quota::holding held;
   json written;
 
-  decision(const kube::node& node, const kube::pod& pod) {
-    book.put(node_of(node, nullptr, is_fpga));
+  decision(const kube::node& node, const kube::pod& pod, const reconcilers::accelerator_policy* policy = nullptr) {
+    book.put(node_of(node, policy, is_fpga));
     const pod_request request(pod, is_fpga);
     quota::demand needs;
     const auto no = quota::read(request.containers(), view().inventory->serves, needs);
@@ -244,6 +245,74 @@ TEST(placement, S69_gpushares_plugin_is_told_one_card_or_the_pod_is_refused) {
   const decision made(node("a", {}, {{"aliyun.com/gpu-mem", 16}, {"aliyun.com/gpu-count", 1}}), two);
   EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_IDX"), "0");
   EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_POD"), "8");
+}
+
+/// With our own plugin nothing is written for another one: it reads the placement of each container.
+TEST(placement, gpushares_words_by_our_own_plugin_are_held_by_MPS_on_one_card) {
+  reconcilers::accelerator_policy policy;
+  policy.modules["gpushare"].settings["plugin"] = "quartermaster";
+  const auto host =
+      node("a", {{"quartermaster.io/module", "gpushare"}},
+           {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}, {"aliyun.com/gpu-core.percentage", 400}});
+  const auto two = pod("q", {container("a", {{"aliyun.com/gpu-mem", 3}}),
+                             container("b", {{"aliyun.com/gpu-core.percentage", 30}, {"aliyun.com/gpu-mem", 5}})});
+  const decision made(host, two, &policy);
+  ASSERT_THAT(made.held.grants, SizeIs(2));
+  EXPECT_EQ(made.held.grants[0].cores, 0);
+  EXPECT_EQ(made.held.grants[1].cores, 30);
+  EXPECT_EQ(made.held.grants[1].memory_mib, 5120);
+  EXPECT_EQ(made.written.at("quartermaster.io/isolation"), "mps");
+  for (const auto& [annotation, value] : made.written.items())
+    EXPECT_FALSE(annotation.starts_with("ALIYUN_COM_GPU_MEM_")) << annotation << " " << value;
+  const auto& serves = made.view().inventory->serves;
+  EXPECT_FALSE(serves.one_index);
+  EXPECT_FALSE(reconcilers::dialects::finds_pods_by_time(serves)) << "no Binding waits for another";
+  EXPECT_EQ(made.view().inventory->cards.front().max_sharers, 16) << "clients of an MPS server";
+
+  auto spread = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}})});
+  spread.labels = packed({{"aliyun.com/gpu-count", "2"}});
+  quota::demand needs;
+  const auto no = quota::read(pod_request(spread, is_fpga).containers(), serves, needs);
+  ASSERT_TRUE(no);
+  EXPECT_EQ(no->legal, quota::legal_amounts::one_card);
+  EXPECT_EQ(no->key, "aliyun.com/gpu-count");
+
+  const auto of_ack = node("a", {{"ack.node.gpu.schedule", "cgpu"}}, {{"aliyun.com/gpu-mem", 64}});
+  EXPECT_FALSE(node_of(of_ack, &policy, is_fpga).serves.one_card) << "ACK's own plugin serves that node";
+}
+
+/// Neither register nor lock: the cards are those of the agent's report.
+TEST(placement, HAMis_words_by_our_own_plugin_need_neither_register_nor_lock) {
+  reconcilers::accelerator_policy policy;
+  policy.modules["hami"].settings = {{"plugin", "quartermaster"}, {"defaultMem", "0"}};
+  const auto host = node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}});
+  std::vector<api::reported_card> reported(2);
+  for (std::size_t i = 0; i < reported.size(); ++i) {
+    reported[i].uuid = "GPU-" + std::to_string(i);
+    reported[i].memory_mib = 15360;
+    reported[i].index = static_cast<std::int32_t>(i);
+  }
+  quota::ledger book;
+  book.put(node_of(host, &policy, is_fpga, reported));
+  const auto view = *book.view("a");
+  const auto& serves = view.inventory->serves;
+  ASSERT_THAT(view.inventory->cards, SizeIs(2));
+  EXPECT_EQ(view.inventory->cards[1].uuid, "GPU-1");
+  EXPECT_EQ(reconcilers::dialects::lock_of(serves), nullptr);
+  const auto workload = hami_pod();
+  const pod_request request(workload, is_fpga);
+  quota::demand needs;
+  ASSERT_FALSE(quota::read(request.containers(), serves, needs));
+  quota::placement placement;
+  ASSERT_TRUE(quota::place(needs, view, {}, placement).fits());
+  const auto held = quota::holding_of(needs, placement, *view.inventory);
+  const auto written = annotations_of(held, request, workload, *view.inventory, timestamp);
+  EXPECT_EQ(written.at("quartermaster.io/isolation"), "mps");
+  EXPECT_THAT(written.at("quartermaster.io/placement").get<std::string>(),
+              testing::HasSubstr(R"("cores":30,"memoryMiB":4000)"));
+  for (const auto& [annotation, value] : written.items())
+    EXPECT_FALSE(annotation.starts_with("hami.io/")) << annotation << " " << value;
+  EXPECT_TRUE(node_of(host, nullptr, is_fpga, reported).cards.empty()) << "HAMi's plugin has registered none";
 }
 
 /// What gpushare's own extender bound stays booked, whatever its plugin made of it.

@@ -63,8 +63,9 @@ std::vector<module_spec> set_up(const module_type& type) {
          {"disablecorelimit", "true"},
          {"resourceName", "nvidia.com/gpu"},
          {"GPU_CORE_UTILIZATION_POLICY", "force"},
-         {"ACTIVE_OOM_KILLER", "true"}}}},
-      {"gpushare", {{{"mps", "true"}, {"memoryUnit", "MiB"}}}},
+         {"ACTIVE_OOM_KILLER", "true"}},
+        {{"plugin", "quartermaster"}, {"resourceName", "nvidia.com/gpu"}, {"defaultMem", "0"}}}},
+      {"gpushare", {{{"mps", "true"}, {"memoryUnit", "MiB"}}, {{"plugin", "quartermaster"}, {"memoryUnit", "MiB"}}}},
       {"share", {{{"replicas", "4"}}}},
       {"vgpu", {{{"plugin", "quartermaster"}}}},
   };
@@ -247,6 +248,8 @@ TEST(catalogue, S64_S76_S84_S86_says_what_keeps_pods_apart_and_nothing_stronger)
   module_spec own;
   own.settings["plugin"] = "quartermaster";
   EXPECT_EQ(isolation_of(vgpu, own), isolation::mps);
+  EXPECT_EQ(isolation_of(gpushare, own), isolation::mps);
+  EXPECT_EQ(isolation_of(hami, own), isolation::mps);
   module_spec named, cut;
   named.settings["configMap"] = "sizes";
   cut.settings["MIG_STRATEGY"] = "mixed";
@@ -373,12 +376,52 @@ TEST(settings, of_NVIDIAs_plugin_are_refused_where_the_plugin_is_ours) {
   spec.settings["featureDiscovery"] = "true";
   EXPECT_EQ(wrong(pgpu, spec), "nothing");
   spec.settings["MIG_STRATEGY"] = "single";
-  EXPECT_EQ(wrong(pgpu, spec), "of_nvidia{field=spec.modules.pgpu.settings.MIG_STRATEGY}");
+  EXPECT_EQ(wrong(pgpu, spec),
+            "of_other{field=spec.modules.pgpu.settings.MIG_STRATEGY,list=featureDiscovery,product=NVIDIA}");
   spec.settings["plugin"] = "nvidia";
   EXPECT_EQ(wrong(pgpu, spec), "nothing");
   EXPECT_FALSE(pgpu.follows_placement(spec));
   spec.node_sets = {{.name = "late", .settings = {{"plugin", "quartermaster"}}}};
   EXPECT_THAT(wrong(pgpu, spec), HasSubstr("MIG_STRATEGY")) << "a set has the settings of all, too";
+}
+
+TEST(settings, of_HAMis_plugin_are_refused_where_the_plugin_is_ours) {
+  module_spec spec;
+  spec.settings = {{"plugin", "quartermaster"}, {"resourceName", "nvidia.com/gpu"}, {"deviceSplitCount", "4"}};
+  EXPECT_EQ(wrong(hami, spec), "nothing");
+  EXPECT_TRUE(hami.follows_placement(spec));
+  spec.settings["deviceMemoryScaling"] = "2";
+  EXPECT_THAT(wrong(hami, spec), HasSubstr("spec.modules.hami.settings.deviceMemoryScaling"));
+  spec.settings["plugin"] = "hami";
+  EXPECT_EQ(wrong(hami, spec), "nothing");
+  EXPECT_FALSE(hami.follows_placement(spec));
+}
+
+TEST(settings, of_gpushares_plugin_are_refused_where_the_plugin_is_ours) {
+  module_spec spec;
+  spec.settings = {{"plugin", "quartermaster"}, {"memoryUnit", "MiB"}};
+  EXPECT_EQ(wrong(gpushare, spec), "nothing");
+  EXPECT_TRUE(gpushare.follows_placement(spec));
+  spec.settings["mps"] = "false";
+  EXPECT_THAT(wrong(gpushare, spec), HasSubstr("spec.modules.gpushare.settings.mps"));
+  spec.settings["plugin"] = "gpushare";
+  EXPECT_EQ(wrong(gpushare, spec), "nothing");
+  EXPECT_FALSE(gpushare.follows_placement(spec));
+}
+
+/// A pod of the plugin that ends takes the daemons of MPS with it, whatever the module is named.
+TEST(catalogue, a_plugin_that_keeps_MPS_waits_for_the_pods_of_a_node) {
+  module_spec own;
+  own.settings["plugin"] = "quartermaster";
+  for (const auto* type : {&vgpu, &hami, &gpushare})
+    EXPECT_EQ(rollout_of(*type, own).reason, mps.rolls_out.reason) << type->name;
+  EXPECT_EQ(rollout_of(gpushare, own).method, rollout::strategy::when_idle);
+  EXPECT_EQ(rollout_of(gpushare, {}).method, rollout::strategy::always);
+  own.rollout = "Always";
+  EXPECT_EQ(rollout_of(gpushare, own).method, rollout::strategy::always) << "a person may say otherwise";
+  module_spec by_alibaba;
+  by_alibaba.settings["mps"] = "true";
+  EXPECT_EQ(rollout_of(gpushare, by_alibaba).method, rollout::strategy::always) << "that server is the node's own";
 }
 
 TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {
@@ -389,7 +432,7 @@ TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {
   };
   EXPECT_THAT(wrong(hami, set("deviceSplitcount", "4")),
               words::has_in_order({"unknown_near{field=spec.modules.hami.settings.deviceSplitcount,module=hami,",
-                                   "list=deviceSplitCount", "hint=deviceSplitCount}"}));
+                                   "list=plugin, deviceSplitCount", "hint=deviceSplitCount}"}));
   EXPECT_THAT(wrong(hami, set("nothingLikeIt", "4")), HasSubstr("unknown{"));
   EXPECT_EQ(wrong(hami, set("resourceMem", "nvidia.com/gpucores")),
             "same_resource{field=spec.modules.hami.settings.resourceMem,other=spec.modules.hami.settings."
@@ -662,7 +705,8 @@ TEST(privileges, S5_who_could_load_a_kernel_module_is_named) {
   }
   EXPECT_THAT(could, testing::UnorderedElementsAre("pgpu/nvidia-device-plugin-ctr", "pgpu/nvidia-device-plugin-sidecar",
                                                    "vgpu/gpu-manager", "vgpu/quartermaster-mps",
-                                                   "mps/quartermaster-mps", "hami/device-plugin"));
+                                                   "mps/quartermaster-mps", "hami/device-plugin",
+                                                   "hami/quartermaster-mps", "gpushare/quartermaster-mps"));
 }
 
 TEST(privileges, sees_each_kind) {

@@ -190,6 +190,25 @@ TEST(intent, vgpu_by_our_own_plugin_goes_where_gpu_manager_does_not) {
             words::english("intent.no_cdi", {{"mode", "vgpu"}, {"runtime", "containerd://1.7.27"}}));
 }
 
+TEST(intent, ACKs_labels_for_shares_that_hold_are_granted_where_MPS_holds_them) {
+  auto policy = all_on();
+  const auto judge = [&](const char* value, const char* set = "") {
+    return intent_of(node_with({{"ack.node.gpu.schedule", value}, {"quartermaster.io/node-set", set}}), &policy);
+  };
+  policy.modules["gpushare"].settings["mps"] = "true";
+  EXPECT_EQ(judge("core_mem").reason, "NotOffered") << "no one keeps the limits of that server";
+  policy.modules["gpushare"].settings = {{"plugin", "quartermaster"}};
+  for (const auto* value : {"cgpu", "core_mem", "share"}) {
+    EXPECT_EQ(judge(value).type, kind::mode) << value;
+    EXPECT_EQ(judge(value).requested, "gpushare");
+  }
+  EXPECT_EQ(judge("mig").reason, "NotOffered");
+  policy.modules["gpushare"].node_sets = {{.name = "old", .settings = {{"plugin", "gpushare"}}}};
+  EXPECT_EQ(judge("core_mem", "old").reason, "NotOffered");
+  policy.modules["gpushare"].enabled = false;
+  EXPECT_EQ(judge("core_mem").type, kind::left_alone);
+}
+
 TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {
   const auto mps_on = [](const char* major, const char* minor, const char* cuda, const char* cuda_minor) {
     return asked({{"nvidia-device-enable", "mps"},

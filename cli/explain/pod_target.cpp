@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "text/messages.hpp"
+#include "text/resource_name.hpp"
 #include "text/text.hpp"
 
 namespace cli {

@@ -49,13 +49,13 @@ page_test('first look: history shows a chart with data', async () => {
 });
 
 const expected = {
-  fleet: [node, 'Whole cards (pgpu)', 'Nodes: '],
-  node: [card, 'team-a/holder', 'team-b/holder', 'Tesla-T4', 'Whole cards (pgpu)'],
+  fleet: [node, 'Whole GPUs (pgpu)', 'Nodes: '],
+  node: [card, 'team-a/holder', 'team-b/holder', 'Tesla-T4', 'Whole GPUs (pgpu)'],
   waiting: ['team-a/asks', 'team-b/asks', 'nvidia.com/gpu'],
   namespaces: ['team-a', 'team-b'],
   declarations: [],
   capacity: ['Tesla', 'pgpu'],
-  history: ['Measured utilization of cards, per node', node, '%'],
+  history: ['Measured utilization of GPUs, per node', node, '%'],
 };
 
 page_test('tour: every view of the cluster', async (context) => {

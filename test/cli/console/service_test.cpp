@@ -508,6 +508,47 @@ struct refusing_prometheus final : kube::transport {
   kube::task<kube::response> stream(kube::request, kube::chunk_sink) override { co_return kube::response(); }
 };
 
+/// Says the same of every question.
+struct measuring_prometheus final : kube::transport {
+  std::string labels;
+  std::size_t questions = 0;
+  kube::task<kube::response> send(kube::request) override {
+    ++questions;
+    kube::response out;
+    out.status = 200;
+    out.body = R"({"status":"success","data":{"resultType":"vector","result":[{"metric":{)" + labels +
+               R"(},"value":[1795608000,"0.53"]}]}})";
+    co_return out;
+  }
+  kube::task<kube::response> stream(kube::request, kube::chunk_sink) override { co_return kube::response(); }
+};
+
+TEST_F(console_service, measured_use_stands_at_its_card_and_is_asked_for_twice_a_minute) {
+  measuring_prometheus source;
+  prometheus = &source;
+  read();
+  const auto card = cluster.book->book().view("gpu-2")->inventory->cards.front().uuid;
+  source.labels = R"("node":"gpu-2","uuid":")" + card + "\"";
+  EXPECT_EQ(ordered_json::parse(get("measured", "token-of-admin").body)["nodes"],
+            ordered_json({{"gpu-2", ordered_json::array({53})}}));
+  EXPECT_EQ(source.questions, 2u) << "of cards, and of pods";
+  now += 20s;
+  get("measured", "token-of-admin");
+  EXPECT_EQ(source.questions, 2u);
+  now += 20s;
+  get("measured", "token-of-admin");
+  EXPECT_EQ(source.questions, 4u);
+  EXPECT_EQ(get("measured", "token-of-a").status, 403);
+}
+
+TEST_F(console_service, measured_use_of_a_pod_is_for_who_may_see_the_pod) {
+  measuring_prometheus source;
+  source.labels = R"("namespace":"team-b","pod":"secret-1")";
+  prometheus = &source;
+  EXPECT_THAT(get("pods", "token-of-admin").body, HasSubstr("\"use\":53"));
+  EXPECT_THAT(get("pods", "token-of-a").body, Not(HasSubstr("\"use\":53")));
+}
+
 TEST_F(console_service, why_prometheus_does_not_answer_is_in_the_log_once) {
   refusing_prometheus source;
   prometheus = &source;

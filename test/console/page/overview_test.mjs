@@ -110,6 +110,8 @@ page_test('the list below the map by keyboard: arrows move, Enter opens the node
   session.console.answer = cluster_of(500);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console, '/overview');
+  const troubles = await page.$$eval('.as_list .scroll .state', (all) => all.slice(0, 5).map((state) => state.classList.contains('bad')));
+  assert.deepEqual(troubles, [true, true, true, true, true], 'nodes in trouble come first');
   await page.focus('.as_list [role=row][tabindex="0"]');
   await page.keyboard.press('ArrowDown');
   await settle(page);

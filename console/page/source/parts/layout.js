@@ -6,8 +6,8 @@ import { card_flags, node_flags } from './flags.js';
 const collator = new Intl.Collator('en', { numeric: true });
 const trouble = node_flags.not_ready | node_flags.sick | node_flags.over | node_flags.refused | node_flags.old;
 
-/// Trouble comes first, then what is on its way, then what takes no pods.
-function rank_of(flags) {
+/// By the flags of a node: trouble comes first, then what is on its way, then what takes no pods.
+export function rank_of(flags) {
   if (flags & trouble) return 0;
   if (flags & node_flags.changing) return 1;
   return flags & node_flags.cordoned ? 2 : 3;

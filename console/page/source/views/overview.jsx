@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { announce, use_answer } from '../answers.js';
 import { clock, cores, either, moment, number, percent, span, text, word } from '../language.js';
 import { Command } from '../parts/command.jsx';
-import { groups_of } from '../parts/layout.js';
+import { groups_of, rank_of } from '../parts/layout.js';
 import { GpuMap } from '../parts/map.jsx';
 import { Answer, Empty, error_text } from '../parts/state.jsx';
 import { route_of } from '../router.js';
@@ -151,7 +151,10 @@ function use_measured(on_refused) {
 
 function Cells({ fleet, measured, drawing }) {
   const groups = useMemo(() => groups_of(fleet), [fleet]);
-  const nodes = useMemo(() => groups.flatMap((group) => group.nodes), [groups]);
+  const nodes = useMemo(() => {
+    const all = groups.flatMap((group) => group.nodes);
+    return [0, 1, 2, 3].flatMap((rank) => all.filter(([, , , flags]) => rank_of(flags) === rank));
+  }, [groups]);
   const use_of_node = useMemo(() => (name) => measured?.[name], [measured]);
   if (nodes.length === 0) return <Empty>{text('fleet.empty')}</Empty>;
   return (
@@ -185,11 +188,11 @@ export function Overview({ me, on_refused, drawing, live, seen }) {
       {body?.health && <Health health={body.health} live={live} seen={seen} />}
       {body && <Figures overview={body} me={me} />}
       <div class={me.views.fleet ? 'columns' : 'columns narrow'}>
-        {me.views.fleet && <div class="wide_column"><Fleet drawing={drawing} on_refused={on_refused} /></div>}
         <div class="side_column">
           {body?.health && <Needs health={body.health} />}
           {me.views.waiting && <Reasons on_refused={on_refused} />}
         </div>
+        {me.views.fleet && <div class="wide_column"><Fleet drawing={drawing} on_refused={on_refused} /></div>}
       </div>
       {!me.views.fleet && !me.views.waiting && <Empty>{text('overview.nothing')}</Empty>}
       <p class="quiet small">{text('overview.read', { time: moment(seen) })}</p>

@@ -58,7 +58,7 @@ export function Pods({ me, on_refused, settings }) {
               ['column.use', true], ['column.state'], ['column.restarts', true], ['column.age', true]]}>
               {pods.map((pod) => (
                 <tr key={`${pod.namespace}/${pod.name}`}>
-                  <th scope="row"><code>{pod.namespace}/<wbr />{pod.name}</code></th>
+                  <th scope="row" class="pod_name"><code>{pod.namespace}/<wbr />{pod.name}</code></th>
                   <td class="one_line">{me.views.node ? <a href={route_of('node', pod.node)}>{pod.node}</a> : pod.node}</td>
                   <td><Cards cards={pod.cards} /></td>
                   <td class="number">{cores(pod.cores)}</td>

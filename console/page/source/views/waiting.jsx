@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 
 import { use_answer } from '../answers.js';
 import { either, number, text, word } from '../language.js';
+import { Command } from '../parts/command.jsx';
 import { Answer, Empty } from '../parts/state.jsx';
 import { route_of } from '../router.js';
 
@@ -30,6 +31,7 @@ function Pod({ pod, has_fleet }) {
         {is_known && <div><dt>{text('waiting.nodes')}</dt><dd>{text('waiting.nodes_of', { fitting: pod.fitting, nodes: pod.nodes })}</dd></div>}
       </dl>
       {is_known && !pod.changeOfPod && !pod.changeOfNode && pod.unserved.length === 0 && <p class="quiet">{text('waiting.no_change')}</p>}
+      <Command command={pod.command ?? `quartermaster explain pod ${pod.name} -n ${pod.namespace}`} />
       {pod.causes.length > 0 && (
         <ul>
           {pod.causes.map((cause, index) => (

@@ -383,6 +383,32 @@ TEST_F(views, the_examples_have_the_fields_of_the_views) {
     if (!field.starts_with("/cards[]/shares[]")) EXPECT_TRUE(node.contains(field)) << field;
 }
 
+TEST_F(views, a_pod_that_an_idle_node_would_serve_has_the_label_as_its_command) {
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  policy.modules["pgpu"].enabled = true;
+  cluster.policies.put(policy);
+  for (const auto* name : {"idle-2", "idle-1", "idle-0"}) {
+    auto node = extender_test::node(name, {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/gpu.count", "4"}}, {});
+    node.unschedulable = std::string_view(name) == "idle-0";
+    cluster.nodes.put(node);
+  }
+  auto pod = console_test::pod_of("team-a", "whole", 1, 1);
+  pod.containers = {extender_test::container("main", {{"nvidia.com/gpu", 1}})};
+  cluster.pods.put(pod);
+  read();
+  const auto label = std::string("kubectl label node idle-1 nvidia-device-enable=pgpu");
+  const auto command_for = [&](const viewer& viewer) {
+    for (const auto& group : reasons(viewer)["groups"])
+      if (group["examples"][0]["name"] == "whole") return group["command"].get<std::string>();
+    return std::string();
+  };
+  EXPECT_EQ(command_for(everyone()), label);
+  auto blind = team_a();
+  blind.nodes = false;
+  EXPECT_EQ(command_for(blind), "quartermaster explain pod whole -n team-a") << "names of nodes are not theirs";
+}
+
 TEST_F(views, the_overview_has_the_parts_that_a_person_may_see) {
   read();
   const auto whole = overview_view(cluster, everyone(), {});

@@ -41,7 +41,7 @@ class request_parser final : public http::basic_parser<true> {
     head.version = static_cast<unsigned>(version);
   }
   void on_response_impl(int, text, int, error_code&) override {}
-  void on_field_impl(http::field name, text, text value, error_code& failed) override {
+  void on_field_impl(http::field name, text field, text value, error_code& failed) override {
     if (!in_head_) return;  // trailers are read, and not kept
     switch (name) {
       case http::field::host:
@@ -56,6 +56,8 @@ class request_parser final : public http::basic_parser<true> {
         return once(head.fields.accept_encoding, value, failed);
       case http::field::if_none_match:
         return once(head.fields.if_none_match, value, failed);
+      case http::field::cookie:
+        return once(head.fields.cookie, value, failed);
       case http::field::transfer_encoding:
         // Beast skips what it does not know, and would take the body for the next request.
         if (head.version == 10 || !beast::iequals(value, "chunked")) failed = http::error::bad_transfer_encoding;
@@ -67,6 +69,7 @@ class request_parser final : public http::basic_parser<true> {
         head.expects_continue = head.version == 11 && beast::iequals(value, "100-continue");
         return;
       default:
+        if (beast::iequals(field, "Sec-Fetch-Site")) once(head.fields.fetch_site, value, failed);
         return;
     }
   }

@@ -15,7 +15,7 @@ namespace controller {
 
 /// What servers for people read of the header; empty: not there. Of two of one name the request is malformed.
 struct http_fields {
-  std::string host, origin, authorization, accept_encoding, if_none_match;
+  std::string host, origin, authorization, accept_encoding, if_none_match, cookie, fetch_site;
 };
 
 struct http_head {

@@ -70,7 +70,7 @@ bool takes_gzip(std::string_view accept_encoding) {
 controller::http_response response_of(const answers::answer& answer, const controller::http_fields& fields) {
   controller::http_response out;
   out.content_type = "application/json; charset=utf-8";
-  out.fields = {{"ETag", answer.etag}, {"Vary", "Authorization, Accept-Encoding"}};
+  out.fields = {{"ETag", answer.etag}, {"Vary", "Authorization, Cookie, Accept-Encoding"}};
   if (fields.if_none_match == answer.etag) {
     out.status = 304;
     return out;

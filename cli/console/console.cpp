@@ -3,6 +3,7 @@
 #include <openssl/rand.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <iostream>
 #include <memory>
@@ -36,8 +37,8 @@ namespace {
 namespace log = controller::log;
 
 constexpr std::chrono::seconds contact_period{5};
-/// Bytes of an answer. One of 20 series has 200 KiB.
-constexpr std::size_t most_of_prometheus = 2u << 20;
+/// Bytes of an answer. The use of 40,000 cards has 5 MiB.
+constexpr std::size_t most_of_prometheus = 8u << 20;
 constexpr std::string_view verb_example = R"(Examples:
   $ quartermaster console
   The console: http://127.0.0.1:8888/console/#token=...
@@ -106,6 +107,7 @@ class console_program {
         server_(loop_, serving_, front(options)),
         metrics_server_(loop_, serving_, back(options)) {
     known_.finish();
+    known_.leader.ns = options.ns;
     if (!options.prometheus.url.empty())
       prometheus_ = connection_to(loop_.executor(), options.prometheus, most_of_prometheus);
     access_settings access_settings;
@@ -114,6 +116,9 @@ class console_program {
     access_ = std::make_unique<access>(client_, access_settings, [this] { return namespaces_of(known_); });
     service_settings service_settings;
     service_settings.hosts = options.hosts;
+    service_settings.frame_ancestors = options.frame_ancestors;
+    service_settings.by_link = signs_in_by_link(options);
+    service_settings.tls = !options.tls_certificate_file.empty();
     if (signs_in_by_link(options)) service_settings.hosts.push_back(listening_address(options));
     service_ = std::make_unique<service>(
         service::dependencies{
@@ -195,15 +200,38 @@ class console_program {
   kube::task<void> look_at_lease() {
     auto lease = co_await find_lease(seen_, options_.ns);
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    if (lease)
+    known_.taken = std::chrono::system_clock::now();
+    known_.unseen.erase(part::lease);
+    if (lease) {
+      known_.leader.lease = *lease;
+      if (*lease) known_.leader.ns = (*lease)->key.ns;
       leadership_.see(std::move(*lease), controller::boot_now(),
                       std::chrono::duration_cast<std::chrono::microseconds>(now).count());
-    else
+      known_.leader.renewed = !leadership_.leaderless(controller::boot_now());
+    } else {
+      known_.unseen.emplace(part::lease, text::phrase{lease.error().message});
       leadership_.lose(controller::boot_now());
+    }
     auto problem = lease || lease.error().code != kube::errc::forbidden ? std::string() : lease.error().message;
     if (!problem.empty() && problem != lease_problem_)
       log::warn("the lease cannot be read: the page does not say whether an operator leads", {{"error", problem}});
     lease_problem_ = std::move(problem);
+    co_return kube::result<void>();
+  }
+  /// What `verify` reads besides what is watched. Where an answer is missing the last one stays.
+  kube::task<void> look_around() {
+    picture seen;
+    const picture_request request{{}, {part::types, part::device_labels, part::daemon_sets}, known_.leader.ns};
+    const auto done = co_await read_picture(seen_, request, seen);
+    if (!done) co_return std::unexpected(done.error());
+    known_.missing_types = std::move(seen.missing_types);
+    known_.declared = std::move(seen.declared);
+    known_.daemon_sets = std::move(seen.daemon_sets);
+    if (known_.leader.ns.empty()) known_.leader.ns = seen.leader.ns;
+    for (const auto part : {part::types, part::device_labels, part::daemon_sets}) {
+      known_.unseen.erase(part);
+      if (const auto match = seen.unseen.find(part); match != seen.unseen.end()) known_.unseen.insert(*match);
+    }
     co_return kube::result<void>();
   }
   /// Watches alone do not show that the API server still answers.
@@ -211,6 +239,7 @@ class console_program {
     for (;;) {
       co_await client_.raw("/version");
       co_await look_at_lease();
+      co_await look_around();
       const bool slept = co_await controller::sleep_for(contact_period);
       if (!slept) co_return kube::result<void>();
     }
@@ -246,6 +275,24 @@ class console_program {
 
 }  // namespace
 
+namespace {
+
+/// "https://name" or "https://name:port", also of http.
+bool is_origin(std::string_view text) {
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (!text.starts_with(scheme)) continue;
+    const auto host = text.substr(scheme.size());
+    const auto colon = std::min(host.find(':'), host.size());
+    const auto port = host.substr(std::min(colon + 1, host.size()));
+    const bool has_port = colon < host.size();
+    return is_name(host.substr(0, colon)) &&
+           (!has_port || (!port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == port.npos));
+  }
+  return false;
+}
+
+}  // namespace
+
 bool signs_in_by_link(const console_options& options) {
   const auto endpoint = controller::parse_address(options.listen);
   return endpoint && endpoint->address().is_loopback();
@@ -273,6 +320,8 @@ std::string problem_of(const console_options& options) {
     return "--namespace: not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";
   for (const auto& name : options.hosts)
     if (!is_name(name)) return "--host " + name + ": a name without port, such as console.example.com";
+  for (const auto& origin : options.frame_ancestors)
+    if (!is_origin(origin)) return "--frame-ancestor " + origin + ": an origin such as https://portal.example.com";
   return {};
 }
 
@@ -299,6 +348,9 @@ void add_console(CLI::App& app, int& rc) {
   add_option(*verb, "--listen", options->listen, "Address of the page")->capture_default_str()->type_name("HOST:PORT");
   add_option(*verb, "--host", options->hosts, "A name by which people reach the page, besides localhost; repeatable")
       ->type_name("NAME");
+  add_option(*verb, "--frame-ancestor", options->frame_ancestors,
+             "Origin of a page that may show the console in a frame; repeatable, none by default")
+      ->type_name("URL");
   add_option(*verb, "--tls-cert-file", options->tls_certificate_file, "Serve HTTPS with this certificate (PEM)")
       ->type_name("FILE");
   add_option(*verb, "--tls-key-file", options->tls_key_file, "Its key (PEM)")->type_name("FILE");

@@ -15,7 +15,8 @@ struct console_options {
   std::string ns;               ///< where the operator's lease is; empty: found by its name
   std::string metrics_address;  ///< for /metrics and probes; empty: none
   bool metrics_authentication = false;
-  std::vector<std::string> hosts;  ///< names by which people reach it, besides localhost
+  std::vector<std::string> hosts;            ///< names by which people reach it, besides localhost
+  std::vector<std::string> frame_ancestors;  ///< origins of pages that may show it in a frame
   std::string tls_certificate_file, tls_key_file;
   bool audience_only = false;  ///< tokens for the API server itself do not sign in
   prometheus_options prometheus;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -89,6 +90,21 @@ ordered_json node_list(const node_shares& row, const viewer& viewer, dictionarie
   for (const auto& card : row.cards) cards.push_back(card_list(card, viewer, names));
   return ordered_json::array(
       {row.node->key.name, names.modes.index_of(row.mode()), names.phases.index_of(phase), flags, std::move(cards)});
+}
+
+/// Of cards that the ledger does not have, because no mode serves them and no agent reports them.
+ordered_json unserved_cards(const node_row& row, dictionaries& names) {
+  auto out = ordered_json::array();
+  const auto card = ordered_json::array({names.models.index_of(row.model), row.memory_mib, 0, 0, 0});
+  for (std::int64_t i = 0; i < row.cards; ++i) out.push_back(card);
+  return out;
+}
+
+ordered_json unserved_list(const node_row& row, dictionaries& names) {
+  const auto mode = row.mode == "none" ? std::string_view() : std::string_view(row.mode);
+  const int flags = (row.ready ? 0 : not_ready) | (row.cordoned ? cordoned : 0);
+  return ordered_json::array(
+      {row.name, names.modes.index_of(mode), names.phases.index_of(row.phase), flags, unserved_cards(row, names)});
 }
 
 ordered_json shares_json(const picture& picture, const viewer& viewer, const card_shares& card) {
@@ -246,11 +262,29 @@ std::string body_of(const ordered_json& view) {
 }
 
 ordered_json fleet_view(const picture& picture, const viewer& viewer, page_range page) {
-  const auto rows = shares_of(picture);
+  struct entry {
+    const node_shares* shares = nullptr;
+    const node_row* unserved = nullptr;
+  };
+  const auto shares = shares_of(picture);
+  std::map<std::string_view, entry> rows;
+  for (const auto& row : shares) rows[row.node->key.name].shares = &row;
+  auto inspected_rows = node_rows(fleet(picture));
+  std::erase_if(inspected_rows, [](const node_row& row) { return row.cards == 0; });
+  for (const auto& row : inspected_rows) {
+    auto& match = rows[row.name];
+    if (!match.shares || match.shares->cards.empty()) match.unserved = &row;
+  }
   dictionaries names;
   auto nodes = ordered_json::array();
   const auto begin = std::min(page.offset, rows.size()), end = begin + std::min(page.limit, rows.size() - begin);
-  for (auto i = begin; i < end; ++i) nodes.push_back(node_list(rows[i], viewer, names));
+  std::size_t i = 0;
+  for (const auto& [name, row] : rows) {
+    if (const auto place = i++; place < begin || place >= end) continue;
+    auto node = row.shares ? node_list(*row.shares, viewer, names) : unserved_list(*row.unserved, names);
+    if (row.shares && row.unserved) node.back() = unserved_cards(*row.unserved, names);
+    nodes.push_back(std::move(node));
+  }
   return {{"total", rows.size()},           {"offset", begin},
           {"models", names.models.texts()}, {"modes", names.modes.texts()},
           {"phases", names.phases.texts()}, {"namespaces", names.namespaces.texts()},

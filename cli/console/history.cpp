@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cluster/prometheus.hpp"
+#include "cli/console/shares.hpp"
 #include "kube/percent.hpp"
 #include "quota/card_use.hpp"
 
@@ -272,6 +273,62 @@ ordered_json history_view(const chart_request& chart, std::string_view body) {
 
 ordered_json no_history(const chart_request& chart, std::string_view message) {
   return frame_of(chart, false, message);
+}
+
+namespace {
+
+std::string instant_target(std::string_view query) {
+  std::string out = "/api/v1/query?query=";
+  kube::append_percent_encoded(out, query);
+  return out;
+}
+
+/// Values now by two labels, in hundredths, from 0 to `most`.
+std::map<std::pair<std::string, std::string>, int> hundredths_in(std::string_view body, const char* first_label,
+                                                                 const char* second_label, double most) {
+  std::map<std::pair<std::string, std::string>, int> out;
+  const auto answer = answer_in(body);
+  const auto* result = series_in(answer);
+  if (!result) return out;
+  for (const auto& series : *result) {
+    const auto& labels = member(series, "metric");
+    const auto &first = member(labels, first_label), &second = member(labels, second_label);
+    const auto point = point_of(member(series, "value"));
+    if (!point || !first.is_string() || !second.is_string()) continue;
+    const auto value = std::clamp(std::round(point->second * 100), 0.0, most);
+    out[{first.get<std::string>(), second.get<std::string>()}] = static_cast<int>(value);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string measured_target() { return instant_target("max by (node, uuid) (quartermaster_card_utilization_ratio)"); }
+
+measured_use measured_in(std::string_view body) { return hundredths_in(body, "node", "uuid", 100); }
+
+std::string pod_use_target() {
+  return instant_target(
+      "sum by (namespace, pod) (max by (node, uuid, namespace, pod, container) "
+      "(quartermaster_share_utilization_ratio))");
+}
+
+pod_use pod_use_in(std::string_view body) { return hundredths_in(body, "namespace", "pod", 1e6); }
+
+ordered_json measured_view(const picture& picture, const measured_use& use, std::string_view message) {
+  auto nodes = ordered_json::object();
+  for (const auto& node : shares_of(picture)) {
+    const auto& name = node.node->key.name;
+    auto cards = ordered_json::array();
+    bool has_some = false;
+    for (const auto& entry : node.cards) {
+      const auto match = use.find({name, entry.card->uuid});
+      has_some = has_some || match != use.end();
+      cards.push_back(match == use.end() ? -1 : match->second);
+    }
+    if (has_some) nodes[name] = std::move(cards);
+  }
+  return {{"message", message}, {"nodes", std::move(nodes)}};
 }
 
 std::string trend_target(std::int64_t now) { return range_target(trend_query, now - 7 * day, now, hour); }

@@ -39,6 +39,15 @@ std::string refused_right(const chart_request& chart, const viewer& viewer);
 ordered_json history_view(const chart_request& chart, std::string_view body);
 ordered_json no_history(const chart_request& chart, std::string_view message);
 
+/// Measured use of each card now, in percent: by node and UUID.
+using measured_use = std::map<std::pair<std::string, std::string>, int>;
+std::string measured_target();
+measured_use measured_in(std::string_view body);
+std::string pod_use_target();
+pod_use pod_use_in(std::string_view body);
+/// Per node that has some, its cards in the order of the fleet; -1: not known.
+ordered_json measured_view(const picture& picture, const measured_use& use, std::string_view message);
+
 /// The query behind `daysUntilFull`, and its answer.
 std::string trend_target(std::int64_t now);
 trends trends_in(std::string_view body);

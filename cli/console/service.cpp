@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "cli/console/overview.hpp"
 #include "cli/console/shares.hpp"
 #include "console/page/assets.hpp"
 #include "controller/sleep.hpp"
@@ -19,11 +20,12 @@ namespace {
 using controller::http_request;
 using controller::http_response;
 
-constexpr std::string_view page_path = "/console/", api_path = "/console/api/v1/";
+constexpr std::string_view page_path = "/console/", api_path = "/console/api/v1/",
+                           session_path = "/console/api/v1/session";
 constexpr std::string_view content_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-constexpr std::size_t most_nodes = 5000, most_waiting = 200, usual_waiting = 50;
+    "base-uri 'none'; form-action 'none'; frame-ancestors ";
+constexpr std::size_t most_nodes = 5000, most_pods = 200, usual_pods = 50;
 /// How long someone waits before looking whether it is their turn.
 constexpr controller::milliseconds one_turn{5};
 constexpr std::string_view no_prometheus = "No Prometheus is set. Start the console with --prometheus-url.";
@@ -38,6 +40,10 @@ refusal bad_request(std::string message) { return {400, "bad_request", std::move
 refusal forbidden(std::string message) { return {403, "forbidden", std::move(message), 0}; }
 constexpr const char* fleet_right = "this view needs the right to list nodes and acceleratornodes";
 constexpr const char* pods_right = "this view needs the right to list the pods of one namespace at least";
+
+constexpr const char* overview_right =
+    "this view needs the right to list nodes and acceleratornodes, or the pods of one namespace at least";
+refusal working_already() { return {429, "too_many_requests", "other answers about waiting pods are worked out", 2}; }
 
 /// Without the port; of "[::1]:8888" the address.
 std::string_view host_in(std::string_view text) {
@@ -70,9 +76,11 @@ std::optional<refusal> unknown_word(const parameters& parameters, std::initializ
   return std::nullopt;
 }
 
-/// Of the answers that are kept.
-std::string key_of(const http_request& request, const viewer& viewer) {
-  return request.path + "?" + request.query + "\n" + viewer.rights();
+/// From a page of our own, or from no page. Other ports of a host are the same site to a browser, so that SameSite
+/// does not keep them away; this does.
+bool is_own_page(const http_request& request) {
+  const auto& site = request.fields.fetch_site;
+  return site.empty() || site == "same-origin" || site == "none";
 }
 
 http_response page_file(const http_request& request) {
@@ -96,13 +104,16 @@ http_response page_file(const http_request& request) {
 
 }  // namespace
 
-void add_guards(http_response& response) {
+void add_guards(http_response& response, const std::vector<std::string>& frame_ancestors) {
   const bool has_cache_rule = std::ranges::find(response.fields, "Cache-Control",
                                                 [](const auto& field) { return field.first; }) != response.fields.end();
   if (!has_cache_rule) response.fields.emplace_back("Cache-Control", "no-store");
-  response.fields.emplace_back("Content-Security-Policy", content_policy);
+  std::string policy(content_policy);
+  for (const auto& origin : frame_ancestors) policy += (policy.ends_with(' ') ? "" : " ") + origin;
+  if (frame_ancestors.empty()) policy += "'none'";
+  response.fields.emplace_back("Content-Security-Policy", std::move(policy));
   response.fields.emplace_back("Referrer-Policy", "no-referrer");
-  response.fields.emplace_back("X-Frame-Options", "DENY");
+  if (frame_ancestors.empty()) response.fields.emplace_back("X-Frame-Options", "DENY");
   response.fields.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
 }
 
@@ -153,12 +164,50 @@ std::optional<refusal> service::misdirected(const http_request& request) const {
   return std::nullopt;
 }
 
+std::string service::authorization_of(const http_request& request) const {
+  if (!request.fields.authorization.empty() || !is_own_page(request)) return request.fields.authorization;
+  const auto token = cookies_.token_in(request.fields.cookie);
+  return token.empty() ? std::string() : "Bearer " + token;
+}
+
+boost::asio::awaitable<http_response> service::session(http_request request) {
+  const bool is_secure = settings_.tls || request.fields.origin.starts_with("https://");
+  http_response out;
+  out.content_type = "application/json; charset=utf-8";
+  out.body = body_of(ordered_json::object());
+  if (!is_own_page(request)) co_return response_of(refusal{421, "misdirected", "another page asks", 0});
+  if (request.method == "DELETE") {
+    out.fields.emplace_back("Set-Cookie", session_cookies::gone(is_secure));
+    co_return out;
+  }
+  if (request.method == "GET" || request.method == "HEAD") {
+    auto authorization = authorization_of(request);  // of a proxy that signs people in, too
+    bool is_known = false;
+    if (!authorization.empty()) {
+      const auto admission = co_await dependencies_.doorkeeper.admit(std::move(authorization), request.caller_address);
+      is_known = admission.has_value();
+    }
+    out.body = body_of({{"signedIn", is_known}, {"by", settings_.by_link ? "link" : "token"}});
+    co_return out;
+  }
+  if (request.method != "POST")
+    co_return response_of(refusal{405, "method_not_allowed", "POST signs in, DELETE signs out, GET says which", 0});
+  const auto rights = co_await dependencies_.doorkeeper.admit(request.fields.authorization, request.caller_address);
+  if (!rights) co_return response_of(rights.error());
+  auto cookie = cookies_.made_of(controller::bearer_in(request.fields.authorization), is_secure);
+  if (!cookie.empty()) out.fields.emplace_back("Set-Cookie", std::move(cookie));
+  co_return out;
+}
+
 boost::asio::awaitable<http_response> service::answer(http_request request) {
   http_response out;
-  if (request.method != "GET" && request.method != "HEAD") {
+  const bool is_session = request.path == session_path;
+  if (request.method != "GET" && request.method != "HEAD" && !is_session) {
     out = response_of(refusal{405, "method_not_allowed", "the console only reads: use GET or HEAD", 0});
   } else if (const auto wrong = misdirected(request)) {
     out = response_of(*wrong);
+  } else if (is_session) {
+    out = co_await session(std::move(request));
   } else if (request.path == "/" || request.path + "/" == page_path) {
     out.status = 302;
     out.fields = {{"Location", std::string(page_path)}};
@@ -166,22 +215,33 @@ boost::asio::awaitable<http_response> service::answer(http_request request) {
     const bool is_page = request.path.starts_with(page_path) && !request.path.starts_with("/console/api");
     out = is_page ? page_file(request) : response_of(not_found());
   } else {
-    auto rights = co_await dependencies_.doorkeeper.admit(request.fields.authorization, request.caller_address);
-    if (!rights) {
-      out = response_of(rights.error());
-    } else if (const auto wait = people_.ask(rights->user, dependencies_.now())) {
-      out = response_of(refusal{429, "too_many_requests",
-                                "too many requests; come again in " + std::to_string(wait->count()) + " s",
-                                wait->count()});
-    } else if (const auto reason = dependencies_.not_ready(); !reason.empty()) {
-      out = response_of(refusal{503, "not_ready", reason, 2});
-    } else {
-      auto answered = co_await view(request, *rights);
-      out = answered ? std::move(*answered) : response_of(answered.error());
-    }
+    out = co_await api_answer(std::move(request));
   }
-  add_guards(out);
+  add_guards(out, settings_.frame_ancestors);
   co_return out;
+}
+
+boost::asio::awaitable<http_response> service::api_answer(http_request request) {
+  request.fields.authorization = authorization_of(request);
+  auto rights = co_await dependencies_.doorkeeper.admit(request.fields.authorization, request.caller_address);
+  if (!rights) co_return response_of(rights.error());
+  if (const auto wait = people_.ask(rights->user, dependencies_.now()))
+    co_return response_of(refusal{429, "too_many_requests",
+                                  "too many requests; come again in " + std::to_string(wait->count()) + " s",
+                                  wait->count()});
+  if (const auto reason = dependencies_.not_ready(); !reason.empty())
+    co_return response_of(refusal{503, "not_ready", reason, 2});
+  auto answered = co_await view(request, *rights);
+  co_return answered ? std::move(*answered) : response_of(answered.error());
+}
+
+std::string service::key_of(const http_request& request, const viewer& viewer) {
+  return request.path + "?" + request.query + "\n" + viewer.rights();
+}
+
+bool service::works_too_much(const viewer& viewer) const {
+  const auto own = working_.find(viewer.user);
+  return own != working_.end() && own->second >= settings_.most_waiting_each;
 }
 
 service::outcome service::made(const http_request& request, const viewer& viewer,
@@ -190,45 +250,83 @@ service::outcome service::made(const http_request& request, const viewer& viewer
                      request.fields);
 }
 
+boost::asio::awaitable<std::expected<const waiting_reasons::entry*, refusal>> service::reason_of(
+    kube::object_key name, const viewer& viewer, const known_resources& resources, controller::milliseconds since) {
+  const auto& known = dependencies_.known;
+  const auto* pod = known.pods.find(name);
+  if (!pod || !waits(known, resources, *pod)) co_return nullptr;
+  const auto* reason = reasons_.find(question_of(viewer, *pod), since);
+  if (reason) co_return reason;
+  const turns::place place(turns_);
+  while (!place.is_first()) {
+    const bool slept = co_await controller::sleep_for(one_turn);
+    if (!slept) co_return std::unexpected(refusal{503, "not_ready", "the console stops", 5});
+  }
+  co_await controller::yield_to_others();
+  pod = known.pods.find(name);  // much may have changed meanwhile
+  if (!pod || !waits(known, resources, *pod)) co_return nullptr;
+  auto question = question_of(viewer, *pod);
+  reason = reasons_.find(question, since);
+  if (reason) co_return reason;
+  co_return &reasons_.keep(std::move(question),
+                           {waiting_reason(known, resources, viewer, *pod), revision_, dependencies_.now()});
+}
+
 boost::asio::awaitable<service::outcome> service::waiting(const http_request& request, const viewer& viewer,
                                                           std::string ns, page_range range) {
   const auto key = key_of(request, viewer);
   const auto began = dependencies_.now();
   auto revision = revision_;
   if (const auto* kept = answers_.find(key, revision, began)) co_return response_of(*kept, request.fields);
-  if (const auto own = working_.find(viewer.user); own != working_.end() && own->second >= settings_.most_waiting_each)
-    co_return std::unexpected(refusal{429, "too_many_requests", "other answers about waiting pods are worked out", 2});
+  if (works_too_much(viewer)) co_return std::unexpected(working_already());
   const counted here(working_, viewer.user);
   const auto& known = dependencies_.known;
   const auto resources = resources_of(known);
   const auto page = waiting_pods(known, resources, viewer, ns, range);
-  const auto since = began - settings_.reason_holds;
   std::map<kube::object_key, ordered_json> reasons;
   for (const auto& name : page.pods) {
-    const auto* pod = known.pods.find(name);
-    if (!pod || !waits(known, resources, *pod)) continue;
-    const auto* reason = reasons_.find(question_of(viewer, *pod), since);
-    if (!reason) {
-      const turns::place place(turns_);
-      while (!place.is_first()) {
-        const bool slept = co_await controller::sleep_for(one_turn);
-        if (!slept) co_return std::unexpected(refusal{503, "not_ready", "the console stops", 5});
-      }
-      co_await controller::yield_to_others();
-      pod = known.pods.find(name);  // much may have changed meanwhile
-      if (!pod || !waits(known, resources, *pod)) continue;
-      auto question = question_of(viewer, *pod);
-      reason = reasons_.find(question, since);
-      if (!reason)
-        reason = &reasons_.keep(std::move(question),
-                                {waiting_reason(known, resources, viewer, *pod), revision_, dependencies_.now()});
-    }
+    const auto reason = co_await reason_of(name, viewer, resources, began - settings_.reason_holds);
+    if (!reason) co_return std::unexpected(reason.error());
+    if (!*reason) continue;
     // The answer is as old as the oldest reason in it.
-    revision = std::min(revision, reason->revision);
-    reasons.emplace(name, reason->reason);
+    revision = std::min(revision, (*reason)->revision);
+    reasons.emplace(name, (*reason)->reason);
   }
   auto body = body_of(waiting_view(page, std::move(reasons)));
   co_return response_of(answers_.keep(key, revision, dependencies_.now(), std::move(body)), request.fields);
+}
+
+boost::asio::awaitable<service::outcome> service::reasons(const http_request& request, const viewer& viewer) {
+  const auto key = key_of(request, viewer);
+  const auto began = dependencies_.now();
+  auto revision = revision_;
+  if (const auto* kept = answers_.find(key, revision, began)) co_return response_of(*kept, request.fields);
+  if (works_too_much(viewer)) co_return std::unexpected(working_already());
+  const counted here(working_, viewer.user);
+  const auto& known = dependencies_.known;
+  const auto resources = resources_of(known);
+  const auto questions = waiting_questions(known, resources, viewer);
+  std::vector<ordered_json> found;
+  for (const auto& question : questions) {
+    if (found.size() == settings_.most_questions) break;
+    const auto reason =
+        co_await reason_of(question.pods.front(), viewer, resources, began - settings_.grouped_reason_holds);
+    if (!reason) co_return std::unexpected(reason.error());
+    if (*reason) revision = std::min(revision, (*reason)->revision);
+    found.push_back(*reason ? (*reason)->reason : ordered_json());
+  }
+  auto body = body_of(reasons_view(questions, found));
+  co_return response_of(answers_.keep(key, revision, dependencies_.now(), std::move(body)), request.fields);
+}
+
+boost::asio::awaitable<service::outcome> service::overview(const http_request& request, const viewer& viewer) {
+  auto known_costs = co_await costs_now();
+  // What `verify` finds is worked out over the whole cluster, so changes are taken in a step at a time.
+  const auto step = static_cast<std::uint64_t>(dependencies_.now() / settings_.overview_holds);
+  const auto& answer = answers_.find_or_make(key_of(request, viewer), step, dependencies_.now(), [&] {
+    return body_of(overview_view(dependencies_.known, viewer, known_costs));
+  });
+  co_return response_of(answer, request.fields);
 }
 
 boost::asio::awaitable<service::outcome> service::view(const http_request& request, const viewer& viewer) {
@@ -238,7 +336,7 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
   auto& known = dependencies_.known;
   const bool some_pods = viewer.all_pods || !viewer.namespaces.empty();
   if (path == "history") co_return co_await history(request, viewer);
-  if (path != "fleet" && path != "waiting")
+  if (path != "fleet" && path != "waiting" && path != "pods")
     if (auto unknown = unknown_word(*words, {})) co_return std::unexpected(std::move(*unknown));
   if (path == "me") {
     // The name is the person's own, so this answer is kept for no one else.
@@ -256,16 +354,29 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
     if (!viewer.nodes) co_return std::unexpected(forbidden(fleet_right));
     co_return co_await node(request, viewer, std::string(path.substr(6)));
   }
-  if (path == "waiting") {
+  if (path == "waiting" || path == "pods") {
     if (!some_pods) co_return std::unexpected(forbidden(pods_right));
     if (auto unknown = unknown_word(*words, {"namespace", "offset", "limit"}))
       co_return std::unexpected(std::move(*unknown));
-    const auto range = range_in(*words, usual_waiting, most_waiting);
+    const auto range = range_in(*words, usual_pods, most_pods);
     if (!range) co_return std::unexpected(bad_request(range.error()));
     auto ns = words->contains("namespace") ? words->find("namespace")->second : std::string();
     if (!ns.empty() && !viewer.sees(ns))
       co_return std::unexpected(forbidden("this view needs the right to list the pods of the namespace"));
+    if (path == "pods") co_return co_await holders(request, viewer, std::move(ns), *range);
     co_return co_await waiting(request, viewer, std::move(ns), *range);
+  }
+  if (path == "waiting/reasons") {
+    if (!some_pods) co_return std::unexpected(forbidden(pods_right));
+    co_return co_await reasons(request, viewer);
+  }
+  if (path == "measured") {
+    if (!viewer.nodes) co_return std::unexpected(forbidden(fleet_right));
+    co_return co_await measured(request, viewer);
+  }
+  if (path == "overview") {
+    if (!some_pods && !viewer.nodes) co_return std::unexpected(forbidden(overview_right));
+    co_return co_await overview(request, viewer);
   }
   if (path == "namespaces") {
     if (!some_pods) co_return std::unexpected(forbidden(pods_right));

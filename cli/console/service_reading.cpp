@@ -19,7 +19,7 @@ using controller::http_request;
 using controller::http_response;
 using controller::milliseconds;
 
-constexpr milliseconds trends_hold{600'000}, declared_holds{10'000}, usage_holds{60'000};
+constexpr milliseconds trends_hold{600'000}, declared_holds{10'000}, usage_holds{60'000}, measured_holds{30'000};
 
 refusal unreachable(const kube::error& error) {
   return {503, "not_ready", "the API server cannot be read: " + std::string(kube::to_string(error.code)), 5};
@@ -70,7 +70,7 @@ boost::asio::awaitable<service::outcome> service::declarations(const http_reques
   co_return made(request, viewer, [&] { return body_of(declarations_view(dependencies_.known, viewer, declared_)); });
 }
 
-boost::asio::awaitable<service::outcome> service::namespaces(const http_request& request, const viewer& viewer) {
+boost::asio::awaitable<costs> service::costs_now() {
   const auto now = dependencies_.now();
   if (!usage_read_ || now - *usage_read_ > usage_holds) {
     usage_read_ = now;  // also where it fails: it is not asked at every request
@@ -88,16 +88,17 @@ boost::asio::awaitable<service::outcome> service::namespaces(const http_request&
     usage_problem_ = problem;
     usage_ = std::move(usage);
   }
-  co_return made(request, viewer, [&] {
-    costs known;
-    const auto* policy = dependencies_.known.policies.find(reconcilers::policy_key);
-    const auto spec = policy ? policy->chargeback : reconcilers::chargeback_spec();
-    if (usage_problem_.empty() || spec.prices.empty())
-      known = costs_of(usage_month_, usage_, spec);
-    else
-      known.message = usage_problem_;
-    return body_of(namespaces_view(dependencies_.known, viewer, known));
-  });
+  const auto* policy = dependencies_.known.policies.find(reconcilers::policy_key);
+  const auto spec = policy ? policy->chargeback : reconcilers::chargeback_spec();
+  if (usage_problem_.empty() || spec.prices.empty()) co_return costs_of(usage_month_, usage_, spec);
+  costs out;
+  out.message = usage_problem_;
+  co_return out;
+}
+
+boost::asio::awaitable<service::outcome> service::namespaces(const http_request& request, const viewer& viewer) {
+  const auto known_costs = co_await costs_now();
+  co_return made(request, viewer, [&] { return body_of(namespaces_view(dependencies_.known, viewer, known_costs)); });
 }
 
 /// People hear that it does not answer. The reason names files and addresses, so it is for who runs the console: one
@@ -123,6 +124,35 @@ boost::asio::awaitable<service::outcome> service::capacity(const http_request& r
   }
   co_return made(request, viewer,
                  [&] { return body_of(capacity_view(dependencies_.known, viewer, trends_, trend_message_)); });
+}
+
+boost::asio::awaitable<std::string> service::read_measured() {
+  const auto now = dependencies_.now();
+  if (!dependencies_.prometheus) co_return "No Prometheus is set. Start the console with --prometheus-url.";
+  if (measured_read_ && now - *measured_read_ <= measured_holds) co_return measured_message_;
+  measured_read_ = now;  // also where it fails: it is not asked at every request
+  const auto cards = co_await ask(measured_target());
+  const auto pods = co_await ask(pod_use_target());
+  measured_ = cards ? measured_in(*cards) : measured_use();
+  pod_use_ = pods ? pod_use_in(*pods) : pod_use();
+  measured_message_ = cards && pods ? "" : "Prometheus does not answer.";
+  ++revision_of_measured_;
+  co_return measured_message_;
+}
+
+boost::asio::awaitable<service::outcome> service::measured(const http_request& request, const viewer& viewer) {
+  const auto message = co_await read_measured();
+  const auto& answer = answers_.find_or_make(key_of(request, viewer), revision_of_measured_, dependencies_.now(), [&] {
+    return body_of(measured_view(dependencies_.known, measured_, message));
+  });
+  co_return response_of(answer, request.fields);
+}
+
+boost::asio::awaitable<service::outcome> service::holders(const http_request& request, const viewer& viewer,
+                                                          std::string ns, page_range range) {
+  const auto message = co_await read_measured();
+  co_return made(request, viewer,
+                 [&] { return body_of(holders_view(dependencies_.known, viewer, ns, range, pod_use_, message)); });
 }
 
 boost::asio::awaitable<service::outcome> service::history(const http_request& request, const viewer& viewer) {

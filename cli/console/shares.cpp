@@ -91,6 +91,14 @@ std::vector<node_shares> shares_of(const picture& picture, std::string_view only
   return out;
 }
 
+int card_index(const node_shares& node, std::size_t place) {
+  const auto& uuid = node.cards[place].card->uuid;
+  if (node.report)
+    for (const auto& card : node.report->cards)
+      if (card.uuid == uuid && card.index >= 0) return card.index;
+  return static_cast<int>(place);
+}
+
 void mark_guesses(const picture& picture, std::vector<node_shares>& nodes) {
   namespace ext = reconcilers::extender;
   for (auto& node : nodes) {

@@ -41,6 +41,9 @@ struct node_shares {
 /// Nodes with cards, a mode, or an AcceleratorNode; in the order of their names. `only`: that one; empty: all.
 std::vector<node_shares> shares_of(const picture& picture, std::string_view only = {});
 
+/// The number of a card as its driver counts, where the agent says it; else its place.
+int card_index(const node_shares& node, std::size_t place);
+
 /// Sets held_share::guessed. It reads each pod again, so call it only where guesses are shown.
 void mark_guesses(const picture& picture, std::vector<node_shares>& nodes);
 

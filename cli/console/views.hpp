@@ -33,6 +33,12 @@ ordered_json fleet_view(const picture& picture, const viewer& viewer, page_range
 /// A node of the picture. `report` is read when the node is asked for; null: there is none.
 ordered_json node_view(const picture& picture, const viewer& viewer, const kube::node& node,
                        const std::optional<api::agent_report>& report);
+/// Measured use of pods, in hundredths of a GPU: by namespace and name.
+using pod_use = std::map<std::pair<std::string, std::string>, int>;
+/// Pods that hold GPUs, by their names; `ns` empty: of all namespaces that the viewer may see. `message`: why measured
+/// use is not known; empty: it is.
+ordered_json holders_view(const picture& picture, const viewer& viewer, std::string_view ns, page_range page,
+                          const pod_use& use, std::string_view message);
 ordered_json namespaces_view(const picture& picture, const viewer& viewer, const costs& costs);
 ordered_json declarations_view(const picture& picture, const viewer& viewer, const declared_resources& declared);
 

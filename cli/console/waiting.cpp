@@ -4,9 +4,11 @@
 #include <span>
 
 #include "api/engine_words.hpp"
+#include "api/names.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/unserved.hpp"
 #include "reconcilers/extender/reasons.hpp"
+#include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/verify/verify.hpp"
 #include "text/messages.hpp"
 
@@ -73,6 +75,44 @@ std::string reason_of(const waiting_answer& answer, std::span<const quota::node_
   return answer.reason.fitting > 0 ? text::message("engine.answer.not_cards", locale, {{"answer", out}}) : out;
 }
 
+/// The first node with cards that no mode serves and that takes pods; empty: there is none.
+std::string idle_node(const picture& picture) {
+  std::string out;
+  for (const auto& node : picture.nodes.all()) {
+    const auto* report = picture.cards.find(node.key);
+    const bool is_idle = reconcilers::has_cards(node) && !node.unschedulable &&
+                         !node.labels.contains(api::names::module_label) &&
+                         (!report || report->mode.requested_mode.empty() || report->mode.requested_mode == "none");
+    if (is_idle && (out.empty() || node.key.name < out)) out = node.key.name;
+  }
+  return out;
+}
+
+/// What someone with the right types to place the pod; empty: no one command does.
+std::string placing_command(const picture& picture, const known_resources& known, const waiting_answer& answer,
+                            const kube::pod& pod) {
+  const auto& change = answer.reason.of_node;
+  if (change && change->action == quota::change::kind::uncordon_card && !answer.fits())
+    return "kubectl annotate node " + answer.nodes[change->node].inventory->name + " quartermaster.io/cordon-";
+  if (answer.unserved.empty()) return {};
+  const auto label = serving_label(picture, known, pod), node = idle_node(picture);
+  return label.empty() || node.empty() ? std::string() : "kubectl label node " + node + " " + label;
+}
+
+constexpr std::size_t most_examples = 3;
+
+/// What would place most of the pods with the least: the node's cards that only have to be used, then the pod, then
+/// cards in use.
+const ordered_json* smallest_change(const ordered_json& reason) {
+  static const std::string in_use_again = "uncordon_card";
+  const auto& node = reason["changeOfNode"];
+  const bool is_free = !node.is_null() && node["code"] == in_use_again;
+  if (is_free) return &node["text"];
+  if (!reason["unserved"].empty()) return &reason["unserved"][0];
+  if (!reason["changeOfPod"].is_null()) return &reason["changeOfPod"]["text"];
+  return node.is_null() ? nullptr : &node["text"];
+}
+
 }  // namespace
 
 bool waits(const picture& picture, const known_resources& known, const kube::pod& pod) {
@@ -107,6 +147,7 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
   const auto chinese =
       answer.unserved.empty() ? answer.unserved : unserved_resources(picture, known, pod, language::zh);
   for (std::size_t i = 0; i < chinese.size(); ++i) unserved.push_back({{"en", answer.unserved[i]}, {"zh", chinese[i]}});
+  const auto command = viewer.nodes ? placing_command(picture, known, answer, pod) : std::string();
   return {
       {"asks", asks_json(pod)},
       {"kind", kind_of(answer)},
@@ -119,7 +160,8 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
       {"changeOfNode", viewer.nodes ? change_json(answer.reason.of_node, answer, nodes) : ordered_json()},
       {"nearestNode", names_node ? ordered_json(answer.nodes[*answer.reason.nearest].inventory->name) : ordered_json()},
       {"quota",
-       answer.limit ? in_both([&](language locale) { return api::words_of(*answer.limit, locale); }) : ordered_json()}};
+       answer.limit ? in_both([&](language locale) { return api::words_of(*answer.limit, locale); }) : ordered_json()},
+      {"command", command.empty() ? ordered_json() : ordered_json(command)}};
 }
 
 std::string question_of(const viewer& viewer, const kube::pod& pod) {
@@ -131,6 +173,74 @@ std::string question_of(const viewer& viewer, const kube::pod& pod) {
   for (const auto& map : {&pod.annotations, &pod.labels})
     for (const auto& [key, value] : *map) out.append("\n").append(key).append("=").append(value);
   return out;
+}
+
+std::vector<waiting_question> waiting_questions(const picture& picture, const known_resources& known,
+                                                const viewer& viewer) {
+  std::map<std::string, waiting_question> all;
+  for (const auto& pod : picture.pods.all()) {
+    if (!viewer.sees(pod.key.ns) || !waits(picture, known, pod)) continue;
+    auto& question = all[question_of(viewer, pod)];
+    question.pods.push_back(pod.key);
+    if (pod.created > 0 && (question.since == 0 || pod.created < question.since)) question.since = pod.created;
+  }
+  std::vector<waiting_question> out;
+  for (auto& [text, question] : all) {
+    std::ranges::sort(question.pods);
+    out.push_back(std::move(question));
+  }
+  std::ranges::sort(out, {}, [](const waiting_question& question) {
+    return std::pair(-static_cast<std::int64_t>(question.pods.size()), question.pods.front());
+  });
+  return out;
+}
+
+ordered_json reasons_view(const std::vector<waiting_question>& questions, const std::vector<ordered_json>& reasons) {
+  struct group {
+    const ordered_json* reason = nullptr;
+    std::vector<kube::object_key> pods;
+    std::int64_t since = 0;
+  };
+  std::map<std::string, group> groups;  // by what people read
+  std::size_t total = 0, looked_at = 0;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    const auto& question = questions[i];
+    total += question.pods.size();
+    if (i >= reasons.size() || reasons[i].is_null()) continue;
+    looked_at += question.pods.size();
+    const auto* change = smallest_change(reasons[i]);
+    auto& group = groups[reasons[i]["reason"]["en"].get<std::string>() + "\n" + (change ? change->dump() : "")];
+    group.reason = &reasons[i];
+    group.pods.insert(group.pods.end(), question.pods.begin(), question.pods.end());
+    if (question.since > 0 && (group.since == 0 || question.since < group.since)) group.since = question.since;
+  }
+  std::vector<group> sorted;
+  for (auto& [text, group] : groups) {
+    std::ranges::sort(group.pods);
+    sorted.push_back(std::move(group));
+  }
+  std::ranges::sort(sorted, {}, [](const group& group) {
+    return std::pair(-static_cast<std::int64_t>(group.pods.size()), group.pods.front());
+  });
+  auto rows = ordered_json::array();
+  for (const auto& group : sorted) {
+    const auto& first = group.pods.front();
+    const auto* change = smallest_change(*group.reason);
+    const auto& known = (*group.reason)["command"];
+    auto examples = ordered_json::array();
+    for (std::size_t i = 0; i < std::min(group.pods.size(), most_examples); ++i)
+      examples.push_back({{"namespace", group.pods[i].ns}, {"name", group.pods[i].name}});
+    rows.push_back(
+        {{"kind", (*group.reason)["kind"]},
+         {"reason", (*group.reason)["reason"]},
+         {"change", change ? *change : ordered_json()},
+         {"command",
+          known.is_null() ? ordered_json("quartermaster explain pod " + first.name + " -n " + first.ns) : known},
+         {"pods", group.pods.size()},
+         {"since", group.since > 0 ? ordered_json(group.since) : ordered_json()},
+         {"examples", std::move(examples)}});
+  }
+  return {{"total", total}, {"lookedAt", looked_at}, {"groups", std::move(rows)}};
 }
 
 ordered_json waiting_view(const waiting_page& page, std::map<kube::object_key, ordered_json> reasons) {

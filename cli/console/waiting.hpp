@@ -36,6 +36,18 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
 /// What a reason follows from, and how much of it this viewer may read.
 std::string question_of(const viewer& viewer, const kube::pod& pod);
 
+/// Pods that wait for the same.
+struct waiting_question {
+  std::vector<kube::object_key> pods;  ///< in the order of their names
+  std::int64_t since = 0;              ///< when the oldest was made: seconds since 1970, 0: not known
+};
+/// Of the pods that a viewer may see; those of most pods first.
+std::vector<waiting_question> waiting_questions(const picture& picture, const known_resources& known,
+                                                const viewer& viewer);
+/// Reasons with how many pods wait for each, the most first. `reasons`: of the first questions, null where the pods are
+/// gone by now; pods of the other questions are counted alone.
+ordered_json reasons_view(const std::vector<waiting_question>& questions, const std::vector<ordered_json>& reasons);
+
 /// Pods of the page that have no reason are gone by now.
 ordered_json waiting_view(const waiting_page& page, std::map<kube::object_key, ordered_json> reasons);
 

@@ -30,6 +30,12 @@ std::string unserved_words(const std::string& key, text::language locale,
   return text::message("explain.unserved." + key, locale, parameters);
 }
 
+std::size_t nodes_in(const modules::module_type& module, const picture& picture) {
+  return static_cast<std::size_t>(std::ranges::count_if(picture.nodes.all(), [&](const auto& node) {
+    return node.labels.value_or(api::names::module_label, "") == module.name;
+  }));
+}
+
 std::string remedy_of(const modules::module_type& module, const reconcilers::accelerator_policy* policy,
                       const picture& picture, text::language locale) {
   const std::string name(module.name);
@@ -38,9 +44,7 @@ std::string remedy_of(const modules::module_type& module, const reconcilers::acc
                          : unserved_words("label", locale, {{"value", std::string(module.label_values.front())}});
   if (!policy || !policy->enabled(module.name))
     return unserved_words("off", locale, {{"module", name}, {"label", label}});
-  const auto nodes = static_cast<std::size_t>(std::ranges::count_if(picture.nodes.all(), [&](const auto& node) {
-    return node.labels.value_or(api::names::module_label, "") == module.name;
-  }));
+  const auto nodes = nodes_in(module, picture);
   if (nodes == 0) return unserved_words("on_no_node", locale, {{"label", label}});
   return unserved_words(nodes == 1 ? "on_one_node" : "on_nodes", locale, {{"number", std::to_string(nodes)}});
 }
@@ -62,6 +66,18 @@ std::vector<std::string> unserved_resources(const picture& picture, const known_
                                   {"module", std::string(module->name)},
                                   {"remedy", remedy_of(*module, policy, picture, locale)}}));
   return out;
+}
+
+std::string serving_label(const picture& picture, const known_resources& known, const kube::pod& pod) {
+  const auto* policy = picture.policies.find(reconcilers::policy_key);
+  for (const auto& [key, amount] : reconcilers::verify::asked_by(pod)) {
+    if (amount <= 0 || known.offered.contains(key)) continue;
+    const auto* module = offering(policy, key);
+    const bool helps = module && policy && policy->enabled(module->name) && !module->label_values.empty() &&
+                       nodes_in(*module, picture) == 0;
+    if (helps) return "nvidia-device-enable=" + std::string(module->label_values.front());
+  }
+  return {};
 }
 
 }  // namespace cli

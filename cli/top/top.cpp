@@ -59,14 +59,6 @@ struct pod_row {
   std::int64_t whole = 0, cores = 0, memory_mib = 0;
 };
 
-int card_index(const node_shares& node, std::size_t place) {
-  const auto& uuid = node.cards[place].card->uuid;
-  if (node.report)
-    for (const auto& card : node.report->cards)
-      if (card.uuid == uuid && card.index >= 0) return card.index;
-  return static_cast<int>(place);
-}
-
 /// The larger of the two parts that are given out.
 double fullness(std::int64_t used_cores, std::int64_t cores, std::int64_t used_mib, std::int64_t mib) {
   const auto part = [](std::int64_t used, std::int64_t all) {
@@ -154,7 +146,7 @@ struct card_row {
 
   const card_shares& entry() const { return node->cards[place]; }
   const quota::card& card() const { return *entry().card; }
-  int index() const { return card_index(*node, place); }
+  int index() const { return console::card_index(*node, place); }
   std::int64_t guesses() const { return std::ranges::count_if(entry().shares, &console::held_share::guessed); }
 };
 const listing<card_row>& cards_listing() {

@@ -8,12 +8,11 @@
 
 #include "cli/cluster/fleet.hpp"
 #include "cli/cluster/refusal.hpp"
-#include "cli/explain/uncounted.hpp"
+#include "cli/console/walked_view.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
-#include "cli/verify/given_twice.hpp"
 #include "controller/sleep.hpp"
 #include "scheduler_config/managed.hpp"
 #include "text/messages.hpp"
@@ -181,6 +180,10 @@ std::string runtime_class_of(const std::optional<reconcilers::accelerator_policy
 constexpr std::chrono::seconds settling{5};
 constexpr std::chrono::milliseconds between_looks{500};
 
+bool sees_ledger(const picture& picture) {
+  return std::ranges::all_of(ledger_parts().needed, [&](part part) { return picture.reason_unseen(part).empty(); });
+}
+
 /// What the walk is made from. Who may not read all that the ledger is made from does without the ledger.
 picture_request walked_parts(const std::string& ns) {
   return {{part::types, part::policies, part::accelerator_nodes, part::nodes, part::daemon_sets, part::pods},
@@ -191,16 +194,8 @@ picture_request walked_parts(const std::string& ns) {
 std::expected<verify::cluster_view, text::phrase> view_of(picture& picture, const std::string& only_node) {
   if (!only_node.empty() && !picture.nodes.find({{}, only_node}))
     return std::unexpected(text::phrase{"transport.no_node", {{"node", plain(only_node)}}});
-  auto out = view_of(fleet(picture), only_node);
-  if (!out.ledger_unseen.empty()) return out;
-  if (!picture.book) picture.finish();
-  const auto uncounted = uncounted_pods(picture);
-  for (auto& node : out.nodes) {
-    node.given_twice = given_twice(picture, node.node.key.name);
-    for (const auto& pod : uncounted)
-      if (pod.node == node.node.key.name) node.uncounted_pods.push_back(pod.text());
-  }
-  return out;
+  if (!picture.book && sees_ledger(picture)) picture.finish();
+  return console::walked_view(picture, only_node);
 }
 
 /// @param problem what is wrong with what was asked for, although the cluster answers

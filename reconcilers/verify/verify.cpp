@@ -118,6 +118,8 @@ std::string problem_of(const cluster_view& view, std::string_view module) {
 
 /// The node on which the roll-out of a module halted; empty: none did.
 std::string halted_on(const cluster_view& view, std::string_view module) {
+  // Asked for each node, and the status is parsed each time: where nothing has halted it is not read at all.
+  if (!view.policy || !view.policy->status.contains("RolloutHalted")) return {};
   if (problem_of(view, module) != "RolloutHalted") return {};
   for (const auto& set : view.daemon_sets) {
     const auto note = api::remembered(set.annotations, api::names::rollout_annotation);

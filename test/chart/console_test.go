@@ -12,7 +12,7 @@ import (
 
 // The console may read, and may ask who someone is and what they may do. Nothing else, whatever the values say.
 func Test_the_console_may_only_read(t *testing.T) {
-	objects, err := Template("{console: {enabled: true, hosts: [console.example.com], audienceOnly: true, tlsSecret: tls, prometheusUrl: \"https://p\", prometheusSecret: p}, networkPolicy: true}")
+	objects, err := Template("{console: {enabled: true, hosts: [console.example.com], audienceOnly: true, frameAncestors: [\"https://portal.example.com\"], tlsSecret: tls, prometheusUrl: \"https://p\", prometheusSecret: p}, networkPolicy: true}")
 	if err != nil {
 		t.Fatal(err)
 	}

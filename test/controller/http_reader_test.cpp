@@ -55,6 +55,21 @@ struct http_reader : testing::Test, caller {};
 
 const std::string chunked_request = "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
+TEST_F(http_reader, keeps_what_servers_for_people_read_of_the_header) {
+  send("GET / HTTP/1.1\r\nHost: a\r\nCookie: one=1; two=2\r\nSec-Fetch-Site: same-site\r\nX-Other: y\r\n\r\n");
+  ASSERT_EQ(heads.size(), 1u);
+  EXPECT_EQ(heads[0].fields.cookie, "one=1; two=2");
+  EXPECT_EQ(heads[0].fields.fetch_site, "same-site");
+}
+
+TEST_F(http_reader, two_cookies_or_two_sites_are_malformed) {
+  for (const char* field : {"Cookie: a=1\r\nCookie: a=2", "Sec-Fetch-Site: none\r\nsec-fetch-site: cross-site"}) {
+    caller each;
+    EXPECT_EQ(each.send("GET / HTTP/1.1\r\nHost: a\r\n" + std::string(field) + "\r\n\r\n"), http_reading::malformed)
+        << field;
+  }
+}
+
 TEST_F(http_reader, reads_requests_one_after_the_other_however_they_are_cut) {
   const std::string both =
       "POST /a?b=c HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nxyz" + chunked_request +

@@ -4,9 +4,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { announce } from './answers.js';
 import { clock, language, languages, moment, set_language, text } from './language.js';
+import { Search } from './parts/search.jsx';
 import { SignIn } from './parts/sign_in.jsx';
 import { read_route, route_of } from './router.js';
-import { ask, forget, session } from './session.js';
+import { ask, end_session, forget, has_session, keep_session, session } from './session.js';
 import { follow } from './stream.js';
 import { current_theme, set_theme, themes } from './theme.js';
 import { Capacity } from './views/capacity.jsx';
@@ -15,10 +16,14 @@ import { Fleet } from './views/fleet.jsx';
 import { History } from './views/history.jsx';
 import { Namespaces } from './views/namespaces.jsx';
 import { Node } from './views/node.jsx';
+import { Overview } from './views/overview.jsx';
+import { Pods } from './views/pods.jsx';
 import { Waiting } from './views/waiting.jsx';
 
 const views = {
+  overview: Overview,
   fleet: Fleet,
+  pods: Pods,
   waiting: Waiting,
   namespaces: Namespaces,
   declarations: Declarations,
@@ -50,7 +55,7 @@ class Boundary extends Component {
 function Choice({ id, label, value, values, on_change }) {
   return (
     <label class="choice" for={id}>
-      <span>{label}</span>
+      <span class="unseen">{label}</span>
       <select id={id} value={value} onChange={(event) => on_change(event.target.value)}>
         {values.map(([name, shown]) => <option key={name} value={name}>{shown}</option>)}
       </select>
@@ -76,6 +81,7 @@ function Header({ me, route, live, seen, redraw, sign_out }) {
           </nav>
         )}
         <div class="tools">
+          {me && <Search me={me} views={shown} />}
           {me && <span class={`live ${live}`} role="status">{text(`live.${live}`, { time: clock(seen) })}</span>}
           <Choice id="language" label={text('language')} value={language()} values={Object.entries(languages)}
             on_change={(name) => { set_language(name); redraw(); }} />
@@ -91,6 +97,7 @@ function Header({ me, route, live, seen, redraw, sign_out }) {
 
 export function App() {
   const [me, set_me] = useState(null);
+  const [is_waiting, set_is_waiting] = useState(true); // it is not known yet whether someone is signed in
   const [problem, set_problem] = useState(null);
   const [live, set_live] = useState('waiting');
   const [seen, set_seen] = useState(() => Date.now() / 1000); // when the stream was last open
@@ -107,19 +114,31 @@ export function App() {
   }
   async function sign_in() {
     set_problem(null);
+    if (session.token) await keep_session();
     const { body, error } = await ask('me');
+    set_is_waiting(false);
     if (error) {
       leave(error);
       return;
     }
     if (!views[route.view] && route.view !== 'node') {
-      location.replace(route_of(Object.keys(views).find((view) => body.views[view]) ?? 'waiting'));
+      location.replace(route_of(Object.keys(views).find((view) => body.views[view]) ?? 'overview'));
     }
     set_me(body);
   }
+  async function sign_out() {
+    await end_session();
+    leave(null);
+  }
   const on_refused = () => leave({ status: 401, code: 'unauthenticated' });
 
-  useEffect(() => { if (session.token) sign_in(); }, []);
+  useEffect(() => {
+    const begin = async () => {
+      if (session.token || await has_session()) await sign_in();
+      else set_is_waiting(false);
+    };
+    begin();
+  }, []);
   useEffect(() => {
     if (!me) return undefined;
     return follow(announce, (state, seconds = 0) => {
@@ -145,14 +164,15 @@ export function App() {
   const View = route.view === 'node' ? Node : views[route.view];
   return (
     <>
-      <Header me={me} route={route} live={live} seen={seen} redraw={redraw} sign_out={() => leave(null)} />
+      <Header me={me} route={route} live={live} seen={seen} redraw={redraw} sign_out={sign_out} />
       <main id="main">
-        {!me && <SignIn problem={problem} on_token={(token) => { session.token = token; sign_in(); }} />}
+        {!me && !is_waiting && <SignIn problem={problem} on_token={(token) => { session.token = token; sign_in(); }} />}
         {me && unled !== null && <p class="notice bad leaderless" role="status">{text('leaderless', { time: moment(unled) })}</p>}
         {me?.lacksNamespaces && <p class="quiet" role="status">{text('lacks_namespaces')}</p>}
         {me && View && (
-          <Boundary key={`${route.view}/${route.argument}`}>
-            <View me={me} name={route.argument} on_refused={on_refused} drawing={`${language()} ${current_theme()}`} />
+          <Boundary key={`${route.view}/${route.argument}?${JSON.stringify(route.settings)}`}>
+            <View me={me} name={route.argument} settings={route.settings} on_refused={on_refused} drawing={`${language()} ${current_theme()}`}
+              live={live} seen={seen} />
           </Boundary>
         )}
         {me && !View && <h1 tabindex="-1">{text('error.view', { view: route.view })}</h1>}

@@ -65,3 +65,11 @@ export function moment(seconds) {
 export function clock(seconds) {
   return new Intl.DateTimeFormat(current, { ...time_parts, second: '2-digit' }).format(seconds * 1000);
 }
+
+const spans = [['day', 86400], ['hour', 3600], ['minute', 60], ['second', 1]];
+
+/// A length of time in its largest unit: "2 hours".
+export function span(seconds) {
+  const [unit, length] = spans.find(([, each]) => seconds >= each) ?? spans.at(-1);
+  return format_of({ style: 'unit', unit, unitDisplay: 'long', maximumFractionDigits: 0 }).format(Math.max(0, Math.floor(seconds / length)));
+}

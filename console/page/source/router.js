@@ -1,14 +1,26 @@
-// Addresses of views: "#/fleet", "#/node/NAME". They are in the fragment, so the server has one page.
+// Addresses of views: "#/fleet", "#/node/NAME", "#/fleet?mode=vgpu". They are in the fragment, so the server has one
+// page; what a view is set to stands there too, so that a link and a page that is loaded again show the same.
 
 export function read_route(hash) {
-  const [view = '', argument = ''] = hash.replace(/^#\/?/, '').split('/');
+  const [path, query = ''] = hash.replace(/^#\/?/, '').split('?');
+  const [view = '', argument = ''] = path.split('/');
+  const settings = Object.fromEntries(new URLSearchParams(query));
   try {
-    return { view, argument: decodeURIComponent(argument) };
+    return { view, argument: decodeURIComponent(argument), settings };
   } catch {
-    return { view, argument: '' }; // "%" without two digits
+    return { view, argument: '', settings }; // "%" without two digits
   }
 }
 
-export function route_of(view, argument) {
-  return argument === undefined ? `#/${view}` : `#/${view}/${encodeURIComponent(argument)}`;
+/// `settings` that are empty are left out.
+export function route_of(view, argument, settings = {}) {
+  const kept = Object.entries(settings).filter(([, value]) => value);
+  const query = kept.length ? `?${new URLSearchParams(kept)}` : '';
+  return (argument === undefined ? `#/${view}` : `#/${view}/${encodeURIComponent(argument)}`) + query;
+}
+
+/// Puts settings of the view that is shown into the address, without a step back for each.
+export function keep_settings(settings) {
+  const { view, argument } = read_route(location.hash);
+  history.replaceState(null, '', route_of(view, argument || undefined, settings));
 }

@@ -1,10 +1,12 @@
-// What the page knows of its caller: the token, which is only in this memory, and the last answer to each address. A
-// page that is loaded again asks for the token again.
+// What the page knows of its caller, and the last answer to each address. A token is exchanged for a cookie that no
+// script can read; then a page that is loaded again is signed in. Where the browser keeps no cookie, the token stays in
+// this memory, and a page that is loaded again asks for it again.
 
 const answers = new Map(); // address -> {etag, body}
 const longest_memory = 40; // answers
 
-export const session = { token: null };
+/// `by_link`: on a laptop, where the printed link signs in.
+export const session = { token: null, by_link: false };
 
 /// Takes the token of a link ("#token=...") and removes it from the address, so that it is in no bookmark or history.
 export function take_token_from_link() {
@@ -20,6 +22,27 @@ export function forget() {
   answers.clear();
 }
 
+/// What says who asks: the token, or nothing where the cookie does.
+export const credentials = () => (session.token ? { Authorization: `Bearer ${session.token}` } : {});
+
+/// Is there a cookie that signs in?
+export async function has_session() {
+  const answer = await fetch('api/v1/session', { cache: 'no-store', redirect: 'error' }).then((response) => response.json()).catch(() => null);
+  session.by_link = answer?.by === 'link';
+  return answer?.signedIn === true;
+}
+
+/// Exchanges the token for the cookie. Where that does not work, the next question says what is wrong with the token.
+export async function keep_session() {
+  const made = await fetch('api/v1/session', { method: 'POST', headers: credentials(), redirect: 'error' }).catch(() => null);
+  if (made?.ok && await has_session()) session.token = null;
+}
+
+/// The browser forgets the cookie.
+export async function end_session() {
+  await fetch('api/v1/session', { method: 'DELETE', redirect: 'error' }).catch(() => null);
+}
+
 /// On a slow line 5,000 nodes take half a minute. What takes longer will not come: the line broke without a word.
 const longest_answer_ms = 90000;
 
@@ -27,7 +50,7 @@ const longest_answer_ms = 90000;
 /// {error: {status, code, message, retry_s}}; status 0: there was no answer.
 export async function ask(address, signal) {
   const known = answers.get(address);
-  const headers = { Authorization: `Bearer ${session.token}`, Accept: 'application/json' };
+  const headers = { ...credentials(), Accept: 'application/json' };
   if (known) headers['If-None-Match'] = known.etag;
   try {
     const limit = AbortSignal.timeout(longest_answer_ms);

@@ -1,6 +1,6 @@
-// Live updates: server-sent events, read from a fetch, because EventSource sends no Authorization. The stream is open
+// Live updates: server-sent events, read from a fetch, because EventSource sends no Authorization where there is no cookie. The stream is open
 // only while the page can be seen: the server has few places.
-import { session } from './session.js';
+import { credentials } from './session.js';
 
 /// Cuts a stream of text into events. Give it each piece as it comes; it returns the events that are complete. Of an
 /// event without an end it keeps `longest` characters at most, and returns null when there are more.
@@ -53,7 +53,7 @@ export function follow(on_views, on_state, on_leader = () => {}) {
       silence = setTimeout(() => controller?.abort(), longest_silence_ms);
     };
     listen();
-    const headers = { Authorization: `Bearer ${session.token}`, Accept: 'text/event-stream' };
+    const headers = { ...credentials(), Accept: 'text/event-stream' };
     const response = await fetch('api/v1/stream', { headers, signal, cache: 'no-store', redirect: 'error' });
     if (response.status === 401) return 'refused';
     if (!response.ok) return Number(response.headers.get('Retry-After')) * 1000;

@@ -5,11 +5,15 @@
 #include <random>
 #include <sstream>
 
+#include "cli/console/given_twice.hpp"
+#include "cli/console/overview.hpp"
 #include "cli/console/views.hpp"
+#include "cli/console/walked_view.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/uncounted.hpp"
+#include "cli/inspect/inspect_fleet.hpp"
 #include "cli/top/top.hpp"
-#include "cli/verify/given_twice.hpp"
+#include "cli/verify/verify.hpp"
 #include "reconcilers/usage/allocation_metrics.hpp"
 #include "test/cli/console/two_teams.hpp"
 #include "test/words.hpp"
@@ -37,6 +41,7 @@ class random_cluster {
     begin(cluster.pods, cluster.nodes, cluster.policies, cluster.rules, cluster.quotas, cluster.old_quotas,
           cluster.cards);
     for (int i = 0, count = 2 + below(5); i < count; ++i) add_node("n" + std::to_string(i));
+    cluster.leader.ns = "quartermaster";
     commit(cluster.pods, cluster.nodes, cluster.policies, cluster.rules, cluster.quotas, cluster.old_quotas,
            cluster.cards);
     cluster.finish();
@@ -209,6 +214,41 @@ void compare_sums(const random_cluster& drawn) {
     EXPECT_EQ(fleet[name], std::pair(expected.cores, expected.memory_mib)) << view;
 }
 
+/// The numbers of the console's first screen are those of `inspect nodes`, `top cards`, `report capacity` and `verify`.
+void compare_overview(const random_cluster& drawn) {
+  const auto& cluster = drawn.cluster;
+  const auto overview = console::overview_view(cluster, console_test::two_teams::everyone(), {});
+  std::int64_t total = 0, without_mode = 0, unhealthy = 0, cores = 0, free = 0;
+  std::ostringstream out;
+  look_options style;
+  style.output = "json";
+  print(node_rows(fleet(cluster)), style, out);
+  for (const auto& row : json::parse(out.str())["nodes"]) {
+    const auto cards = row["cards"].is_null() ? 0 : row["cards"].get<std::int64_t>();
+    total += cards;
+    if (row["mode"] == "none") without_mode += cards;
+    if (!row["unhealthyCards"].is_null()) unhealthy += row["unhealthyCards"].get<std::int64_t>();
+  }
+  for (const auto& row : answer([&](const auto& form, auto& page) { top_cards(cluster, form, page); }, "cards"))
+    cores += row["usedCores"].get<std::int64_t>();
+  const auto capacity = console::capacity_view(cluster, console_test::two_teams::everyone(), {}, "");
+  for (const auto& row : capacity["models"])
+    if (row["mode"] != "") free += row["free"].get<std::int64_t>();
+  const auto& gpus = overview["gpus"];
+  EXPECT_EQ(gpus["total"], total);
+  EXPECT_EQ(gpus["withoutMode"], without_mode);
+  EXPECT_EQ(gpus["unhealthy"], unhealthy);
+  EXPECT_EQ(gpus["allocatedCores"], cores);
+  EXPECT_EQ(gpus["free"], free);
+  std::ostringstream walked;
+  const auto report = reconcilers::verify::walk(console::walked_view(cluster));
+  verify_options verify_style;
+  verify_style.output = "json";
+  print(report, verify_style, walked);
+  EXPECT_EQ(overview["health"]["problems"].get<std::int64_t>(),
+            json::parse(walked.str())["problems"].get<std::int64_t>());
+}
+
 /// Of a pod, as its object alone says it; `card` is the index that its plugin recorded, or -1.
 struct pod_facts {
   std::int64_t cores = 0, memory_mib = 0, wholes = 0;
@@ -334,7 +374,7 @@ std::size_t compare_overbooked(const picture& cluster) {
       load.pods.insert(pod.key.to_string());
     }
     std::map<std::string, std::string> named;  // pods by card
-    for (const auto& text : given_twice(cluster, name)) {
+    for (const auto& text : console::given_twice(cluster, name)) {
       const auto gap = text.find(" (");
       named[text.substr(0, gap)] = text.substr(gap + 2, text.size() - gap - 3);
     }
@@ -376,6 +416,7 @@ TEST(agreement, every_answer_about_a_cluster_has_the_numbers_of_an_oracle) {
     const random_cluster drawn(seed);
     compare_nodes(drawn);
     compare_sums(drawn);
+    compare_overview(drawn);
     if (testing::Test::HasFailure()) return;
   }
 }

@@ -44,6 +44,9 @@ TEST(console, wrong_words_are_one_line) {
   EXPECT_THAT(run({"--metrics-address", "a:b"}), one_line("--metrics-address: address \"a:b\": not a port"));
   EXPECT_THAT(run({"--log-level", "loud"}), one_line("--log-level: loud"));
   EXPECT_THAT(run({"--host", "a:1"}), one_line("--host a:1: a name without port"));
+  for (const auto* origin :
+       {"portal.example.com", "https://a;script-src *", "https://a b", "https://a:", "https://", "*"})
+    EXPECT_THAT(run({"--frame-ancestor", origin}), one_line("an origin such as https://portal.example.com")) << origin;
   EXPECT_THAT(run({"--audience-only"}), one_line("--audience-only: on a loopback address"));
   EXPECT_THAT(run({"--tls-key-file", "k"}), one_line("--tls-cert-file and --tls-key-file come together"));
   EXPECT_THAT(run({"--prometheus-url", "http://p", "--prometheus-token-file", "t"}), one_line("over https:// only"));

@@ -124,5 +124,17 @@ TEST(history, trends_are_per_model_and_mode) {
   EXPECT_EQ(found.at({"T4", "vgpu"}), (trend{{1, 100}, {2, 200}}));
 }
 
+TEST(history, measured_use_is_in_percent_by_card_and_nothing_else_is_read) {
+  const auto use = measured_in(R"({"status":"success","data":{"resultType":"vector","result":[
+    {"metric":{"node":"gpu-1","uuid":"GPU-0"},"value":[1795608000.1,"0.534"]},
+    {"metric":{"node":"gpu-1","uuid":"GPU-1"},"value":[1795608000,"7"]},
+    {"metric":{"node":"gpu-1"},"value":[1795608000,"0.5"]},
+    {"metric":{"node":"gpu-1","uuid":"GPU-2"},"value":[1795608000,"NaN"]}]}})");
+  EXPECT_THAT(use, testing::ElementsAre(testing::Pair(testing::Pair("gpu-1", "GPU-0"), 53),
+                                        testing::Pair(testing::Pair("gpu-1", "GPU-1"), 100)));
+  EXPECT_TRUE(measured_in("<html>").empty());
+  EXPECT_THAT(measured_target(), testing::StartsWith("/api/v1/query?query="));
+}
+
 }  // namespace
 }  // namespace cli::console

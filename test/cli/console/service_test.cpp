@@ -20,9 +20,10 @@ using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
 
-const std::vector<std::string> api_paths{"me",         "fleet",        "nodes/gpu-1", "waiting",
-                                         "namespaces", "declarations", "capacity",    "history?chart=utilization",
-                                         "stream",     "nowhere"};
+const std::vector<std::string> api_paths{"me",          "overview",     "fleet",           "measured",
+                                         "nodes/gpu-1", "waiting",      "waiting/reasons", "pods",
+                                         "namespaces",  "declarations", "capacity",        "history?chart=utilization",
+                                         "stream",      "nowhere"};
 
 /// header.payload.signature
 std::string token_with(const ordered_json& claims) {
@@ -155,8 +156,8 @@ TEST_F(console_service, no_path_tells_one_team_of_the_other) {
     EXPECT_THAT(answer.body, Not(HasSubstr("secret"))) << path;
     EXPECT_THAT(answer.body, Not(HasSubstr("team-b"))) << path;
   }
-  for (const auto& query :
-       {"waiting?namespace=team-b", "history?chart=namespace_cores&namespace=team-b", "history?chart=namespace_cores"})
+  for (const auto& query : {"waiting?namespace=team-b", "pods?namespace=team-b",
+                            "history?chart=namespace_cores&namespace=team-b", "history?chart=namespace_cores"})
     EXPECT_EQ(get(query, "token-of-a").status, 403) << query;
   for (const auto& path : {"fleet", "nodes/gpu-1", "capacity", "declarations", "history?chart=memory"})
     EXPECT_EQ(get(path, "token-of-a").status, 403) << path;
@@ -194,6 +195,16 @@ TEST_F(console_service, every_answer_has_its_guards) {
   EXPECT_EQ(field_of(get("me", "token-of-a"), "Cache-Control"), "no-store");
   EXPECT_THAT(get("waiting", "token-of-a").content_type, HasSubstr("application/json"));
   EXPECT_EQ(field_of(get(page()), "Cache-Control"), "no-cache");
+}
+
+TEST_F(console_service, frames_are_for_pages_that_a_setting_names) {
+  EXPECT_THAT(field_of(get(page()), "Content-Security-Policy"), testing::EndsWith("; frame-ancestors 'none'"));
+  EXPECT_EQ(field_of(get(page()), "X-Frame-Options"), "DENY");
+  serving.frame_ancestors = {"https://portal.example.com", "https://b.test:8443"};
+  console = nullptr;
+  EXPECT_THAT(field_of(get(page()), "Content-Security-Policy"),
+              testing::EndsWith("; frame-ancestors https://portal.example.com https://b.test:8443"));
+  EXPECT_EQ(field_of(get(page()), "X-Frame-Options"), "") << "it knows no origins";
 }
 
 TEST_F(console_service, another_page_in_the_same_browser_gets_nothing) {
@@ -497,6 +508,47 @@ struct refusing_prometheus final : kube::transport {
   kube::task<kube::response> stream(kube::request, kube::chunk_sink) override { co_return kube::response(); }
 };
 
+/// Says the same of every question.
+struct measuring_prometheus final : kube::transport {
+  std::string labels;
+  std::size_t questions = 0;
+  kube::task<kube::response> send(kube::request) override {
+    ++questions;
+    kube::response out;
+    out.status = 200;
+    out.body = R"({"status":"success","data":{"resultType":"vector","result":[{"metric":{)" + labels +
+               R"(},"value":[1795608000,"0.53"]}]}})";
+    co_return out;
+  }
+  kube::task<kube::response> stream(kube::request, kube::chunk_sink) override { co_return kube::response(); }
+};
+
+TEST_F(console_service, measured_use_stands_at_its_card_and_is_asked_for_twice_a_minute) {
+  measuring_prometheus source;
+  prometheus = &source;
+  read();
+  const auto card = cluster.book->book().view("gpu-2")->inventory->cards.front().uuid;
+  source.labels = R"("node":"gpu-2","uuid":")" + card + "\"";
+  EXPECT_EQ(ordered_json::parse(get("measured", "token-of-admin").body)["nodes"],
+            ordered_json({{"gpu-2", ordered_json::array({53})}}));
+  EXPECT_EQ(source.questions, 2u) << "of cards, and of pods";
+  now += 20s;
+  get("measured", "token-of-admin");
+  EXPECT_EQ(source.questions, 2u);
+  now += 20s;
+  get("measured", "token-of-admin");
+  EXPECT_EQ(source.questions, 4u);
+  EXPECT_EQ(get("measured", "token-of-a").status, 403);
+}
+
+TEST_F(console_service, measured_use_of_a_pod_is_for_who_may_see_the_pod) {
+  measuring_prometheus source;
+  source.labels = R"("namespace":"team-b","pod":"secret-1")";
+  prometheus = &source;
+  EXPECT_THAT(get("pods", "token-of-admin").body, HasSubstr("\"use\":53"));
+  EXPECT_THAT(get("pods", "token-of-a").body, Not(HasSubstr("\"use\":53")));
+}
+
 TEST_F(console_service, why_prometheus_does_not_answer_is_in_the_log_once) {
   refusing_prometheus source;
   prometheus = &source;
@@ -520,7 +572,7 @@ TEST_F(console_service, a_stream_says_that_something_changed) {
   EXPECT_EQ(answer.content_type, "text/event-stream");
   ASSERT_TRUE(answer.pieces);
   const auto next = [&] { return kube_test::run(loop, answer.pieces()).value_or("the end"); };
-  EXPECT_THAT(next(), HasSubstr("event: changed\ndata: {\"views\":[\"fleet\""));
+  EXPECT_THAT(next(), HasSubstr("event: changed\ndata: {\"views\":[\"overview\",\"fleet\""));
   EXPECT_EQ(next(), "") << "nothing has changed";
   cluster.pods.put(console_test::pod_of("team-a", "new", 10, 4, "gpu-1"));
   EXPECT_EQ(next(), "") << "one a second";
@@ -724,6 +776,166 @@ TEST_F(console_service, the_link_of_a_laptop_signs_in) {
   EXPECT_EQ(get("me", "token-of-admin").status, 401);
   EXPECT_EQ(get("me").status, 401);
   EXPECT_EQ(api.token_reviews, 0);
+}
+
+/// Signs in and out, as the page does.
+struct sessions : console_service {
+  static http_request session_request(const std::string& method, const std::string& token = "") {
+    auto out = request_of("/console/api/v1/session", token);
+    out.method = method;
+    out.fields.origin = "http://localhost:8888";
+    out.fields.fetch_site = "same-origin";
+    return out;
+  }
+  static http_request with_cookie(const std::string& path, const std::string& cookie) {
+    auto out = request_of("/console/api/v1/" + path);
+    out.fields.cookie = cookie;
+    out.fields.fetch_site = "same-origin";
+    return out;
+  }
+  /// "name=value", as a browser sends it back.
+  std::string sign_in(const std::string& token) {
+    const auto set = field_of(get(session_request("POST", token)), "Set-Cookie");
+    return set.substr(0, set.find(';'));
+  }
+  bool is_signed_in(const std::string& cookie) {
+    return ordered_json::parse(get(with_cookie("session", cookie)).body)["signedIn"].get<bool>();
+  }
+};
+
+TEST_F(sessions, a_token_becomes_a_cookie_that_no_script_reads_and_no_other_site_sends) {
+  const auto answer = get(session_request("POST", "token-of-a"));
+  EXPECT_EQ(answer.status, 200);
+  const auto set = field_of(answer, "Set-Cookie");
+  EXPECT_THAT(set, HasSubstr("; HttpOnly"));
+  EXPECT_THAT(set, HasSubstr("; SameSite=Strict"));
+  EXPECT_THAT(set, HasSubstr("; Path=/console/"));
+  EXPECT_THAT(set, Not(HasSubstr("Max-Age"))) << "it ends with the browser";
+  EXPECT_THAT(set, Not(HasSubstr("Secure"))) << "a browser would drop it by plain HTTP";
+  EXPECT_THAT(set, Not(HasSubstr("token-of-a")));
+  const auto cookie = set.substr(0, set.find(';'));
+  EXPECT_EQ(ordered_json::parse(get(with_cookie("me", cookie)).body)["user"], "a");
+  EXPECT_TRUE(is_signed_in(cookie));
+  EXPECT_FALSE(is_signed_in(""));
+}
+
+TEST_F(sessions, behind_tls_the_cookie_goes_by_tls_alone) {
+  auto request = session_request("POST", "token-of-a");
+  request.fields.origin = "https://localhost:8888";
+  EXPECT_THAT(field_of(get(request), "Set-Cookie"), HasSubstr("; Secure"));
+  serving.tls = true;
+  console = nullptr;
+  EXPECT_THAT(field_of(get(session_request("POST", "token-of-a")), "Set-Cookie"), HasSubstr("; Secure"));
+}
+
+TEST_F(sessions, a_proxy_that_signs_people_in_needs_no_form) {
+  const auto answer = get(session_request("GET", "token-of-a"));
+  EXPECT_EQ(ordered_json::parse(answer.body)["signedIn"], true);
+  EXPECT_EQ(ordered_json::parse(get(session_request("GET", "forged")).body)["signedIn"], false);
+}
+
+TEST_F(sessions, a_wrong_token_makes_no_cookie) {
+  const auto answer = get(session_request("POST", "forged"));
+  EXPECT_EQ(answer.status, 401);
+  EXPECT_EQ(field_of(answer, "Set-Cookie"), "");
+}
+
+TEST_F(sessions, a_cookie_ends_with_its_token) {
+  const auto cookie = sign_in("token-of-a");
+  ASSERT_EQ(get(with_cookie("waiting", cookie)).status, 200);
+  api.persons.erase("token-of-a");
+  now += 31s;
+  EXPECT_EQ(get(with_cookie("waiting", cookie)).status, 401);
+  EXPECT_FALSE(is_signed_in(cookie));
+}
+
+TEST_F(sessions, a_right_that_is_taken_away_is_gone_for_the_cookie_too) {
+  const auto cookie = sign_in("token-of-b");
+  EXPECT_THAT(get(with_cookie("waiting", cookie)).body, HasSubstr("secret-waits"));
+  api.rights["b"].clear();
+  now += 31s;
+  EXPECT_EQ(get(with_cookie("waiting", cookie)).status, 403);
+}
+
+TEST_F(sessions, signing_out_deletes_the_cookie) {
+  const auto set = field_of(get(session_request("DELETE")), "Set-Cookie");
+  EXPECT_THAT(set, HasSubstr("quartermaster-console=;"));
+  EXPECT_THAT(set, HasSubstr("Max-Age=0"));
+}
+
+TEST_F(sessions, another_console_and_whoever_changes_a_letter_cannot_use_it) {
+  const auto cookie = sign_in("token-of-a");
+  for (std::size_t i = cookie.find('=') + 1; i + 4 < cookie.size(); i += 7) {
+    auto changed = cookie;
+    changed[i] = changed[i] == 'A' ? 'B' : 'A';
+    if (changed != cookie) EXPECT_FALSE(is_signed_in(changed)) << i;
+  }
+  for (const auto* text :
+       {"quartermaster-console=token-of-a", "quartermaster-console=", "quartermaster-console", ";;="})
+    EXPECT_FALSE(is_signed_in(text)) << text;
+  EXPECT_TRUE(is_signed_in("other=1; " + cookie + "; more=2"));
+  console = nullptr;  // a new one has a new key
+  EXPECT_FALSE(is_signed_in(cookie));
+}
+
+// A page of another origin can have a browser send requests. None of them reads or changes anything: the cookie is not
+// sent (SameSite), and where it is, because another port of a host is the same site, the request is not taken for one
+// of the person.
+TEST_F(sessions, a_page_of_another_origin_does_nothing_with_the_cookie) {
+  const auto cookie = sign_in("token-of-admin");
+  for (const auto* site : {"cross-site", "same-site"}) {
+    auto request = with_cookie("fleet", cookie);
+    request.fields.fetch_site = site;
+    EXPECT_EQ(get(request).status, 401) << site;
+    for (const auto* method : {"POST", "DELETE", "GET"}) {
+      auto session = session_request(method);
+      session.fields.fetch_site = site;
+      session.fields.cookie = cookie;
+      const auto answer = get(session);
+      EXPECT_EQ(answer.status, 421) << site << " " << method;
+      EXPECT_EQ(field_of(answer, "Set-Cookie"), "");
+    }
+  }
+  auto foreign = session_request("DELETE");
+  foreign.fields.origin = "http://localhost:9999";
+  EXPECT_EQ(get(foreign).status, 421);
+  // No method but these two changes anything, with or without a cookie, and they change the cookie alone.
+  for (const auto* method : {"PUT", "PATCH", "OPTIONS"}) {
+    auto request = session_request(method);
+    request.fields.cookie = cookie;
+    EXPECT_EQ(get(request).status, 405) << method;
+  }
+  auto post = with_cookie("fleet", cookie);
+  post.method = "POST";
+  EXPECT_EQ(get(post).status, 405);
+}
+
+TEST_F(sessions, a_cookie_alone_makes_no_other) {
+  const auto cookie = sign_in("token-of-a");
+  auto request = session_request("POST");
+  request.fields.cookie = cookie;
+  EXPECT_EQ(get(request).status, 401);
+}
+
+TEST_F(console_service, the_overview_is_worked_out_again_after_some_seconds) {
+  const auto waiting = [&] {
+    return ordered_json::parse(get("overview", "token-of-admin").body)["waiting"]["pods"].get<int>();
+  };
+  EXPECT_EQ(waiting(), 2);
+  cluster.pods.erase(kube::object_key{"team-b", "secret-waits"});
+  now += 2s;
+  EXPECT_EQ(waiting(), 2);
+  now += 5s;
+  EXPECT_EQ(waiting(), 1);
+}
+
+TEST_F(many_waiting, as_many_reasons_as_are_worked_out_for_one_answer_and_the_rest_is_counted) {
+  const auto view = ordered_json::parse(get("waiting/reasons", "token-of-admin").body);
+  EXPECT_EQ(view["total"], 202);
+  EXPECT_EQ(view["lookedAt"], 40);
+  std::size_t pods = 0;
+  for (const auto& group : view["groups"]) pods += group["pods"].get<std::size_t>();
+  EXPECT_EQ(pods, 40u);
 }
 
 TEST_F(console_service, the_page_needs_no_token_and_has_its_own_paths) {

@@ -3,8 +3,10 @@
 #include <chrono>
 #include <fstream>
 
+#include "cli/console/overview.hpp"
 #include "cli/console/shares.hpp"
 #include "cli/console/waiting.hpp"
+#include "cli/console/walked_view.hpp"
 #include "test/cli/console/two_teams.hpp"
 #include "test/words.hpp"
 
@@ -34,12 +36,21 @@ struct views : two_teams {
     for (const auto& pod : page.pods) reasons[pod] = waiting_reason(cluster, known, viewer, *cluster.pods.find(pod));
     return waiting_view(page, std::move(reasons));
   }
+  ordered_json reasons(const viewer& viewer) const {
+    const auto known = resources_of(cluster);
+    const auto questions = waiting_questions(cluster, known, viewer);
+    std::vector<ordered_json> found;
+    for (const auto& question : questions)
+      found.push_back(waiting_reason(cluster, known, viewer, *cluster.pods.find(question.pods.front())));
+    return reasons_view(questions, found);
+  }
   /// Every view, as one text.
   std::string all(const viewer& viewer) {
     read();
     ordered_json out =
-        ordered_json::array({me_view(cluster, viewer, false), fleet_view(cluster, viewer, {0, 5000}),
-                             waiting(viewer, "", {0, 200}), namespaces_view(cluster, viewer, {}),
+        ordered_json::array({me_view(cluster, viewer, false), overview_view(cluster, viewer, {}), reasons(viewer),
+                             fleet_view(cluster, viewer, {0, 5000}), waiting(viewer, "", {0, 200}),
+                             holders_view(cluster, viewer, "", {0, 200}, {}, ""), namespaces_view(cluster, viewer, {}),
                              declarations_view(cluster, viewer, {}), capacity_view(cluster, viewer, {}, "")});
     for (const auto* node : {"gpu-1", "gpu-2", "gpu-3"}) out.push_back(seen(viewer, node));
     return out.dump();
@@ -275,6 +286,9 @@ TEST_F(views, namespaces_have_their_cost_where_there_are_prices) {
   reconcilers::chargeback_spec spec{"EUR", "", {{"Tesla-*", 2'500'000}}};
   const auto view = namespaces_view(cluster, team_a(), costs_of("2026-11", objects, spec));
   EXPECT_EQ(view["namespaces"][0]["cost"], "3.75 EUR");
+  const auto known_costs = costs_of("2026-11", objects, spec);
+  EXPECT_EQ(overview_view(cluster, team_a(), known_costs)["cost"]["amount"], "3.75 EUR");
+  EXPECT_EQ(overview_view(cluster, everyone(), known_costs)["cost"]["amount"], "7.50 EUR") << "of both teams";
   EXPECT_THAT(view["costMessage"].get<std::string>(), testing::EndsWith("without a price: secret-team-a."));
   EXPECT_THAT(view.dump(), Not(HasSubstr("team-b"))) << "models of others are not named either";
   const auto nothing = namespaces_view(cluster, team_a(), costs_of("2026-11", {object_of("")}, spec));
@@ -356,12 +370,162 @@ TEST_F(views, the_examples_have_the_fields_of_the_views) {
       .checks = {{"driver", api::check_state::ok, "550"}}, .other_cards = {}, .passed_since = {}};
   EXPECT_EQ(fields_of(me_view(cluster, viewer, false)), fields_of(example("me")));
   EXPECT_EQ(fields_of(fleet_view(cluster, viewer, {0, 5000})), fields_of(example("fleet")));
+  EXPECT_EQ(fields_of(reasons(viewer)), fields_of(example("reasons")));
+  const auto overview = fields_of(overview_view(cluster, viewer, {}));
+  for (const auto& field : fields_of(example("overview")))
+    if (!field.contains("findings[]") && !field.contains("parts[]/text"))
+      EXPECT_TRUE(overview.contains(field)) << field;
   EXPECT_EQ(fields_of(waiting(viewer, "", {0, 50})), fields_of(example("waiting")));
   EXPECT_EQ(fields_of(namespaces_view(cluster, viewer, {})), fields_of(example("namespaces")));
   EXPECT_EQ(fields_of(capacity_view(cluster, viewer, {}, "")), fields_of(example("capacity")));
   const auto node = fields_of(seen(viewer, "gpu-3", agent));
   for (const auto& field : fields_of(example("node")))
     if (!field.starts_with("/cards[]/shares[]")) EXPECT_TRUE(node.contains(field)) << field;
+}
+
+TEST_F(views, a_pod_that_an_idle_node_would_serve_has_the_label_as_its_command) {
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  policy.modules["pgpu"].enabled = true;
+  cluster.policies.put(policy);
+  for (const auto* name : {"idle-2", "idle-1", "idle-0"}) {
+    auto node = extender_test::node(name, {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/gpu.count", "4"}}, {});
+    node.unschedulable = std::string_view(name) == "idle-0";
+    cluster.nodes.put(node);
+  }
+  auto pod = console_test::pod_of("team-a", "whole", 1, 1);
+  pod.containers = {extender_test::container("main", {{"nvidia.com/gpu", 1}})};
+  cluster.pods.put(pod);
+  read();
+  const auto label = std::string("kubectl label node idle-1 nvidia-device-enable=pgpu");
+  const auto command_for = [&](const viewer& viewer) {
+    for (const auto& group : reasons(viewer)["groups"])
+      if (group["examples"][0]["name"] == "whole") return group["command"].get<std::string>();
+    return std::string();
+  };
+  EXPECT_EQ(command_for(everyone()), label);
+  auto blind = team_a();
+  blind.nodes = false;
+  EXPECT_EQ(command_for(blind), "quartermaster explain pod whole -n team-a") << "names of nodes are not theirs";
+}
+
+TEST_F(views, the_overview_has_the_parts_that_a_person_may_see) {
+  read();
+  const auto whole = overview_view(cluster, everyone(), {});
+  EXPECT_EQ(whole["gpus"]["total"], 3);
+  EXPECT_EQ(whole["gpus"]["allocatedCores"], 50 + 30 + 100 + 40 + 60);
+  EXPECT_EQ(whole["waiting"]["pods"], 2);
+  std::vector<std::string> parts;
+  for (const auto& part : whole["health"]["parts"]) parts.push_back(part["part"]);
+  EXPECT_THAT(parts, testing::ElementsAre("leader", "scheduler", "modules", "declarations", "quotas", "nodes"));
+
+  const auto some = overview_view(cluster, team_a(), {});
+  EXPECT_TRUE(some["health"].is_null()) << "what verify finds names pods of all";
+  EXPECT_EQ(some["gpus"], whole["gpus"]) << "numbers of nodes name no one";
+  EXPECT_EQ(some["waiting"]["pods"], 1);
+
+  auto blind = team_a();
+  blind.nodes = false;
+  EXPECT_TRUE(overview_view(cluster, blind, {})["gpus"].is_null());
+  EXPECT_TRUE(overview_view(cluster, viewer(), {})["waiting"].is_null());
+}
+
+TEST_F(views, what_is_wrong_has_its_remedy_and_a_command_for_a_terminal) {
+  auto cordoned = vgpu_node("gpu-2", 1);
+  cordoned.unschedulable = true;
+  cordoned.ready = kube::condition_status::yes;
+  cluster.nodes.put(cordoned);
+  read();
+  cluster.leader.ns = "quartermaster";
+  const auto health = overview_view(cluster, everyone(), {})["health"];
+  const auto found = [&](const std::string& part, const std::string& code) {
+    for (const auto& each : health["parts"])
+      if (each["part"] == part)
+        for (const auto& finding : each["findings"])
+          if (finding["code"] == code) return finding;
+    return ordered_json();
+  };
+  const auto leader = found("leader", "leader_missing");
+  ASSERT_FALSE(leader.is_null()) << health;
+  EXPECT_EQ(leader["command"], "kubectl get deployment,pod -l app.kubernetes.io/name=quartermaster -n quartermaster");
+  const auto cordon = found("nodes", "node_cordoned");
+  ASSERT_FALSE(cordon.is_null()) << health;
+  EXPECT_EQ(cordon["command"], "kubectl uncordon gpu-2");
+  EXPECT_EQ(cordon["nodes"], ordered_json::array({"gpu-2"}));
+  EXPECT_EQ(health["problems"].get<std::size_t>(), problems(walk(walked_view(cluster)))) << "as verify counts";
+}
+
+TEST_F(views, cards_that_no_mode_serves_are_on_the_map_and_in_the_numbers) {
+  cluster.nodes.put(extender_test::node("plain",
+                                        {{"nvidia.com/gpu.present", "true"},
+                                         {"nvidia.com/gpu.count", "4"},
+                                         {"nvidia.com/gpu.memory", "16384"},
+                                         {"nvidia.com/gpu.product", "Tesla-T4"}},
+                                        {}));
+  read();
+  const auto fleet = fleet_view(cluster, everyone(), {0, 5000});
+  ASSERT_EQ(fleet["nodes"].back()[0], "plain");
+  EXPECT_EQ(fleet["nodes"].back()[1], -1) << "in no mode";
+  ASSERT_EQ(fleet["nodes"].back()[4].size(), 4u);
+  EXPECT_EQ(fleet["models"][fleet["nodes"].back()[4][0][0].get<int>()], "Tesla-T4");
+  const auto sums = gpus_of(cluster);
+  EXPECT_EQ(sums.total, 7);
+  EXPECT_EQ(sums.without_mode, 4 + 2) << "as inspect nodes: of gpu-1 and gpu-2 no AcceleratorNode says a mode";
+}
+
+TEST_F(views, a_pod_has_its_cards_with_what_it_holds_and_uses) {
+  read();
+  const pod_use use{{{"team-a", "mine-1"}, 25}, {{"team-b", "secret-1"}, 30}};
+  const auto view = holders_view(cluster, team_a(), "", {0, 200}, use, "");
+  EXPECT_EQ(view["total"], 2);
+  const auto& pod = view["pods"][0];
+  EXPECT_EQ(pod["name"], "mine-1");
+  EXPECT_EQ(pod["node"], "gpu-1");
+  EXPECT_EQ(pod["cores"], 50);
+  EXPECT_EQ(pod["memoryMiB"], 16 * 256);
+  EXPECT_EQ(pod["use"], 25);
+  ASSERT_EQ(pod["cards"].size(), 1u);
+  EXPECT_EQ(pod["cards"][0]["index"], 0);
+  EXPECT_TRUE(view["pods"][1]["use"].is_null()) << "nothing is measured of it";
+  EXPECT_EQ(holders_view(cluster, everyone(), "team-b", {1, 1}, use, "")["pods"].size(), 1u);
+  EXPECT_EQ(holders_view(cluster, everyone(), "team-b", {1, 1}, use, "")["total"], 3);
+  EXPECT_EQ(fields_of(view), fields_of(example("pods")));
+}
+
+TEST_F(views, pods_that_wait_for_the_same_are_one_group) {
+  for (int i = 0; i < 5; ++i) {
+    auto pod = console_test::pod_of("team-a", "waits-" + std::to_string(i), 90, 64);
+    pod.created = 1'800'000'000 - i;
+    cluster.pods.put(pod);
+  }
+  cluster.pods.put(console_test::pod_of("team-a", "unknown", 1, 1));
+  auto unknown = *cluster.pods.find({"team-a", "unknown"});
+  unknown.containers = {extender_test::container("main", {{"nvidia.com/gpus", 1}})};
+  cluster.pods.put(unknown);
+  read();
+  const auto view = reasons(everyone());
+  EXPECT_EQ(view["total"], 8);
+  EXPECT_EQ(view["lookedAt"], 8);
+  ASSERT_EQ(view["groups"].size(), 2u) << view;
+  EXPECT_EQ(view["groups"][0]["pods"], 7);
+  EXPECT_EQ(view["groups"][0]["since"], 1'800'000'000 - 4);
+  EXPECT_EQ(view["groups"][0]["examples"].size(), 3u);
+  EXPECT_EQ(view["groups"][1]["command"], "quartermaster explain pod unknown -n team-a");
+  EXPECT_EQ(view["groups"][1]["kind"], "unknown_resource");
+}
+
+TEST_F(views, an_overview_of_5000_nodes_is_quick) {
+  for (int i = 0; i < 5000; ++i) cluster.nodes.put(vgpu_node("node-" + std::to_string(i), 8));
+  for (int i = 0; i < 10000; ++i)
+    cluster.pods.put(console_test::pod_of("ns-" + std::to_string(i % 50), "p-" + std::to_string(i), 20, 8,
+                                          "node-" + std::to_string(i / 2)));
+  read();
+  cluster.leader.ns = "quartermaster";
+  const auto begin = std::chrono::steady_clock::now();
+  const auto text = overview_view(cluster, everyone(), {}).dump();
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  RecordProperty("milliseconds", std::to_string(took.count()));
+  EXPECT_LT(text.size(), 64u << 10) << "the same finding on many nodes is one";
 }
 
 TEST_F(views, a_fleet_of_5000_nodes_is_small_and_quick) {

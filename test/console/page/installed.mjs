@@ -49,13 +49,15 @@ page_test('first look: history shows a chart with data', async () => {
 });
 
 const expected = {
-  fleet: [node, 'Whole cards (pgpu)', 'Nodes: '],
-  node: [card, 'team-a/holder', 'team-b/holder', 'Tesla-T4', 'Whole cards (pgpu)'],
+  overview: ['Every GPU', 'Why pods wait', 'Tesla-T4', node],
+  pods: ['team-a/holder', 'team-b/holder', node],
+  fleet: [node, 'Whole GPUs (pgpu)', 'Nodes: '],
+  node: [card, 'team-a/holder', 'team-b/holder', 'Tesla-T4', 'Whole GPUs (pgpu)'],
   waiting: ['team-a/asks', 'team-b/asks', 'nvidia.com/gpu'],
   namespaces: ['team-a', 'team-b'],
   declarations: [],
   capacity: ['Tesla', 'pgpu'],
-  history: ['Measured utilization of cards, per node', node, '%'],
+  history: ['Measured utilization of GPUs, per node', node, '%'],
 };
 
 page_test('tour: every view of the cluster', async (context) => {
@@ -100,7 +102,7 @@ page_test('tour: a change in the cluster is shown at once', async () => {
 
 page_test('tour: a person of one namespace sees nothing of another', async () => {
   const page = await sign_in({ url, token: process.env.QM_CONSOLE_NARROW_TOKEN });
-  assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Waiting pods', 'Namespaces', 'History']);
+  assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Overview', 'Pods', 'Waiting pods', 'Namespaces', 'History']);
   const shown = { waiting: 'team-a/asks', namespaces: 'team-a', history: 'team-a' };
   for (const [view, text] of Object.entries(shown)) {
     await show(page, views[view][0]);
@@ -124,5 +126,9 @@ page_test('proxy: the page behind a proxy that ends TLS, by its name', async () 
   await show(page, '/fleet');
   await wait_for_text(page, node);
   assert.ok(await page.evaluate(() => window.isSecureContext));
+  const [cookie] = await page.browserContext().cookies();
+  assert.deepEqual([cookie.secure, cookie.httpOnly, cookie.sameSite], [true, true, 'Strict']);
+  await page.reload();
+  await page.waitForSelector('nav');
   assert_quiet(page);
 });

@@ -62,6 +62,7 @@ page_test('signing in, the views, the fleet and a node by keyboard alone', async
   await page.keyboard.type(token);
   await page.keyboard.press('Enter');
   await page.waitForSelector('[role=grid]');
+  assert.equal(await heading_of(page), 'Overview');
 
   // Enter on a link of the navigation; the heading then has the focus.
   await tab_to('nav a[href="#/capacity"]');

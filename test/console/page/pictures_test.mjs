@@ -25,3 +25,21 @@ page_test('a picture of every view in light and dark', async () => {
     }
   }
 });
+
+const sizes = { wide: [1920, 1080], phone: [390, 844] };
+
+page_test('a picture of the first screen at the width of a desk and of a phone', async () => {
+  session.console.answer = cluster_of(48); // so many that each GPU is seen
+  for (const theme of ['light', 'dark']) {
+    for (const [name, [width, height]] of Object.entries(sizes)) {
+      const page = await open_page(session.browser, session.console, { theme });
+      await page.setViewport({ width, height });
+      await sign_in(page, session.console, '/overview');
+      await page.waitForFunction(() => document.body.innerText.includes('● Live') && document.querySelector('.reasons .finding'));
+      await page.evaluate(() => document.activeElement.blur());
+      const picture = await page.screenshot();
+      assert.ok(picture.length > 20000, `${name} in ${theme} is blank: ${picture.length} bytes`);
+      if (process.env.QM_SCREENSHOTS === 'write') writeFileSync(new URL(`overview-${name}-${theme}.png`, folder), picture);
+    }
+  }
+});

@@ -7,20 +7,73 @@ import { token } from './kit/server.mjs';
 import { page_test, session } from './kit/session.mjs';
 import { text_of, views, wait_for_text } from './kit/views.mjs';
 
-page_test('the token is in memory only: not in the address, not in storage, gone after a reload', async () => {
+const cookies_of = (page) => page.browserContext().cookies();
+const kept_by = (page) => page.evaluate(() => JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, document.cookie, history.state,
+  document.documentElement.outerHTML]));
+
+page_test('a token becomes a cookie that no script reads: it is nowhere else, and a page that is loaded again is signed in where it was', async () => {
+  session.console.answer = cluster_of(10);
+  session.console.requests.length = 0;
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console, '/capacity');
+  assert.ok(!(await kept_by(page)).includes(token));
+  const [{ name, httpOnly, sameSite, path, session: ends_with_browser }] = await cookies_of(page);
+  assert.deepEqual({ name, httpOnly, sameSite, path, ends_with_browser },
+    { name: 'quartermaster-console', httpOnly: true, sameSite: 'Strict', path: '/console/', ends_with_browser: true });
+  assert.ok(!(await kept_by(page)).includes('sealed'), 'a script can read the cookie');
+  // The token goes to the console once; what follows is asked by the cookie.
+  const with_token = session.console.requests.filter(({ headers }) => headers.authorization);
+  assert.deepEqual(with_token.map(({ path: asked, method }) => `${method} ${asked}`), ['POST api/v1/session']);
+  await page.reload();
+  await page.waitForSelector('nav');
+  assert.equal(await page.$eval('h1', (heading) => heading.textContent), 'Capacity');
+  assert.equal(await page.$('#token'), null);
+  assert.deepEqual(page.problems, []);
+});
+
+page_test('signing out deletes the cookie: a page that is loaded again asks for a token', async () => {
+  session.console.answer = cluster_of(10);
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  await page.click('header button');
+  await page.waitForSelector('#token');
+  assert.deepEqual(await cookies_of(page), []);
+  await page.reload();
+  await page.waitForSelector('#token');
+  assert.deepEqual(page.problems, []);
+});
+
+page_test('the page changes nothing: besides its cookie it only reads', async () => {
   session.console.answer = cluster_of(10);
   session.console.requests.length = 0;
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
-  const kept = await page.evaluate(() => JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, document.cookie, history.state,
-    document.documentElement.outerHTML]));
-  assert.ok(!kept.includes(token), kept);
-  for (const request of session.console.requests) {
-    assert.equal(request.method, 'GET');
-    assert.equal(request.headers.authorization, request.path.startsWith('api/') ? `Bearer ${token}` : undefined, request.path);
-  }
+  for (const [route] of Object.values(views)) await show(page, route);
+  await page.click('header button');
+  await page.waitForSelector('#token');
+  const changing = session.console.requests.filter(({ method }) => !['GET', 'HEAD'].includes(method));
+  assert.deepEqual(changing.map(({ method, path }) => `${method} ${path}`), ['POST api/v1/session', 'DELETE api/v1/session']);
+});
+
+page_test('where the browser keeps no cookie the token is in memory only, and gone after a reload', async () => {
+  session.console.answer = cluster_of(10);
+  session.console.keeps_cookies = false;
+  const page = await open_page(session.browser, session.console);
+  await sign_in(page, session.console);
+  assert.ok(!(await kept_by(page)).includes(token));
   await page.reload();
   await page.waitForSelector('#token');
+  session.console.keeps_cookies = true;
+});
+
+page_test('on a laptop the form says where the link is', async () => {
+  session.console.by = 'link';
+  const page = await open_page(session.browser, session.console);
+  await page.goto(session.console.url);
+  await page.waitForSelector('#token');
+  assert.match(await text_of(page), /Open the link that it has printed/);
+  assert.ok(!(await text_of(page)).includes('kubectl create token'));
+  session.console.by = 'token';
 });
 
 page_test('a forged token is refused with a sentence, and an expired one leads back to the form', async () => {
@@ -47,7 +100,7 @@ page_test('a caller sees links only to the views that are open to them, and a se
   session.console.failure = (path) => (path === 'fleet' ? [403, 'forbidden', 'This needs the right to list nodes.'] : null);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
-  assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Waiting pods', 'Namespaces', 'Declarations', 'History']);
+  assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Overview', 'Pods', 'Waiting pods', 'Namespaces', 'Declarations', 'History']);
   assert.match(await text_of(page), /some of yours may be missing/);
   assert.match(await text_of(page), /You may not see this\. This needs the right to list nodes\./);
   await show(page, '/history');

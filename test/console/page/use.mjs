@@ -2,6 +2,7 @@
 import './messages_test.mjs';
 import './parts_test.mjs';
 import './views_test.mjs';
+import './overview_test.mjs';
 import './keyboard_test.mjs';
 import './session_test.mjs';
 import './pictures_test.mjs';

@@ -10,14 +10,17 @@ import { heading_of, text_of, views } from './kit/views.mjs';
 
 // What each view has to show of the answers for `count` nodes.
 const expected = {
-  fleet: (count) => [`Nodes: ${new Intl.NumberFormat('en').format(count)}`, 'gpu-00001', 'Whole cards (pgpu)'],
-  node: () => ['Ready · Sick: card 5', 'GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79',
-    'Mode changes from Shares (vgpu) to Whole cards (pgpu)', 'Pods that you may not see: 2', 'nvidia-uvm'],
-  waiting: () => ['team-a/train-0', 'container main: nvidia.com/gpu from 4 to 1', 'gpu-00002: 1 card less in use', 'not enough whole cards'],
+  overview: (count) => ['Problems: 3', 'quartermaster-6d5f9 leads', new Intl.NumberFormat('en').format(8 * count), '12345.67', 'EUR · all namespaces', 'oldest: ',
+    'kubectl annotate node gpu-00002 quartermaster.io/cordon-', 'cohort research of namespace team-a', 'A100-SXM4-80GB', 'Shares (vgpu)'],
+  fleet: (count) => [`Nodes: ${new Intl.NumberFormat('en').format(count)}`, 'gpu-00001', 'Whole GPUs (pgpu)'],
+  node: () => ['Ready · Unhealthy: GPU 5 · Changes its mode', 'GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79',
+    'Mode changes from Shares (vgpu) to Whole GPUs (pgpu)', 'Pods that you may not see: 2', 'nvidia-uvm'],
+  pods: () => ['team-a/infer-0', 'GPU 0 (the whole GPU)', 'CrashLoopBackOff', '1.53', 'not known'],
+  waiting: () => ['team-a/train-0', 'quartermaster explain pod train-0 -n team-a', 'container main: nvidia.com/gpu from 4 to 1', 'gpu-00002: 1 card less in use', 'not enough whole cards'],
   namespaces: () => ['not yours to see', 'research', '1.6 of 1.5 · 0.1 borrowed', '4 GiB lent', 'No prices are set'],
   declarations: () => ['cf-crl-broken', 'optionl', 'team-a/infer-0', 'vcuda-memory is required', 'warned about'],
   capacity: () => ['⚠ 9.5', '120', 'no growth seen', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
-  history: () => ['Measured utilization of cards, per node', 'A · gpu-00001', 'Maximum'],
+  history: () => ['Measured utilization of GPUs, per node', 'A · gpu-00001', 'Maximum'],
 };
 
 for (const count of [10, 500, 5000]) {
@@ -57,12 +60,14 @@ page_test('every view in Chinese', async () => {
 page_test('the examples of the API are shown', async () => {
   const folder = process.env.QM_CONSOLE_EXAMPLES || fileURLToPath(new URL('../examples', import.meta.url));
   const example = (name) => JSON.parse(readFileSync(`${folder}/${name}.json`, 'utf8'));
-  session.console.answer = (path) => example(path.startsWith('nodes/') ? 'node' : path);
+  session.console.answer = (path) => example(path.startsWith('nodes/') ? 'node' : path.split('/').at(-1));
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
   const shown = {
+    overview: 'kubectl uncordon gpu-3',
     fleet: 'gpu-3',
     'node/gpu-3': 'Mode changes',
+    pods: 'team-a/mine-1',
     waiting: '<b>bold</b>',
     namespaces: 'research',
     declarations: 'cf-crl-gpu',
@@ -83,14 +88,14 @@ page_test('the fleet is filtered by name, mode and need of attention, and colour
   await sign_in(page, session.console);
   const rows = () => page.$eval('[role=grid]', (grid) => Number(grid.getAttribute('aria-rowcount')) - 1);
   assert.equal(await rows(), 500);
-  await page.type('input[type=search]', 'GPU-0010');
+  await page.type('main input[type=search]', 'GPU-0010');
   assert.equal(await rows(), 10);
-  await page.$eval('input[type=search]', (input) => { input.value = ''; input.dispatchEvent(new Event('input', { bubbles: true })); });
+  await page.$eval('main input[type=search]', (input) => { input.value = ''; input.dispatchEvent(new Event('input', { bubbles: true })); });
   await page.select('main select', 'hami');
   await settle(page);
   assert.equal(await rows(), fleet.nodes.filter(([, mode]) => fleet.modes[mode] === 'hami').length);
   await page.select('main select', '');
-  await page.click('input[type=checkbox]');
+  await page.click('main input[type=checkbox]');
   await settle(page);
   assert.equal(await rows(), fleet.nodes.filter(([, , , flags]) => flags & (1 | 4 | 8 | 16 | 32 | 64)).length);
 
@@ -114,10 +119,10 @@ page_test('the worst of a node comes first, and a change that is stuck does not 
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
   const states = await page.$$eval('.scroll .state', (all) => all.map((state) => state.textContent));
-  assert.equal(states[1], 'Sick card, Changes its mode');
+  assert.equal(states[1], 'Unhealthy GPU, Changes its mode');
   assert.equal(states[2], 'Change of mode is stuck');
-  assert.equal(states[3], 'Not ready, Sick card, Old report, Change of mode is stuck, Cordoned');
-  assert.equal(states[4], 'More given out than there is, Mode refused');
+  assert.equal(states[3], 'Not ready, Unhealthy GPU, Old report, Change of mode is stuck, Cordoned');
+  assert.equal(states[4], 'More allocated than there is, Mode refused');
   const is_cut = await page.$$eval('.scroll .state', (all) => all.slice(0, 3).some((state) => state.scrollWidth > state.clientWidth + 1));
   assert.equal(is_cut, false, 'a state is cut off');
 });
@@ -126,7 +131,7 @@ page_test('a guess is said to be one, and a module that no node is in is named',
   session.console.answer = cluster_of(500);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console, '/node/gpu-00002');
-  assert.equal((await text_of(page)).split('(which card is a guess)').length, 2);
+  assert.equal((await text_of(page)).split('(which GPU is a guess)').length, 2);
   await show(page, '/waiting');
   const sentences = await page.$$eval('article', (all) => all.map((pod) => [pod.innerText.includes('Module pgpu'), pod.innerText.includes('No small change')]));
   assert.deepEqual(sentences.slice(0, 4), [[false, false], [false, true], [false, false], [true, false]]);
@@ -147,13 +152,13 @@ page_test('a namespace’s waiting pods, and the next page of them', async () =>
   session.console.answer = cluster_of(500);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console, '/waiting');
-  assert.match(await text_of(page), /wait for cards: 125/);
+  assert.match(await text_of(page), /wait for GPUs: 125/);
   const [, next] = await page.$$('.pages button');
   await next.click();
   await settle(page);
   await page.waitForFunction(() => document.querySelector('main').innerText.includes('51 to 100 of 125'));
   await page.select('main select', 'research');
-  await page.waitForFunction(() => document.querySelector('main').innerText.includes('wait for cards: 63'));
+  await page.waitForFunction(() => document.querySelector('main').innerText.includes('wait for GPUs: 63'));
   assert.match(await text_of(page), /1 to 50 of 63/);
 });
 
@@ -217,7 +222,7 @@ page_test('theme and language follow the browser, and a choice lasts', async () 
   assert.equal(await heading_of(page), '集群');
   await sign_in(page, session.console);
   await page.reload();
-  await page.waitForSelector('#token');
+  await page.waitForSelector('nav');
   assert.equal(await paper(), 'rgb(255, 255, 255)');
-  assert.equal(await heading_of(page), '登录');
+  assert.equal(await heading_of(page), '集群');
 });

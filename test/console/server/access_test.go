@@ -27,7 +27,7 @@ const api = "/console/api/v1/"
 
 // paths are all that the console answers below its API, each with words that name the other namespace where there can be one.
 func paths(other string) []string {
-	return []string{"me", "fleet", "nodes/gpu-1", "waiting", "waiting?namespace=" + other, "namespaces", "declarations", "capacity",
+	return []string{"me", "overview", "fleet", "measured", "nodes/gpu-1", "waiting", "waiting/reasons", "pods", "pods?namespace=" + other, "waiting?namespace=" + other, "namespaces", "declarations", "capacity",
 		"history?chart=utilization", "history?chart=memory&node=gpu-1", "history?chart=cards", "history?chart=namespace_cores",
 		"history?chart=namespace_cores&namespace=" + other, "history?chart=namespace_utilization&namespace=" + other, "nowhere"}
 }

@@ -1,11 +1,15 @@
 // A card as a bar of its shares, with a line of text below, so that colour is never the only sign.
 import { cores, memory, text, word } from '../language.js';
+import { card_flags, node_flags } from './flags.js';
 
-/// The sums of flags in the fleet, what is worst first: they are shown in this order.
-export const node_flags = { not_ready: 1, sick: 16, over: 64, refused: 32, old: 8, changing: 4, cordoned: 2 };
-export const card_flags = { sick: 1, cordoned: 2, mig: 4, whole: 8, over: 16 };
+export { card_flags, node_flags };
 
 export const names_of = (flags, sum) => Object.keys(flags).filter((name) => sum & flags[name]);
+
+/// Words for what is to be known of a node. A change of mode that is stuck must not look like one that goes on.
+export function states_of(flags, phase) {
+  return names_of(node_flags, flags).map((flag) => text(flag === 'changing' && phase === 'Stuck' ? 'node_flag.stuck' : `node_flag.${flag}`));
+}
 
 /// How much of the card is given out, from 0 to 1 and above: of cores or memory, whichever is scarcer.
 export function use_of({ memory_mib, cores: given, used_mib }) {

@@ -1,7 +1,8 @@
-// The form for the caller's token. It is no HTML form that could be sent anywhere: the token goes into memory.
+// The form for the caller's token. It is no HTML form that could be sent anywhere: the token goes to the console alone.
 import { useRef } from 'preact/hooks';
 
 import { text } from '../language.js';
+import { session } from '../session.js';
 import { error_text } from './state.jsx';
 
 export function SignIn({ problem, on_token }) {
@@ -16,11 +17,12 @@ export function SignIn({ problem, on_token }) {
   return (
     <form class="sign_in" onSubmit={submit}>
       <h1 tabindex="-1">{text('sign_in.title')}</h1>
+      {session.by_link && <p class="notice">{text('sign_in.link')} <code>quartermaster console</code></p>}
       {problem && <p class="notice bad" role="alert">{error_text(problem)}</p>}
-      <label for="token">{text('sign_in.token')}</label>
+      <label for="token">{text(session.by_link ? 'sign_in.link_token' : 'sign_in.token')}</label>
       <input id="token" ref={input} type="password" autocomplete="off" spellcheck={false} required aria-describedby="token_help" />
-      <p id="token_help">{text('sign_in.help')}</p>
-      <pre><code>kubectl create token NAME -n NAMESPACE --audience quartermaster-console</code></pre>
+      <p id="token_help">{text(session.by_link ? 'sign_in.link_help' : 'sign_in.help')}</p>
+      {!session.by_link && <pre><code>kubectl create token NAME -n NAMESPACE --audience quartermaster-console</code></pre>}
       <button type="submit" class="primary">{text('sign_in.button')}</button>
     </form>
   );

@@ -1,13 +1,13 @@
 // Every node as its cards, each card as its shares. Only rows in sight are elements; arrow keys move between rows.
 import { Component } from 'preact';
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { use_answer } from '../answers.js';
 import { cores, number, percent, text, word } from '../language.js';
-import { Card, card_flags, describe, health_of, names_of, node_flags, read_card, use_of } from '../parts/card.jsx';
+import { Card, card_flags, describe, health_of, node_flags, read_card, states_of, use_of } from '../parts/card.jsx';
 import { Answer, Empty } from '../parts/state.jsx';
 import { use_rows } from '../parts/window.js';
-import { route_of } from '../router.js';
+import { keep_settings, route_of } from '../router.js';
 
 const row_height = 46; // pixels, as in style.css
 const colorings = ['use', 'health', 'mode'];
@@ -32,11 +32,6 @@ export function sum_up(nodes) {
     }
   }
   return sum;
-}
-
-/// Words for what is to be known of a node. A change of mode that is stuck must not look like one that goes on.
-export function states_of(flags, phase) {
-  return names_of(node_flags, flags).map((flag) => text(flag === 'changing' && phase === 'Stuck' ? 'node_flag.stuck' : `node_flag.${flag}`));
 }
 
 /// Drawn only when something of it changed: thousands of rows scroll by, and an answer makes all nodes anew. `names` are
@@ -87,7 +82,7 @@ function Legend({ coloring, modes }) {
   );
 }
 
-function Grid({ fleet, nodes, coloring, drawing }) {
+export function Grid({ fleet, nodes, coloring, drawing }) {
   const [active, set_active] = useState(0);
   const to_focus = useRef(null);
   const { element, first, last, scroll_to } = use_rows(nodes.length, row_height);
@@ -145,10 +140,13 @@ function Grid({ fleet, nodes, coloring, drawing }) {
   );
 }
 
-export function Fleet({ on_refused, drawing }) {
+export function Fleet({ on_refused, drawing, settings }) {
   const answer = use_answer('fleet', 'fleet', on_refused);
-  const [filter, set_filter] = useState({ name: '', mode: '', only_problems: false });
-  const [coloring, set_coloring] = useState('use');
+  const [filter, set_filter] = useState({ name: settings.name ?? '', mode: settings.mode ?? '', only_problems: settings.problems === '1' });
+  const [coloring, set_coloring] = useState(colorings.includes(settings.color) ? settings.color : 'use');
+  useEffect(() => {
+    keep_settings({ name: filter.name, mode: filter.mode, problems: filter.only_problems ? '1' : '', color: coloring === 'use' ? '' : coloring });
+  }, [filter, coloring]);
   const fleet = answer.body;
   const nodes = useMemo(() => (fleet ? select_nodes(fleet, filter) : []), [fleet, filter]);
   const sum = useMemo(() => sum_up(nodes), [nodes]);

@@ -5,6 +5,7 @@ import { announce, use_answer } from '../answers.js';
 import { moment, text } from '../language.js';
 import { Chart } from '../parts/chart.jsx';
 import { Answer, Empty } from '../parts/state.jsx';
+import { keep_settings } from '../router.js';
 
 export const charts = ['utilization', 'memory', 'cards', 'namespace_cores', 'namespace_utilization'];
 export const ranges = ['30m', '1h', '6h', '12h', '24h', '2d', '7d', 'custom'];
@@ -55,13 +56,20 @@ function Result({ address, chart, drawing, on_refused }) {
   );
 }
 
-export function History({ me, drawing, on_refused }) {
+export function History({ me, drawing, on_refused, settings }) {
   const shown = charts.filter((chart) => me.views.fleet || chart.startsWith('namespace_'));
   const [choice, set_choice] = useState(() => {
     const end = Math.floor(Date.now() / 60000) * 60;
-    return { chart: shown[0], range: '1h', start: end - 3600, end, namespace: me.allNamespaces ? '' : me.namespaces[0] ?? '', node: '' };
+    const known = (value, values, otherwise) => (values.includes(value) ? value : otherwise);
+    return { chart: known(settings.chart, shown, shown[0]), range: known(settings.range, ranges, '1h'), start: Number(settings.from) || end - 3600,
+      end: Number(settings.to) || end, namespace: settings.namespace ?? (me.allNamespaces ? '' : me.namespaces[0] ?? ''), node: settings.node ?? '' };
   });
-  const [node, set_node] = useState('');
+  const [node, set_node] = useState(choice.node);
+  useEffect(() => {
+    const { chart, range, start, end, namespace } = choice;
+    const times = range === 'custom' ? { from: String(start), to: String(end) } : {};
+    keep_settings({ chart: chart === shown[0] ? '' : chart, range: range === '1h' ? '' : range, namespace, node: choice.node, ...times });
+  }, [choice]);
   const change = (part) => set_choice({ ...choice, ...part });
   const is_custom = choice.range === 'custom';
   const problem = is_custom ? custom_problem(choice.start, choice.end) : null;

@@ -8,7 +8,7 @@ import { route_of } from '../router.js';
 const shown = { cores, memory, cards: number };
 const amount_of = (resource, amount) => (shown[resource] ?? number)(amount);
 
-function Limit({ limit }) {
+function Limit({ limit, has_cohort }) {
   const { resource, nominal, used, borrowed, lent } = limit;
   const whole = Math.max(nominal, used);
   return (
@@ -16,16 +16,16 @@ function Limit({ limit }) {
       <span class="limit_name">{word('resource', resource)}{limit.model && ` · ${limit.model}`}{limit.scope && ` · ${limit.scope}`}</span>
       <Bar parts={[['given', used - borrowed], ['borrowed', borrowed]]} whole={whole}
         label={[text('quota.used', { used: amount_of(resource, used), nominal: amount_of(resource, nominal) }),
-          borrowed > 0 && text('quota.borrowed', { amount: amount_of(resource, borrowed) }),
+          borrowed > 0 && text(has_cohort ? 'quota.borrowed' : 'quota.beyond', { amount: amount_of(resource, borrowed) }),
           lent > 0 && text('quota.lent', { amount: amount_of(resource, lent) })].filter(Boolean).join(' · ')} />
     </li>
   );
 }
 
-function Quota({ quota }) {
+function Quota({ quota, has_cohort }) {
   if (quota === null) return <Hidden />;
   if (quota.length === 0) return <span class="quiet">{text('quota.none')}</span>;
-  return <ul class="limits">{quota.map((limit, index) => <Limit key={index} limit={limit} />)}</ul>;
+  return <ul class="limits">{quota.map((limit, index) => <Limit key={index} limit={limit} has_cohort={has_cohort} />)}</ul>;
 }
 
 const cost_text = (cost) => (typeof cost === 'number' ? number(cost, 2) : String(cost));
@@ -48,7 +48,7 @@ export function Namespaces({ on_refused }) {
                   <td class="number">{number(row.pods)}</td><td class="number">{row.waiting > 0 ? <a href={route_of('waiting', row.name)}>{number(row.waiting)}</a> : number(0)}</td>
                   <td class="number">{number(row.used.cards)}</td><td class="number">{cores(row.used.cores)}</td>
                   <td class="number">{memory(row.used.memoryMiB)}</td>
-                  <td><Quota quota={row.quota} /></td>
+                  <td><Quota quota={row.quota} has_cohort={Boolean(row.cohort)} /></td>
                   <td>{row.cohort === null ? <Hidden /> : row.cohort || '–'}</td>
                   <td class="number">{row.cost === null ? '–' : cost_text(row.cost)}</td>
                 </tr>

@@ -14,7 +14,7 @@ function Facts({ node }) {
   const sick = node.cards.filter((card) => !card.healthy).map((card) => String(card.index));
   const facts = [
     ['column.state', [text(node.ready ? 'node_flag.ok' : 'node_flag.not_ready'), sick.length > 0 && text('node.sick', { cards: sick.join(', ') }),
-      node.reportIsOld && text('node_flag.old'), node.change?.stuck && text('node_flag.stuck'), node.cordoned && text('node_flag.cordoned'),
+      node.reportIsOld && text('node_flag.old'), node.change && text(node.change.stuck ? 'node_flag.stuck' : 'node_flag.changing'), node.cordoned && text('node_flag.cordoned'),
     ].filter(Boolean).join(' · ')],
     ['column.mode', node.requestedMode && node.requestedMode !== node.mode
       ? text('node.modes', { mode: mode_text(node.mode), requested: mode_text(node.requestedMode) }) : mode_text(node.mode)],

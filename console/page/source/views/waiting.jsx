@@ -3,7 +3,9 @@ import { useState } from 'preact/hooks';
 
 import { use_answer } from '../answers.js';
 import { either, number, text, word } from '../language.js';
+import { Command } from '../parts/command.jsx';
 import { Answer, Empty } from '../parts/state.jsx';
+import { route_of } from '../router.js';
 
 const page_size = 50;
 
@@ -29,6 +31,7 @@ function Pod({ pod, has_fleet }) {
         {is_known && <div><dt>{text('waiting.nodes')}</dt><dd>{text('waiting.nodes_of', { fitting: pod.fitting, nodes: pod.nodes })}</dd></div>}
       </dl>
       {is_known && !pod.changeOfPod && !pod.changeOfNode && pod.unserved.length === 0 && <p class="quiet">{text('waiting.no_change')}</p>}
+      <Command command={pod.command ?? `quartermaster explain pod ${pod.name} -n ${pod.namespace}`} />
       {pod.causes.length > 0 && (
         <ul>
           {pod.causes.map((cause, index) => (
@@ -44,13 +47,18 @@ function Pod({ pod, has_fleet }) {
 export function Waiting({ me, name, on_refused }) {
   const [namespace, set_namespace] = useState(name);
   const [offset, set_offset] = useState(0);
+  function change_namespace(chosen) {
+    set_namespace(chosen);
+    set_offset(0);
+    history.replaceState(null, '', route_of('waiting', chosen || undefined));
+  }
   const query = new URLSearchParams({ ...(namespace && { namespace }), offset, limit: page_size });
   const answer = use_answer(`waiting?${query}`, 'waiting', on_refused);
   return (
     <section>
       <h1 tabindex="-1">{text('view.waiting')}</h1>
       <div class="controls">
-        <label>{text('column.namespace')} <select value={namespace} onChange={(event) => { set_namespace(event.target.value); set_offset(0); }}>
+        <label>{text('column.namespace')} <select value={namespace} onChange={(event) => change_namespace(event.target.value)}>
           <option value="">{text('filter.all')}</option>
           {(me.namespaces.includes(namespace) || !namespace ? me.namespaces : [namespace, ...me.namespaces])
             .map((option) => <option key={option} value={option}>{option}</option>)}

@@ -18,6 +18,9 @@ const modes = ['pgpu', 'vgpu', 'hami', 'share'];
 const phases = ['Ready', 'Draining', 'Verifying', 'Stuck'];
 const teams = ['team-a', 'team-b', 'research', 'serving'];
 
+/// A sentence in both languages.
+const both = (en) => ({ en, zh: `（${en}）` });
+
 // Its row in the fleet says what node_of says.
 const changing_node = 1;
 
@@ -95,9 +98,6 @@ function node_of(name) {
   };
 }
 
-/// A sentence in both languages.
-const both = (en) => ({ en, zh: `（${en}）` });
-
 function waiting_of(count, { namespace, offset, limit }) {
   const total = namespace ? Math.ceil(count / 8) : Math.ceil(count / 4);
   const pods = [];
@@ -112,10 +112,24 @@ function waiting_of(count, { namespace, offset, limit }) {
       changeOfPod: index % 3 !== 1 ? { code: 'lower', key: 'nvidia.com/gpu', container: 'main', current: 4, amount: 1,
         text: both('container main: nvidia.com/gpu from 4 to 1') } : null,
       changeOfNode: index % 3 !== 1 ? { code: 'empty_card', amount: 0, text: both('gpu-00002: 1 card less in use') } : null,
-      nearestNode: index % 3 !== 1 ? 'gpu-00002' : null, quota: kind === 'quota' ? both('research: cores 400 of 400 used') : null,
+      nearestNode: index % 3 !== 1 ? 'gpu-00002' : null, command: null, quota: kind === 'quota' ? both('research: cores 400 of 400 used') : null,
     });
   }
   return { total, offset, pods };
+}
+
+function pods_of(count, { namespace, offset, limit }) {
+  const total = namespace ? Math.ceil(count / 4) : count;
+  const pods = [];
+  for (let index = offset; index < Math.min(total, offset + limit); index++) {
+    const whole = index % 3 === 0;
+    const card = (number) => ({ index: number, model: models[index % 3][0], whole, cores: whole ? 100 : 30, memoryMiB: whole ? models[index % 3][1] : 4096, guessed: index % 7 === 6 });
+    const cards = whole ? [card(0), card(1)] : [card(index % 8)];
+    pods.push({ namespace: namespace || teams[index % 4], name: `infer-${index}`, node: node_name(index % count), phase: 'Running', reason: index % 9 === 8 ? 'CrashLoopBackOff' : '',
+      ready: index % 9 !== 8, restarts: index % 9 === 8 ? 12 : 0, since: start - 3600 * (index + 1), cores: cards.reduce((sum, { cores }) => sum + cores, 0),
+      memoryMiB: cards.reduce((sum, { memoryMiB }) => sum + memoryMiB, 0), use: index % 5 === 4 ? null : whole ? 153 : 12, cards });
+  }
+  return { total, offset, message: '', pods };
 }
 
 function namespaces_of(count) {
@@ -146,6 +160,51 @@ function declarations_of() {
       reasons: [{ en: 'container main: tencent.com/vcuda-memory is required', zh: '容器 main：需要 tencent.com/vcuda-memory' }] }],
     moreViolations: 0,
   };
+}
+
+const finding = (outcome, code, text, command, nodes = [], remedy = null) => ({
+  step: 'node', name: both('node'), outcome, code, text: both(text), remedy: remedy && both(remedy), command, count: nodes.length, nodes: nodes.slice(0, 5) });
+
+function overview_of(count) {
+  const { nodes } = fleet_of(count);
+  const cards = nodes.flatMap(([, , , , list]) => list);
+  const good = (part, text) => ({ part, outcome: 'good', text: both(text), findings: [] });
+  return {
+    health: { problems: 3, parts: [
+      good('leader', 'quartermaster-6d5f9 leads'),
+      good('scheduler', 'Dedicated: pods are sent to quartermaster-scheduler'),
+      good('modules', 'AcceleratorPolicy default is ready: 4 modules on'),
+      good('declarations', 'enforcement Warn'),
+      { part: 'quotas', outcome: 'wrong', text: null, findings: [finding('wrong', 'quota_not_enforced', 'no one enforces AcceleratorQuota team-b/limits: NoSchedulerAsks',
+        'kubectl describe acceleratorquota limits -n team-b', [], 'do what it says, or delete the quota: pods of its namespace are not held to it')] },
+      { part: 'nodes', outcome: 'wrong', text: null, findings: [
+        finding('wrong', 'cards_sick', 'the agent finds cards sick: GPU-00000000-0000-0000-0000-000000000005 (XID 79)', 'quartermaster verify gpu-00002',
+          ['gpu-00002', 'gpu-00007'], 'kubectl describe anode gpu-00002 and dmesg (Xid) of the node say more'),
+        finding('warning', 'cards_cordoned', 'cards out of use by annotation quartermaster.io/cordon: GPU-6', 'kubectl annotate node gpu-00002 quartermaster.io/cordon-', ['gpu-00002']),
+        finding('changing', 'waits_for_pods', 'the change of mode waits for pods that hold the old mode’s cards: team-a/infer-0, team-a/infer-1', 'quartermaster verify gpu-00002',
+          ['gpu-00002'], 'let them end or delete them')] }] },
+    gpus: { total: cards.length, allocatedCores: cards.reduce((sum, card) => sum + card[3], 0), free: cards.filter((card) => card[3] === 0).length, withoutMode: 0,
+      cordoned: cards.filter((card) => card[2] & 2).length, unhealthy: cards.filter((card) => card[2] & 1).length },
+    waiting: { pods: Math.ceil(count / 4), since: start - 7200, namespace: 'team-a', name: 'train-0' },
+    cost: { amount: '12345.67 EUR', message: '' },
+  };
+}
+
+function measured_of(count) {
+  const random = random_numbers(count + 7);
+  return { message: '', nodes: Object.fromEntries(fleet_of(count).nodes.map(([name, , , , cards]) => [name, cards.map((card) => Math.floor(card[3] * random()))])) };
+}
+
+function reasons_of(count) {
+  const total = Math.ceil(count / 4);
+  const group = (kind, part, reason, change, command, example) => ({ kind, reason: both(reason), change: change && both(change), command, pods: Math.ceil(total * part), since: start - 7200,
+    examples: [{ namespace: 'team-a', name: example }] });
+  return { total, lookedAt: total, groups: [
+    group('quota', 0.5, 'cohort research of namespace team-a may use 3000 cores, uses 2950, asks for 400', 'lower nvidia.com/gpu of container main from 4 to 1 (fits on node gpu-00004)', 'quartermaster explain pod train-0 -n team-a', 'train-0'),
+    group('fits_nowhere', 0.3, `fits on 0 of ${count} nodes: ${count} too few free cards`, 'lower nvidia.com/gpu of container main from 8 to 4 (fits on node gpu-00002)',
+      'quartermaster explain pod train-1 -n team-a', 'train-1'),
+    group('fits_nowhere', 0.2, `fits on 0 of ${count} nodes: ${count} resource not offered in the node's mode`, 'put card GPU-6 of node gpu-00002 back into use',
+      'kubectl annotate node gpu-00002 quartermaster.io/cordon-', 'infer-9')] };
 }
 
 function capacity_of(count) {
@@ -185,17 +244,22 @@ function history_of({ chart, range, from, to }, count) {
 
 export const me = {
   user: 'system:serviceaccount:team-a:viewer', signedInBy: 'token', allNamespaces: true, namespaces: teams, lacksNamespaces: false, prometheus: true, version: '0.1.0',
-  views: { fleet: true, node: true, waiting: true, namespaces: true, declarations: true, capacity: true, history: true },
+  views: { overview: true, fleet: true, node: true, pods: true, waiting: true, namespaces: true, declarations: true, capacity: true, history: true },
 };
 
 /// answer(path, query) for a cluster of `count` nodes; null: there is no such path. `path` is what follows api/v1/.
 export function cluster_of(count) {
   const fleet = fleet_of(count);
+  const [overview, measured, reasons] = [overview_of(count), measured_of(count), reasons_of(count)];
   return (path, query) => {
     const number = (name, otherwise) => Number(query.get(name) ?? otherwise);
     if (path === 'me') return me;
     if (path === 'fleet') return fleet;
+    if (path === 'overview') return overview;
+    if (path === 'measured') return measured;
+    if (path === 'waiting/reasons') return reasons;
     if (path.startsWith('nodes/')) return node_of(path.slice('nodes/'.length));
+    if (path === 'pods') return pods_of(count, { namespace: query.get('namespace'), offset: number('offset', 0), limit: number('limit', 50) });
     if (path === 'waiting') return waiting_of(count, { namespace: query.get('namespace'), offset: number('offset', 0), limit: number('limit', 50) });
     if (path === 'namespaces') return namespaces_of(count);
     if (path === 'declarations') return declarations_of();
@@ -208,7 +272,7 @@ export function cluster_of(count) {
 /// The same answer with each text of people replaced by HTML that would set window.harm. Words of the API stay.
 export function with_html(body) {
   const words = new Set(['mode', 'requestedMode', 'phase', 'state', 'kind', 'resource', 'verdict', 'enforcement', 'unit', 'chart', 'step', 'source',
-    'target', 'signedInBy']);
+    'target', 'signedInBy', 'part', 'outcome', 'code']);
   const html = (text) => `<img src=x onerror="window.harm=1"><script>window.harm=1</script>${text}`;
   const change = (value, name) => {
     if (typeof value === 'string') return words.has(name) ? value : html(value);

@@ -6,6 +6,8 @@ import { gzipSync } from 'node:zlib';
 
 export const token = 'good-token.for-the.tests';
 
+export const cookie = 'quartermaster-console=sealed';
+
 const dist = new URL('../../../../console/page/dist/', import.meta.url);
 const types = {
   json: 'application/json',
@@ -24,11 +26,11 @@ const headers = {
 
 /// {url, token, answer, failure, requests, change(views), say(event, data), end_streams(), stop()}. `answer(path, query)` is what the API says and may be replaced at
 /// any time; `failure(path)` returns null or [status, code, message, retry_s]. `longest_body`: after so many bytes of an answer the connection is
-/// closed, as the console does with an answer that is not taken.
+/// closed, as the console does with an answer that is not taken. `keeps_cookies`: false as in a browser that sends none. `by`: token or link.
 export async function start_console(answer) {
   const streams = new Set();
   const kept = new Map(); // body -> what is sent of it
-  const console_ = { token, answer, failure: () => null, requests: [], longest_body: Infinity };
+  const console_ = { token, answer, failure: () => null, requests: [], longest_body: Infinity, keeps_cookies: true, by: 'token' };
 
   function send(response, status, body, type, more = {}) {
     response.writeHead(status, { ...headers, 'Content-Type': type, 'Content-Length': body.length, ...more });
@@ -58,6 +60,18 @@ export async function start_console(answer) {
     }
   }
 
+  // The cookie of the console is sealed; this one only has to be one.
+  const has_cookie = (request) => console_.keeps_cookies && (request.headers.cookie ?? '').split('; ').includes(cookie);
+  const is_known = (request) => request.headers.authorization === `Bearer ${token}` || (!request.headers.authorization && has_cookie(request));
+  function answer_session(request, response) {
+    const say = (body, more) => send(response, 200, Buffer.from(JSON.stringify(body)), types.json, more);
+    const attributes = 'Path=/console/; HttpOnly; SameSite=Strict';
+    if (request.method === 'GET') return say({ signedIn: has_cookie(request), by: console_.by });
+    if (request.method === 'DELETE') return say({}, { 'Set-Cookie': `${cookie.split('=')[0]}=; ${attributes}; Max-Age=0` });
+    if (!is_known(request)) return fail(response, [401, 'unauthenticated', 'the API server does not take the token']);
+    return say({}, { 'Set-Cookie': `${cookie}; ${attributes}` });
+  }
+
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url, 'http://console');
     const path = pathname.replace(/^\/console\//, '');
@@ -67,7 +81,8 @@ export async function start_console(answer) {
     const name = path.slice('api/v1/'.length);
     const failure = console_.failure(name);
     if (failure) return fail(response, failure);
-    if (request.headers.authorization !== `Bearer ${token}`) return fail(response, [401, 'unauthenticated', 'the API server does not take the token']);
+    if (name === 'session') return answer_session(request, response);
+    if (!is_known(request)) return fail(response, [401, 'unauthenticated', 'the API server does not take the token']);
     if (name === 'stream') {
       response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
       response.write(': still here\n\n');

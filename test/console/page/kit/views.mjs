@@ -2,8 +2,10 @@
 import { node_name } from './answers.mjs';
 
 export const views_of = (node) => ({
+  overview: ['/overview', 'Overview', '总览'],
   fleet: ['/fleet', 'Fleet', '集群'],
   node: [`/node/${node}`, `Node ${node}`, `节点 ${node}`],
+  pods: ['/pods', 'Pods', 'Pod'],
   waiting: ['/waiting', 'Waiting pods', '等待中的 Pod'],
   namespaces: ['/namespaces', 'Namespaces', '命名空间'],
   declarations: ['/declarations', 'Declarations', '资源声明'],

@@ -1,9 +1,9 @@
-#include "cli/verify/given_twice.hpp"
+#include "cli/console/given_twice.hpp"
 #include "cli/explain/uncounted.hpp"
 
 #include "test/cli/console/two_teams.hpp"
 
-namespace cli {
+namespace cli::console {
 namespace {
 
 using console_test::pod_of, console_test::vgpu_node;
@@ -57,4 +57,4 @@ TEST_F(given_twice_test, a_bound_pod_whose_limits_the_ledger_cannot_count_is_nam
 }
 
 }  // namespace
-}  // namespace cli
+}  // namespace cli::console

@@ -1,25 +1,24 @@
-#include "cli/verify/given_twice.hpp"
+#include "cli/console/given_twice.hpp"
 
 #include <algorithm>
 
 #include "cli/console/shares.hpp"
 
-namespace cli {
+namespace cli::console {
 
 std::vector<std::string> given_twice(const picture& picture, std::string_view node) {
   std::vector<std::string> out;
-  auto nodes = console::shares_of(picture, node);
-  console::mark_guesses(picture, nodes);
+  auto nodes = shares_of(picture, node);
+  mark_guesses(picture, nodes);
   for (const auto& entry : nodes)
     for (const auto& card : entry.cards) {
       if (!quota::beyond(*card.card, card.used)) continue;
       // Another guess might fit, unless one share is larger than each card of the node.
-      const auto fits_nowhere = [&](const console::held_share& share) {
+      const auto fits_nowhere = [&](const held_share& share) {
         return std::ranges::all_of(entry.cards,
                                    [&](const auto& each) { return share.memory_mib > each.card->lendable_mib(); });
       };
-      if (std::ranges::any_of(card.shares, &console::held_share::guessed) &&
-          std::ranges::none_of(card.shares, fits_nowhere))
+      if (std::ranges::any_of(card.shares, &held_share::guessed) && std::ranges::none_of(card.shares, fits_nowhere))
         continue;
       std::string pods;
       for (const auto& share : card.shares)
@@ -29,4 +28,4 @@ std::vector<std::string> given_twice(const picture& picture, std::string_view no
   return out;
 }
 
-}  // namespace cli
+}  // namespace cli::console

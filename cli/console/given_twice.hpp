@@ -9,9 +9,9 @@
 
 #include "cli/explain/answer_form.hpp"
 
-namespace cli {
+namespace cli::console {
 
 /// Each as "GPU-1 (team/a, team/b)": its UUID, or node and number where no agent reports it, and its pods.
 std::vector<std::string> given_twice(const picture& picture, std::string_view node);
 
-}  // namespace cli
+}  // namespace cli::console

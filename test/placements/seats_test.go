@@ -331,37 +331,116 @@ type expectation struct {
 	cores int64 // of each card; -1: not looked at
 	mib   int64 // of each card
 	whole bool
+	held  string // by which means; empty: not looked at
 }
 
 var published = map[string]map[string]expectation{
 	"gpu-manager": {
-		"vcuda-share":      {"seat-vgpu", 1, 30, 7680, false},
-		"vcuda-two-cards":  {"seat-vgpu", 2, 100, 15360, true},
-		"vcuda-deployment": {"seat-vgpu", 1, 100, 15360, true},
-		"vcuda-one-card":   {"seat-vgpu", 1, 100, 15360, true},
-		"vcuda-5gib":       {"seat-vgpu", 1, 30, 5120, false},
+		"vcuda-share":      {"seat-vgpu", 1, 30, 7680, false, ""},
+		"vcuda-two-cards":  {"seat-vgpu", 2, 100, 15360, true, ""},
+		"vcuda-deployment": {"seat-vgpu", 1, 100, 15360, true, ""},
+		"vcuda-one-card":   {"seat-vgpu", 1, 100, 15360, true, ""},
+		"vcuda-5gib":       {"seat-vgpu", 1, 30, 5120, false, ""},
 	},
 	"hami": {
-		"gpu-pod-default":   {"seat-hami", 2, 30, 3000, false},
-		"gpu-pod-fraction":  {"seat-hami", 2, 30, 20480, false},
-		"gpu-pod-exclusive": {"seat-hami", 2, 100, 40960, false}, // a share of all is alone on its card
+		"gpu-pod-default":   {"seat-hami", 2, 30, 3000, false, ""},
+		"gpu-pod-fraction":  {"seat-hami", 2, 30, 20480, false, ""},
+		"gpu-pod-exclusive": {"seat-hami", 2, 100, 40960, false, ""}, // a share of all is alone on its card
 
-		"gpu-pod-type":     {"seat-hami", 1, -1, 2000, false},
-		"gpu-pod-not-type": {"seat-hami", 1, -1, 2000, false},
-		"gpu-pod-policy":   {"seat-hami", 1, -1, 1000, false},
-		"gpu-pod-not-uuid": {"seat-hami", 1, -1, 1000, false},
-		"engine":           {"seat-hami", 1, 30, 12000, false},
+		"gpu-pod-type":     {"seat-hami", 1, -1, 2000, false, ""},
+		"gpu-pod-not-type": {"seat-hami", 1, -1, 2000, false, ""},
+		"gpu-pod-policy":   {"seat-hami", 1, -1, 1000, false, ""},
+		"gpu-pod-not-uuid": {"seat-hami", 1, -1, 1000, false, ""},
+		"engine":           {"seat-hami", 1, 30, 12000, false, ""},
 	},
 	"gpushare": {
-		"binpack-1": {"seat-mib", 1, -1, 8138, false},
-		"binpack-2": {"seat-mib", 1, -1, 8138, false},
-		"quickmap":  {"seat-gpushare", 1, -1, 3 * gib, false},
+		"binpack-1": {"seat-mib", 1, -1, 8138, false, ""},
+		"binpack-2": {"seat-mib", 1, -1, 8138, false, ""},
+		"quickmap":  {"seat-gpushare", 1, -1, 3 * gib, false, ""},
 	},
 	"ack": {
-		"memory-only":      {"seat-gpushare", 1, -1, 4 * gib, false},
-		"memory-and-cores": {"seat-gpushare", 1, 30, 2 * gib, false},
-		"exclusive":        {"seat-pgpu", 1, 100, 15 * gib, true},
+		"memory-only":      {"seat-gpushare", 1, -1, 4 * gib, false, ""},
+		"memory-and-cores": {"seat-gpushare", 1, 30, 2 * gib, false, ""},
+		"exclusive":        {"seat-pgpu", 1, 100, 15 * gib, true, ""},
 	},
+}
+
+// expectedName is the name of whose pod this is: the longest that its name begins with.
+func expectedName(want map[string]expectation, pod string) (out string) {
+	for name := range want {
+		if strings.HasPrefix(pod, name) && len(name) > len(out) {
+			out = name
+		}
+	}
+	return
+}
+
+// arePlaced applies a file of published manifests: each pod is on the node and has the cards that are expected of it, or waits where it is
+// expected on none.
+func arePlaced(t *testing.T, file, of string, want map[string]expectation) {
+	t.Helper()
+	// One unit of aliyun.com/gpu-mem is a MiB only where gpushare's samples say so.
+	_, err := at.Run("", "kubectl", map[bool]string{true: "uncordon", false: "cordon"}[of == "gpushare"], "seat-mib")
+	must(t, err)
+	_, err = at.Run("", "kubectl", "apply", "-n", work, "-f", file)
+	must(t, err)
+	t.Cleanup(func() { emptied(t) })
+	seen := map[string]bool{}
+	defer func() {
+		for name := range want {
+			if !seen[name] {
+				t.Errorf("no pod %s", name)
+			}
+		}
+	}()
+	var pods []corev1.Pod
+	err = until(at.ctx, 40*time.Second, "all pods are bound", func() (bool, error) {
+		is, err := at.Client.CoreV1().Pods(work).List(at.ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		pods = is.Items
+		var waits []string
+		for _, pod := range pods {
+			if pod.Spec.NodeName == "" && want[expectedName(want, pod.Name)].node != "" {
+				waits = append(waits, pod.Name)
+			}
+		}
+		return len(pods) >= len(want) && len(waits) == 0, fmt.Errorf("%d pods, waiting: %v", len(pods), waits)
+	})
+	if err != nil {
+		events, _ := at.Run("", "kubectl", "get", "events", "-n", work, "--field-selector", "reason=NoAcceleratorFits", "-o", "custom-columns=O:.involvedObject.name,M:.message")
+		t.Errorf("%v\n%s", err, events)
+	}
+	for _, pod := range pods {
+		name := expectedName(want, pod.Name)
+		expected, ok := want[name]
+		if !ok {
+			t.Errorf("pod %s is not expected", pod.Name)
+			continue
+		}
+		seen[name] = true
+		if expected.node == "" && pod.Spec.NodeName == "" {
+			continue
+		}
+		is, err := placementOf(&pod)
+		if err != nil {
+			t.Errorf("%s on %q: %v", pod.Name, pod.Spec.NodeName, err)
+			continue
+		}
+		var shares []share
+		for _, of := range is.Containers {
+			shares = append(shares, of...)
+		}
+		good := pod.Spec.NodeName == expected.node && is.Node == expected.node && len(shares) == expected.cards
+		good = good && (expected.held == "" || pod.Annotations["quartermaster.io/isolation"] == expected.held)
+		for _, one := range shares {
+			good = good && one.MemoryMiB == expected.mib && one.Whole == expected.whole && (expected.cores < 0 || one.Cores == expected.cores)
+		}
+		if !good {
+			t.Errorf("%s on %s: %s", pod.Name, pod.Spec.NodeName, pod.Annotations["quartermaster.io/placement"])
+		}
+	}
 }
 
 // The published examples as they are: they name no scheduler, so the extender is asked by the one with the default's name.
@@ -378,71 +457,24 @@ func TestS45_S50_S69_AdaptedPublishedManifestsAreScheduled(t *testing.T) {
 	}
 	for _, file := range files {
 		of := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		t.Run(of, func(t *testing.T) {
-			// One unit of aliyun.com/gpu-mem is a MiB only where gpushare's samples say so.
-			_, err := at.Run("", "kubectl", map[bool]string{true: "uncordon", false: "cordon"}[of == "gpushare"], "seat-mib")
-			must(t, err)
-			_, err = at.Run("", "kubectl", "apply", "-n", work, "-f", file)
-			must(t, err)
-			t.Cleanup(func() { emptied(t) })
-			want := published[of]
-			seen := map[string]bool{}
-			defer func() {
-				for name := range want {
-					if !seen[name] {
-						t.Errorf("no pod %s", name)
-					}
-				}
-			}()
-			var pods []corev1.Pod
-			err = until(at.ctx, 40*time.Second, "all pods are bound", func() (bool, error) {
-				is, err := at.Client.CoreV1().Pods(work).List(at.ctx, metav1.ListOptions{})
-				if err != nil {
-					return false, err
-				}
-				pods = is.Items
-				var waits []string
-				for _, pod := range pods {
-					if pod.Spec.NodeName == "" {
-						waits = append(waits, pod.Name)
-					}
-				}
-				return len(pods) >= len(want) && len(waits) == 0, fmt.Errorf("%d pods, waiting: %v", len(pods), waits)
-			})
-			if err != nil {
-				events, _ := at.Run("", "kubectl", "get", "events", "-n", work, "--field-selector", "reason=NoAcceleratorFits", "-o", "custom-columns=O:.involvedObject.name,M:.message")
-				t.Errorf("%v\n%s", err, events)
+		t.Run(of, func(t *testing.T) { arePlaced(t, file, of, published[of]) })
+	}
+	// The same names by our own plugin. MPS holds a container on one card, so those of two cards wait.
+	_, err = at.Run("", "kubectl", "patch", "apol", "default", "--type", "merge", "-p",
+		`{"spec":{"modules":{"gpushare":{"settings":{"plugin":"quartermaster"}},"hami":{"settings":{"plugin":"quartermaster"}}}}}`)
+	must(t, err)
+	for _, of := range []string{"gpushare", "ack", "hami"} {
+		want := map[string]expectation{}
+		for name, is := range published[of] {
+			if is.cards > 1 {
+				is = expectation{}
+			} else if is.node != "seat-pgpu" {
+				is.held = "mps"
 			}
-			for _, pod := range pods {
-				name := ""
-				for candidate := range want {
-					if strings.HasPrefix(pod.Name, candidate) && len(candidate) > len(name) {
-						name = candidate
-					}
-				}
-				expected, ok := want[name]
-				if !ok {
-					t.Errorf("pod %s is not expected", pod.Name)
-					continue
-				}
-				seen[name] = true
-				is, err := placementOf(&pod)
-				if err != nil {
-					t.Errorf("%s on %q: %v", pod.Name, pod.Spec.NodeName, err)
-					continue
-				}
-				var shares []share
-				for _, of := range is.Containers {
-					shares = append(shares, of...)
-				}
-				good := pod.Spec.NodeName == expected.node && is.Node == expected.node && len(shares) == expected.cards
-				for _, one := range shares {
-					good = good && one.MemoryMiB == expected.mib && one.Whole == expected.whole && (expected.cores < 0 || one.Cores == expected.cores)
-				}
-				if !good {
-					t.Errorf("%s on %s: %s", pod.Name, pod.Spec.NodeName, pod.Annotations["quartermaster.io/placement"])
-				}
-			}
+			want[name] = is
+		}
+		t.Run(of+" by our own plugin", func(t *testing.T) {
+			arePlaced(t, filepath.Join(kit.Root(), "test/placements/published", of+".yaml"), of, want)
 		})
 	}
 	// They are as they were published: no one put our scheduler's name into them.

@@ -3,6 +3,7 @@ package realnode
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -196,4 +197,25 @@ func TestPublishedSharesBySeatsAreThoseOfTheirPlacement(t *testing.T) {
 		}
 	})
 	plugin.end("TERM")
+}
+
+// Random schedules by the names of ACK: memory is the key that brings the card, and compute stands next to it.
+func TestEachContainerHasItsShareByMemoryInRandomSchedules_long(t *testing.T) {
+	haveReport(t, []string{cardA, cardB})
+	is := &machine{t: t, again: func(t *testing.T) *cardPlugin { return startVocabulary(t, 1024) }, mps: startMps(t)}
+	byMemory := func(rng *rand.Rand, round int) []placedPod {
+		out := randomShares(rng, round)
+		for _, is := range out {
+			for _, list := range [][]corev1.Container{is.pod.Spec.InitContainers, is.pod.Spec.Containers} {
+				for _, container := range list {
+					limits := container.Resources.Limits
+					limits[gpuMem], limits[gpuCores] = limits[ownMemory], limits[ownCores]
+					delete(limits, ownMemory)
+					delete(limits, ownCores)
+				}
+			}
+		}
+		return out
+	}
+	is.runs(gpuMem, 30, byMemory, "nothing", "plugin TERM", "plugin KILL", "kubelet", "containerd", "mps KILL", "daemon")
 }

@@ -191,8 +191,7 @@ void read_status(on_demand::value status, accelerator_node& node, agent_report* 
     if (key == "cards")
       on_demand::each_item(field, [&](on_demand::value value) { node.cards.push_back(read_card(value)); });
     if (key == "blockers") on_demand::each_item(field, add_to(made.blockers));
-    if (key == "blockerCauses")
-      each_object(field, [&](on_demand::value value) { read_blocker_cause(value, made); });
+    if (key == "blockerCauses") each_object(field, [&](on_demand::value value) { read_blocker_cause(value, made); });
   });
 }
 

@@ -40,8 +40,8 @@ struct mode_status {
   std::string since;       ///< RFC 3339
   /// Condition Ready: the node is in the mode it asks for, and its plugin works. Its reason and message are those
   /// above.
-  std::string ready;        ///< "True", "False"; empty: there is no such condition
-  std::string ready_since;  ///< RFC 3339
+  std::string ready;                  ///< "True", "False"; empty: there is no such condition
+  std::string ready_since;            ///< RFC 3339
   std::vector<std::string> blockers;  ///< pods, "namespace/name", and in brackets in English why one stays
   std::map<std::string, text::phrase_code, std::less<>> blocker_causes;  ///< why one stays, by pod
   std::optional<rolled_back> given_up;

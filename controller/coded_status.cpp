@@ -16,9 +16,8 @@ constexpr auto code_fields = {"cause", "parameters", "blockerCauses"};
 /// Of a server-side apply with a field that the CRD does not have (structured-merge-diff, typed/validate.go).
 bool names_unknown_codes(const kube::error& refusal) {
   return refusal.message.contains("field not declared in schema") &&
-         std::ranges::any_of(code_fields, [&](std::string_view field) {
-           return refusal.message.contains("." + std::string(field));
-         });
+         std::ranges::any_of(
+             code_fields, [&](std::string_view field) { return refusal.message.contains("." + std::string(field)); });
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #pragma once
 // Applies a status whose messages have codes (coded_message.hpp). A CRD of an earlier version lacks the fields `cause`,
-// `parameters` and `blockerCauses`, and the API server then refuses the whole status. It is applied again without them, so that an
-// operator next to old CRDs does all its work, and readers show the message itself. Every status is first tried with
-// codes: they come with the next change after the CRDs are new.
+// `parameters` and `blockerCauses`, and the API server then refuses the whole status. It is applied again without them,
+// so that an operator next to old CRDs does all its work, and readers show the message itself. Every status is first
+// tried with codes: they come with the next change after the CRDs are new.
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -46,11 +46,11 @@ struct amounts {
 /// An amount that goes with a key and is written on the pod: in an annotation or a label, for all its containers that
 /// ask for the key. A limit of the same name in the container counts instead.
 struct pod_amount {
-  std::string_view name = {};  ///< empty: the key has none
-  bool label = false;          ///< of a label; else of an annotation
-  std::int64_t min = 0;        ///< 0: as much as the container asks for
-  std::int64_t max = 0;        ///< or as much as the container asks for, where that is more
-  bool divides = false;        ///< what the container asks for is a multiple of it
+  std::string_view name = {};   ///< empty: the key has none
+  bool label = false;           ///< of a label; else of an annotation
+  std::int64_t min = 0;         ///< 0: as much as the container asks for
+  std::int64_t max = 0;         ///< or as much as the container asks for, where that is more
+  bool divides = false;         ///< what the container asks for is a multiple of it
   std::string_view words = {};  ///< of what is allowed, as of `amounts`
 
   /// `value` for a container that asks for `amount`; both from 1.
@@ -88,9 +88,7 @@ struct resource_key {
 
 // GPU-Manager, pkg/services/allocator/nvidia/allocator.go: "must be multiple of 100", "cores or memory zero is not
 // permitted"; a whole card's memory is charged whatever the pod asks for. MPS as the platform offers it: the same.
-inline constexpr amounts share_or_whole{.max = 99,
-                                        .whole = 100,
-                                        .words = "engine.legal.share_or_whole"};
+inline constexpr amounts share_or_whole{.max = 99, .whole = 100, .words = "engine.legal.share_or_whole"};
 inline constexpr amounts hundred_or_none{.min = 0, .max = 100, .words = "engine.legal.hundred_or_none"};
 inline constexpr amounts percent_of_card{.max = 100, .words = "engine.legal.percent_of_card"};
 
@@ -99,11 +97,8 @@ inline constexpr amounts percent_of_card{.max = 100, .words = "engine.legal.perc
 inline constexpr pod_amount core_limit{
     .name = "tencent.com/vcuda-core-limit", .max = 100, .words = "engine.legal.core_limit"};
 // ACK: over how many cards the memory is spread, evenly.
-inline constexpr pod_amount card_count{.name = "aliyun.com/gpu-count",
-                                       .label = true,
-                                       .min = 1,
-                                       .divides = true,
-                                       .words = "engine.legal.card_count"};
+inline constexpr pod_amount card_count{
+    .name = "aliyun.com/gpu-count", .label = true, .min = 1, .divides = true, .words = "engine.legal.card_count"};
 
 /// All of them, each once.
 inline constexpr resource_key resource_keys[] = {
@@ -138,11 +133,7 @@ inline constexpr resource_key resource_keys[] = {
     {.key = "volcano.sh/vgpu-memory-percentage", .legal = percent_of_card, .instead_of = "volcano.sh/vgpu-memory"},
     {.key = "volcano.sh/vgpu-cores", .legal = hundred_or_none},
     {.key = "tke.cloud.tencent.com/qgpu-core",
-     .legal = {.min = 5,
-               .max = 95,
-               .step = 5,
-               .whole = 100,
-               .words = "engine.legal.fives_or_whole"},
+     .legal = {.min = 5, .max = 95, .step = 5, .whole = 100, .words = "engine.legal.fives_or_whole"},
      .partner = "tke.cloud.tencent.com/qgpu-memory"},
     {.key = "tke.cloud.tencent.com/qgpu-memory", .partner = "tke.cloud.tencent.com/qgpu-core", .unit_mib = 1024},
 };

@@ -10,7 +10,8 @@
 namespace text {
 
 /// Valid UTF-8 of at most `max_bytes`, cut on a character edge with "…". Bytes that are not UTF-8 become \xNN; control
-/// characters, line separators, and the ones that reorder text (bidi) or are not seen become \u{N}; newline and tab become a blank.
+/// characters, line separators, and the ones that reorder text (bidi) or are not seen become \u{N}; newline and tab
+/// become a blank.
 std::string shown(std::string_view text, std::size_t max_bytes = 80);
 
 /// UTF-8 without control characters (newline and tab are allowed) and without the characters that reorder text.

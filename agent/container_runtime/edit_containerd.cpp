@@ -96,8 +96,7 @@ std::expected<toml_document, text::phrase> understood(std::string_view text) {
 
 std::expected<int, text::phrase> version_of(const toml_document& document) {
   const auto* version = document.find({"version"});
-  if (!version)
-    return std::unexpected(text::phrase{"fix_runtime.no_version"});
+  if (!version) return std::unexpected(text::phrase{"fix_runtime.no_version"});
   for (const auto number : {2, 3, 4})
     if (version->value == std::to_string(number)) return number;
   return std::unexpected(text::phrase{"fix_runtime.other_version", {{"version", version->value}}});
@@ -122,8 +121,7 @@ edited with_import(std::string text, const toml_document& document) {
   }
   if (imports_drop_in(*imports)) return text;
   if (!imports->value.starts_with('[')) return std::unexpected(text::phrase{"fix_runtime.imports_no_list"});
-  if (imports->has_comment)
-    return std::unexpected(text::phrase{"fix_runtime.imports_comments", {{"folder", folder}}});
+  if (imports->has_comment) return std::unexpected(text::phrase{"fix_runtime.imports_comments", {{"folder", folder}}});
   const auto last = text.find_last_not_of(" \t\r\n", imports->end - 2);
   text.insert(last + 1, (text[last] == '[' ? "" : text[last] == ',' ? " " : ", ") + folder);
   return text;
@@ -328,8 +326,8 @@ std::expected<known_runtimes, text::phrase> containerd_known(const std::vector<r
     const bool is_main = &source == &sources.front();
     if (!is_main && version && *version == 2 && document->has({"plugins", plugins[0]}) &&
         !has_nvidia(source, *document))
-      return std::unexpected(text::phrase{"fix_runtime.section_twice",
-                                          {{"file", source.path}, {"name", std::string(plugins[0])}}});
+      return std::unexpected(
+          text::phrase{"fix_runtime.section_twice", {{"file", source.path}, {"name", std::string(plugins[0])}}});
     // Each file has a version of its own. From 3 on containerd skips the section of the old name.
     const auto own = version_of(*document).value_or(version.value_or(2));
     for (const auto* plugin : plugins)

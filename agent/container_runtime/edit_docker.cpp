@@ -90,10 +90,8 @@ std::expected<docker_file, text::phrase> read_docker(const std::optional<std::st
   std::set<std::string> keys;
   for (const auto& member : members_of(out.text, out.root))
     if (!keys.insert(member.key).second) return wrong("twice", {{"name", member.key}});
-  if (out.json.contains("runtimes") && !out.json["runtimes"].is_object())
-    return wrong("runtimes");
-  if (out.json.contains("default-runtime") && !out.json["default-runtime"].is_string())
-    return wrong("default");
+  if (out.json.contains("runtimes") && !out.json["runtimes"].is_object()) return wrong("runtimes");
+  if (out.json.contains("default-runtime") && !out.json["default-runtime"].is_string()) return wrong("default");
   return out;
 }
 

@@ -118,7 +118,7 @@ struct runtime_plan {
 
 /// What a person has to put right before anything is written, in the words of the preflight row container_runtime.
 text::phrase obstacle(const setup_options& options, const layout& files, const facts::runtime_settings& settings,
-                     const runtime_edit& edit, runtime_plan& plan) {
+                      const runtime_edit& edit, runtime_plan& plan) {
   const facts::files node(options.root);
   const auto* entry = facts::nvidia_entry(settings);
   const auto has_program = facts::has_program(node, entry ? entry->program : "");
@@ -168,10 +168,9 @@ text::phrase add_drop_in(const setup_options& options, const present& now, const
   for (const auto& [key, line] : lines_of(edit, now.files)) {
     const auto setter = known.setters.find(edit.name + "." + key);
     if (setter != known.setters.end() && sources.has_later(setter->second))
-      return refusal("later_setter", {{"file", below_root(options.root, setter->second)},
-                                      {"key", key},
-                                      {"name", edit.name},
-                                      {"line", line}});
+      return refusal(
+          "later_setter",
+          {{"file", below_root(options.root, setter->second)}, {"key", key}, {"name", edit.name}, {"line", line}});
   }
   if (text_of(now.drop_in) != text)
     changes.push_back({std::string(now.files.drop_in), text_of(now.drop_in), text, {.mode = 0644}});
@@ -223,9 +222,9 @@ text::phrase import_in_the_way(const setup_options& options, const layout& files
   std::vector<std::string> lines;
   if (!edit.default_name.empty()) lines.push_back("default_runtime_name = \"" + edit.default_name + "\"");
   for (const auto& [key, line] : lines_of(edit, files)) lines.push_back(line);
-  return refusal("import_in_the_way", {{"file", below_root(options.root, setter->second)},
-                                       {"name", edit.name},
-                                       {"lines", text::joined(lines)}});
+  return refusal(
+      "import_in_the_way",
+      {{"file", below_root(options.root, setter->second)}, {"name", edit.name}, {"lines", text::joined(lines)}});
 }
 
 text::phrase plan_containerd(const setup_options& options, const present& now, runtime_plan& plan) {
@@ -331,10 +330,8 @@ std::expected<layout, text::phrase> chosen(const setup_options& options) {
         return std::unexpected(api::remedy_phrase(*advice));
   auto name = options.runtime;
   if (name.empty()) {
-    if (names.empty())
-      return std::unexpected(refusal("no_socket", {{"folder", below_root(options.root, "/run")}}));
-    if (has("cri-o") && names.size() > 1)
-      return std::unexpected(refusal("several", {}));
+    if (names.empty()) return std::unexpected(refusal("no_socket", {{"folder", below_root(options.root, "/run")}}));
+    if (has("cri-o") && names.size() > 1) return std::unexpected(refusal("several", {}));
     name = names.front() == "cri-o" ? "crio" : names.front();
   }
   return *std::ranges::find(layouts, name, &layout::name);

@@ -70,7 +70,7 @@ text::phrase unseen_import(const std::string& root, const std::string& path, con
 }
 
 text::phrase add_pattern(const setup_options& options, const layout& files, const std::string& importer,
-                        std::string pattern, sources& out) {
+                         std::string pattern, sources& out) {
   if (options.in_pod && (!pattern.starts_with(std::string(files.folder) + "/") || pattern.contains("/../")))
     return unseen_import(options.root, importer, pattern);
   return add_sources(options.root, std::filesystem::path(pattern).lexically_normal(), files.drop_in, out);
@@ -79,8 +79,7 @@ text::phrase add_pattern(const setup_options& options, const layout& files, cons
 /// File by file, as containerd finds them: what a file imports is read after all that was found before.
 text::phrase add_imports(const setup_options& options, const layout& files, sources& out) {
   for (std::size_t index = 0; index < out.files.size(); ++index) {
-    if (index == most_files)
-      return {"fix_runtime.too_many", {{"file", below_root(options.root, main_path(files))}}};
+    if (index == most_files) return {"fix_runtime.too_many", {{"file", below_root(options.root, main_path(files))}}};
     const auto path = out.files[index].path;
     const auto imports = containerd_imports(out.files[index].text);
     if (!imports)

@@ -22,8 +22,7 @@ class toml_reader {
   explicit toml_reader(std::string_view text) : text_(text) {}
 
   std::expected<toml_document, text::phrase> read() {
-    if (text_.starts_with("\xEF\xBB\xBF"))
-      return std::unexpected(text::phrase{"fix_runtime.toml.byte_order_mark"});
+    if (text_.starts_with("\xEF\xBB\xBF")) return std::unexpected(text::phrase{"fix_runtime.toml.byte_order_mark"});
     if (const auto end = text_.find('\n'); end != std::string_view::npos && end > 0 && text_[end - 1] == '\r')
       out_.newline = "\r\n";
     while (index_ < text_.size()) {

@@ -153,8 +153,7 @@ std::expected<void, error> unchanged(const folder& folder, const std::string& na
                                      const std::optional<std::string>& expected) {
   const auto is = read(folder, name);
   if (!is) return std::unexpected(is.error());
-  if ((*is ? std::optional((*is)->text) : std::nullopt) != expected)
-    return refused("changed", folder.file(name));
+  if ((*is ? std::optional((*is)->text) : std::nullopt) != expected) return refused("changed", folder.file(name));
   return {};
 }
 

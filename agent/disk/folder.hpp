@@ -55,7 +55,8 @@ struct folder {
 };
 
 /// `missing` is added to the error where there is no such folder.
-std::expected<folder, error> open_below(const folder& parent, const std::string& name, const text::phrase& missing = {});
+std::expected<folder, error> open_below(const folder& parent, const std::string& name,
+                                        const text::phrase& missing = {});
 /// An absolute path without dots.
 std::expected<folder, error> open_folder(const std::string& path, const text::phrase& missing = {});
 /// In English, for logs and for the kubelet.

@@ -47,8 +47,7 @@ std::expected<config::extender_settings, text::phrase> extender_of(const json& s
   out.ca = secret_text(secret, "ca.crt");
   out.certificate = secret_text(secret, "tls.crt");
   out.key = secret_text(secret, "tls.key");
-  if (out.ca.empty() || out.certificate.empty() || out.key.empty())
-    return wrong("secret_incomplete", client_secret);
+  if (out.ca.empty() || out.certificate.empty() || out.key.empty()) return wrong("secret_incomplete", client_secret);
   out.url = options.extender_url;
   if (out.url.empty()) {
     const auto ip = text_at(service, "/spec/clusterIP");

@@ -191,8 +191,7 @@ kube::task<pods::control_plane_facts> driver::observe(const pods::files::content
   if (out.not_begun.empty() && begins && out.asked_for && cluster.extender) {
     const auto answers = co_await try_extender(*cluster.extender);
     if (!answers)
-      out.not_begun = {"static_pod.no_extender",
-                       {{"url", cluster.extender->url}, {"error", answers.error().message}}};
+      out.not_begun = {"static_pod.no_extender", {{"url", cluster.extender->url}, {"error", answers.error().message}}};
   }
   co_return out;
 }

@@ -63,9 +63,9 @@ std::expected<void, error> room(const folder& folder, std::size_t bytes, std::si
   const auto needed = bytes + in_files * 2 * about.f_frsize;
   const auto free = static_cast<std::size_t>(about.f_bavail) * about.f_frsize;
   if (free < needed)
-    return std::unexpected(error{
-        "static_pod.no_space",
-        {{"path", folder.path}, {"free", std::to_string(free)}, {"needed", std::to_string(needed)}}});
+    return std::unexpected(
+        error{"static_pod.no_space",
+              {{"path", folder.path}, {"free", std::to_string(free)}, {"needed", std::to_string(needed)}}});
   if (about.f_files > 0 && about.f_favail < in_files + 1)
     return std::unexpected(
         error{"static_pod.no_inodes", {{"path", folder.path}, {"free", std::to_string(about.f_favail)}}});

@@ -40,8 +40,7 @@ text::phrase says(const json& pod) {
 text::phrase trouble_of_pod(const json& mirror, std::string_view annotation, std::string_view checksum) {
   if (!mirror.is_object()) return {"static_pod.no_mirror"};
   const auto key = json::json_pointer("/metadata/annotations") / std::string(annotation);
-  if (text_at(mirror, key) != checksum)
-    return {"static_pod.other_manifest", {{"pod", name_of(mirror)}}};
+  if (text_at(mirror, key) != checksum) return {"static_pod.other_manifest", {{"pod", name_of(mirror)}}};
   if (!ready(mirror)) return {"static_pod.not_ready", {{"pod", name_of(mirror)}, {"state", says(mirror)}}};
   return {};
 }

@@ -39,9 +39,7 @@ std::string_view strange(const texts& now, const record& known) {
   return {};
 }
 
-text::phrase changed_by_someone(std::string_view file) {
-  return {"static_pod.changed", {{"file", std::string(file)}}};
-}
+text::phrase changed_by_someone(std::string_view file) { return {"static_pod.changed", {{"file", std::string(file)}}}; }
 
 /// One file further on the way to `target`.
 step towards(const texts& target, const texts& now, state is) {

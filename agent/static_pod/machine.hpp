@@ -41,7 +41,7 @@ struct record {
   phase stage = phase::applying;
   std::int64_t generation = 0;  ///< of `after`; counts every change
   texts before = {}, after = {};
-  bool created = false;     ///< there was no configuration before us: it goes with us
+  bool created = false;      ///< there was no configuration before us: it goes with us
   text::phrase reason = {};  ///< why it was taken back
   friend bool operator==(const record&, const record&) = default;
 };

@@ -29,10 +29,8 @@ texts read_texts(const ordered_json& object) {
 }  // namespace
 
 std::string write(const record& record) {
-  ordered_json out = {{"v", 1},
-                      {"phase", to_string(record.stage)},
-                      {"generation", record.generation},
-                      {"created", record.created}};
+  ordered_json out = {
+      {"v", 1}, {"phase", to_string(record.stage)}, {"generation", record.generation}, {"created", record.created}};
   out.update(reason_fields(record.reason));
   out["before"] = written(record.before);
   out["after"] = written(record.after);
@@ -47,8 +45,7 @@ std::expected<record, text::phrase> read_record(std::string_view text) {
   const auto parsed = ordered_json::parse(text, nullptr, false);
   if (parsed.is_discarded() || !parsed.is_object()) return wrong("no_object");
   try {
-    if (parsed.at("v") != 1)
-      return wrong("version", {{"version", parsed.at("v").dump()}});
+    if (parsed.at("v") != 1) return wrong("version", {{"version", parsed.at("v").dump()}});
     record out;
     const auto name = parsed.at("phase").get<std::string>();
     bool known = false;

@@ -16,7 +16,8 @@ std::string_view own_part(std::string_view name) {
   return has_family ? name.substr(family.size()) : name;
 }
 
-// Raw string literals that the build makes of docs/alerts.md and alerts.zh.md. Longer than every compiler has to take; ours does.
+// Raw string literals that the build makes of docs/alerts.md and alerts.zh.md. Longer than every compiler has to take;
+// ours does.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Woverlength-strings"
 constexpr std::string_view alerts_page =

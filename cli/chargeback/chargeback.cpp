@@ -16,9 +16,9 @@ constexpr std::string_view other = "other";
 text::phrase difference_phrase(const char* key, std::string_view model, const quota::card_time& rows,
                                const quota::card_time& parts) {
   const auto amount_of = [](const quota::card_time& time) {
-    return text::phrase{"report.difference.amount",
-                        {{"cores", std::to_string(time.core_seconds)},
-                         {"memory", std::to_string(time.memory_mib_seconds)}}};
+    return text::phrase{
+        "report.difference.amount",
+        {{"cores", std::to_string(time.core_seconds)}, {"memory", std::to_string(time.memory_mib_seconds)}}};
   };
   return {std::string("report.difference.") + key,
           {{"model", text::shown(model, 316)}, {"rows", amount_of(rows)}, {"parts", amount_of(parts)}}};

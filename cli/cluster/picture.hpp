@@ -103,6 +103,6 @@ kube::task<void> read_ledger(kube::transport& transport, picture& picture);
 /// From the cluster, or from the file of `quartermaster inspect --save` that `snapshot` names, which has all parts. The
 /// error is for people.
 std::expected<void, text::phrase> gather(const cluster_options& options, const std::string& snapshot, picture& picture,
-                          picture_request request = ledger_parts());
+                                         picture_request request = ledger_parts());
 
 }  // namespace cli

@@ -9,8 +9,8 @@
 
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
-#include "controller/clock.hpp"
 #include "cli/cluster/refusal.hpp"
+#include "controller/clock.hpp"
 #include "kube/event.hpp"
 #include "kube/json_text.hpp"
 #include "kube/projections/from_json.hpp"
@@ -197,9 +197,9 @@ result_of_read each_in(const ordered_json& snapshot, const char* list, kube::res
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto item = decode(all[i].dump(-1, ' ', false, ordered_json::error_handler_t::replace));
     if (!item)
-      return std::unexpected(
-          text::phrase{"snapshot.item",
-                       {{"name", std::string(list)}, {"number", std::to_string(i)}, {"problem", item.error().message}}});
+      return std::unexpected(text::phrase{
+          "snapshot.item",
+          {{"name", std::string(list)}, {"number", std::to_string(i)}, {"problem", item.error().message}}});
     take(std::move(*item));
   }
   return {};

@@ -457,9 +457,9 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
     const auto* enforced = controller::find_condition(status["conditions"], reconcilers::enforced_condition);
     if (enforced && enforced->value("status", "") == "False")
       err << "quartermaster: "
-          << text::message(
-                 "explain.doubt.quota", locale,
-                 {{"name", entry.key.to_string()}, {"text", words_of(controller::quoted_message_of(*enforced), locale)}})
+          << text::message("explain.doubt.quota", locale,
+                           {{"name", entry.key.to_string()},
+                            {"text", words_of(controller::quoted_message_of(*enforced), locale)}})
           << "\n";
   }
   if (!picture.book->trouble().empty())
@@ -600,7 +600,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
              "NAME, NAMESPACE/NAME, or what makes pods: deploy/NAME, job/NAME, sts/NAME and so on")
       ->required();
   add_namespace_option(*verb, flags->ns,
-             "Namespace of the pod; without it: that of the kubeconfig's context, else default");
+                       "Namespace of the pod; without it: that of the kubeconfig's context, else default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
   add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");

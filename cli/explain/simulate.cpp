@@ -420,8 +420,9 @@ void add_simulate(CLI::App& app, int& rc) {
   add_option(*verb, "-f,--file", flags->file, "Pods and workloads in YAML or JSON; - is standard input")
       ->required()
       ->type_name("FILE");
-  add_namespace_option(*verb, flags->ns,
-                       "Namespace of objects that name none; without it: that of the kubeconfig's context, else default");
+  add_namespace_option(
+      *verb, flags->ns,
+      "Namespace of objects that name none; without it: that of the kubeconfig's context, else default");
   add_listing_options(*verb, flags->style, sort_keys(simulated_listing()));
   add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");

@@ -8,8 +8,8 @@
 #include "cli/output/listing.hpp"
 #include "controller/clock.hpp"
 #include "controller/coded_message.hpp"
-#include "text/quotation.hpp"
 #include "text/list.hpp"
+#include "text/quotation.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -194,8 +194,7 @@ const listing<node_row>& nodes_listing() {
                   {"cuda", [](row node, words) { return shown(node.cuda); }, true},
                   {"health", [](row node, words say) { return health_of(node, say); }, true},
                   {"preflight", [](row node, words say) { return preflight_of(node, say); }, true},
-                  {"message",
-                   [](row node, words say) { return shown_words(node.message, say); }, true}},
+                  {"message", [](row node, words say) { return shown_words(node.message, say); }, true}},
       .json = [](row node) { return as_json(node); },
       .object = [](row node) { return "node/" + node.name; },
       .absence = "inspect.no_node"};
@@ -220,8 +219,7 @@ const listing<module_row>& modules_listing() {
                                words) { return std::to_string(module.ready) + "/" + std::to_string(module.desired); }},
                   {"nodes", [](row module, words) { return std::to_string(module.nodes); }},
                   {"resources", [](row module, words) { return text::joined(module.resources); }},
-                  {"message",
-                   [](row module, words say) { return shown_words(module.message, say); }},
+                  {"message", [](row module, words say) { return shown_words(module.message, say); }},
                   {"label", "label_value", [](row module, words) { return text::joined(module.label_values); }, true},
                   {"daemonset", [](row module, words) { return module.daemon_set; }, true},
                   {"image", [](row module, words) { return shown(module.image, 300); }, true},

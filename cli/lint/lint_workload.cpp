@@ -669,7 +669,8 @@ class workload {
   }
 
   /// The known resource that a name without a domain stands for, or one in capitals.
-  /// Characters that no name has (a blank that is not seen, a Cyrillic letter) and the scheme of an address are left out.
+  /// Characters that no name has (a blank that is not seen, a Cyrillic letter) and the scheme of an address are left
+  /// out.
   static std::string meant(std::string_view name, const declarations::rule_set& rules) {
     auto lower = text::lower_case(name);
     std::erase_if(lower, [](char c) { return static_cast<unsigned char>(c) >= 0x80 || c == ' '; });

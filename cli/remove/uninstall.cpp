@@ -206,8 +206,8 @@ class removal {
     for (const auto& [node, text] : rows->value("data", json::object()).items()) {
       const auto row = agent::static_pod::read_row(text.is_string() ? text.get<std::string>() : std::string());
       if (row.is.empty() || row.is == to_string(agent::static_pod::state::disabled) || !nodes_.contains(node)) continue;
-      enrolled_.insert_or_assign(
-          node, "kube-scheduler with our extender (" + row.is + (row.reason.empty() ? "" : ": " + text::message_text(row.reason)) + ")");
+      enrolled_.insert_or_assign(node, "kube-scheduler with our extender (" + row.is +
+                                           (row.reason.empty() ? "" : ": " + text::message_text(row.reason)) + ")");
     }
     co_return kube::result<void>();
   }

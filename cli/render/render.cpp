@@ -95,8 +95,9 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
   const auto locale = bilingual(options.language).locale();
   for (const auto& flag : flags) {
     if (!text::is_plain_text(options.*flag.value))
-      return failed({"render.not_plain", {{"name", std::string(flag.name)}, {"value", text::shown(options.*flag.value)}}},
-                    locale, err, 2);
+      return failed(
+          {"render.not_plain", {{"name", std::string(flag.name)}, {"value", text::shown(options.*flag.value)}}}, locale,
+          err, 2);
   }
   const auto object = config_map_of(options);
   const auto text = text::yaml::write(object);

@@ -39,13 +39,13 @@ std::unexpected<failure> refuse(std::string_view key, std::vector<text::phrase_a
   return refuse(text::phrase{"render." + std::string(key), std::move(arguments)});
 }
 std::unexpected<failure> refuse(const std::string& file, const config::finding& finding) {
-  return refuse(text::phrase{
-      "scheduler_file.finding",
-      {{"file", file},
-       {"line", std::to_string(finding.location.line)},
-       {"column", std::to_string(finding.location.column)},
-       {"message", message_of(finding, text::language::en), message_of(finding, text::language::zh)},
-       {"code", std::string(to_string(finding.issue))}}});
+  return refuse(
+      text::phrase{"scheduler_file.finding",
+                   {{"file", file},
+                    {"line", std::to_string(finding.location.line)},
+                    {"column", std::to_string(finding.location.column)},
+                    {"message", message_of(finding, text::language::en), message_of(finding, text::language::zh)},
+                    {"code", std::string(to_string(finding.issue))}}});
 }
 
 text::language locale_of(const render_scheduler_options& options) { return bilingual(options.language).locale(); }
@@ -107,8 +107,7 @@ attempted<config::extender_settings> extender_of(const render_scheduler_options&
     *output = std::move(*text);
     const bool right = flag == std::string_view("--key") ? output->contains("PRIVATE KEY-----")
                                                          : !controller::x509::read(*output).empty();
-    if (!right)
-      return refuse("no_pem", {{"name", std::string(flag)}, {"file", shown(*path, 4096)}});
+    if (!right) return refuse("no_pem", {{"name", std::string(flag)}, {"file", shown(*path, 4096)}});
   }
   if (!controller::x509::belongs({out.certificate, out.key}))
     return refuse("other_key", {{"file", shown(options.key, 4096)}, {"other", shown(options.certificate, 4096)}});
@@ -116,8 +115,7 @@ attempted<config::extender_settings> extender_of(const render_scheduler_options&
   out.not_offered = options.not_offered;
   for (const auto* list : {&options.resources, &options.not_offered}) {
     for (const auto& entry : *list) {
-      if (!text::is_extended_resource(entry))
-        return refuse("no_resource", {{"value", shown(entry)}});
+      if (!text::is_extended_resource(entry)) return refuse("no_resource", {{"value", shown(entry)}});
     }
   }
   return out;

@@ -94,8 +94,7 @@ int run_chargeback(const report_options& options, std::ostream& out, std::ostrea
   if (!read && read.error().code == kube::errc::not_found) return failed({"transport.no_usage"}, locale, err);
   if (!read) return failed(phrase_of(read.error()), locale, err);
   const auto report = chargeback_of(month, found.objects, found.spec, options.ns);
-  if (!report)
-    return failed({"report.nothing_counted", {{"month", month}}}, locale, err);
+  if (!report) return failed({"report.nothing_counted", {{"month", month}}}, locale, err);
   print(*report, options.style, out);
   if (report->discrepancy.empty()) return 0;
   return failed({"report.discrepancy_of_month", {{"month", month}, {"text", report->discrepancy}}}, locale, err, 3);
@@ -125,8 +124,7 @@ int run_right_size(const report_options& options, std::ostream& out, std::ostrea
     if (!measured) return 1;
     const auto answer = answer_in(*measured);
     const auto* series = series_in(answer);
-    if (!series || series->empty())
-      return failed({"report.no_series", {{"url", options.prometheus.url}}}, locale, err);
+    if (!series || series->empty()) return failed({"report.no_series", {{"url", options.prometheus.url}}}, locale, err);
   }
   print(*rows, options.style, out);
   return 0;

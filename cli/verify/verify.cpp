@@ -305,12 +305,11 @@ void print(const verify::report& report, const verify_options& options, std::ost
 int run_verify(const verify_options& options, std::ostream& out, std::ostream& err) {
   verify::report found;
   text::phrase problem;
-  auto result = !options.snapshot.empty()
-                    ? look_at_file(options, found)
-                    : in_words(ask_cluster(options.cluster, [&](kube::transport& transport) {
-                        return options.scheduler ? look_at_scheduler(transport, options, found)
-                                                 : look(transport, options, found, problem);
-                      }));
+  auto result = !options.snapshot.empty() ? look_at_file(options, found)
+                                          : in_words(ask_cluster(options.cluster, [&](kube::transport& transport) {
+                                              return options.scheduler ? look_at_scheduler(transport, options, found)
+                                                                       : look(transport, options, found, problem);
+                                            }));
   if (result && !problem.empty()) result = std::unexpected(problem);
   const auto locale = options.language == "zh" ? language::zh : language::en;
   if (!result) return failed(plain(words_of(result.error(), locale)), err);

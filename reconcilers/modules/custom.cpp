@@ -88,10 +88,9 @@ std::vector<json> objects(const module_spec& spec, const facts& known) {
     throw invalid_policy({"status.settings.no_resource", {{"field", module_path + ".device.resources"}}});
   for (const auto& name : resources(spec)) {
     if (const auto* other = advertiser(name))
-      throw invalid_policy({"status.settings.advertised",
-                            {{"field", module_path + ".device.resources"},
-                             {"resource", name},
-                             {"module", std::string(other->name)}}});
+      throw invalid_policy(
+          {"status.settings.advertised",
+           {{"field", module_path + ".device.resources"}, {"resource", name}, {"module", std::string(other->name)}}});
   }
   for (const auto& other : catalogue()) {
     if (daemon_set_of(known.module, spec) == other.daemon_set)

@@ -152,10 +152,9 @@ void check_settings(const module_type& type, const settings_map& settings, const
     const auto* known = find(type.settings, name);
     if (!known) throw invalid_policy(unknown_setting(type, name, path));
     if (!is_legal(*known, value))
-      throw invalid_policy({"status.settings.refused",
-                            {{"field", path + "." + name},
-                             {"value", shown(value)},
-                             {"allowed", allowed_for_people(*known)}}});
+      throw invalid_policy(
+          {"status.settings.refused",
+           {{"field", path + "." + name}, {"value", shown(value)}, {"allowed", allowed_for_people(*known)}}});
   }
   check_resources(type, settings, path);
 }

@@ -50,7 +50,7 @@ struct holder {
   bool deleting = false;
   text::phrase stays;         ///< why it is never evicted ("is of a DaemonSet"); empty: it may be
   text::phrase refused = {};  ///< why its last eviction was refused ("its eviction is refused: ...")
-  kube::uid owner = {};      ///< its controller; empty: none
+  kube::uid owner = {};       ///< its controller; empty: none
   /// Its controller made it after others were evicted: the controller's kind and name ("ReplicaSet web"); empty: no.
   std::string returned_by = {};
   std::string name() const { return pod.to_string(); }

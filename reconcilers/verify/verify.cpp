@@ -299,7 +299,8 @@ class node_walker {
     if (says.phase == phases::draining) {
       auto pods = text::joined_by_commas(blockers_of(says));
       if (pods.empty()) pods = {"?"};
-      return with_other(with_value({position, outcome::changing, stage_code::waits_for_pods, {}, {}, {}}, pods), message);
+      return with_other(with_value({position, outcome::changing, stage_code::waits_for_pods, {}, {}, {}}, pods),
+                        message);
     }
     if (explained) return skipped(position);
     const bool stuck = says.phase == phases::stuck;

@@ -177,9 +177,8 @@ text::phrase filled_phrase(const std::string& key) {
 }
 
 /// Messages that go through objects of the API, files or other processes next to their code.
-constexpr std::array<std::string_view, 9> message_tables{"status.",      "list.",       "intent.",
-                                                         "nvml.",        "disk.",       "static_pod.",
-                                                         "fix_runtime.", "transport.", "snapshot."};
+constexpr std::array<std::string_view, 9> message_tables{
+    "status.", "list.", "intent.", "nvml.", "disk.", "static_pod.", "fix_runtime.", "transport.", "snapshot."};
 
 /// What the operator and the agents write next to its code, as a reader says it.
 TEST(words_of_codes, are_there_for_every_message_in_a_status) {

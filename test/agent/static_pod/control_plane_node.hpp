@@ -82,7 +82,8 @@ class control_plane_node {
     facts.asked_for = asked_for;
     facts.wanted = asked_for ? extended : bare;
     facts.generation = (seen->kept ? seen->kept->generation : 0) + 1;
-    facts.down = works && (*facts.now.manifest != *extended.manifest || ours_works) ? "" : "it does not work";
+    const bool is_up = works && (*facts.now.manifest != *extended.manifest || ours_works);
+    facts.down = is_up ? text::phrase() : text::phrase("it does not work");
     facts.up_for = facts.watched_for = facts.since_manifest = std::chrono::hours(1);
     auto chosen = next(facts);
     const auto done = layer.take(chosen, seen->now);

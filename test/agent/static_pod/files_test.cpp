@@ -157,7 +157,8 @@ TEST(static_pod_files, a_missing_folder_is_said_in_one_line) {
   fs::remove_all(node.root / "manifests");
   std::string reason;
   EXPECT_EQ(node.settle(true, &reason), state::stopped);
-  EXPECT_EQ(reason, "disk.no_folder{remedy=static_pod.no_control_plane,path=" + (node.root / "manifests").string() + "}");
+  EXPECT_EQ(reason,
+            "disk.no_folder{remedy=static_pod.no_control_plane,path=" + (node.root / "manifests").string() + "}");
   EXPECT_EQ(files(node.root / "none").look().error().key, "disk.no_folder");
 }
 
@@ -286,8 +287,9 @@ TEST(static_pod_disk, F47_a_full_one_is_seen_before_anything_is_written) {
     }
     std::string reason;
     wrong += told("stopped", machine.settle(true, &reason) == state::stopped, reason);
-    wrong += told("said", reason.find("No space left") != reason.npos || reason.find("static_pod.no_space") != reason.npos,
-                  reason);
+    wrong +=
+        told("said", reason.find("No space left") != reason.npos || reason.find("static_pod.no_space") != reason.npos,
+             reason);
     wrong += told("as before", machine.now() == bare);
     wrong += told("no record", !fs::exists(machine.kept()));
     fs::remove(root / "full");

@@ -47,8 +47,8 @@ TEST(static_pod_health, the_others_have_to_be_ready) {
 }
 
 TEST(static_pod_health, a_row_is_read_as_it_was_written) {
-  const status_row original{"Changing", 3, "1f", "v1.36.3", "2026-01-31T12:00:00Z",
-                            text::phrase("why \"so\""), "00c0ffee00c0ffee"};
+  const status_row original{"Changing",        3, "1f", "v1.36.3", "2026-01-31T12:00:00Z", text::phrase("why \"so\""),
+                            "00c0ffee00c0ffee"};
   EXPECT_EQ(read_row(write(original)), original);
   auto coded = original;
   coded.reason = {"static_pod.busy", {{"node", "m2"}}};

@@ -29,8 +29,7 @@ std::string file_text(const std::filesystem::path& path) {
 /// Exit code and table, or why there is none.
 std::string simulated(const std::string& snapshot, const std::string& pods, text::language locale) {
   picture cluster;
-  if (const auto read = read_snapshot(snapshot, cluster); !read)
-    return "1\n" + words_of(read.error(), locale) + "\n";
+  if (const auto read = read_snapshot(snapshot, cluster); !read) return "1\n" + words_of(read.error(), locale) + "\n";
   const auto file = text::yaml::read("pods.yaml", pods);
   if (!file) return "2\n" + unreadable(file.error(), locale) + "\n";
   std::vector<tried_pod> all;

@@ -602,7 +602,8 @@ TEST_F(placements_test, a_pod_is_named_as_kubectl_has_it) {
   EXPECT_EQ(named("pods/big", ""), "default/big");
   EXPECT_EQ(named("lab/big", ""), "lab/big");
   EXPECT_EQ(named("lab/big", "lab"), "lab/big");
-  EXPECT_EQ(named("lab/big", "other"), "wrong: explain.pod_name.two_namespaces{namespace=lab,other=other,text=lab/big}");
+  EXPECT_EQ(named("lab/big", "other"),
+            "wrong: explain.pod_name.two_namespaces{namespace=lab,other=other,text=lab/big}");
   EXPECT_EQ(named("deploy/web", "lab"), "Deployment lab/web");
   EXPECT_EQ(named("jobs/train", ""), "Job default/train");
   EXPECT_EQ(named("node/a", ""), "wrong: explain.pod_name.a_node{node=a,text=node/a}");

@@ -163,17 +163,24 @@ std::string printed(const Rows& rows, const std::string& language, const std::st
   return out.str();
 }
 
+/// QM_GOLDEN=write writes what is printed now.
+void expect_golden(const std::string& name, const std::string& text) {
+  const auto* write = std::getenv("QM_GOLDEN");
+  if (write && std::string_view(write) == "write") std::ofstream(TEST_DATA "/golden/inspect/" + name) << text;
+  EXPECT_EQ(text, file(name)) << name;
+}
+
 TEST(inspect_fleet, S3_S63_golden_tables_in_both_languages) {
   const small_cluster cluster;
   for (const std::string language : {"en", "zh"}) {
     for (const std::string output : {"table", "wide"}) {
       const auto suffix = "." + output + "." + language + ".txt";
-      EXPECT_EQ(printed(node_rows(cluster), language, output), file("nodes" + suffix)) << suffix;
-      EXPECT_EQ(printed(pod_rows(cluster), language, output), file("pods" + suffix)) << suffix;
+      expect_golden("nodes" + suffix, printed(node_rows(cluster), language, output));
+      expect_golden("pods" + suffix, printed(pod_rows(cluster), language, output));
       auto built_in = module_rows(cluster);
       std::erase_if(built_in,
                     [](const auto& row) { return row.name != "pgpu" && row.name != "vgpu" && row.name != "mps"; });
-      EXPECT_EQ(printed(built_in, language, output), file("modules" + suffix)) << suffix;
+      expect_golden("modules" + suffix, printed(built_in, language, output));
     }
   }
 }

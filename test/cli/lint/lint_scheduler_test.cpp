@@ -56,8 +56,7 @@ bool is_start(const std::string& summary, const std::string& version) {
 }
 
 std::string no_version(const std::string& value) {
-  return english("render.no_version",
-                 {{"name", "--kubernetes"}, {"value", value}, {"oldest", "30"}, {"newest", "37"}});
+  return english("render.no_version", {{"name", "--kubernetes"}, {"value", value}, {"oldest", "30"}, {"newest", "37"}});
 }
 
 /// PEM files of a client in a folder of its own.
@@ -431,10 +430,8 @@ TEST_F(scheduler_verbs, render_says_that_an_IP_address_is_in_no_certificate) {
 
 /// Up to what is allowed.
 std::string no_name(const std::string& flag, const std::string& value, const std::string& kind) {
-  const auto whole = english("render.no_name", {{"name", flag},
-                                                {"value", value},
-                                                {"kind", english("render.kind." + kind)},
-                                                {"allowed", "|"}});
+  const auto whole = english(
+      "render.no_name", {{"name", flag}, {"value", value}, {"kind", english("render.kind." + kind)}, {"allowed", "|"}});
   return whole.substr(0, whole.find('|'));
 }
 

@@ -32,7 +32,10 @@ TEST_F(capacity_report, is_the_capacity_view_as_a_table) {
   EXPECT_THAT(text, HasSubstr(words::english("column.model")));
   EXPECT_THAT(text, HasSubstr(row["usedCores"].dump() + "/" + row["cores"].dump()));
   EXPECT_THAT(text, HasSubstr(row["usedMiB"].dump() + "/" + row["memoryMiB"].dump()));
-  EXPECT_THAT(text, HasSubstr("\n" + words::english("report.capacity.no_days", {{"reason", words::english("report.capacity.no_shares")}}) + "\n"));
+  EXPECT_THAT(text, HasSubstr("\n" +
+                              words::english("report.capacity.no_days",
+                                             {{"reason", words::english("report.capacity.no_shares")}}) +
+                              "\n"));
   EXPECT_FALSE(words::has_english_sentence(printed(view(), "table", "zh")));
   EXPECT_THAT(printed(view(), "table", "zh"), HasSubstr(words::chinese("column.days_until_full")));
   EXPECT_THAT(printed(view(), "wide"), HasSubstr(words::english("column.stranded_cards")));

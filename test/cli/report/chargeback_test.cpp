@@ -191,9 +191,9 @@ TEST_F(month_of_two_teams, parts_that_differ_are_said) {
     return words::english("report.difference.amount", {{"cores", cores}, {"memory", "0"}});
   };
   const auto sentence = words_of(report().discrepancy, text::language::en);
-  EXPECT_EQ(sentence, words::english("report.difference.of_model", {{"model", "example.com/fpga"},
-                                                                 {"rows", amount("1080001")},
-                                                                 {"parts", amount("1080000")}}));
+  EXPECT_EQ(sentence,
+            words::english("report.difference.of_model",
+                           {{"model", "example.com/fpga"}, {"rows", amount("1080001")}, {"parts", amount("1080000")}}));
   EXPECT_THAT(printed("table"), HasSubstr(discrepancy + sentence));
   EXPECT_FALSE(words::has_english_sentence(words_of(report().discrepancy, text::language::zh)));
   std::erase_if(objects, [](const accelerator_usage& entry) { return entry.name_space == "team-b"; });

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/cluster/prometheus.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/program.hpp"
 #include "test/facts_in.hpp"
 #include "test/words.hpp"
@@ -164,7 +165,7 @@ TEST(report_verbs, wrong_words_are_one_line) {
   for (const auto* name : {"Team_A", "team.a", "-team", "team\na", ""})
     for (const auto* verb : {"chargeback", "right-size"})
       EXPECT_THAT(run({"report", verb, "-n", name}),
-                  Pair(2, AllOf(HasSubstr("is not the name of a namespace"), ContainsRegex("^[^\n]+\n$"))))
+                  Pair(2, AllOf(HasSubstr(std::string(not_a_namespace)), ContainsRegex("^[^\n]+\n$"))))
           << name;
   EXPECT_THAT(run({"report", "capacity", "-o", "csv"}), Pair(2, HasSubstr("csv")));
   EXPECT_THAT(run({"inspect", "nodes", "--watch", "-o", "json"}),

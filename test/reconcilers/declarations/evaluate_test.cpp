@@ -53,7 +53,9 @@ const auto container_main = words::english("objection.container", {{"name", "mai
 std::string source_named(const std::string& config_map) {
   return words::english("objection.source", {{"config_map", "kube-public/" + config_map}});
 }
-std::string legal_words(std::string_view key) { return text::message(vocabulary_of(key)->legal.words, text::language::en); }
+std::string legal_words(std::string_view key) {
+  return text::message(vocabulary_of(key)->legal.words, text::language::en);
+}
 /// What is said of an amount that stands without its partner.
 std::string partner_missing(const std::string& key, const std::string& amount, const std::string& other) {
   return words::english("objection.needs_partner",
@@ -116,7 +118,8 @@ TEST(evaluate, S11_what_a_program_behind_a_key_refuses_is_refused_whatever_the_k
   EXPECT_EQ(
       refusal({{"aliyun.com/gpu-core.percentage", 7}}),
       amount_not_legal("aliyun.com/gpu-core.percentage", "7", legal_words("aliyun.com/gpu-core.percentage"), "5"));
-  EXPECT_EQ(refusal({{"nvidia.com/gpucores", 101}}), amount_not_legal("nvidia.com/gpucores", "101", legal_words("nvidia.com/gpucores"), "100"));
+  EXPECT_EQ(refusal({{"nvidia.com/gpucores", 101}}),
+            amount_not_legal("nvidia.com/gpucores", "101", legal_words("nvidia.com/gpucores"), "100"));
   EXPECT_EQ(refusal({{"nvidia.com/mps-core", 200}}), "");
   EXPECT_EQ(refusal({{"aliyun.com/gpu-core.percentage", 10}}), "");
 }
@@ -388,7 +391,7 @@ TEST(evaluate, S49_what_the_pod_says_beside_a_key_is_held_to_what_is_allowed) {
                             {"other", "tencent.com/vcuda-core-limit"},
                             {"key", "tencent.com/vcuda-core"},
                             {"amount", "50"},
-                            {"on_pod", std::string(vocabulary_of("tencent.com/vcuda-core")->on_pod.words)}}));
+                            {"on_pod", words::english(vocabulary_of("tencent.com/vcuda-core")->on_pod.words)}}));
   EXPECT_EQ(judge_limit("49", 50),
             words::english("objection.pod_amount",
                            {{"container", container_main},
@@ -397,7 +400,7 @@ TEST(evaluate, S49_what_the_pod_says_beside_a_key_is_held_to_what_is_allowed) {
                             {"nearest", "49"},
                             {"key", "tencent.com/vcuda-core"},
                             {"amount", "50"},
-                            {"on_pod", std::string(vocabulary_of("tencent.com/vcuda-core")->on_pod.words)}}));
+                            {"on_pod", words::english(vocabulary_of("tencent.com/vcuda-core")->on_pod.words)}}));
   EXPECT_THAT(judge_limit("banana", 50, text::language::zh), HasSubstr("tencent.com/vcuda-core-limit"));
 }
 

@@ -459,8 +459,9 @@ TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {
   for (const auto* good : {"1.5", "100", "0.25"}) EXPECT_EQ(wrong(hami, set("deviceMemoryScaling", good)), "nothing");
   module_spec sets;
   sets.node_sets = {{"a", {{"resourceName", "nvidia.com/other"}}}};
-  EXPECT_EQ(wrong(hami, sets), "one_name{field=spec.modules.hami.nodeSets[a].settings.resourceName,"
-                               "other=spec.modules.hami.settings}");
+  EXPECT_EQ(wrong(hami, sets),
+            "one_name{field=spec.modules.hami.nodeSets[a].settings.resourceName,"
+            "other=spec.modules.hami.settings}");
   sets.node_sets = {{"a", {}}, {"a", {}}};
   EXPECT_EQ(wrong(hami, sets), "set_twice{field=spec.modules.hami.nodeSets,name=a}");
   sets.node_sets = {{"Big Ones", {}}};

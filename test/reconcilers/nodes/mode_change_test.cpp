@@ -216,9 +216,8 @@ TEST(mode_change, evicts_what_may_be_evicted_and_names_the_rest) {
   ASSERT_EQ(now.evict.size(), 2u);
   EXPECT_EQ(now.evict[0].pod.name, "guarded");
   EXPECT_EQ(now.evict[1].pod.name, "train");
-  EXPECT_THAT(now.status->blockers,
-              ElementsAre(blocker("team/daemon", "stays.daemon_set"), "team/ending",
-                          blocker("team/guarded", "refusal.budget"), "team/train"));
+  EXPECT_THAT(now.status->blockers, ElementsAre(blocker("team/daemon", "stays.daemon_set"), "team/ending",
+                                                blocker("team/guarded", "refusal.budget"), "team/train"));
   EXPECT_EQ(now.status->blocker_causes.at("team/daemon").cause, "status.node.stays.daemon_set");
   EXPECT_EQ(words_of(api::blockers_of(*now.status)[2], text::language::zh),
             words::chinese("status.node.blocker",

@@ -88,7 +88,7 @@ function Header({ me, route, live, seen, redraw, sign_out }) {
           <Choice id="theme" label={text('theme')} value={current_theme()} values={themes.map((name) => [name, text(`theme.${name}`)])}
             on_change={(name) => { set_theme(name); redraw(); }} />
           {me && <span class="user" title={me.user}>{me.user.replace(/^system:serviceaccount:/, '')}</span>}
-          {me && <button type="button" onClick={sign_out}>{text('sign_out')}</button>}
+          {me && <button type="button" title={me.user} onClick={sign_out}>{text('sign_out')}</button>}
         </div>
       </div>
     </header>

@@ -52,9 +52,8 @@ text::phrase role_hint(const kube::error& refused) {
   const auto person = named_in(operation, "User \"");
   const auto ns = is_of_declarations ? named_in(operation, "in the namespace \"") : std::string();
   const text::phrase_argument declarations{
-      "declarations", "kubectl create rolebinding " + name_of("quartermaster-user", person) +
-                          " --namespace=" + (ns.empty() ? "kube-public" : ns) + " --role=quartermaster-user " +
-                          subject_of(person)};
+      "declarations", "kubectl create rolebinding " + name_of("quartermaster-user", person) + " --namespace=" +
+                          (ns.empty() ? "kube-public" : ns) + " --role=quartermaster-user " + subject_of(person)};
   if (is_of_declarations) return {"transport.hint.declarations", {declarations}};
   if (operation.starts_with("list acceleratorusages"))
     return {"transport.hint.usage", {{"usage", cluster_wide("quartermaster-chargeback", person)}}};

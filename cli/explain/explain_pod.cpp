@@ -560,8 +560,8 @@ struct pod_question {
 };
 
 /// From the cluster, or from the file. An error is one of reading.
-std::expected<void, text::phrase> read_question(const cluster_options& cluster, const std::string& snapshot, const pod_target& target,
-                                 text::language locale, pod_question& out) {
+std::expected<void, text::phrase> read_question(const cluster_options& cluster, const std::string& snapshot,
+                                                const pod_target& target, text::language locale, pod_question& out) {
   if (!snapshot.empty()) {
     if (auto read = gather(cluster, snapshot, out.all); !read) return read;
     out.pod = chosen_pod(out.all, target, locale);

@@ -59,7 +59,7 @@ std::expected<pod_target, text::phrase> pod_named(const std::string& text, const
 }
 
 std::expected<pod_choice, text::phrase> chosen_pod(const picture& picture, const pod_target& target,
-                                                  text::language locale) {
+                                                   text::language locale) {
   if (target.kind.empty()) return pod_choice{target.key, {}};
   const auto maker = std::ranges::find(pod_makers(), target.kind, &pod_maker::kind);
   std::vector<const kube::pod*> pods;
@@ -69,8 +69,7 @@ std::expected<pod_choice, text::phrase> chosen_pod(const picture& picture, const
       pods.push_back(&pod);
   const auto &kind = target.kind, &name = target.key.name, &ns = target.key.ns;
   if (pods.empty())
-    return std::unexpected(
-        text::phrase{"explain.no_pods_of", {{"kind", kind}, {"name", name}, {"namespace", ns}}});
+    return std::unexpected(text::phrase{"explain.no_pods_of", {{"kind", kind}, {"name", name}, {"namespace", ns}}});
   const auto rank = [](const kube::pod* pod) {
     return std::pair(waits(*pod) ? 0 : pod->finished() ? 2 : 1, pod->key.name);
   };

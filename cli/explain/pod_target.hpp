@@ -18,7 +18,7 @@ struct pod_target {
 /// "NAME", "pod/NAME", "deploy/NAME" and so on as kubectl has it, or "NAMESPACE/NAME". The namespace in the text counts
 /// first, then `ns`, then `otherwise`.
 std::expected<pod_target, text::phrase> pod_named(const std::string& text, const std::string& ns,
-                                                 const std::string& otherwise = "default");
+                                                  const std::string& otherwise = "default");
 
 struct pod_choice {
   kube::object_key key;
@@ -26,6 +26,6 @@ struct pod_choice {
 };
 /// Of several pods one that waits, where one does. The error: there is none.
 std::expected<pod_choice, text::phrase> chosen_pod(const picture& picture, const pod_target& target,
-                                                  text::language locale);
+                                                   text::language locale);
 
 }  // namespace cli

@@ -46,7 +46,7 @@ TEST(role_hint, golden_of_the_commands_that_would_allow_it) {
                    "resource \"configmaps\" in API group \"\" in the namespace \"platform\""),
               testing::EndsWith("by: kubectl create rolebinding quartermaster-user-system-serviceaccount-lab-sci "
                                 "--namespace=platform --role=quartermaster-user --serviceaccount=lab:sci"));
-  EXPECT_THAT(hint("list pods: User \"O'Hara $(x)\" cannot"), HasSubstr("--user='O'\\''Hara $(x)'"));
+  EXPECT_THAT(hint("list pods: User \"O'Hara $(x)\" cannot"), testing::HasSubstr("--user='O'\\''Hara $(x)'"));
 }
 
 }  // namespace

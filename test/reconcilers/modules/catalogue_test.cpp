@@ -377,7 +377,7 @@ TEST(settings, of_NVIDIAs_plugin_are_refused_where_the_plugin_is_ours) {
   EXPECT_EQ(wrong(pgpu, spec), "nothing");
   spec.settings["MIG_STRATEGY"] = "single";
   EXPECT_EQ(wrong(pgpu, spec),
-            "of_other{field=spec.modules.pgpu.settings.MIG_STRATEGY,list=featureDiscovery,product=NVIDIA}");
+            "of_other{field=spec.modules.pgpu.settings.MIG_STRATEGY,product=NVIDIA,list=featureDiscovery}");
   spec.settings["plugin"] = "nvidia";
   EXPECT_EQ(wrong(pgpu, spec), "nothing");
   EXPECT_FALSE(pgpu.follows_placement(spec));
@@ -590,12 +590,12 @@ TEST(custom, S27_what_is_missing_or_taken_is_said) {
   };
   auto spec = device({{"resources", {{{"name", "example.com/fpga"}}}}});
   spec.image.clear();
-  EXPECT_THAT(wrong_with(spec), HasSubstr("spec.modules.fpga.image is missing"));
-  EXPECT_THAT(wrong_with(device(json::object())), HasSubstr("spec.modules.fpga.device.resources names no resource"));
-  EXPECT_THAT(wrong_with(device({{"resources", {{{"name", "nvidia.com/gpu"}}}}})),
-              HasSubstr("names nvidia.com/gpu, which module pgpu advertises"));
+  EXPECT_EQ(wrong_with(spec), "no_image{field=spec.modules.fpga.image}");
+  EXPECT_EQ(wrong_with(device(json::object())), "no_resource{field=spec.modules.fpga.device.resources}");
+  EXPECT_EQ(wrong_with(device({{"resources", {{{"name", "nvidia.com/gpu"}}}}})),
+            "advertised{field=spec.modules.fpga.device.resources,resource=nvidia.com/gpu,module=pgpu}");
   EXPECT_THAT(wrong_with(device({{"daemonSet", "hami-device-plugin"}, {"resources", {{{"name", "a.com/b"}}}}})),
-              words::has_in_order({"is hami-device-plugin", "DaemonSet of module hami"}));
+              words::has_in_order({"daemon_set{", "value=hami-device-plugin", "module=hami"}));
   module_spec unreadable;
   unreadable.image = "x";
   for (const auto* text : {"[]", "\"x\"", "{\"resources\":7}", "{\"resources\":[7]}", "{"}) {

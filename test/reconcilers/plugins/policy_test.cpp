@@ -625,8 +625,10 @@ TEST(policy, S52_a_setting_that_is_not_legal_is_said_and_the_last_good_objects_s
   cluster.settle();
   EXPECT_EQ(cluster.server.objects.at(hami_set), before);
   EXPECT_EQ(cluster.condition("Degraded")["reason"], "InvalidPolicy");
-  EXPECT_THAT(cluster.condition("Degraded").dump(),
-              words::has_in_order({"spec.modules.hami.settings.deviceSplitCount", "\"0\"", "1 to 1000"}));
+  const auto about = cluster.condition("Degraded")["parameters"];
+  EXPECT_THAT(about.dump(), HasSubstr("spec.modules.hami.settings.deviceSplitCount"));
+  EXPECT_EQ(about["message.allowed.least"], "1");
+  EXPECT_EQ(about["message.allowed.most"], "1000");
 }
 
 TEST(policy, S52_pods_of_all_node_sets_count_as_the_modules) {

@@ -20,6 +20,12 @@ inline std::string chinese(std::string_view key, std::initializer_list<text::par
   return text::message(key, text::language::zh, parameters);
 }
 
+/// The words of a message up to what stands for {name} in them.
+inline std::string begin_of(std::string_view key, std::string_view name) {
+  const auto text = english(key, {{std::string(name), "|"}});
+  return text.substr(0, text.find('|'));
+}
+
 /// The facts of a finding without its words: "flag_value{field=--secure-port,value=x,allowed=0 to 65535}". What is
 /// empty is left out.
 inline std::string line_of(const text::fact& fact) {

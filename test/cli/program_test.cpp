@@ -43,7 +43,7 @@ TEST(program, a_verb_prints_nothing_of_the_operators_log) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(program, what_is_wrong_with_its_words_is_said_in_the_language_asked_for) {
+TEST(program, golden_words_of_a_wrong_command_line_in_the_language_asked_for) {
   const auto chinese = [](std::vector<std::string> words, const std::string& key,
                           std::initializer_list<text::parameter> parameters) {
     const auto got = call(std::move(words));
@@ -122,13 +122,14 @@ TEST(program, without_a_verb_it_lists_them) {
 }
 
 TEST(program, flags_of_a_verb_go_to_its_subcommand_and_its_arguments_are_refused_there) {
-  const auto refused = [](std::vector<std::string> words, const char* reason) {
+  const auto refused = [](std::vector<std::string> words, const std::string& reason) {
     const auto got = call(std::move(words));
     EXPECT_EQ(got.rc, 2);
     EXPECT_THAT(got.err, AllOf(HasSubstr(reason), Not(HasSubstr("/no/such"))));
     EXPECT_EQ(got.out, "");
   };
-  refused({"inspect", "--save", "x", "nodes", "--kubeconfig", "/no/such"}, "does not take: --save");
+  refused({"inspect", "--save", "x", "nodes", "--kubeconfig", "/no/such"},
+          words::english("usage.not_taken", {{"words", "--save"}}));
   refused({"lint", "no-such.yaml", "scheduler-config", "no-such.yaml"}, "not go with the subcommand");
   EXPECT_THAT(call({"lint", "--strict", "scheduler-config", "no-such.yaml"}).err, HasSubstr("no-such.yaml: No such"));
 }
@@ -210,7 +211,7 @@ TEST(program, agent_has_a_verb_of_its_own_that_asks_no_cluster) {
   }
   const auto got = call({"agent", "fix-runtime", "--root", "/no/such/node"});
   EXPECT_EQ(got.rc, 1);
-  EXPECT_THAT(got.err, HasSubstr("--runtime containerd, crio or docker"));
+  EXPECT_THAT(got.err, HasSubstr(words::english("fix_runtime.no_socket", {{"folder", "/no/such/node/run"}})));
   EXPECT_THAT(call({"agent", "fix"}).err,
               HasSubstr(words::english("usage.no_verb", {{"verb", "fix"}, {"verbs", "fix-runtime"}}).substr(0, 20)));
   EXPECT_EQ(call({"agent"}).rc, 2) << "the agent itself still wants --node-name";

@@ -24,7 +24,7 @@ inventory inventory_of(const machine& machine) {
 
 class fixtures : public testing::TestWithParam<const char*> {};
 
-TEST_P(fixtures, are_reported_field_by_field) {
+TEST_P(fixtures, golden_reports_field_by_field) {
   const machine machine(GetParam());
   const auto status = status_of(history().complete(inventory_of(machine), std::chrono::milliseconds(0)), "boot", {},
                                 "2026-07-01T00:00:00Z");
@@ -130,7 +130,7 @@ TEST(report, is_written_again_when_a_warning_changes) {
 TEST(nvml_library, that_is_nowhere_is_named) {
   const auto nvml = nvml_library::load("/nowhere");
   ASSERT_FALSE(nvml);
-  EXPECT_NE(nvml.error().find("no NVIDIA driver below /nowhere"), std::string::npos) << nvml.error();
+  EXPECT_NE(nvml.error().find("/nowhere"), std::string::npos) << nvml.error();
 }
 
 TEST(links, are_written_and_read_alike) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "test/agent/cards/machine.hpp"
+#include "test/words.hpp"
 
 namespace agent::cards {
 namespace {
@@ -120,7 +121,7 @@ TEST(watcher, survives_a_reload_of_the_driver) {
   node.machine.replace(unloaded);
   const auto away = node.seen_.next();
   ASSERT_TRUE(away.now);
-  EXPECT_NE(away.now->problem.find("the NVIDIA driver does not start"), std::string::npos) << away.now->problem;
+  EXPECT_NE(away.now->problem.find(words::begin_of("nvml.no_start", "error")), std::string::npos) << away.now->problem;
   node.machine.replace(content);
   EXPECT_TRUE(node.seen_.next().driver_loaded);
   const auto back = node.seen_.next();
@@ -181,7 +182,7 @@ TEST(watcher, without_a_driver_says_so_once_and_finds_it_later) {
   const watcher watcher(quick(machine), [&seen](sighting sighting) { seen.add(std::move(sighting)); });
   const auto none = seen.next();
   ASSERT_TRUE(none.now);
-  EXPECT_NE(none.now->problem.find("no NVIDIA driver"), std::string::npos) << none.now->problem;
+  EXPECT_NE(none.now->problem.find(words::begin_of("nvml.no_driver", "root")), std::string::npos) << none.now->problem;
   std::filesystem::rename(machine.root / "kept", library);
   EXPECT_TRUE(seen.next().driver_loaded);
   const auto found = seen.next();

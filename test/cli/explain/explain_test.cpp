@@ -126,7 +126,7 @@ TEST(explain, S31_xids_are_in_the_json) {
   EXPECT_EQ(got[0]["xids"][0]["withdrawn"], true);
 }
 
-TEST(explain, an_error_that_is_not_known_is_said_with_those_that_are) {
+TEST(explain, golden_answer_to_an_error_that_is_not_known) {
   const auto got = error({"segmentation", "fault"});
   EXPECT_EQ(got.rc, 1);
   EXPECT_EQ(got.out, "");
@@ -192,14 +192,17 @@ TEST(explain, wrong_usage_is_one_line_that_names_the_flag) {
     EXPECT_EQ(std::ranges::count(got.err, '\n'), 1);
     return got.err;
   };
-  EXPECT_THAT(wrong(with_driver("latest", "")), words::has_in_order({"--cuda is \"latest\"; ", "a version", "12.4"}));
-  EXPECT_THAT(wrong(with_driver("12.4", "new")), HasSubstr("--driver is \"new\""));
-  EXPECT_THAT(wrong(with_driver("12.4", "", "A100")), HasSubstr("go with --driver"));
+  const auto no_version = [](const char* name, const char* value, const char* example) {
+    return words::english("explain_compat.wrong_version", {{"name", name}, {"value", value}, {"example", example}});
+  };
+  EXPECT_THAT(wrong(with_driver("latest", "")), HasSubstr(no_version("--cuda", "latest", "12.4")));
+  EXPECT_THAT(wrong(with_driver("12.4", "new")), HasSubstr(no_version("--driver", "new", "550.54.14")));
+  EXPECT_THAT(wrong(with_driver("12.4", "", "A100")), HasSubstr(words::english("explain_compat.with_driver")));
   auto capability = with_driver("12.4", "550");
   capability.capability = "ampere";
-  EXPECT_THAT(wrong(capability), HasSubstr("--compute-capability is \"ampere\""));
+  EXPECT_THAT(wrong(capability), HasSubstr(no_version("--compute-capability", "ampere", "8.0")));
   capability.capability = "86";
-  EXPECT_THAT(wrong(capability), words::has_in_order({"--compute-capability is \"86\"; ", "a version", "8.0"}));
+  EXPECT_THAT(wrong(capability), HasSubstr(no_version("--compute-capability", "86", "8.0")));
 }
 
 TEST(explain, reads_one_node_and_nothing_else) {

@@ -23,14 +23,10 @@ using extender_test::vgpu_node;
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
+using words::begin_of;
 using words::chinese;
 using words::english;
 
-/// The begin of a sentence, up to what stands for {name} in it.
-std::string begin_of(const std::string& key, const std::string& name) {
-  const auto text = english(key, {{name, "|"}});
-  return text.substr(0, text.find('|'));
-}
 std::string nodes_of(std::size_t number) { return text::counted(number, "explain.nodes", text::language::en); }
 std::string fitting(std::size_t number, std::size_t pods) {
   return english("explain.simulate.sum", {{"fitting", std::to_string(number)}, {"pods", std::to_string(pods)}});
@@ -483,7 +479,10 @@ TEST_F(placements_test, S14_a_quota_that_nobody_enforces_counts_and_is_named) {
   put("False");
   finish();
   EXPECT_EQ(print_doubts({"lab"}),
-            "quartermaster: " + english("explain.doubt.quota", {{"name", "lab/q"}, {"text", "no one asks"}}) + "\n");
+            "quartermaster: " +
+                english("explain.doubt.quota",
+                        {{"name", "lab/q"}, {"text", english("list.quotation", {{"text", "no one asks"}})}}) +
+                "\n");
   EXPECT_EQ(print_doubts({"other"}), "");
   put("True");
   EXPECT_EQ(print_doubts({"lab"}), "");

@@ -331,7 +331,7 @@ TEST_F(scheduler_verbs, S7_merge_and_give_back) {
   EXPECT_EQ(render(back).out, before.str());
 }
 
-TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
+TEST_F(scheduler_verbs, golden_tell_what_was_edited_in_our_part_before_it_goes) {
   options_.merge = golden_scheduler + "corpus/01-kubeadm-minimal.yaml";
   options_.scheduler_name = "cards";
   auto text = render(options_).out;
@@ -391,7 +391,7 @@ TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
   EXPECT_EQ(render(options_).err, "") << "nothing is edited any more";
 }
 
-TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
+TEST_F(scheduler_verbs, S7_golden_give_back_in_brackets_by_the_address) {
   options_.merge = golden_scheduler + "corpus/10-json-pretty.json";
   const auto merged = render(options_);
   ASSERT_EQ(merged.rc, 0) << merged.err;
@@ -452,7 +452,7 @@ TEST_F(scheduler_verbs, golden_refusals_in_Chinese_have_no_English_sentence) {
   }
 }
 
-TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
+TEST_F(scheduler_verbs, golden_refuse_in_one_line_that_says_what_to_write) {
   const auto refused = [&](auto change) {
     auto options = options_;
     change(options);

@@ -138,7 +138,7 @@ std::pair<int, std::string> run(std::vector<std::string> words) {
   return {rc, testing::internal::GetCapturedStderr()};
 }
 
-TEST(report_verbs, wrong_words_are_one_line) {
+TEST(report_verbs, golden_lines_of_wrong_words) {
   using testing::AllOf, testing::ContainsRegex, testing::Not, testing::Pair, testing::EndsWith;
   EXPECT_THAT(run({"report", "right-size"}),
               Pair(2, words::has_in_order({"quartermaster: right-size ", "--prometheus-url URL\n"})));

@@ -365,7 +365,7 @@ TEST(evaluate, a_second_share_is_refused_where_the_plugin_refuses_it) {
   options.one_only = "nvidia.com/gpu.shared";
   const auto strict = rules_from({shared}, options);
   EXPECT_THAT(texts_of(judge_one(strict, box("main", {{"nvidia.com/gpu.shared", 2}})).refused),
-              testing::HasSubstr("1 (the plugin refuses more"));
+              testing::HasSubstr(words::english("engine.refusal.one_share")));
   EXPECT_TRUE(judge_one(strict, box("main", {{"nvidia.com/gpu.shared", 1}})).allowed());
   EXPECT_TRUE(judge_one(rules_from({shared}), box("main", {{"nvidia.com/gpu.shared", 2}})).allowed());
   EXPECT_EQ(spec_of(strict)["rules"]["nvidia.com/gpu.shared"]["amounts"]["to"], 1);

@@ -336,7 +336,7 @@ TEST_F(request_handler_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_fo
   EXPECT_EQ(filter(late, {"a", "b"})["NodeNames"], json({"a"}));
   EXPECT_EQ(filter(late, {"b"})["FailedNodes"], refused);
   EXPECT_THAT(book.try_on(late, pod_request(late, book.keys()), "b").reason(),
-              words::has_in_order({"kept for pod lab/urgent", "nominated", "higher priority"}));
+              words::english("engine.kept_for_higher", {{"pod", "lab/urgent"}}));
   EXPECT_EQ(filter(share("small", 30, 8), {"b"})["NodeNames"], json({"b"})) << "next to it there is room";
   EXPECT_EQ(filter(urgent, {"b"})["NodeNames"], json({"b"})) << "its own room";
   auto more_urgent = share("more", 40, 8);

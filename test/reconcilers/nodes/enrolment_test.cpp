@@ -451,7 +451,7 @@ TEST(enrolment, a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
   EXPECT_EQ(cluster.reconcile().again_in, 5s);
   EXPECT_THAT(cluster.server.writes(), testing::Contains("create /api/v1/namespaces/team/pods/b-plain/eviction"));
   cluster.reconcile();
-  EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(), HasSubstr("a-two-budgets ("));
+  EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(), HasSubstr("a-two-budgets"));
   EXPECT_EQ(cluster.status("blockerCauses")[0]["cause"], "status.node.refusal.other");
   EXPECT_THAT(cluster.status("parameters").dump(), HasSubstr("status.node.drain.refused"));
   const auto refusals = std::ranges::count_if(cluster.recorder.events, [](const auto& event) {
@@ -503,7 +503,7 @@ TEST(enrolment, S58_pods_that_come_back_are_evicted_less_and_less_often_and_thei
   cluster.now += 1s;
   EXPECT_EQ(cluster.reconcile().again_in, 9s);
   EXPECT_EQ(evictions, 3);
-  EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(), HasSubstr("team/b-1 ("));
+  EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(), HasSubstr("team/b-1"));
   EXPECT_EQ(cluster.status("blockerCauses")[0],
             json::parse(R"({"pod":"team/b-1","cause":"status.node.comes_back","parameters":)"
                         R"({"controller":"ReplicaSet train","taint":"quartermaster.io/switching"}})"));

@@ -618,7 +618,7 @@ TEST(mode_change, S74_taking_over_drains_asks_for_the_other_plugin_to_go_and_wai
   EXPECT_EQ(now.status->phase, "Removing");
   EXPECT_EQ(now.status->reason, "ForeignPlugin");
   EXPECT_THAT(now.status->message,
-              words::has_in_order({"waits", "DaemonSet kube-system/theirs runs here; ", "give it an affinity"}));
+              words::has_in_order({"DaemonSet kube-system/theirs runs here", "give it an affinity"}));
   with_their.is.taken_over = true;
   EXPECT_FALSE(with_their.step().writes_node());
   with_their.is.wanted.foreign.clear();

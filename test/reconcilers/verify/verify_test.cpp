@@ -19,6 +19,9 @@
 namespace reconcilers::verify {
 namespace {
 
+/// What the operator wrote in words of its own, as an answer has it.
+std::string quoted(const std::string& text) { return words::english("list.quotation", {{"text", text}}); }
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -208,8 +211,8 @@ TEST(verify, S4_says_whether_pods_are_held_to_the_declarations) {
     }
     return std::string();
   };
-  EXPECT_EQ(describe("True", "Deny"), "Deny: 3 declared keys");
-  EXPECT_EQ(describe("False", "Off"), "Off: 3 declared keys") << "as the policy has it";
+  EXPECT_EQ(describe("True", "Deny"), "Deny: " + quoted("3 declared keys"));
+  EXPECT_EQ(describe("False", "Off"), "Off: " + quoted("3 declared keys")) << "as the policy has it";
 }
 
 /// The policy as the operator reports its schedulers.
@@ -242,10 +245,10 @@ TEST(verify, says_who_sends_pods_to_the_extender) {
   EXPECT_THAT(describe({}), words::english("verify.stage.scheduler.mode_none"));
   cluster dedicated, static_pods, one_node;
   scheduled(dedicated, "Dedicated", {{"status", "True"}, {"reason", "Dedicated"}, {"message", "2 of 2 ready"}}, {});
-  EXPECT_EQ(describe(dedicated), good_of("scheduler", "Dedicated", "2 of 2 ready"));
+  EXPECT_EQ(describe(dedicated), good_of("scheduler", "Dedicated", quoted("2 of 2 ready")));
   scheduled(static_pods, "StaticPod", {{"status", "True"}, {"reason", "StaticPod"}, {"message", "1 of 1 asks"}},
             {control_plane_node("cp-1", "Applied", "", 1)});
-  EXPECT_EQ(describe(static_pods), good_of("scheduler", "StaticPod", "1 of 1 asks"));
+  EXPECT_EQ(describe(static_pods), good_of("scheduler", "StaticPod", quoted("1 of 1 asks")));
   one_node.is.whole = false;
   EXPECT_EQ(describe(one_node), "nothing");
 }
@@ -263,8 +266,8 @@ TEST(verify, warns_of_callers_that_the_extender_is_going_to_refuse) {
     }
     return std::string("nothing");
   };
-  EXPECT_EQ(describe("True"), "good ends 2027");
-  EXPECT_EQ(describe("False"), "warning ends 2027");
+  EXPECT_EQ(describe("True"), "good " + quoted("ends 2027"));
+  EXPECT_EQ(describe("False"), "warning " + quoted("ends 2027"));
   EXPECT_EQ(describe("Unknown"), "nothing");
 }
 

@@ -103,7 +103,7 @@ TEST(scheduler_control_plane, what_people_add_to_ours_stays_when_it_goes) {
   EXPECT_EQ(without_extender({foreign_config, kubeadm}, false)->config, foreign_config) << "our entry was not there";
 }
 
-TEST(scheduler_control_plane, says_why_nothing_can_be_written) {
+TEST(scheduler_control_plane, golden_reasons_why_nothing_can_be_written) {
   const auto reason = [](const control_plane_files& now, int otherwise = newest_minor) {
     const auto out = with_extender(now, ours(), 1, otherwise);
     EXPECT_FALSE(out);

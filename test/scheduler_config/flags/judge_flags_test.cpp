@@ -74,14 +74,16 @@ TEST(judge_flags, S7_says_which_flag_is_wrong_and_what_was_meant) {
             "flag_value{field=--leader-elect-resource-lock,value=endpoints,allowed=leases}\n");
   EXPECT_EQ(lines_of(judge_words({"--min-compatibility-version=1.33"}, 34)),
             "flag_of_other_version{field=--min-compatibility-version,value=--min-compatibility-version=1.33,other=1.34,"
-            "allowed=from Kubernetes 1.35}\n");
+            "allowed=" +
+                words::english("scheduler_term.since_version", {{"version", "1.35"}}) + "}\n");
   EXPECT_THAT(lines_of(judge_words({"--policy-config-file", "/x"})), HasSubstr("flag_removed{"));
   EXPECT_EQ(lines_of(judge_words({"--secure-port"})), "flag_without_value{field=--secure-port,value=--secure-port}\n");
   EXPECT_THAT(lines_of(judge_words({"--leader_elect=false", "-v2", "-v", "2", "--v=4", "--profiling=F"})), IsEmpty());
   EXPECT_THAT(lines_of(judge_words({"-version"})), HasSubstr("flag_with_one_dash"));
   for (const auto& finding : judge_words({"--secure-port=x"}))
     EXPECT_EQ(words::line_of(fact_of(finding, text::language::zh)),
-              "flag_value{field=--secure-port,value=x,allowed=0 到 65535}");
+              "flag_value{field=--secure-port,value=x,allowed=" +
+                  words::chinese("scheduler_term.range", {{"minimum", "0"}, {"maximum", "65535"}}) + "}");
 }
 
 TEST(judge_flags, S7_takes_no_words_without_dashes) {
@@ -95,7 +97,8 @@ TEST(judge_flags, S7_takes_each_word_as_an_item_of_a_list) {
   EXPECT_EQ(lines_of(judge_command("[kube-scheduler --config=/x]")),
             "words_in_one{value=kube-scheduler --config=/x}\n");
   EXPECT_THAT(lines_of(judge_command("kube-scheduler --config=/x")),
-              HasSubstr("wrong_type{field=command,value=text,allowed=a list}"));
+              HasSubstr("wrong_type{field=command,value=" + words::english("scheduler_term.text") +
+                        ",allowed=" + words::english("scheduler_term.list") + "}"));
   EXPECT_THAT(lines_of(judge_words({"--config /x"})), HasSubstr(",hint=--config=/x}"));
 }
 

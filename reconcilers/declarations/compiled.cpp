@@ -6,20 +6,24 @@
 
 #include "kube/json_text.hpp"
 #include "reconcilers/declarations/vocabulary.hpp"
+#include "text/messages.hpp"
 
 namespace reconcilers::declarations {
 namespace {
 
 using nlohmann::json;
 
+/// The API server says them to people, and has no catalogue.
+std::string english(std::string_view key) { return text::message(key, text::language::en); }
+
 json amounts_json(const quota::amounts& amounts) {
-  json out = {{"from", amounts.min}, {"to", amounts.max}, {"step", amounts.step}, {"words", amounts.words}};
+  json out = {{"from", amounts.min}, {"to", amounts.max}, {"step", amounts.step}, {"words", english(amounts.words)}};
   if (amounts.whole > 0) out["whole"] = amounts.whole;
   return out;
 }
 
 json pod_amount_json(const quota::pod_amount& pod_amount) {
-  json out = {{"name", pod_amount.name}, {"label", pod_amount.label}, {"words", pod_amount.words}};
+  json out = {{"name", pod_amount.name}, {"label", pod_amount.label}, {"words", english(pod_amount.words)}};
   if (pod_amount.min > 0) out["from"] = pod_amount.min;
   if (pod_amount.max > 0) out["to"] = pod_amount.max;
   if (pod_amount.divides) out["divides"] = true;

@@ -335,14 +335,15 @@ TEST(compiled, comes_back_as_it_was) {
   EXPECT_THAT(spec["keys"],
               ElementsAre("example.com/a", "example.com/fpga", "tencent.com/vcuda-core", "tencent.com/vcuda-memory"));
   const quota::amounts& core_amounts = vocabulary_of("tencent.com/vcuda-core")->legal;
-  const nlohmann::json amounts = {{"from", 1}, {"to", 99}, {"step", 1}, {"whole", 100}, {"words", core_amounts.words}};
+  const nlohmann::json amounts = {
+      {"from", 1}, {"to", 99}, {"step", 1}, {"whole", 100}, {"words", words::english(core_amounts.words)}};
   EXPECT_EQ(spec["rules"]["tencent.com/vcuda-core"]["amounts"], amounts);
   EXPECT_EQ(spec["amounts"]["tencent.com/vcuda-core"], amounts);
   EXPECT_EQ(spec["rules"]["tencent.com/vcuda-core"]["podAmount"],
             (nlohmann::json{{"name", "tencent.com/vcuda-core-limit"},
                             {"label", false},
                             {"to", 100},
-                            {"words", vocabulary_of("tencent.com/vcuda-core")->on_pod.words}}));
+                            {"words", words::english(vocabulary_of("tencent.com/vcuda-core")->on_pod.words)}}));
   EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["partner"], "tencent.com/vcuda-core");
   EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["waivedBy"], "tencent.com/vcuda-core");
 }

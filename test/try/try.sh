@@ -132,7 +132,7 @@ refusal() {
 }
 refuses() { ! kubectl create --dry-run=server -f $objects/refused.yaml; }
 console() { wait_for 30 grep -q 'http://' "$work/console.log"; }
-counted() { "$quartermaster" report chargeback | grep -q '^training '; }
+counted() { [ "$("$quartermaster" report chargeback | cut -d' ' -f1 | sort -u | grep -cE '^(training|inference)$')" = 2 ]; }
 
 # The commands, and what each shows. The test of this script types them as they stand here.
 commands=(

@@ -213,6 +213,7 @@ func (r *trial) sixCommands(t *testing.T, screen, first string) {
 		}
 		if strings.Contains(line[1], "chargeback") { // up to ten seconds ago, as its line says
 			r.until(t, first, line[1], `(?m)^training `)
+			r.until(t, first, line[1], `(?m)^inference `)
 		}
 		matches(t, line[1], r.typed(t, first, line[1]), known[i].shows...)
 	}

@@ -120,17 +120,6 @@ std::vector<std::string> with_empty_values(std::vector<std::string> words) {
   return out;
 }
 
-/// `explain deploy/web` as `explain pod deploy/web`, and `explain node/a` as `explain node a`.
-void add_kind(std::vector<std::string>& words) {
-  if (words.size() < 2 || words[0] != "explain" || words[1].starts_with("-")) return;
-  const auto slash = words[1].find('/');
-  if (slash == std::string::npos) return;
-  const auto kind = words[1].substr(0, slash);
-  const bool is_node = kind == "node" || kind == "nodes" || kind == "no";
-  if (is_node) words[1].erase(0, slash + 1);
-  words.insert(words.begin() + 1, is_node ? "node" : "pod");
-}
-
 bool runs_for_long(const std::vector<std::string>& words) {
   return !words.empty() && (words[0] == "controller" || words[0] == "agent" || words[0] == "console");
 }
@@ -153,7 +142,6 @@ int run_program(const std::string& called, std::vector<std::string> words) {
     return 0;
   }
   words = verbs_first(app, std::move(words));
-  add_kind(words);
   if (!runs_for_long(words)) silence_log();
   const auto locale = language_asked(words);
   const auto named = path_of(app, words, locale);

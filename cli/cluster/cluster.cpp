@@ -45,7 +45,8 @@ std::optional<std::chrono::milliseconds> time_in(std::string_view text) {
 
 void add_cluster_options(CLI::App& verb, cluster_options& options) {
   add_kubeconfig_options(verb, options);
-  auto* person = add_option(verb, "--as", options.person, "Ask as this user; system:serviceaccount:NAMESPACE:NAME too");
+  auto* person = add_option(verb, "--as", options.person, "Ask as this user; system:serviceaccount:NAMESPACE:NAME too")
+                     ->check(not_empty());
   add_option(verb, "--as-group", options.groups, "Ask as a member of this group; may be repeated")
       ->needs(person)
       ->expected(1)

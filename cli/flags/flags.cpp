@@ -40,10 +40,10 @@ CLI::Option* add_flag(CLI::App& verb, std::string names, bool& value, std::strin
 }
 
 CLI::Option* add_node(CLI::App& verb, std::string& value, std::string help, std::string names) {
-  return add_option(verb, std::move(names), value, std::move(help))->transform(node_name);
+  return add_option(verb, std::move(names), value, std::move(help))->transform(node_name)->check(not_empty());
 }
 CLI::Option* add_nodes(CLI::App& verb, std::vector<std::string>& values, std::string help) {
-  return add_option(verb, "node", values, std::move(help))->transform(node_name);
+  return add_option(verb, "node", values, std::move(help))->transform(node_name)->check(not_empty());
 }
 CLI::Option* add_operator_namespace(CLI::App& verb, std::string& value) {
   return add_option(verb, "--operator-namespace", value,
@@ -56,6 +56,9 @@ CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value) {
                   "(ClusterRole quartermaster-metrics of the chart)");
 }
 
+CLI::Validator not_empty() {
+  return {[](const std::string& text) { return text.empty() ? "is empty; allowed: a name" : std::string(); }, ""};
+}
 CLI::Validator choice(std::vector<std::string> words) { return CLI::IsMember(std::move(words)); }
 
 CLI::Validator whole_number(int least, int most) {

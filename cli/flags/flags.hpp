@@ -44,6 +44,8 @@ inline constexpr std::string_view not_a_namespace =
     "\" is not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";
 CLI::Validator namespace_name();
 
+/// An empty word, as a variable of a shell without a value gives, is refused: it would mean all.
+CLI::Validator not_empty();
 /// Only these words are allowed; the help shows them.
 CLI::Validator choice(std::vector<std::string> words);
 /// Only whole numbers from `least` to `most` are allowed; the help shows both. They are written in decimal figures: 010

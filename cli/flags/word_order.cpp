@@ -22,6 +22,14 @@ bool takes_next(const CLI::App& verb, const std::string& flag) {
   return option && option->get_items_expected_min() > 0;
 }
 
+/// `explain deploy/web` is `explain pod deploy/web`, and `explain node/a` is `explain node node/a`.
+std::string_view verb_of_kind(std::string_view argument) {
+  const auto slash = argument.find('/');
+  if (slash == argument.npos) return {};
+  const auto kind = argument.substr(0, slash);
+  return kind == "node" || kind == "nodes" || kind == "no" ? "node" : "pod";
+}
+
 }  // namespace
 
 std::vector<std::string> verbs_first(const CLI::App& app, std::vector<std::string> words) {
@@ -41,7 +49,11 @@ std::vector<std::string> verbs_first(const CLI::App& app, std::vector<std::strin
     }
     const auto choices = verb->get_subcommands(nullptr);
     const auto found = std::ranges::find_if(choices, [&](const auto* choice) { return choice->check_name(words[i]); });
-    if (found == choices.end()) break;
+    if (found == choices.end()) {
+      const auto meant = verb->get_name() == "explain" ? verb_of_kind(words[i]) : std::string_view();
+      if (!meant.empty()) verbs.emplace_back(meant);
+      break;
+    }
     verb = *found;
     verbs.push_back(words[i]);
   }

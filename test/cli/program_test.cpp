@@ -90,6 +90,8 @@ TEST(program, takes_flags_before_its_verbs_and_names_as_kubectl_has_them) {
        {std::vector<std::string>{"explain", "deploy/web", "--snapshot", no_file},
         {"explain", "node/a", "--snapshot", no_file},
         {"explain", "node", "a", "--snapshot", no_file},
+        {"--as", "bob", "explain", "deploy/web", "--snapshot", no_file},
+        {"explain", "--snapshot", no_file, "node/a"},
         {"verify", "node/a", "--snapshot", no_file}}) {
     const auto got = call(words);
     EXPECT_EQ(got.rc, 1) << got.err;
@@ -108,6 +110,8 @@ TEST(program, takes_who_asks_and_how_long_as_kubectl_does) {
   refused({"--request-timeout=-1s"}, "10s");
   refused({"--request-timeout=1e3"}, "10s");
   refused({"--as-group", "admins"}, "--as");
+  refused({"--as", ""}, "--as");
+  refused({"node/"}, "node");
 }
 
 TEST(program, without_a_verb_it_lists_them) {

@@ -130,15 +130,21 @@ func (op *operator) rest(ctx context.Context, least time.Duration) (map[string]f
 	return op.Memory()
 }
 
-// untilReady waits until the operator reports so many nodes Ready.
+// untilReady waits until the operator reports so many nodes Ready, as long as more of them become so.
 func (op *operator) untilReady(ctx context.Context, nodes int) error {
-	for deadline := time.Now().Add(20 * time.Minute); ; {
-		found, err := op.scrape(ctx)
-		if err == nil && found.countIn("quartermaster_node_phase_since_timestamp_seconds", `phase="Ready"`) == nodes {
-			return nil
+	const patience = 3 * time.Minute
+	for ready, grew := 0, time.Now(); ; {
+		if found, err := op.scrape(ctx); err == nil {
+			count := found.countIn("quartermaster_node_phase_since_timestamp_seconds", `phase="Ready"`)
+			if count == nodes {
+				return nil
+			}
+			if count > ready {
+				ready, grew = count, time.Now()
+			}
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("after 20 minutes %d of %d nodes are Ready", found.countIn("quartermaster_node_phase_since_timestamp_seconds", `phase="Ready"`), nodes)
+		if time.Since(grew) > patience {
+			return fmt.Errorf("%d of %d nodes are Ready, and in %s no other became so", ready, nodes, patience)
 		}
 		if ended := op.Alive(); ended != nil {
 			return ended

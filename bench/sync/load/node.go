@@ -51,7 +51,7 @@ func nodeStatus(i int, r *rand.Rand) corev1.NodeStatus {
 	status := corev1.NodeStatus{Capacity: amounts(), Allocatable: amounts(),
 		Addresses: []corev1.NodeAddress{{Type: "InternalIP", Address: fmt.Sprintf("10.20.%d.%d", i>>8&255, i&255)}, {Type: "Hostname", Address: NodeName(i)}},
 		NodeInfo: corev1.NodeSystemInfo{MachineID: hex(r, 32), SystemUUID: string(uid(r)), BootID: string(uid(r)), KernelVersion: "5.15.0-122-generic",
-			OSImage: "Ubuntu 22.04.5 LTS", ContainerRuntimeVersion: "containerd://1.7.24", KubeletVersion: "v1.36.3", OperatingSystem: "linux", Architecture: "amd64"},
+			OSImage: "Ubuntu 22.04.5 LTS", ContainerRuntimeVersion: "cri-o://1.33.2", KubeletVersion: "v1.36.3", OperatingSystem: "linux", Architecture: "amd64"},
 		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: 10250}},
 	}
 	condition := func(kind corev1.NodeConditionType, value corev1.ConditionStatus, reason, message string) {

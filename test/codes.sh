@@ -5,6 +5,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 programs=(text kube controller scheduler_config reconcilers agent cli)
+if [ -n "${QM_SLICE:-}" ] && [ "${QM_PARTS:-1}" -gt 1 ]; then  # part QM_SLICE of QM_PARTS (./dev, `slice`)
+  part=()
+  for ((i = QM_SLICE % QM_PARTS; i < ${#programs[@]}; i += QM_PARTS)); do part+=("${programs[i]}"); done
+  programs=("${part[@]}")
+fi
 [ -f build/codes/build.ninja ] || cmake --preset dev -B build/codes -DQM_WORDS=codes >/dev/null
 ninja -C build/codes "${programs[@]/%/_test}"
 failed=()

@@ -1,9 +1,9 @@
 #pragma once
 // The catalogue: everything that is particular to one way of offering cards. A module is a name, the label values that
 // ask for it, the resources it advertises, what it needs of a node, and one pure function from the policy to the
-// objects it needs. Adding one is one file and one line in catalogue.cpp (and a reason for every privilege, in
-// privileges.cpp). A policy may add modules of its own (custom.cpp) and choose names of resources; `offer` is the
-// catalogue as a policy has it.
+// objects it needs, and a reason for each privilege of theirs. Adding one is one file and one line in catalogue.cpp. A
+// policy may add modules of its own (custom.cpp) and choose names of resources; `offer` is the catalogue as a policy
+// has it.
 
 #include <cstdint>
 #include <deque>
@@ -78,6 +78,27 @@ struct setting {
   std::int64_t minimum = 0, maximum = 0;
 };
 
+/// Why a plugin may do what a plain container may not.
+struct privilege {
+  std::string_view container;  ///< empty: the whole pod
+  /// "privileged", "add NAME", "hostPID", "hostNetwork", "hostIPC", "hostPort", "token" (of a ServiceAccount),
+  /// "read PATH", "write PATH", "share PATH" (mounts made inside appear on the host), "root" (no user is set).
+  std::string_view permission;
+  std::string_view reason;
+};
+inline constexpr std::string_view kubelet_registration =
+    "the kubelet's registration socket is there, and plugins put theirs next to it (device plugin API)";
+
+/// A label that users of another product have on their nodes already. It asks for the module where that is on; where it
+/// is off the node is the other product's.
+struct product_label {
+  std::string_view key, value, product;
+  std::string_view refusal = {};  ///< the key of why the module cannot grant it; empty where it can
+  bool is_vague = false;          ///< people have such a label for purposes of their own, too
+};
+/// Of product_label: the other product kept shares apart, and the module as the policy has it may not.
+inline constexpr std::string_view no_isolation = "intent.label_no_isolation";
+
 struct module_type {
   std::string_view name;
   std::string_view title;
@@ -105,6 +126,8 @@ struct module_type {
   std::vector<nlohmann::json> (*declarations)(const module_spec& spec, const facts& known) = nullptr;
   /// Does the plugin give each container the cards of its pod's placement? Null: it chooses by itself.
   bool (*follows_placement)(const module_spec& spec) = nullptr;
+  std::span<const privilege> privileges = {};  ///< of all that its settings can ask for
+  std::span<const product_label> labels = {};
 };
 
 /// Ends the mark of a template (api::names::template_annotation) whose plugin follows placements.

@@ -117,6 +117,24 @@ std::vector<json> declarations(const module_spec& spec, const facts&) {
   return {declaration(group, memory), declaration(group, cores), device_config(group)};
 }
 
+constexpr privilege privileges[] = {
+    {"", "hostNetwork", "asks the kubelet of its node for pods, on the node's own address"},
+    {"", "hostPID", "plugin: quartermaster: as for module mps"},
+    {"", "token",
+     "finds the pod an allocation is for, and writes gpu-count into the node's status; plugin: quartermaster: it reads "
+     "the pods of its node, their placements and the agent's report"},
+    {"gpushare", "write /var/lib/kubelet/device-plugins", kubelet_registration},
+    {"gpushare", "root", "that folder belongs to root"},
+    {"gpushare", "read /root/nvidia-mps", "mps: the pipe of the MPS server that pods get"},
+};
+
+constexpr product_label labels[] = {
+    {"gpushare", "true", "gpushare", {}, true},
+    {"ack.node.gpu.schedule", "share", "ACK"},
+    {"ack.node.gpu.schedule", "cgpu", "ACK", no_isolation},
+    {"ack.node.gpu.schedule", "core_mem", "ACK", no_isolation},
+};
+
 }  // namespace gpushare_plugin
 }  // namespace
 
@@ -136,6 +154,8 @@ constinit const module_type gpushare = {
     .isolates_with = gpushare_plugin::isolates,
     .declarations = gpushare_plugin::declarations,
     .follows_placement = gpushare_plugin::is_ours,
+    .privileges = gpushare_plugin::privileges,
+    .labels = gpushare_plugin::labels,
 };
 
 }  // namespace reconcilers::modules

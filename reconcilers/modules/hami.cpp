@@ -229,6 +229,31 @@ std::vector<json> declarations(const module_spec& spec, const facts&) {
           device_config({"hami", "HAMi", "HAMi"})};
 }
 
+constexpr privilege privileges[] = {
+    {"", "hostPID", "the monitor counts use by the process ids that NVML reports, which are the host's"},
+    {"", "token",
+     "finds the pod an allocation is for, and writes on node and pod what there is and was given; plugin: "
+     "quartermaster: it reads the pods of its node, their placements and the agent's report"},
+    {"device-plugin", "privileged", "opens every /dev/nvidia* to read what cards there are"},
+    {"device-plugin", "root", "as above"},
+    {"device-plugin", "write /var/lib/kubelet/device-plugins", kubelet_registration},
+    {"device-plugin", "write /usr/local/vgpu", "its library, which pods with shares mount, and a folder a pod"},
+    {"device-plugin", "write /tmp/vgpulock", "the lock by which processes on one card take turns"},
+    {"device-plugin", "write /var/run/cdi", "the specification that the container runtime reads"},
+    {"device-plugin", "read /usr/bin", "finds nvidia-smi of the host"},
+    {"vgpu-monitor", "add SYS_ADMIN", "reads the shared memory of other containers' libraries"},
+    {"vgpu-monitor", "root", "as above"},
+    {"vgpu-monitor", "write /usr/local/vgpu/containers", "removes the folders of pods that are gone"},
+    {"vgpu-monitor", "write /tmp/vgpulock", "takes its turn as they do"},
+    {"vgpu-monitor", "read /run/containerd", "asks containerd which processes a container has"},
+    {"vgpu-monitor", "read /sys", "reads cgroup.procs of containers with shares"},
+    {"vgpu-monitor", "read /var", "finds the kubelet's folders of those containers"},
+};
+
+constexpr product_label labels[] = {
+    {"gpu", "on", "HAMi", {}, true},
+};
+
 }  // namespace hami_plugin
 }  // namespace
 
@@ -249,6 +274,8 @@ constinit const module_type hami = {
     .isolates_with = hami_plugin::isolates,
     .declarations = hami_plugin::declarations,
     .follows_placement = hami_plugin::is_ours,
+    .privileges = hami_plugin::privileges,
+    .labels = hami_plugin::labels,
 };
 
 }  // namespace reconcilers::modules

@@ -51,6 +51,15 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   return {declaration(group, core), declaration(group, memory), device_config({"mps", "MPS", "MPS"})};
 }
 
+constexpr privilege privileges[] = {
+    {"", "hostPID", "the control daemon tells clients apart by their host process ids"},
+    {"", "token", "the plugin reads the pods of its node, their placements and the agent's report"},
+};
+
+constexpr product_label labels[] = {
+    {"ack.node.gpu.schedule", "mps", "ACK"},
+};
+
 }  // namespace mps_plugin
 }  // namespace
 
@@ -69,6 +78,8 @@ constinit const module_type mps = {
                   "CUDA error 806 in each client, recorded on an H200 with driver 580.159.04"},
     .declarations = mps_plugin::declarations,
     .follows_placement = [](const module_spec&) { return true; },
+    .privileges = mps_plugin::privileges,
+    .labels = mps_plugin::labels,
 };
 
 }  // namespace reconcilers::modules

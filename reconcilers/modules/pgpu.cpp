@@ -248,6 +248,35 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   return {declaration(group, gpu), device_config({"pgpu", "pGPU", "pGPU"})};
 }
 
+constexpr privilege privileges[] = {
+    {"nvidia-device-plugin-ctr", "write /var/lib/kubelet/device-plugins", kubelet_registration},
+    {"nvidia-device-plugin-ctr", "root", "that folder belongs to root"},
+    {"nvidia-device-plugin-ctr", "privileged", "PASS_DEVICE_SPECS: opens device nodes to hand them over"},
+    {"nvidia-device-plugin-ctr", "add SYS_ADMIN", "MIG_STRATEGY: reads the MIG devices of a card"},
+    {"nvidia-device-plugin-ctr", "read /run/nvidia/driver", "NVIDIA_DRIVER_ROOT: finds the driver's files for CDI"},
+    {"nvidia-device-plugin-ctr", "write /var/run/cdi",
+     "DEVICE_LIST_STRATEGY with cdi: the specification that the container runtime reads"},
+    {"", "token",
+     "configMap: the sidecar reads which configuration the node's label names; plugin: quartermaster: it reads the "
+     "pods of its node, their placements and the agent's report"},
+    {"nvidia-device-plugin-init", "root", "configMap: writes what the plugin, which is root, reads"},
+    {"nvidia-device-plugin-sidecar", "root", "configMap: signals the plugin, which is root"},
+    {"nvidia-device-plugin-sidecar", "privileged",
+     "PASS_DEVICE_SPECS: only a process with as much may signal one with much"},
+    {"nvidia-device-plugin-sidecar", "add SYS_ADMIN",
+     "MIG_STRATEGY: only a process with as much may signal one with much"},
+    {"gpu-feature-discovery-ctr", "root", "featureDiscovery: that folder belongs to root"},
+    {"gpu-feature-discovery-ctr", "write /etc/kubernetes/node-feature-discovery/features.d",
+     "featureDiscovery: the file that Node Feature Discovery makes labels of"},
+    {"gpu-feature-discovery-ctr", "read /sys", "featureDiscovery: the machine's type"},
+    {"gpu-feature-discovery-ctr", "add SYS_ADMIN", "MIG_STRATEGY: reads the MIG devices of a card"},
+};
+
+constexpr product_label labels[] = {
+    {"ack.node.gpu.schedule", "default", "ACK"},
+    {"ack.node.gpu.schedule", "topology", "ACK"},
+};
+
 }  // namespace pgpu_plugin
 }  // namespace
 
@@ -268,6 +297,8 @@ constinit const module_type pgpu = {
     .isolates_with = pgpu_plugin::isolates,
     .declarations = pgpu_plugin::declarations,
     .follows_placement = pgpu_plugin::is_ours,
+    .privileges = pgpu_plugin::privileges,
+    .labels = pgpu_plugin::labels,
 };
 
 }  // namespace reconcilers::modules

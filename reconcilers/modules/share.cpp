@@ -65,6 +65,11 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   return {declaration(group, gpu), device_config({"share", "GPU share", "GPU 共享"})};
 }
 
+constexpr privilege privileges[] = {
+    {"nvidia-device-plugin-ctr", "write /var/lib/kubelet/device-plugins", kubelet_registration},
+    {"nvidia-device-plugin-ctr", "root", "that folder belongs to root"},
+};
+
 }  // namespace share_plugin
 }  // namespace
 
@@ -82,6 +87,7 @@ constinit const module_type share = {
                   "kubelet, pkg/kubelet/cm/devicemanager (its checkpoint); NVIDIA/k8s-device-plugin#339"},
     .settings = share_plugin::known_settings,
     .declarations = share_plugin::declarations,
+    .privileges = share_plugin::privileges,
 };
 
 }  // namespace reconcilers::modules

@@ -123,6 +123,24 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   return {declaration(group, core), declaration(group, memory), device_config({"vgpu", "vGPU", "vGPU"})};
 }
 
+constexpr privilege privileges[] = {
+    {"", "hostPID", "counts a container's use of a card by the process ids that NVML reports, which are the host's"},
+    {"", "token",
+     "finds the pod an allocation is for, and writes on it which cards it got; plugin: quartermaster: it reads the "
+     "pods of its node, their placements and the agent's report"},
+    {"gpu-manager", "privileged",
+     "opens every /dev/nvidia* without NVIDIA's container runtime, and enters no other device"},
+    {"gpu-manager", "root", "as above"},
+    {"gpu-manager", "write /var/lib/kubelet/device-plugins", kubelet_registration},
+    {"gpu-manager", "write /etc/gpu-manager/vdriver", "copies of the driver's libraries that pods with shares mount"},
+    {"gpu-manager", "write /etc/gpu-manager/vm", "one folder a pod: its limits and the socket its library calls"},
+    {"gpu-manager", "write /etc/gpu-manager/checkpoint", "what was given to whom, over a restart"},
+    {"gpu-manager", "write /etc/gpu-manager/log", "its log files"},
+    {"gpu-manager", "read /run/containerd", "asks containerd which processes a container has"},
+    {"gpu-manager", "read /sys/fs/cgroup", "reads cgroup.procs of containers with shares"},
+    {"gpu-manager", "read /usr", "finds the driver's libraries, whose place differs by distribution"},
+};
+
 }  // namespace vgpu_plugin
 }  // namespace
 
@@ -145,6 +163,7 @@ constinit const module_type vgpu = {
     .isolates_with = vgpu_plugin::isolates,
     .declarations = vgpu_plugin::declarations,
     .follows_placement = vgpu_plugin::is_ours,
+    .privileges = vgpu_plugin::privileges,
 };
 
 }  // namespace reconcilers::modules

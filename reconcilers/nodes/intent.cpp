@@ -27,25 +27,24 @@ struct other_owner {
   std::string_view key, value, product;
 };
 constexpr other_owner left_alone[] = {{product_label, "pgpu-dra", "the NVIDIA DRA driver"}};
-/// Labels that other products' users have on their nodes already. They ask for one of our modes where that module is
-/// on; where it is off they are the other product's.
+/// A label of another product that asks for one of the catalogue's modules, or for what none can be.
 struct product_alias {
-  std::string_view key, value, mode, product;
-  std::string_view refusal;  ///< the key of why we cannot grant it; empty where we can
+  modules::product_label label;
+  std::string_view mode;
 };
 constexpr std::string_view ack_label = "ack.node.gpu.schedule";
-constexpr std::string_view no_isolation = "intent.label_no_isolation";
-constexpr product_alias aliases[] = {
-    {"gpu", "on", "hami", "HAMi", {}},
-    {"gpushare", "true", "gpushare", "gpushare", {}},
-    {ack_label, "default", "pgpu", "ACK", {}},
-    {ack_label, "topology", "pgpu", "ACK", {}},
-    {ack_label, "share", "gpushare", "ACK", {}},
-    {ack_label, "mps", "mps", "ACK", {}},
-    {ack_label, "cgpu", "gpushare", "ACK", no_isolation},
-    {ack_label, "core_mem", "gpushare", "ACK", no_isolation},
-    {ack_label, "mig", "", "ACK", "intent.label_mig"},
-};
+const std::vector<product_alias>& aliases() {
+  static const auto all = [] {
+    std::vector<product_alias> out;
+    for (const auto& module : modules::catalogue())
+      for (const auto& label : module.labels) out.push_back({label, module.name});
+    out.push_back({{ack_label, "mig", "ACK", "intent.label_mig"}, {}});
+    std::ranges::sort(out, {},
+                      [](const product_alias& alias) { return std::pair(alias.label.key, alias.label.value); });
+    return out;
+  }();
+  return all;
+}
 constexpr std::string_view foreign_card_labels[] = {
     "nvidia.com/gpu.present",
     "feature.node.kubernetes.io/pci-10de.present",
@@ -61,6 +60,7 @@ struct claim {
   std::vector<std::string_view> allowed;
   std::string value;
   std::string_view refusal;  ///< the key of why what it asks for cannot be granted
+  bool is_vague = false;     ///< people have such a label for purposes of their own, too
 };
 
 claim product_claim(std::string_view written, const modules::offer& offered) {
@@ -103,14 +103,15 @@ std::optional<claim> alias_claim(std::string_view key, std::string_view written,
                                  const accelerator_policy* policy) {
   claim out{std::string(key) + "=" + std::string(written), {}, {}, {}, text::lower_case(written), {}};
   bool served = false;
-  for (const auto& alias : aliases) {
-    if (alias.key != key) continue;
-    served = served || on(policy, alias.mode);
-    out.allowed.push_back(alias.value);
-    if (alias.value != out.value) continue;
-    out.mode = alias.mode;
-    if (alias.refusal != no_isolation || !holds_shares(node, alias.mode, policy)) out.refusal = alias.refusal;
-    if (!alias.mode.empty() && !on(policy, alias.mode)) out.left_to = alias.product;
+  for (const auto& [label, mode] : aliases()) {
+    if (label.key != key) continue;
+    served = served || on(policy, mode);
+    out.allowed.push_back(label.value);
+    if (label.value != out.value) continue;
+    out.mode = mode;
+    out.is_vague = label.is_vague;
+    if (label.refusal != modules::no_isolation || !holds_shares(node, mode, policy)) out.refusal = label.refusal;
+    if (!mode.empty() && !on(policy, mode)) out.left_to = label.product;
   }
   const bool understood = !out.mode.empty() || !out.refusal.empty();
   if (!understood && (key != ack_label || !served)) return std::nullopt;
@@ -138,19 +139,19 @@ std::vector<claim> claims_of(const kube::node& node, const accelerator_policy* p
     out.push_back(product_claim(*written, modules::offered_by(policy)));
   if (const auto written = node.labels.find(our_label)) out.push_back(our_claim(*written, modules::offered_by(policy)));
   std::string_view last;
-  for (const auto& alias : aliases) {
-    if (alias.key == last) continue;
-    last = alias.key;
-    const auto written = node.labels.find(alias.key);
+  for (const auto& [label, mode] : aliases()) {
+    if (label.key == last) continue;
+    last = label.key;
+    const auto written = node.labels.find(label.key);
     if (!written) continue;
-    if (auto made = alias_claim(alias.key, *written, node, policy)) out.push_back(*std::move(made));
+    if (auto made = alias_claim(label.key, *written, node, policy)) out.push_back(*std::move(made));
   }
-  // A device configuration may be about a device that is not of our catalogue. HAMi's published one declares HAMi's own
-  // label: while our module is off, that is no person's word for us.
+  // A device configuration may be about a device that is not of our catalogue. A product's published one declares its
+  // own label: while our module is off, that is no person's word for us.
   std::vector<label_alias> label_aliases;
   std::ranges::copy_if(declared, std::back_inserter(label_aliases), [&](const label_alias& label_alias) {
-    const bool is_products = std::ranges::any_of(aliases, [&](const product_alias& alias) {
-      return alias.key == label_alias.key && alias.value == text::lower_case(label_alias.value) &&
+    const bool is_products = std::ranges::any_of(aliases(), [&](const product_alias& alias) {
+      return alias.label.key == label_alias.key && alias.label.value == text::lower_case(label_alias.value) &&
              alias.mode == label_alias.mode;
     });
     if (is_products && (!policy || !policy->enabled(label_alias.mode))) return false;
@@ -180,10 +181,10 @@ text::phrase phrase_of(std::string_view key, std::vector<text::phrase_argument> 
   return {"intent." + std::string(key), std::move(arguments)};
 }
 
-/// Labels that people have for purposes of their own, too. Next to a label that asks us they give the node to the other
-/// product only where that product's plugin runs; where it comes later it is a foreign plugin like any other.
+/// Next to a label that asks us, a vague one gives the node to the other product only where that product's plugin runs;
+/// where it comes later it is a foreign plugin like any other.
 bool is_theirs(const claim& claim, const foreign_pods& around) {
-  if (!claim.label.starts_with("gpu=") && !claim.label.starts_with("gpushare=")) return true;
+  if (!claim.is_vague) return true;
   return std::ranges::find(around.here, claim.left_to, &foreign_pod::product) != around.here.end();
 }
 

@@ -62,6 +62,16 @@ select_tests() {
   [[ -z $run ]] || selection=(-test.run "$run")
 }
 
+# select_part FOLDER: of the set `long`, only part QM_SLICE of QM_PARTS, where both are there (./dev, `slice`).
+select_part() {
+  [[ -n ${QM_SLICE:-} && ${QM_PARTS:-1} -gt 1 ]] || return 0
+  local names
+  names=$(grep -hoE '^func Test\w+_long\(' "$root/test/$1"/*_test.go | sed 's/^func //; s/($//' | sort |
+    awk -v parts="$QM_PARTS" -v part=$((QM_SLICE % QM_PARTS)) 'NR % parts == part' | paste -sd'|')
+  echo "part $((QM_SLICE % QM_PARTS + 1)) of $QM_PARTS of the set 'long': $names"
+  selection=(-test.run "^($names)\$")
+}
+
 # run_tests FOLDER [ARGUMENT...]: compiles them and runs them in place of this script. Each wait has its own deadline; the one for all is for
 # what hangs, and a busy machine must not reach it.
 run_tests() {
@@ -77,6 +87,7 @@ run_tests() {
     if [[ $rc == 1 && -n ${QM_RUN:-} ]]; then echo "no test of $1 has '$run' in its name"; exit 0; fi
     [[ $rc == 0 ]] || wrong "-run '$run': no test of $1 has such a name"
   fi
+  [[ $set_name != long || -n $run ]] || select_part "$1"
   compile "$1"
   QM_K8S=$k8s exec "$binary" -test.v -test.timeout 45m "${@:2}" "${selection[@]}"
 }

@@ -283,7 +283,7 @@ func TestC28_a_plugin_that_running_pods_need_is_replaced_when_they_are_gone_long
 func TestS52_nodes_move_to_another_node_set_one_after_another_long(t *testing.T) {
 	b := take(t, "storm")
 	nodes := append(b.l40s("pgpu", 1), "t4-0")
-	b.must(b.Ask(b.ctx, "t4-1", "mps"))
+	b.must(b.Ask(b.ctx, "t4-1", "vgpu"))
 	b.converged("only")
 	note := func(node string, value any) error {
 		body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{"quartermaster.io/node-set": value}}})
@@ -291,7 +291,7 @@ func TestS52_nodes_move_to_another_node_set_one_after_another_long(t *testing.T)
 		return err
 	}
 	sets := func(value any) error {
-		body, _ := json.Marshal(map[string]any{"spec": map[string]any{"modules": map[string]any{"pgpu": map[string]any{"nodeSets": value}, "mps": map[string]any{"nodeSets": value}}}})
+		body, _ := json.Marshal(map[string]any{"spec": map[string]any{"modules": map[string]any{"pgpu": map[string]any{"nodeSets": value}, "vgpu": map[string]any{"nodeSets": value}}}})
 		_, err := b.Dynamic.Resource(kit.Policies).Patch(context.Background(), "default", types.MergePatchType, body, metav1.PatchOptions{})
 		return err
 	}
@@ -299,8 +299,8 @@ func TestS52_nodes_move_to_another_node_set_one_after_another_long(t *testing.T)
 		b.must(note(node, "big"))
 	}
 	t.Cleanup(func() { _, _, _ = sets(nil), note("t4-0", nil), note("t4-1", nil) })
-	b.user("holder", "t4-1", "mps")
-	before := b.uids("mps")
+	b.user("holder", "t4-1", "vgpu")
+	before := b.uids("vgpu")
 	served := func(set string) (n int) {
 		pods, err := b.Client.CoreV1().Pods(kit.Namespace).List(b.ctx, metav1.ListOptions{LabelSelector: kit.ModuleLabel + "=pgpu"})
 		b.must(err)
@@ -321,13 +321,13 @@ func TestS52_nodes_move_to_another_node_set_one_after_another_long(t *testing.T)
 		return ""
 	})
 	b.eventuallySo(20*time.Second, func() string {
-		row, _ := b.said("mps")
+		row, _ := b.said("vgpu")
 		if said := fmt.Sprint(row["message"]); !strings.Contains(said, "1 node waits for its pods: t4-1") {
 			return said
 		}
 		return ""
 	})
-	if got := b.uids("mps"); got["t4-1"] != before["t4-1"] {
+	if got := b.uids("vgpu"); got["t4-1"] != before["t4-1"] {
 		t.Errorf("the plugin on t4-1 was replaced under a pod that needs it")
 	}
 	b.must(sets(nil))

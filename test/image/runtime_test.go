@@ -76,7 +76,8 @@ touch /usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8`)
 	p.state(1*time.Second, "default_runtime", "ok")
 	node, err := p.Dynamic.Resource(kit.AccelNodes).Get(ctx, nodeName, metav1.GetOptions{})
 	must(p.t, err)
-	fix, _, _ := unstructured.NestedStringMap(node.Object, "status", "runtimeFix")
+	fix, _, err := unstructured.NestedMap(node.Object, "status", "runtimeFix")
+	must(p.t, err)
 	const wanted = "wrote /etc/containerd/conf.d/99-quartermaster.toml; wrote /etc/containerd/config.toml.quartermaster-backup; " +
 		"wrote /etc/containerd/config.toml; to take effect: systemctl restart containerd"
 	if fix["result"] != "Done" || fix["message"] != wanted {

@@ -98,8 +98,8 @@ func randomShares(rng *rand.Rand, round int) (out []placedPod) {
 	return out
 }
 
-// lives until its containers have ended by themselves. rejected: the kubelet had no devices when it admitted the pod, so it never began.
-func (p placedPod) lives(t *testing.T) (rejected bool) {
+// lives until its containers have ended by themselves. rejected: why the kubelet did not admit the pod, which so never began.
+func (p placedPod) lives(t *testing.T) (rejected string) {
 	t.Helper()
 	pods := cluster.Client.CoreV1().Pods("default")
 	await(t, 3*time.Minute, p.pod.Name+" ends", func() (bool, error) {
@@ -107,11 +107,13 @@ func (p placedPod) lives(t *testing.T) (rejected bool) {
 		if err != nil {
 			return false, err
 		}
-		rejected = is.Status.Reason == "UnexpectedAdmissionError"
-		return rejected || is.Status.Phase == corev1.PodSucceeded || is.Status.Phase == corev1.PodFailed, fmt.Errorf("%s %+v %+v", is.Status.Phase, is.Status.InitContainerStatuses, is.Status.ContainerStatuses)
+		if is.Status.Reason == "UnexpectedAdmissionError" {
+			rejected = is.Status.Message
+		}
+		return rejected != "" || is.Status.Phase == corev1.PodSucceeded || is.Status.Phase == corev1.PodFailed, fmt.Errorf("%s %+v %+v", is.Status.Phase, is.Status.InitContainerStatuses, is.Status.ContainerStatuses)
 	})
-	if rejected {
-		return true
+	if rejected != "" {
+		return rejected
 	}
 	for container, lines := range p.seen {
 		log := logOf(t, p.pod, container)
@@ -121,7 +123,7 @@ func (p placedPod) lives(t *testing.T) (rejected bool) {
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // machine is what can be disturbed on the node.
@@ -174,10 +176,10 @@ func (m *machine) runs(resource string, amount int64, deal func(*rand.Rand, int)
 		disturbed[disturbance]++
 		for _, is := range pods {
 			total++
-			if is.lives(t) {
+			if why := is.lives(t); why != "" {
 				rejected++
 				if disturbance == "nothing" {
-					t.Errorf("%s was rejected although nothing happened", is.pod.Name)
+					t.Errorf("%s was rejected although nothing happened: %s", is.pod.Name, why)
 				}
 			}
 		}

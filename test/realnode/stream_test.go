@@ -32,8 +32,8 @@ func TestAKubeletKilledUnderAStreamOfPodsRejectsNone_long(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		for _, one := range pods {
-			if one.lives(t) {
-				t.Errorf("%s was rejected", one.pod.Name)
+			if why := one.lives(t); why != "" {
+				t.Errorf("%s was rejected: %s", one.pod.Name, why)
 			}
 		}
 		all = append(all, pods...)

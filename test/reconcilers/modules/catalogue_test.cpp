@@ -687,22 +687,27 @@ TEST(privileges, S5_every_capability_host_path_and_namespace_has_its_reason) {
     }
   }
   for (const auto& entry : privileges_in(plain_device()["spec"]["template"]["spec"])) wanted.insert(" " + entry);
-  for (const auto& row : privileges()) {
+  const auto document = [&](std::string_view module, const privilege& row) {
     const auto container = row.container.empty() ? std::string() : std::string(row.container) + ": ";
-    EXPECT_TRUE(documented.insert(std::string(row.module) + " " + container + std::string(row.permission)).second)
+    EXPECT_TRUE(documented.insert(std::string(module) + " " + container + std::string(row.permission)).second)
         << row.permission;
     EXPECT_GT(row.reason.size(), 5u) << row.permission;
-  }
+  };
+  for (const auto& entry : catalogue())
+    for (const auto& row : privileges_of(entry)) document(entry.name, row);
+  for (const auto& row : privileges_of_custom_modules()) document("", row);
   EXPECT_EQ(wanted, documented);
 }
 
 /// A privileged container has every capability, SYS_MODULE too: those that are, by name, and no one else may load one.
 TEST(privileges, S5_who_could_load_a_kernel_module_is_named) {
   std::vector<std::string> could;
-  for (const auto& row : privileges()) {
-    if (row.permission == "privileged") could.push_back(std::string(row.module) + "/" + std::string(row.container));
-    EXPECT_THAT(std::string(row.permission), testing::Not(HasSubstr("SYS_MODULE")));
-    EXPECT_THAT(std::string(row.permission), testing::Not(HasSubstr("/lib/modules")));
+  for (const auto& entry : catalogue()) {
+    for (const auto& row : privileges_of(entry)) {
+      if (row.permission == "privileged") could.push_back(std::string(entry.name) + "/" + std::string(row.container));
+      EXPECT_THAT(std::string(row.permission), testing::Not(HasSubstr("SYS_MODULE")));
+      EXPECT_THAT(std::string(row.permission), testing::Not(HasSubstr("/lib/modules")));
+    }
   }
   EXPECT_THAT(could, testing::UnorderedElementsAre("pgpu/nvidia-device-plugin-ctr", "pgpu/nvidia-device-plugin-sidecar",
                                                    "vgpu/gpu-manager", "vgpu/quartermaster-mps",

@@ -15,6 +15,7 @@ here=$root/image
 usage() {
   cat <<'H'
 usage: ./dev image [--arch amd64|arm64] [--release] [--check]
+       ./dev image --simulation     also the image of simulated nodes (./dev image --simulation --help)
 Makes an image of the program (built first) and of the Debian 12 libraries that it needs, as an OCI archive. It needs no container engine,
 no root and, once the packages of `./dev setup` are there, no network. The last line on stdout is
   PATH sha256:DIGEST MIB

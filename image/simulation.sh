@@ -52,6 +52,7 @@ for program in "${programs[@]}"; do install -m 755 "$program" "$rootfs/${program
 # What nodes and pods do, as on the test cluster.
 stages=$(unit_home kwok)/stage
 { printf 'apiVersion: config.kwok.x-k8s.io/v1alpha1\nkind: KwokConfiguration\n'
+  echo "options: {nodePlayStageParallelism: 4, podPlayStageParallelism: 8, nodeLeaseParallelism: 1, podsOnNodeSyncParallelism: 4}" # of its workers
   for file in "$stages"/node/fast/node-initialize.yaml "$stages"/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml \
       "$stages"/pod/fast/pod-*.yaml "$cluster_src"/stages/*.yaml; do
     echo ---; cat "$file"

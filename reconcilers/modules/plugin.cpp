@@ -10,8 +10,8 @@ using nlohmann::json;
 
 namespace {
 
-/// On simulated nodes (charts/quartermaster/templates/simulation.yaml), so that no pod of others is played there. Our plugins
-/// go only where the operator's label is, so they may tolerate it everywhere.
+/// On simulated nodes (charts/quartermaster/templates/simulation.yaml), so that no pod of others is played there. Our
+/// plugins go only where the operator's label is, so they may tolerate it everywhere.
 constexpr std::string_view simulated_taint = "kwok.x-k8s.io/node";
 
 /// Ours, the module's, the policy's; each once.

@@ -29,6 +29,9 @@ func Test_simulated_nodes_and_the_rights_of_who_plays_them(t *testing.T) {
 		if strings.HasPrefix(object.Text, "# Source: quartermaster/templates/simulation.yaml\n") {
 			text.WriteString("---\n" + object.Text)
 		}
+		if object.Kind == "Role" && object.Name == "quartermaster-uninstall" && !strings.Contains(object.Text, "quartermaster-simulation]") {
+			t.Error("what comes before helm uninstall cannot stop the simulation")
+		}
 		if object.Kind == "DaemonSet" && object.Name == "quartermaster-agent" && strings.Count(object.Text, "{key: sim.quartermaster.io/profile, operator: DoesNotExist}") != 5 {
 			t.Error("the agent goes to simulated nodes, where it never runs")
 		}

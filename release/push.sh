@@ -18,10 +18,14 @@ say() { printf 'push: %s\n' "$*" >&2; }
 wrong() { say "$1 (see release/push.sh --help)"; exit 2; }
 die() { say "$1"; exit 1; }
 [[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit 0; }
+check=''
+[[ ${1:-} != --check ]] || check=1 # of ./dev release, before minutes of compiling: is REGISTRY one? FOLDER does not count
+[[ -z $check ]] || shift
 (($# == 2)) || wrong "it takes a folder and a registry"
 folder=$1 registry=${2%/}
 [[ $registry =~ ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$ ]] ||
   wrong "'$2' is no registry; allowed is HOST[:PORT][/PATH] in small letters, without https://"
+[[ -z $check ]] || exit 0
 version=$(<"$root/VERSION")
 chart=$folder/quartermaster-$version.tgz
 [[ -f $chart ]] || die "no $chart: ./dev release makes it"

@@ -58,6 +58,8 @@ done
 [[ $repository =~ ^[a-z0-9][a-zA-Z0-9.:/_-]*$ && ! ${repository##*/} =~ : ]] ||
   wrong "--image '$repository' is no name of an image; allowed is REGISTRY/NAME without a tag"
 case $architectures in amd64) ;; all) architectures="amd64 arm64" ;; *) wrong "--arch '$architectures' cannot be made; allowed are amd64 and all" ;; esac
+[[ -z $registry ]] || "$here/push.sh" --check "$out" "$registry" 2>/dev/null ||
+  wrong "--push '$registry' is no registry; allowed is HOST[:PORT][/PATH] in small letters, without https://"
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 # ours FOLDER: all in it is what its SHA256SUMS lists, that file and its signature.
 ours() {

@@ -98,6 +98,7 @@ func TestWrongUsageIsRefusedInOneLine(t *testing.T) {
 		"holds something else":        {"--out", full},
 		"--base-url 'here' is no URL": {"--base-url", "here"},
 		"--image 'a/b:1' is no name":  {"--image", "a/b:1"},
+		"--push 'https://a' is no":    {"--push", "https://a"},
 		"unknown argument '--colour'": {"--colour"},
 		"--out needs a value":         {"--out"},
 	} {

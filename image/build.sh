@@ -10,10 +10,12 @@ export LC_ALL=C TZ=UTC
 umask 022
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 here=$root/image
+. "$here/archive.sh"
 
 usage() {
   cat <<'H'
 usage: ./dev image [--arch amd64|arm64] [--release] [--check]
+       ./dev image --simulation     also the image of simulated nodes (./dev image --simulation --help)
 Makes an image of the program (built first) and of the Debian 12 libraries that it needs, as an OCI archive. It needs no container engine,
 no root and, once the packages of `./dev setup` are there, no network. The last line on stdout is
   PATH sha256:DIGEST MIB
@@ -192,38 +194,12 @@ fi
 
 # ---- the archive ----
 
-# pack FOLDER: a tar archive of what is in it, on stdout.
-pack() { (cd "$1" && tar --create --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$epoch" -- *); }
-# blob MEDIA-TYPE: keeps stdin as a blob and prints its descriptor.
-blob() {
-  local digest
-  cat >"$layout/blob"
-  digest=$(sha256sum <"$layout/blob" | cut -c1-64)
-  jq -cn --arg type "$1" --arg digest "sha256:$digest" --argjson size "$(stat -c %s "$layout/blob")" '{mediaType: $type, digest: $digest, size: $size}'
-  mv "$layout/blob" "$layout/blobs/sha256/$digest"
-}
-
-oci=application/vnd.oci.image
-labels=$(jq -cn --arg version "$version" --arg revision "$revision" --arg created "$created" '
-  {title: "quartermaster", description: "Kubernetes operator for accelerators", version: $version, revision: $revision, created: $created,
-   licenses: "Apache-2.0"} | with_entries(select(.value != "") | .key |= "org.opencontainers.image." + .)')
-diff_id=sha256:$(pack "$rootfs" | sha256sum | cut -c1-64)
-layer=$(pack "$rootfs" | gzip -9 --no-name | blob $oci.layer.v1.tar+gzip)
-config=$(jq -cn --arg arch "$arch" --arg created "$created" --arg diff_id "$diff_id" --argjson labels "$labels" '
-  {architecture: $arch, os: "linux", created: $created,
-   config: {User: "65532:65532", Entrypoint: ["/quartermaster"], WorkingDir: "/",
-     Env: ["PATH=/", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"], Labels: $labels},
-   rootfs: {type: "layers", diff_ids: [$diff_id]}, history: [{created: $created, created_by: "image/build.sh"}]}' | blob $oci.config.v1+json)
-manifest=$(jq -cn --arg type $oci.manifest.v1+json --argjson config "$config" --argjson layer "$layer" --argjson labels "$labels" '
-  {schemaVersion: 2, mediaType: $type, config: $config, layers: [$layer], annotations: $labels}' | blob $oci.manifest.v1+json)
-jq -cn --arg type $oci.index.v1+json --argjson manifest "$manifest" --arg arch "$arch" --arg version "$version" '
-  {schemaVersion: 2, mediaType: $type, manifests: [$manifest +
-   {platform: {architecture: $arch, os: "linux"}, annotations: {"org.opencontainers.image.ref.name": $version}}]}' >"$layout/index.json"
-echo '{"imageLayoutVersion":"1.0.0"}' >"$layout/oci-layout"
+image=$(write_layout "$rootfs" "$layout" quartermaster "Kubernetes operator for accelerators" '
+  {User: "65532:65532", Entrypoint: ["/quartermaster"], WorkingDir: "/", Env: ["PATH=/", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"]}' image/build.sh)
 
 pack "$layout" >"$out/$name.tar.new"
 cp "$rootfs$bill_path" "$out/$name.spdx.json.new"
 for file in tar spdx.json; do mv "$out/$name.$file.new" "$out/$name.$file"; done
 rm -rf "$layout"
 say "$(find "$rootfs" -type f | wc -l) files of $(du --apparent-size -sm "$rootfs" | cut -f1) MiB; they are listed in $out/$name.spdx.json"
-echo "$out/$name.tar $(jq -r .digest <<<"$manifest") $((($(stat -c %s "$out/$name.tar") + 1048575) / 1048576))"
+echo "$out/$name.tar $(jq -r .digest <<<"$image") $((($(stat -c %s "$out/$name.tar") + 1048575) / 1048576))"

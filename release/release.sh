@@ -11,7 +11,7 @@ here=$root/release
 
 usage() {
   cat <<'H'
-usage: ./dev release [--out FOLDER] [--base-url URL] [--image REPOSITORY] [--arch amd64|all] [--check]
+usage: ./dev release [--out FOLDER] [--base-url URL] [--image REPOSITORY] [--arch amd64|all] [--push REGISTRY] [--check]
 Makes everything that people install, and puts it into FOLDER (default dist). FOLDER is replaced as a whole, when all of it is made.
   quartermaster-VERSION-linux-amd64.tar.gz          one executable for any Linux on amd64, completion, man page
   kubectl-quartermaster-VERSION-linux-amd64.tar.gz  the same as a plugin of kubectl; krew.yaml is its krew manifest
@@ -19,6 +19,8 @@ Makes everything that people install, and puts it into FOLDER (default dist). FO
   install.yaml                                      the chart with its defaults, for kubectl apply --server-side -f
   quartermaster-cluster-plugin-VERSION.tgz          the package for Alauda Container Platform
   quartermaster-VERSION-amd64.tar, .spdx.json       the image as an OCI archive, and what is in it
+  quartermaster-simulation-VERSION-amd64.tar, .spdx.json   the image of simulated nodes (simulate.nodes of the chart)
+  quartermaster-with-simulation-VERSION-amd64.tar   both images, for kind, minikube and k3s
   quartermaster-VERSION-linux-amd64.spdx.json       what is in the executable
   SHA256SUMS, .sig                                  checksums of all these files, and their signature with the key of QM_SIGNING_KEY
   --out       allowed is a folder that is not there, is empty, or was made by this command
@@ -26,6 +28,7 @@ Makes everything that people install, and puts it into FOLDER (default dist). FO
   --image     the image's name in a registry, for install.yaml, without a tag (default quartermaster)
   --arch      all: the executable, the plugin of kubectl and the image for arm64, too. They are compiled here, and started once under
               user-mode emulation
+  --push      also push the images and the chart to REGISTRY, HOST[:PORT][/PATH], and print the digest of each (release/push.sh --help)
   --check     only say whether this machine can make it
 SOURCE_DATE_EPOCH, when set, replaces the time of the last commit. The last line on stdout is FOLDER.
 It fails where apt has a newer version of a package that goes into the executable or the image. QM_ALLOW_OLD_PACKAGES=1 allows them.
@@ -36,16 +39,17 @@ say() { printf 'release: %s\n' "$*" >&2; }
 die() { say "$1"; exit "${2:-1}"; }
 wrong() { die "$1 (see ./dev release --help)" 2; }
 
-out=$root/dist url='' repository=quartermaster architectures=amd64 check=''
+out=$root/dist url='' repository=quartermaster architectures=amd64 registry='' check=''
 while (($#)); do
   case $1 in
     -h|--help) usage; exit 0 ;;
     --arch=*) set -- --arch "${1#*=}" "${@:2}" ;;
-    --out|--base-url|--image|--arch) (($# >= 2)) && [[ -n $2 ]] || wrong "$1 needs a value" ;;&
+    --out|--base-url|--image|--arch|--push) (($# >= 2)) && [[ -n $2 ]] || wrong "$1 needs a value" ;;&
     --out) out=$2; shift 2 ;;
     --base-url) url=${2%/}; shift 2 ;;
     --image) repository=$2; shift 2 ;;
     --arch) architectures=$2; shift 2 ;;
+    --push) registry=$2; shift 2 ;;
     --check) check=1; shift ;;
     *) wrong "unknown argument '$1'" ;;
   esac
@@ -54,6 +58,8 @@ done
 [[ $repository =~ ^[a-z0-9][a-zA-Z0-9.:/_-]*$ && ! ${repository##*/} =~ : ]] ||
   wrong "--image '$repository' is no name of an image; allowed is REGISTRY/NAME without a tag"
 case $architectures in amd64) ;; all) architectures="amd64 arm64" ;; *) wrong "--arch '$architectures' cannot be made; allowed are amd64 and all" ;; esac
+[[ -z $registry ]] || "$here/push.sh" --check "$out" "$registry" 2>/dev/null ||
+  wrong "--push '$registry' is no registry; allowed is HOST[:PORT][/PATH] in small letters, without https://"
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 # ours FOLDER: all in it is what its SHA256SUMS lists, that file and its signature.
 ours() {
@@ -180,6 +186,10 @@ for arch in $architectures; do
   cp "$image" "${image%.tar}.spdx.json" "$new/"
 done
 
+say "the image of simulated nodes"
+"$root/image/simulation.sh" >/dev/null 2>"$work/log" || { cat "$work/log" >&2; die "the image of simulated nodes could not be made"; }
+cp "$root/build/image/quartermaster-simulation-$version-amd64".{tar,spdx.json} "$root/build/image/quartermaster-with-simulation-$version-amd64.tar" "$new/"
+
 "$here/sign.sh" "$new"
 touch --date="@$epoch" "$new"/*
 old=$out.old.$$
@@ -187,4 +197,5 @@ old=$out.old.$$
 mv "$new" "$out"
 rm -rf "$old"
 say "$(find "$out" -type f | wc -l) files of $(du --apparent-size -sm "$out" | cut -f1) MiB"
+[[ -z $registry ]] || "$here/push.sh" "$out" "$registry"
 echo "$out"

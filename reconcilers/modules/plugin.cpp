@@ -10,10 +10,15 @@ using nlohmann::json;
 
 namespace {
 
+/// On simulated nodes (charts/quartermaster/templates/simulation.yaml), so that no pod of others is played there. Our
+/// plugins go only where the operator's label is, so they may tolerate it everywhere.
+constexpr std::string_view simulated_taint = "kwok.x-k8s.io/node";
+
 /// Ours, the module's, the policy's; each once.
 json tolerations(const module_spec& spec, std::initializer_list<std::string_view> tolerated) {
   auto out = json::array({{{"key", api::names::switching_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
                           {{"key", api::names::accelerator_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
+                          {{"key", simulated_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
                           {{"key", "CriticalAddonsOnly"}, {"operator", "Exists"}}});
   for (const auto key : tolerated) out.push_back({{"key", key}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   if (!spec.tolerations.empty()) {

@@ -307,6 +307,7 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 		"pgpu_enable=false":                 {"applies the AcceleratorPolicy `default` from the values", "helm upgrade", "--set pgpu_enable=true"},
 		"console.enabled=true":              {"kubectl port-forward -n gpu service/quartermaster-console 8888:80, then http://localhost:8888/console/"},
 		"replicaCount=0":                    {"No operator runs here", "`helm test` has nothing to run"},
+		"simulate.nodes=t4=2":               {"Simulated nodes: t4=2.", "shows them, such as t4-0", "need a toleration: {key: kwok.x-k8s.io/node, operator: Exists}"},
 	} {
 		notes := notesOf(t, withNotes, values)
 		for _, one := range want {

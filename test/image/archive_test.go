@@ -31,17 +31,20 @@ const (
 type built struct{ file, digest, size string }
 
 // build makes the image in a checkout.
-func build(folder string) (image built, err error) {
-	command := exec.Command(filepath.Join(folder, "image/build.sh"))
+func build(folder string) (built, error) { return made(filepath.Join(folder, "image/build.sh")) }
+
+// made by a script whose last line says what.
+func made(script string) (image built, err error) {
+	command := exec.Command(script)
 	var messages strings.Builder
 	command.Stderr = &messages
 	output, err := command.Output()
 	if err != nil {
-		return image, fmt.Errorf("image/build.sh: %w: %s", err, messages.String())
+		return image, fmt.Errorf("%s: %w: %s", script, err, messages.String())
 	}
 	words := regexp.MustCompile(`(?:^|\n)(/.*) (sha256:[0-9a-f]{64}) (\d+)\n$`).FindSubmatch(output)
 	if words == nil {
-		return image, fmt.Errorf("image/build.sh: the last line of %q is not PATH sha256:DIGEST MIB", output)
+		return image, fmt.Errorf("%s: the last line of %q is not PATH sha256:DIGEST MIB", script, output)
 	}
 	return built{string(words[1]), string(words[2]), string(words[3])}, nil
 }

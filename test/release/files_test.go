@@ -40,7 +40,8 @@ func TestAllFilesAreThereWithTheirChecksums(t *testing.T) {
 			want = append(want, fmt.Sprintf(pattern, version, arch))
 		}
 	}
-	for _, pattern := range []string{"quartermaster-%s.tgz", "quartermaster-cluster-plugin-%s.tgz"} {
+	for _, pattern := range []string{"quartermaster-%s.tgz", "quartermaster-cluster-plugin-%s.tgz", "quartermaster-simulation-%s-amd64.tar",
+		"quartermaster-simulation-%s-amd64.spdx.json", "quartermaster-with-simulation-%s-amd64.tar"} {
 		want = append(want, fmt.Sprintf(pattern, version))
 	}
 	files, err := os.ReadDir(dist)
@@ -97,6 +98,7 @@ func TestWrongUsageIsRefusedInOneLine(t *testing.T) {
 		"holds something else":        {"--out", full},
 		"--base-url 'here' is no URL": {"--base-url", "here"},
 		"--image 'a/b:1' is no name":  {"--image", "a/b:1"},
+		"--push 'https://a' is no":    {"--push", "https://a"},
 		"unknown argument '--colour'": {"--colour"},
 		"--out needs a value":         {"--out"},
 	} {

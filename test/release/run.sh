@@ -19,7 +19,7 @@ read_options "--k8s -run --cluster" "$@"
 select_tests
 if [[ $set_name == short && -z $run ]]; then echo "not run: it compiles the tree once more, and is in the sets 'long' and 'all' (QM_SET)"; exit 77; fi
 export QM_SET=all
-QM_RELEASE=$root/build/test/release
+QM_RELEASE=$root/build/test/dist
 export QM_ALLOW_OLD_PACKAGES=1 # test/release/scripts tests that others fail
 mkdir -p "$root/build/test"
 export QM_SIGNING_KEY=$root/build/test/signing.key

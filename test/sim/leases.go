@@ -27,9 +27,10 @@ const (
 // deleted and made again while its renewal is under way: the name is then in the queue's heap twice, the older entry can no longer be
 // removed (pkg/utils/heap, Push), it stays at the head, and no other node's Lease is ever renewed again.
 type leases struct {
-	client kubernetes.Interface
-	queue  workqueue.TypedRateLimitingInterface[string]
-	nodes  corelisters.NodeLister
+	client   kubernetes.Interface
+	selector string // of the nodes
+	queue    workqueue.TypedRateLimitingInterface[string]
+	nodes    corelisters.NodeLister
 
 	mutex  sync.Mutex
 	stored map[string]*coordinationv1.Lease // by node, as the server last answered
@@ -40,7 +41,7 @@ func (l *leases) run(ctx context.Context, workers int) error {
 	l.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, 2*time.Second))
 	defer l.queue.ShutDown()
 	factory := informers.NewSharedInformerFactoryWithOptions(l.client, 0,
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = lifelessLabel + "!=ignore" }))
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = l.selector }))
 	informer := factory.Core().V1().Nodes().Informer()
 	l.nodes = factory.Core().V1().Nodes().Lister()
 	if err := informer.SetTransform(func(object any) (any, error) { // only the name and UID count

@@ -33,10 +33,14 @@ const help = `sim makes a fleet of accelerator nodes in a test cluster and plays
                                                that module's resources appear in the node's status; where it went, they go to 0
   sim leases                                   until SIGTERM: renews the Lease of every node that is not labelled kwok.x-k8s.io/node=ignore,
                                                as its kubelet would (./dev cluster up starts it)
+  sim fleet --profile t4=2,a100=1 --owner NAME until SIGTERM: all of these on a cluster that belongs to others, with KWOK next to it. Nodes
+                                               have a taint, and belong to the ClusterRole NAME, with which they go. Refused where a
+                                               node has real cards
 Options:
-  --kubeconfig FILE   the cluster ($KUBECONFIG when not given)
+  --kubeconfig FILE   the cluster ($KUBECONFIG when not given; fleet in a pod: its own)
   --count N           nodes: how many in all, for profiles without a number of their own
-  --profile LIST      nodes: which profiles
+  --profile LIST      nodes, fleet: which profiles
+  --force             fleet: also next to real cards
   --grace D           plugins: how long capacity outlives a plugin (default 0s; a kubelet takes 5m, allocatable goes at once)
   --broken MODULE     plugins: this module's runs and never finds a card (on one node: label sim.quartermaster.io/broken=MODULE)
 
@@ -68,11 +72,12 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return wrong("say what to do: list, nodes, plugins or leases (sim --help)")
+		return wrong("say what to do: list, nodes, plugins, leases or fleet (sim --help)")
 	}
 	verb, flags := args[0], flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.SetOutput(nowhere{})
 	kubeconfig, count, wanted, grace, broken := os.Getenv("KUBECONFIG"), 0, "", time.Duration(0), ""
+	owner, force := "", false
 	switch verb {
 	case "-h", "--help", "help":
 		fmt.Print(help)
@@ -84,12 +89,17 @@ func run(ctx context.Context, args []string) error {
 		flags.StringVar(&wanted, "profile", "", "")
 	case "leases":
 		flags.StringVar(&kubeconfig, "kubeconfig", kubeconfig, "")
+	case "fleet":
+		flags.StringVar(&kubeconfig, "kubeconfig", kubeconfig, "")
+		flags.StringVar(&wanted, "profile", "", "")
+		flags.StringVar(&owner, "owner", "", "")
+		flags.BoolVar(&force, "force", false, "")
 	case "plugins":
 		flags.StringVar(&kubeconfig, "kubeconfig", kubeconfig, "")
 		flags.DurationVar(&grace, "grace", 0, "")
 		flags.StringVar(&broken, "broken", "", "")
 	default:
-		return wrong("unknown verb %q: it is list, nodes, plugins or leases (sim --help)", verb)
+		return wrong("unknown verb %q: it is list, nodes, plugins, leases or fleet (sim --help)", verb)
 	}
 	if err := flags.Parse(args[1:]); errors.Is(err, flag.ErrHelp) {
 		fmt.Print(help)
@@ -110,12 +120,15 @@ func run(ctx context.Context, args []string) error {
 		return nil
 	}
 	var wants []want
-	if verb == "nodes" {
+	if verb == "fleet" && owner == "" {
+		return wrong("fleet: whose nodes? give --owner NAME of a ClusterRole")
+	}
+	if verb == "nodes" || verb == "fleet" {
 		if wants, err = parseWants(wanted, count, profiles); err != nil {
 			return usageError{err}
 		}
 	}
-	if kubeconfig == "" {
+	if kubeconfig == "" && (verb != "fleet" || os.Getenv("KUBERNETES_SERVICE_HOST") == "") {
 		return wrong("which cluster? give --kubeconfig FILE or set KUBECONFIG")
 	}
 	client, err := connect(kubeconfig)
@@ -126,7 +139,10 @@ func run(ctx context.Context, args []string) error {
 		return makeNodes(ctx, client, wants)
 	}
 	if verb == "leases" {
-		return (&leases{client: client}).run(ctx, 16)
+		return (&leases{client: client, selector: lifelessLabel + "!=ignore"}).run(ctx, 16)
+	}
+	if verb == "fleet" {
+		return (&fleet{client: client, wants: wants, owner: owner, force: force}).run(ctx)
 	}
 	modules, err := loadModules()
 	if err != nil {

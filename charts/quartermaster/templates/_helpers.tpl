@@ -101,6 +101,11 @@ docs/alerts.md and its dashboard; where the values say at which address people h
 {{- if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
+{{- /* The models of simulated nodes, as test/sim/profiles has them. */}}
+{{- define "quartermaster.simulation.models" -}}
+a100 ascend910b cpu h100 l40s mi300x rtx4090 t4 v100
+{{- end }}
+
 {{- /* What a platform gives to all its charts: global.registry. */}}
 {{- define "quartermaster.global" -}}
 {{- (.Values.global | default dict).registry | default dict | toYaml }}
@@ -149,9 +154,14 @@ securityContext:
 {{- end }}
 
 {{- define "quartermaster.container" -}}
-image: {{ include "quartermaster.image" . | quote }}
-imagePullPolicy: {{ .Values.image.pullPolicy }}
-{{- with .Values.securityContext }}
+{{- include "quartermaster.container.of" (list . (include "quartermaster.image" .)) }}
+{{- end }}
+
+{{- /* A container of our own pods with another image: (list chart image). */}}
+{{- define "quartermaster.container.of" -}}
+image: {{ last . | quote }}
+imagePullPolicy: {{ (first .).Values.image.pullPolicy }}
+{{- with (first .).Values.securityContext }}
 securityContext: {{- toYaml . | nindent 2 }}
 {{- else }}
 securityContext:
@@ -201,7 +211,7 @@ policy.modules.<module>.enabled. If both are set, they must agree. */}}
 {{- /* What the API server would refuse in the middle of an installation: a container that asks for more than it may have. */}}
 {{- define "quartermaster.amounts" -}}
 {{- $all := dict }}
-{{- range $path := list "resources" "staticPod.resources" "agent.resources" "console.resources" "monitoring.prometheus.resources" }}
+{{- range $path := list "resources" "staticPod.resources" "agent.resources" "console.resources" "simulate.resources" "monitoring.prometheus.resources" }}
 {{- $part := $.Values }}
 {{- range splitList "." $path }}{{ $part = get ($part | default dict) . }}{{ end }}
 {{- $_ := set $all $path $part }}

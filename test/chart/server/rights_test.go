@@ -87,7 +87,7 @@ func everywhere(grants map[grant]bool) map[grant]bool {
 const others = "other-people"
 
 var accounts = []string{"quartermaster", "quartermaster-agent", "quartermaster-static-pod", "quartermaster-fix-runtime", "quartermaster-console", "quartermaster-prometheus",
-	"quartermaster-scheduler", "gpu-manager", "hami-device-plugin", "gpushare-device-plugin", "nvidia-device-plugin", "quartermaster-device-plugin",
+	"quartermaster-scheduler", "quartermaster-simulation", "gpu-manager", "hami-device-plugin", "gpushare-device-plugin", "nvidia-device-plugin", "quartermaster-device-plugin",
 	"quartermaster-device-plugin-vgpu", "quartermaster-device-plugin-mps"}
 
 // userOf an account of the chart: its name and its groups.
@@ -98,7 +98,8 @@ func userOf(account string) []string {
 // everythingInstalled is a chart with everything that has rights of its own, next to a namespace of other people.
 func everythingInstalled(t *testing.T) {
 	t.Helper()
-	installed(t, "agent.enabled=true", "console.enabled=true", "monitoring.prometheus.install=true", "metrics.authentication=true", "modules.gpushare.rbac=true")
+	installed(t, "agent.enabled=true", "console.enabled=true", "monitoring.prometheus.install=true", "metrics.authentication=true", "modules.gpushare.rbac=true",
+		"simulate.nodes=t4=1")
 	kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, others), "apply", "-f", "-")
 	t.Cleanup(func() { kubectl(t, "", "delete", "namespace", others) })
 }
@@ -113,7 +114,7 @@ func editIn(t *testing.T, place, person string) {
 // ServiceAccount may do anyway is left out. QM_GOLDEN=write writes the file.
 func TestRightsOfEachAccount(t *testing.T) {
 	everythingInstalled(t)
-	places := []string{namespace, "kube-system", "kube-public", "default"}
+	places := []string{namespace, "kube-system", "kube-public", "kube-node-lease", "default"}
 	of := userOf
 	granted := func(user []string) map[grant]bool {
 		base := everywhere(grantsOf(t, others, "system:serviceaccount:"+others+":nobody", "system:serviceaccounts"))
@@ -165,11 +166,11 @@ func TestRightsOfEachAccount(t *testing.T) {
 		return out.String()
 	}
 	text := "# What each account may do\n\n" +
-		"The API server's own answers (SelfSubjectRulesReview) for a chart with agent, console, Prometheus, authentication of\n" +
-		"metrics and all modules' rights. What any ServiceAccount may do anyway is left out. Policies of the API server hold\n" +
-		"some of these rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A test makes this page, and fails\n" +
-		"when it is out of date (`test/chart/server/rights_test.go`). Another tries each verb on each type with the token of\n" +
-		"each account: the API server lets through what this page says, and no more (`tries_test.go` there).\n"
+		"The API server's own answers (SelfSubjectRulesReview) for a chart with agent, console, Prometheus, simulated nodes,\n" +
+		"authentication of metrics and all modules' rights. What any ServiceAccount may do anyway is left out. Policies of the\n" +
+		"API server hold some of these rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A test makes this\n" +
+		"page, and fails when it is out of date (`test/chart/server/rights_test.go`). Another tries each verb on each type with\n" +
+		"the token of each account: the API server lets through what this page says, and no more (`tries_test.go` there).\n"
 	for _, account := range accounts {
 		grants := granted(of(account))
 		text += "\n## " + account + "\n"

@@ -20,24 +20,6 @@
 namespace cli {
 namespace {
 
-void add_verbs(CLI::App& app, int& rc) {
-  add_agent(app, rc);
-  add_completion(app, rc);
-  add_console(app, rc);
-  add_controller(app, rc);
-  add_explain(app, rc);
-  add_inspect(app, rc);
-  add_lint(app, rc);
-  add_man(app, rc);
-  add_render(app, rc);
-  add_report(app, rc);
-  add_simulate(app, rc);
-  add_top(app, rc);
-  add_uninstall(app, rc);
-  add_verify(app, rc);
-  add_version(app, rc);
-}
-
 std::vector<CLI::App*> verbs_below(CLI::App& verb) {
   return verb.get_subcommands([](CLI::App*) { return true; });
 }
@@ -126,6 +108,24 @@ bool runs_for_long(const std::vector<std::string>& words) {
 
 }  // namespace
 
+void add_verbs(CLI::App& app, int& rc) {
+  add_agent(app, rc);
+  add_completion(app, rc);
+  add_console(app, rc);
+  add_controller(app, rc);
+  add_explain(app, rc);
+  add_inspect(app, rc);
+  add_lint(app, rc);
+  add_man(app, rc);
+  add_render(app, rc);
+  add_report(app, rc);
+  add_simulate(app, rc);
+  add_top(app, rc);
+  add_uninstall(app, rc);
+  add_verify(app, rc);
+  add_version(app, rc);
+}
+
 int run_program(const std::string& called, std::vector<std::string> words) {
   CLI::App app{"Accelerators on Kubernetes: enrols nodes, rolls out device plugins, judges declarations.",
                "quartermaster"};
@@ -158,7 +158,7 @@ int run_program(const std::string& called, std::vector<std::string> words) {
       known.push_back("--" + option->get_single_name());
     auto whole = with_config_file(std::move(words), known);
     if (!whole) {
-      std::cerr << "quartermaster: " << whole.error().message << "\n";
+      std::cerr << "quartermaster: " << words_of(whole.error(), locale) << "\n";
       return 2;
     }
     words = std::move(*whole);

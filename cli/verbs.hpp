@@ -18,6 +18,8 @@ std::string version_line();
 /// `inspect nodes --compat cgpu`, and as kubectl_complete-quartermaster it is asked for completions.
 std::vector<std::string> command_of(const std::string& called, std::vector<std::string> words);
 
+/// All of those below.
+void add_verbs(CLI::App& app, int& rc);
 /// `quartermaster agent --static-pod`: on a control-plane node, until a signal.
 void add_agent(CLI::App& app, int& rc);
 /// `quartermaster completion bash|zsh|fish`: the script that makes a shell complete our commands.

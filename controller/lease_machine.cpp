@@ -7,13 +7,11 @@ namespace controller {
 
 using namespace std::chrono_literals;
 
-std::string lease_settings::problem() const {
-  if (identity.empty()) return "lease identity is empty";
-  if (duration <= renew_deadline) return "lease duration must be longer than the renew deadline";
-  if (renew_deadline.count() * 5 <= retry.count() * 6)
-    return "renew deadline must be longer than 1.2 times the retry period";
-  if (duration < 1s || renew_deadline < 1s || retry <= 0ms)
-    return "lease duration and renew deadline must be at least a second";
+text::phrase lease_settings::problem() const {
+  if (identity.empty()) return {"usage.lease.identity"};
+  if (duration <= renew_deadline) return {"usage.lease.duration"};
+  if (renew_deadline.count() * 5 <= retry.count() * 6) return {"usage.lease.deadline"};
+  if (duration < 1s || renew_deadline < 1s || retry <= 0ms) return {"usage.lease.second"};
   return {};
 }
 

@@ -18,6 +18,7 @@
 #include "controller/clock.hpp"
 #include "controller/version_witness.hpp"
 #include "kube/error.hpp"
+#include "text/phrase.hpp"
 
 namespace controller {
 
@@ -29,7 +30,7 @@ struct lease_settings {
 
   lease_settings() = default;
   /// What breaks client-go's rule: duration > renew deadline > 1.2 * retry, all at least a second. Empty: nothing does.
-  std::string problem() const;
+  text::phrase problem() const;
 };
 
 /// The parts of a Lease that matter.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "controller/x509.hpp"
+#include "text/phrase_code.hpp"
 #include "text/text.hpp"
 
 namespace controller {
@@ -22,17 +23,16 @@ pem_pair make_certificate() {
 }
 
 refusal forbidden(const token_owner& owner) {
-  return {403, "forbidden",
-          text::shown(owner.name, 300) + " may not get " + std::string(page) +
-              "; ClusterRole quartermaster-metrics gives the right: kubectl create clusterrolebinding NAME "
-              "--clusterrole quartermaster-metrics --serviceaccount NAMESPACE:ACCOUNT",
+  return {403,
+          "forbidden",
+          {"access.no_metrics", {{"name", text::shown(owner.name, 300)}, {"path", std::string(page)}}},
           0};
 }
 
 http_response page_of(const registry& registry) { return {200, registry.text(), std::string(registry::content_type)}; }
 
 http_response response_of(const refusal& refusal) {
-  http_response out{refusal.status, refusal.message + "\n"};
+  http_response out{refusal.status, text::message_text(refusal.message) + "\n"};
   if (refusal.status == 401) out.fields.emplace_back("WWW-Authenticate", "Bearer");
   if (refusal.retry_seconds > 0) out.fields.emplace_back("Retry-After", std::to_string(refusal.retry_seconds));
   return out;

@@ -36,9 +36,9 @@ bool has_audience(const nlohmann::json& audiences, std::string_view name) {
   return audiences.is_array() ? std::ranges::any_of(audiences, is_it) : is_it(audiences);
 }
 
-std::string way_to_a_token(std::string_view audience) {
-  return " (`kubectl create token NAME" + (audience.empty() ? std::string() : " --audience " + std::string(audience)) +
-         "` makes one for a ServiceAccount)";
+text::phrase way_to_a_token(std::string_view audience) {
+  const auto flag = audience.empty() ? std::string() : " --audience " + std::string(audience);
+  return {"access.way", {{"command", "kubectl create token NAME" + flag}}};
 }
 
 }  // namespace
@@ -89,22 +89,16 @@ kube::task<bool> is_allowed(kube::client& api, const token_owner& owner, const c
 }
 
 refusal unauthenticated(std::string_view audience) {
-  return {401, "unauthenticated",
-          "sign in with a token of this cluster: there is none in the request, or the API server does not take it" +
-              way_to_a_token(audience),
-          0};
+  return {401, "unauthenticated", {"access.no_token", {{"way", way_to_a_token(audience)}}}, 0};
 }
 
 refusal too_often(std::chrono::seconds wait) {
-  return {429, "too_many_requests", "too many sign-ins; come again in " + std::to_string(wait.count()) + " s",
-          wait.count()};
+  return {429, "too_many_requests", {"access.too_often", {{"seconds", std::to_string(wait.count())}}}, wait.count()};
 }
 
-refusal not_asked(std::string_view subject, const kube::error& error) {
-  return {
-      503, "not_ready",
-      "the API server cannot be asked about " + std::string(subject) + ": " + std::string(kube::to_string(error.code)),
-      5};
+refusal not_asked(text::phrase subject, const kube::error& error) {
+  const std::string code(kube::to_string(error.code));
+  return {503, "not_ready", {"access.not_asked", {{"subject", std::move(subject)}, {"code", code}}}, 5};
 }
 
 token_reviewer::token_reviewer(kube::client& api, token_settings token_settings, std::function<milliseconds()> now)
@@ -145,12 +139,11 @@ kube::task<token_reviewer::judgement> token_reviewer::review(std::string token, 
 
 refusal token_reviewer::refusal_of(const judgement& judgement) const {
   if (!judgement.is_for_others) return unauthenticated(settings.audience);
-  const std::string_view api_server = "the API server itself";
-  const auto allowed = settings.audience.empty() ? std::string(api_server)
-                       : settings.audience_only  ? settings.audience + " alone"
-                                                 : settings.audience + ", or " + std::string(api_server);
-  return {401, "unauthenticated",
-          "this token is for another audience; allowed: " + allowed + way_to_a_token(settings.audience), 0};
+  const auto* key = settings.audience.empty() ? "access.for_others"
+                    : settings.audience_only  ? "access.for_others_than"
+                                              : "access.for_others_than_both";
+  return {
+      401, "unauthenticated", {key, {{"audience", settings.audience}, {"way", way_to_a_token(settings.audience)}}}, 0};
 }
 
 std::optional<std::chrono::seconds> token_reviewer::wait_for(const digest& digest, const std::string& address) {
@@ -178,7 +171,7 @@ boost::asio::awaitable<std::expected<token_owner, refusal>> token_reviewer::owne
     if (const auto wait = wait_for(digest, address)) co_return std::unexpected(too_often(*wait));
     judged = co_await review(std::move(token), false);
   }
-  if (!judged) co_return std::unexpected(not_asked("the token", judged.error()));
+  if (!judged) co_return std::unexpected(not_asked({"access.token"}, judged.error()));
   if (!judged->owner) {
     auto reason = refusal_of(*judged);
     reject(digest, reason);

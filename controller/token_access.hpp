@@ -26,13 +26,15 @@
 #include "controller/rate.hpp"
 #include "controller/sleep.hpp"
 #include "kube/client.hpp"
+#include "text/phrase.hpp"
 
 namespace controller {
 
 /// An answer that is no page: status, word for programs, sentence for people.
 struct refusal {
   int status = 0;
-  std::string code, message;
+  std::string code;
+  text::phrase message;
   std::int64_t retry_seconds = 0;  ///< 0: not said
 };
 
@@ -124,7 +126,7 @@ kube::task<bool> is_allowed(kube::client& api, const token_owner& owner, const c
 refusal unauthenticated(std::string_view audience);
 refusal too_often(std::chrono::seconds wait);
 /// `subject`: "the token", "rights".
-refusal not_asked(std::string_view subject, const kube::error& error);
+refusal not_asked(text::phrase subject, const kube::error& error);
 
 /// Tokens with what their owners may do, as `judge` says it. A refusal of `judge` is kept like one of a token. One
 /// question per token at a time; who has the same token waits for the answer.
@@ -176,7 +178,7 @@ boost::asio::awaitable<typename token_access<Rights>::admission> token_access<Ri
   auto owner = co_await reviewer_.owner_of(std::move(token), digest, address);
   if (!owner) co_return std::unexpected(std::move(owner.error()));
   auto answer = co_await judge_(std::move(*owner));
-  if (!answer) co_return std::unexpected(not_asked("rights", answer.error()));
+  if (!answer) co_return std::unexpected(not_asked({"access.rights"}, answer.error()));
   auto rights = std::move(*answer);
   if (!rights) {
     reviewer_.reject(digest, rights.error());
@@ -207,7 +209,7 @@ boost::asio::awaitable<typename token_access<Rights>::admission> token_access<Ri
       co_return std::unexpected(too_often(std::chrono::seconds(1)));
     for (int waits = 0; asking_.contains(digest) && waits < most_waits; ++waits) {
       const bool slept = co_await sleep_for(one_wait);
-      if (!slept) co_return std::unexpected(refusal{503, "not_ready", "the program stops", 5});
+      if (!slept) co_return std::unexpected(refusal{503, "not_ready", {"access.stops"}, 5});
     }
   }
   if (const auto match = sessions_.find(digest); match != sessions_.end() && reviewer_.now() < match->second.until)

@@ -2,8 +2,6 @@
 
 #include "cli/agent/agent.hpp"
 
-#include <sys/un.h>
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -13,41 +11,43 @@
 #include "agent/facts/other_cards.hpp"
 #include "agent/facts/status.hpp"
 #include "agent/static_pod/driver.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/subcommands.hpp"
+#include "cli/flags/usage.hpp"
+#include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "controller/clock.hpp"
 #include "controller/log.hpp"
 #include "kube/config.hpp"
+#include "text/quotation.hpp"
 #include "text/resource_name.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
 
 namespace log = controller::log;
 
-int complain(std::string_view message, int rc) {
-  std::cerr << "quartermaster: " << message << "\n";
-  return rc;
+/// A path that begins with a slash, or nothing.
+CLI::Validator absolute_or_nothing() {
+  const auto check = [](std::string& text) { return text.empty() ? std::string() : absolute_path()(text); };
+  return {check, ""};
 }
 
-std::string problem_of(const agent_options& options) {
-  if (!options.cards.driver_root.starts_with('/')) return "agent: --driver-root is no absolute path";
-  if (!options.cards.node_root.starts_with('/')) return "agent: --node-root is no absolute path";
+CLI::Validator https_address() {
+  return {[](const std::string& text) {
+            const bool is_good = text.empty() || text.starts_with("https://");
+            return is_good ? std::string() : refusal("usage.not_https", text::shown(text));
+          },
+          ""};
+}
+
+text::phrase problem_of(const agent_options& options) {
   if (options.print) return {};
-  if (options.node.empty()) return "agent: --node-name is required (NODE_NAME in a pod)";
-  if (!text::is_dns_subdomain(options.node))
-    return "agent: --node-name is no name of a Node: lower-case letters, digits, '-' and '.' are allowed";
-  if (!options.root.starts_with('/')) return "agent: --root is no absolute path";
-  if (const auto& metrics = options.cards.metrics; !metrics.pod_resources.empty()) {
-    if (!metrics.pod_resources.starts_with('/')) return "agent: --pod-resources is no absolute path";
-    if (metrics.pod_resources.size() >= sizeof(sockaddr_un::sun_path))
-      return "agent: --pod-resources is longer than a socket's path may be (" +
-             std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes)";
-    if (metrics.port == 0) return "agent: --pod-resources is for metrics: --metrics-port is required with it";
-  }
-  if (!options.extender_url.empty() && !options.extender_url.starts_with("https://"))
-    return "agent: --extender-url is no https://HOST:PORT";
+  if (options.node.empty()) return {"usage.no_node_name"};
+  if (const auto& metrics = options.cards.metrics; !metrics.pod_resources.empty() && metrics.port == 0)
+    return {"usage.requires", {{"name", "--pod-resources"}, {"value", "--metrics-port"}}};
   controller::lease_settings lease;
   lease.identity = options.node;
   lease.duration = std::chrono::seconds(options.lease_seconds);
@@ -72,7 +72,7 @@ agent::cards::inventory cards_of_machine(const std::string& driver_root) {
 }
 
 /// What the agent would report, without a cluster.
-int print_report(const agent::options& options) {
+int print_report(const agent::options& options, text::language locale) {
   namespace facts = agent::facts;
   const auto report = cards_of_machine(options.driver_root);
   const auto seen = facts::read({"/", options.node_root});
@@ -84,7 +84,7 @@ int print_report(const agent::options& options) {
   if (preflight.contains("otherCards")) status["otherCards"] = std::move(preflight["otherCards"]);
   status["conditions"].push_back(std::move(preflight["conditions"][0]));
   std::cout << status.dump(2) << "\n";
-  return report.problem.empty() ? 0 : complain(report.problem, 1);
+  return report.problem.empty() ? 0 : failed(text::quotation_of(text::phrase(report.problem)), locale, std::cerr);
 }
 
 constexpr std::string_view example =
@@ -123,6 +123,22 @@ See how far each control-plane node is:
 To try a configuration again that was rolled back, delete record.json on that node.
 No other file is written, and no symbolic link is followed. docs/scheduler-config.md)";
 
+CLI::Option* add_seconds(CLI::App& verb, const char* flag, int& output, int most, const char* help) {
+  return add_option(verb, flag, output, help)->check(whole_number(1, most))->capture_default_str();
+}
+
+void add_lease_options(CLI::App& verb, agent_options& options, const char* group) {
+  add_seconds(verb, "--lease-duration", options.lease_seconds, 3600,
+              "Seconds that other agents wait after our last renewal of the lease")
+      ->group(group);
+  add_seconds(verb, "--renew-deadline", options.renew_seconds, 3600,
+              "Seconds without a renewal after which we stop; less than the duration")
+      ->group(group);
+  add_seconds(verb, "--retry-period", options.retry_seconds, 3600,
+              "Seconds between two tries to get or renew the lease")
+      ->group(group);
+}
+
 }  // namespace
 
 int run_agent(const agent_options& agent_options) {
@@ -130,23 +146,31 @@ int run_agent(const agent_options& agent_options) {
   log::level level = log::level::info;
   log::parse_level(options.log_level, level);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
-  if (const auto problem = problem_of(options); !problem.empty()) return complain(problem, 2);
-  if (options.print) return print_report(options.cards);
+  const auto locale = language_of_refusal(options.language);
+  if (const auto problem = problem_of(options); !problem.empty()) return failed(problem, locale, std::cerr, 2);
+  if (options.print) return print_report(options.cards, locale);
   kube::config_options config_options;
   config_options.kubeconfig = options.cluster.kubeconfig;
   config_options.context = options.cluster.context;
   auto cluster = kube::load_config(config_options);
-  if (!cluster) return complain(cluster.error().message, 1);
+  if (!cluster) return failed(phrase_of(cluster.error()), locale, std::cerr);
   if (!options.static_pod) {
     options.cards.node = options.node;
     agent::card_agent program(options.cards, std::move(*cluster));
     const auto done = program.run();
-    return done ? 0 : complain(done.error().message, 1);
+    return done ? 0 : failed(phrase_without_hint(done.error()), locale, std::cerr);
   }
   if (options.ns.empty()) options.ns = cluster->ns;
   agent::static_pod::driver program(options, std::move(*cluster));
   program.run();
   return 0;
+}
+
+CLI::Validator node_name() {
+  return {[](const std::string& text) {
+            return text::is_dns_subdomain(text) ? std::string() : refusal("usage.not_a_node", text::shown(text));
+          },
+          ""};
 }
 
 void add_agent(CLI::App& app, int& rc) {
@@ -163,21 +187,25 @@ void add_agent(CLI::App& app, int& rc) {
       ->group(for_cards);
   text("--driver-root", options->cards.driver_root, "QUARTERMASTER_DRIVER_ROOT",
        "Where the node's file system is mounted; the driver's library is looked for below it")
+      ->check(absolute_path())
       ->group(for_cards);
   text("--node-root", options->cards.node_root, "QUARTERMASTER_NODE_ROOT",
        "Where the node's dev, etc, run and usr are mounted; preflight checks read them")
+      ->check(absolute_path())
       ->group(for_cards);
-  text("--node-name", options->node, "NODE_NAME", "Name of this node's Node object");
+  text("--node-name", options->node, "NODE_NAME", "Name of this node's Node object")->check(node_name());
   text("-n,--namespace", options->ns, "POD_NAMESPACE",
        "Namespace of the operator; without it the namespace of the context")
       ->group(with_static_pod);
   text("--root", options->root, "QUARTERMASTER_ROOT", "Where the node's /etc/kubernetes is mounted")
+      ->check(absolute_path())
       ->group(with_static_pod);
   text("--extender-url", options->extender_url, "QUARTERMASTER_EXTENDER_URL",
        "https://HOST:PORT where kube-scheduler reaches the extender; without it the clusterIP of its Service")
+      ->check(https_address())
       ->group(with_static_pod);
   const auto seconds = [verb](const char* flag, int& output, int most, const char* help) {
-    return add_option(*verb, flag, output, help)->check(whole_number(1, most))->capture_default_str();
+    return add_seconds(*verb, flag, output, most, help);
   };
   seconds("--patience", options->patience_seconds, 3600,
           "Seconds in which a new kube-scheduler has to work; otherwise both files are put back")
@@ -201,23 +229,19 @@ void add_agent(CLI::App& app, int& rc) {
       ->group(for_cards);
   text("--pod-resources", options->cards.metrics.pod_resources, "QUARTERMASTER_POD_RESOURCES",
        "The kubelet's socket that says which container has which card (pod-resources/kubelet.sock); for metrics")
+      ->check(absolute_or_nothing())
+      ->check(socket_path(longest_socket_path))
       ->group(for_cards);
   seconds("--card-period", options->cards.period_seconds, 600, "Seconds between two readings of all facts of cards")
       ->group(for_cards);
-  seconds("--lease-duration", options->lease_seconds, 3600,
-          "Seconds that other agents wait after our last renewal of the lease")
-      ->group(with_static_pod);
-  seconds("--renew-deadline", options->renew_seconds, 3600,
-          "Seconds without a renewal after which we stop; less than the duration")
-      ->group(with_static_pod);
-  seconds("--retry-period", options->retry_seconds, 3600, "Seconds between two tries to get or renew the lease")
-      ->group(with_static_pod);
+  add_lease_options(*verb, *options, with_static_pod);
   add_option(*verb, "--log-format", options->log_format, "text or json, on stderr")
       ->check(choice({"text", "json"}))
       ->capture_default_str();
   add_option(*verb, "--log-level", options->log_level, "debug, info, warn or error")
       ->check(choice({"debug", "info", "warn", "error"}))
       ->capture_default_str();
+  add_refusal_language(*verb, options->language);
   add_kubeconfig_options(*verb, options->cluster);
   verb->footer(std::string(example));
   add_fix_runtime(*verb, rc);

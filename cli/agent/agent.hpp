@@ -3,6 +3,8 @@
 // our extender in the configuration of the kube-scheduler that runs on this control-plane node as a static pod of
 // kubeadm (agent/static_pod; docs/scheduler-config.md).
 
+#include <sys/un.h>
+
 #include <string>
 
 #include "agent/agent.hpp"
@@ -11,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace cli {
 
@@ -21,7 +24,14 @@ struct agent_options : agent::static_pod::options {
   bool static_pod = false;
   bool print = false;  ///< the cards as JSON on stdout, and no cluster
   std::string log_format = "text", log_level = "info";
+  std::string language;  ///< of refusals; empty: that of the environment
 };
+
+/// The longest path of a socket, in bytes.
+inline constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
+
+/// A name that a Node can have.
+CLI::Validator node_name();
 
 /// Until a signal (0), or a lost turn or something it cannot run without (1); 2: wrong usage.
 int run_agent(const agent_options& options);

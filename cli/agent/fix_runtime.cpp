@@ -10,6 +10,7 @@
 #include "agent/container_runtime/setup.hpp"
 #include "cli/agent/agent.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/output/answer.hpp"
 #include "controller/coded_message.hpp"
 
 namespace cli {
@@ -50,16 +51,11 @@ std::string answer_in_pod(const std::expected<agent::container_runtime::report, 
   return out.size() > longest ? text::message_text(answer) : out;
 }
 
-int run_fix_runtime(const agent::container_runtime::setup_options& options, bool restores) {
-  const auto complain = [](const std::string& message, int rc) {
-    std::cerr << "quartermaster: " << message << "\n";
-    return rc;
-  };
-  if (!options.root.starts_with('/')) return complain("agent fix-runtime: --root is no absolute path", 2);
+int run_fix_runtime(const agent::container_runtime::setup_options& options, bool restores, text::language locale) {
   const auto done = restores ? agent::container_runtime::restore(options) : agent::container_runtime::set_up(options);
   if (options.in_pod) std::ofstream(termination_message) << answer_in_pod(done);
-  if (!done) return complain(words_of(done.error(), text::language::en), 1);
-  std::cout << text_of(*done, text::language::en);
+  if (!done) return failed(done.error(), locale, std::cerr);
+  std::cout << text_of(*done, locale);
   return 0;
 }
 
@@ -69,7 +65,11 @@ void add_fix_runtime(CLI::App& agent, int& rc) {
   auto* verb = add_verb(agent, "fix-runtime", "Make this node's container runtime know NVIDIA's runtime");
   auto options = std::make_shared<agent::container_runtime::setup_options>();
   auto restores = std::make_shared<bool>(false);
-  add_option(*verb, "--root", options->root, "Where the node's file system is")->capture_default_str();
+  add_option(*verb, "--root", options->root, "Where the node's file system is")
+      ->check(absolute_path())
+      ->capture_default_str();
+  auto language = std::make_shared<std::string>("en");
+  add_language(*verb, *language);
   auto* runtime = add_option(*verb, "--runtime", options->runtime, "Without it, the one that has a socket below /run")
                       ->check(choice({"containerd", "crio", "docker"}));
   auto* set_default = add_flag(*verb, "--set-default", options->set_default,
@@ -80,7 +80,8 @@ void add_fix_runtime(CLI::App& agent, int& rc) {
            "As the operator calls it: only the runtime's own folder is mounted, and the pod's status gets the answer")
       ->needs(runtime);
   verb->footer(std::string(fix_runtime_examples));
-  verb->callback([options, restores, &rc] { rc = run_fix_runtime(*options, *restores); });
+  verb->callback(
+      [options, restores, language, &rc] { rc = run_fix_runtime(*options, *restores, bilingual(*language).locale()); });
 }
 
 }  // namespace cli

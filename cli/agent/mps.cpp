@@ -1,14 +1,15 @@
 // quartermaster agent mps: keeps the MPS servers of a node's cards.
 
-#include <sys/un.h>
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
 #include "agent/mps_host.hpp"
 #include "cli/agent/agent.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
+#include "cli/output/answer.hpp"
 #include "controller/log.hpp"
 
 namespace cli {
@@ -26,33 +27,20 @@ node's process IDs (hostPID). Module mps runs it next to the device plugin, whic
 
 struct mps_flags {
   agent::mps_options mps;
-  std::string log_format = "text", log_level = "info";
+  std::string log_format = "text", log_level = "info", language;
 };
 
-std::string problem_of(const mps_flags& flags) {
-  if (!flags.mps.folder.starts_with('/')) return "--folder is no absolute path";
-  if (!flags.mps.driver_root.starts_with('/')) return "--driver-root is no absolute path";
-  // FOLDER/UUID/pipe/control_privileged, of a UUID as NVIDIA's are
-  constexpr std::size_t longest =
-      sizeof(sockaddr_un::sun_path) - sizeof "/GPU-00000000-0000-0000-0000-000000000000/pipe/control_privileged";
-  if (flags.mps.folder.size() > longest)
-    return "--folder is too long for the sockets of MPS in it: at most " + std::to_string(longest) + " bytes";
-  if (flags.mps.program.empty()) return "--program is empty";
-  return {};
-}
+/// FOLDER/UUID/pipe/control_privileged, of a UUID as NVIDIA's are
+constexpr std::size_t longest_folder =
+    longest_socket_path + 1 - sizeof "/GPU-00000000-0000-0000-0000-000000000000/pipe/control_privileged";
 
 int run_mps(const mps_flags& flags) {
   log::level level = log::level::info;
   log::parse_level(flags.log_level, level);
   log::configure(flags.log_format == "json" ? log::format::json : log::format::text, level);
-  if (const auto problem = problem_of(flags); !problem.empty()) {
-    std::cerr << "quartermaster: agent mps: " << problem << "\n";
-    return 2;
-  }
   agent::mps_host program(flags.mps);
   const auto done = program.run();
-  if (!done) std::cerr << "quartermaster: " << done.error().message << "\n";
-  return done ? 0 : 1;
+  return done ? 0 : failed(phrase_without_hint(done.error()), language_of_refusal(flags.language), std::cerr);
 }
 
 }  // namespace
@@ -63,12 +51,15 @@ void add_mps(CLI::App& agent, int& rc) {
   const auto text = [verb](const char* name, std::string& output, const char* help) {
     return add_option(*verb, name, output, help)->capture_default_str();
   };
-  text("--folder", flags->mps.folder, "Where pipes and logs of each card are, and the socket of this program");
-  text("--driver-root", flags->mps.driver_root, "Where the driver's file system is mounted");
-  text("--program", flags->mps.program, "NVIDIA's control daemon, on the PATH or as a path");
+  text("--folder", flags->mps.folder, "Where pipes and logs of each card are, and the socket of this program")
+      ->check(absolute_path())
+      ->check(socket_path(longest_folder));
+  text("--driver-root", flags->mps.driver_root, "Where the driver's file system is mounted")->check(absolute_path());
+  text("--program", flags->mps.program, "NVIDIA's control daemon, on the PATH or as a path")->check(not_empty());
   text("--log-format", flags->log_format, "text or json, on stderr")->check(choice({"text", "json"}));
   text("--log-level", flags->log_level, "debug, info, warn or error")
       ->check(choice({"debug", "info", "warn", "error"}));
+  add_refusal_language(*verb, flags->language);
   verb->footer(std::string(mps_examples));
   verb->callback([flags, &rc] { rc = run_mps(*flags); });
 }

@@ -1,7 +1,5 @@
 // quartermaster agent plugin: device plugins for whole cards and for shares.
 
-#include <sys/un.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -14,10 +12,14 @@
 
 #include "agent/card_plugin.hpp"
 #include "cli/agent/agent.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
+#include "cli/output/answer.hpp"
 #include "controller/log.hpp"
 #include "kube/config.hpp"
 #include "text/resource_name.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -41,7 +43,7 @@ struct plugin_flags {
   agent::card_plugin_options plugin;
   std::vector<std::string> shares, limits;
   cluster_options cluster;
-  std::string log_format = "text", log_level = "info";
+  std::string log_format = "text", log_level = "info", language;
 };
 
 bool is_resource(const std::string& name) { return text::is_extended_resource(name) && text::is_label_key(name); }
@@ -90,66 +92,53 @@ std::optional<offered_resource> key_in(std::string_view text, bool is_offered) {
   return out;
 }
 
-/// Adds the keys of a flag to the vocabulary; an error is one line.
-std::string problem_with(const std::vector<std::string>& texts, bool is_offered, std::vector<offered_resource>& out) {
+/// Adds the keys of a flag to the vocabulary, or says what is wrong with one.
+text::phrase problem_with(const std::vector<std::string>& texts, bool is_offered, std::vector<offered_resource>& out) {
   const std::string flag = is_offered ? "--share" : "--limit";
   for (const auto& text : texts) {
     auto key = key_in(text, is_offered);
     if (!key)
-      return flag + " is " + text + "; allowed: NAME=cores, NAME=memory:MIB, NAME=slots:NUMBER" +
-             (is_offered ? "" : ", NAME=percent, each with @NUMBER for containers that do not name it");
-    if (std::ranges::find(out, key->name, &offered_resource::name) != out.end()) return key->name + " is given twice";
+      return {is_offered ? "usage.plugin.share" : "usage.plugin.limit",
+              {{"name", flag}, {"value", text::shown(text, 300)}}};
+    if (std::ranges::find(out, key->name, &offered_resource::name) != out.end())
+      return {"usage.plugin.twice", {{"value", key->name}}};
     out.push_back(std::move(*key));
   }
-  return out.empty() || out.front().is_offered ? "" : "--limit needs --share: no kubelet hears of limits alone";
+  if (out.empty() || out.front().is_offered) return {};
+  return {"usage.requires", {{"name", "--limit"}, {"value", "--share"}}};
 }
 
-std::string problem_of(const plugin_flags& flags) {
-  if (flags.plugin.node.empty()) return "--node-name is required (NODE_NAME in a pod)";
-  if (!text::is_dns_subdomain(flags.plugin.node))
-    return "--node-name is no name of a Node: lower-case letters, digits, '-' and '.' are allowed";
-  const auto& cards = flags.plugin.cards;
-  if (!cards.empty() && !is_resource(cards)) return "--resource is no name of a resource: DOMAIN/NAME is";
-  for (const auto& [name, path] :
-       {std::pair("--plugin-folder", &flags.plugin.plugin_folder),
-        std::pair("--pod-resources", &flags.plugin.pod_resources), std::pair("--cdi-folder", &flags.plugin.cdi_folder),
-        std::pair("--mps-folder", &flags.plugin.mps_folder)})
-    if (!path->starts_with('/')) return std::string(name) + " is no absolute path";
-  // quartermaster-PID.sock, and the kubelet's own name
-  constexpr std::size_t longest = sizeof(sockaddr_un::sun_path) - sizeof "/quartermaster-c-4194304.sock";
-  constexpr std::size_t longest_mps = sizeof(sockaddr_un::sun_path) - sizeof "/server.sock";
-  if (flags.plugin.mps_folder.size() > longest_mps)
-    return "--mps-folder is too long for a socket in it: at most " + std::to_string(longest_mps) + " bytes";
-  if (flags.plugin.plugin_folder.size() > longest)
-    return "--plugin-folder is too long for a socket in it: at most " + std::to_string(longest) + " bytes";
-  if (flags.plugin.pod_resources.size() >= sizeof(sockaddr_un::sun_path))
-    return "--pod-resources is longer than a socket's path may be (" +
-           std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes)";
-  return {};
+/// quartermaster-PID.sock, and the kubelet's own name
+constexpr std::size_t longest_plugin_folder = longest_socket_path + 1 - sizeof "/quartermaster-c-4194304.sock";
+constexpr std::size_t longest_mps_folder = longest_socket_path + 1 - sizeof "/server.sock";
+
+CLI::Validator resource_name() {
+  return {[](const std::string& text) {
+            const bool is_good = text.empty() || is_resource(text);
+            return is_good ? std::string() : refusal("usage.not_a_resource", text::shown(text));
+          },
+          ""};
 }
 
 int run_plugin(plugin_flags flags) {
   if (flags.shares.empty() && flags.plugin.cards.empty()) flags.plugin.cards = whole_cards;
-  const auto complain = [](const std::string& message, int rc) {
-    std::cerr << "quartermaster: " << message << "\n";
-    return rc;
-  };
+  const auto locale = language_of_refusal(flags.language);
   log::level level = log::level::info;
   log::parse_level(flags.log_level, level);
   log::configure(flags.log_format == "json" ? log::format::json : log::format::text, level);
   for (const bool is_offered : {true, false})
     if (const auto problem = problem_with(is_offered ? flags.shares : flags.limits, is_offered, flags.plugin.shares);
         !problem.empty())
-      return complain("agent plugin: " + problem, 2);
-  if (const auto problem = problem_of(flags); !problem.empty()) return complain("agent plugin: " + problem, 2);
+      return failed(problem, locale, std::cerr, 2);
+  if (flags.plugin.node.empty()) return failed({"usage.no_node_name"}, locale, std::cerr, 2);
   kube::config_options config;
   config.kubeconfig = flags.cluster.kubeconfig;
   config.context = flags.cluster.context;
   auto cluster = kube::load_config(config);
-  if (!cluster) return complain(cluster.error().message, 1);
+  if (!cluster) return failed(phrase_of(cluster.error()), locale, std::cerr);
   agent::card_plugin program(flags.plugin, std::move(*cluster));
   const auto done = program.run();
-  return done ? 0 : complain(done.error().message, 1);
+  return done ? 0 : failed(phrase_without_hint(done.error()), locale, std::cerr);
 }
 
 }  // namespace
@@ -160,9 +149,10 @@ void add_plugin(CLI::App& agent, int& rc) {
   const auto text = [verb](const char* name, std::string& output, const char* help) {
     return add_option(*verb, name, output, help)->capture_default_str();
   };
-  text("--node-name", flags->plugin.node, "Name of this node's Node object")->envname("NODE_NAME");
+  text("--node-name", flags->plugin.node, "Name of this node's Node object")->check(node_name())->envname("NODE_NAME");
   flags->plugin.mps_folder = mps_folder;
-  auto* cards = add_option(*verb, "--resource", flags->plugin.cards, "Resource of whole cards (nvidia.com/gpu)");
+  auto* cards = add_option(*verb, "--resource", flags->plugin.cards, "Resource of whole cards (nvidia.com/gpu)")
+                    ->check(resource_name());
   add_option(*verb, "--share", flags->shares,
              "Key of shares and what one is: NAME=cores, NAME=memory:MIB or NAME=slots:NUMBER; again for the next key. "
              "All that have a share ask for the first")
@@ -170,13 +160,21 @@ void add_plugin(CLI::App& agent, int& rc) {
   add_option(*verb, "--limit", flags->limits,
              "Key next to those that no kubelet counts; @NUMBER: what a container has that does not name it")
       ->excludes(cards);
-  text("--mps-folder", flags->plugin.mps_folder, "Folder of quartermaster agent mps, which holds shares");
-  text("--plugin-folder", flags->plugin.plugin_folder, "The kubelet's folder of device plugins");
-  text("--pod-resources", flags->plugin.pod_resources, "The kubelet's socket that says which pod has which device");
-  text("--cdi-folder", flags->plugin.cdi_folder, "Where the container runtime looks for CDI files");
+  text("--mps-folder", flags->plugin.mps_folder, "Folder of quartermaster agent mps, which holds shares")
+      ->check(absolute_path())
+      ->check(socket_path(longest_mps_folder));
+  text("--plugin-folder", flags->plugin.plugin_folder, "The kubelet's folder of device plugins")
+      ->check(absolute_path())
+      ->check(socket_path(longest_plugin_folder));
+  text("--pod-resources", flags->plugin.pod_resources, "The kubelet's socket that says which pod has which device")
+      ->check(absolute_path())
+      ->check(socket_path(longest_socket_path));
+  text("--cdi-folder", flags->plugin.cdi_folder, "Where the container runtime looks for CDI files")
+      ->check(absolute_path());
   text("--log-format", flags->log_format, "text or json, on stderr")->check(choice({"text", "json"}));
   text("--log-level", flags->log_level, "debug, info, warn or error")
       ->check(choice({"debug", "info", "warn", "error"}));
+  add_refusal_language(*verb, flags->language);
   add_kubeconfig_options(*verb, flags->cluster);
   verb->footer(std::string(plugin_examples));
   verb->callback([flags, &rc] { rc = run_plugin(*flags); });

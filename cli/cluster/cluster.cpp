@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
 #include "controller/sleep.hpp"
 #include "kube/client.hpp"
 #include "kube/config.hpp"
@@ -54,8 +55,7 @@ void add_cluster_options(CLI::App& verb, cluster_options& options) {
   add_option(verb, "--request-timeout", options.deadline, "Of one request, for example 10s or 500ms; 0 is the default")
       ->check(CLI::Validator(
           [](const std::string& text) {
-            return time_in(text) ? std::string()
-                                 : "\"" + text::shown(text) + "\"; allowed: a time such as 10s, 500ms, 1m";
+            return time_in(text) ? std::string() : refusal("usage.no_time", text::shown(text));
           },
           ""));
 }

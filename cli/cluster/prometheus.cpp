@@ -25,29 +25,23 @@ void add_prometheus_options(CLI::App& verb, prometheus_options& options, const s
       ->type_name("FILE");
 }
 
-std::string problem_of(const prometheus_options& options) {
+text::phrase problem_of(const prometheus_options& options) {
   const auto address = kube::address_of(options.url);
+  const auto about_url = [&](const char* key) { return text::phrase{key, {{"url", text::shown(options.url, 300)}}}; };
   // It is not repeated: there may be a password in it.
-  if (address.substr(0, address.find('/')).contains('@'))
-    return "--prometheus-url: there is a user in it, and lists of processes would show the password; leave out what is "
-           "before @, and give --prometheus-username-file and --prometheus-password-file";
+  if (address.substr(0, address.find('/')).contains('@')) return {"usage.prometheus.user"};
   const bool is_http = options.url.starts_with("http://");
   if (!options.url.empty() && !is_http && !options.url.starts_with("https://"))
-    return "--prometheus-url " + text::shown(options.url, 300) + ": it begins with http:// or https://";
-  if (address.find_first_of("?#") != std::string_view::npos)
-    return "--prometheus-url " + text::shown(options.url, 300) +
-           ": path and query of questions follow it; leave out ? and #";
+    return about_url("usage.prometheus.begin");
+  if (address.find_first_of("?#") != std::string_view::npos) return about_url("usage.prometheus.query");
   const bool has_host = !address.empty() && address.front() != '/' && address.front() != ':';
   const bool is_plain = std::ranges::all_of(address, [](unsigned char c) { return c > ' ' && c != 0x7f; });
-  if (!options.url.empty() && !(has_host && is_plain))
-    return "--prometheus-url " + text::shown(options.url, 300) + ": there is no host such as http://prometheus:9090";
-  if (is_http && !options.token_file.empty()) return "--prometheus-token-file: a token is sent over https:// only";
+  if (!options.url.empty() && !(has_host && is_plain)) return about_url("usage.prometheus.host");
+  if (is_http && !options.token_file.empty()) return {"usage.prometheus.token"};
   if (options.username_file.empty() != options.password_file.empty())
-    return "--prometheus-username-file and --prometheus-password-file go together";
-  if (is_http && !options.password_file.empty())
-    return "--prometheus-password-file: a password is sent over https:// only";
-  if (!options.token_file.empty() && !options.password_file.empty())
-    return "--prometheus-token-file and --prometheus-password-file: Prometheus takes one of them";
+    return {"usage.together", {{"name", "--prometheus-username-file"}, {"value", "--prometheus-password-file"}}};
+  if (is_http && !options.password_file.empty()) return {"usage.prometheus.password"};
+  if (!options.token_file.empty() && !options.password_file.empty()) return {"usage.prometheus.either"};
   return {};
 }
 

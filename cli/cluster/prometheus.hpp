@@ -11,6 +11,7 @@
 
 #include "kube/task.hpp"
 #include "kube/transport.hpp"
+#include "text/phrase.hpp"
 
 namespace CLI {
 class App;
@@ -26,7 +27,7 @@ struct prometheus_options {
 void add_prometheus_options(CLI::App& verb, prometheus_options& options, const std::string& purpose);
 
 /// What is wrong with the options, in one line; empty: nothing.
-std::string problem_of(const prometheus_options& options);
+text::phrase problem_of(const prometheus_options& options);
 /// A connection to it. An answer has 15 seconds and `most_bytes`.
 std::unique_ptr<kube::transport> connection_to(boost::asio::any_io_executor executor, const prometheus_options& options,
                                                std::size_t most_bytes = std::size_t{16} << 20);

@@ -60,9 +60,15 @@ text::phrase role_hint(const kube::error& refused) {
   return {"transport.hint.user", {{"user", cluster_wide("quartermaster-user", person)}, declarations}};
 }
 
-text::phrase phrase_of(const kube::error& error) {
+text::phrase phrase_without_hint(const kube::error& error) {
   text::phrase out{"transport." + std::string(to_string(error.code)), {{"detail", error.message}}};
-  if (error.code == kube::errc::forbidden) out.arguments.push_back({"hint", role_hint(error)});
+  if (error.code == kube::errc::forbidden) out.arguments.push_back({"hint", ""});
+  return out;
+}
+
+text::phrase phrase_of(const kube::error& error) {
+  auto out = phrase_without_hint(error);
+  if (error.code == kube::errc::forbidden) out.arguments.back() = {"hint", role_hint(error)};
   return out;
 }
 

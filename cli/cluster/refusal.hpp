@@ -10,6 +10,8 @@ namespace cli {
 /// For a person who may not read: the role of the chart that lets people read it. Empty for every other error.
 text::phrase role_hint(const kube::error& refused);
 
+/// For a verb that does not only read: no role for readers helps there.
+text::phrase phrase_without_hint(const kube::error& error);
 /// It with its hint.
 text::phrase phrase_of(const kube::error& error);
 

@@ -83,7 +83,7 @@ boost::asio::awaitable<access::admission> access::admit(std::string authorizatio
                         CRYPTO_memcmp(token.data(), settings_.link_token.data(), token.size()) == 0;
   if (is_equal) co_return viewer{"kubeconfig", true, true, true, true, true, false, {}, {}};
   if (const auto wait = link_strangers_.ask(address, now_())) co_return std::unexpected(controller::too_often(*wait));
-  co_return std::unexpected(refusal{401, "unauthenticated", "this is not the token of the printed link", 0});
+  co_return std::unexpected(refusal{401, "unauthenticated", {"console.not_the_link"}, 0});
 }
 
 }  // namespace cli::console

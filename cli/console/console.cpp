@@ -10,11 +10,13 @@
 
 #include "api/gpu_quota.hpp"
 #include "cli/cluster/operator_lease.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/console/access.hpp"
 #include "cli/console/leadership.hpp"
 #include "cli/console/service.hpp"
 #include "cli/console/shares.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "controller/address.hpp"
@@ -30,6 +32,7 @@
 #include "kube/config.hpp"
 #include "kube/curl_transport.hpp"
 #include "text/resource_name.hpp"
+#include "text/text.hpp"
 
 namespace cli::console {
 namespace {
@@ -121,14 +124,13 @@ class console_program {
     service_settings.tls = !options.tls_certificate_file.empty();
     if (signs_in_by_link(options)) service_settings.hosts.push_back(listening_address(options));
     service_ = std::make_unique<service>(
-        service::dependencies{
-            .known = known_,
-            .doorkeeper = *access_,
-            .reading = seen_,
-            .prometheus = prometheus_.get(),
-            .not_ready = [this] { return is_read() ? "" : "the console has not read the cluster yet"; },
-            .silence = [this] { return health_.silence(); },
-            .leaderless = [this] { return leadership_.leaderless(controller::boot_now()); }},
+        service::dependencies{.known = known_,
+                              .doorkeeper = *access_,
+                              .reading = seen_,
+                              .prometheus = prometheus_.get(),
+                              .not_ready = [this] { return text::phrase{is_read() ? "" : "console.not_read_yet"}; },
+                              .silence = [this] { return health_.silence(); },
+                              .leaderless = [this] { return leadership_.leaderless(controller::boot_now()); }},
         std::move(service_settings));
     service_->join(server_);
     manager_.add_server(server_);
@@ -305,28 +307,27 @@ std::string page_url(const console_options& options, unsigned short port) {
          "/console/";
 }
 
-std::string problem_of(const console_options& options) {
-  if (const auto endpoint = controller::parse_address(options.listen); !endpoint)
-    return "--listen: " + endpoint.error().message;
-  if (const auto endpoint = controller::parse_address(options.metrics_address);
-      !endpoint && !options.metrics_address.empty())
-    return "--metrics-address: " + endpoint.error().message;
+text::phrase problem_of(const console_options& options) {
+  const auto no_address = [](const char* flag, const std::string& value) {
+    return text::phrase{"usage.not_an_address", {{"name", flag}, {"value", text::shown(value)}}};
+  };
+  if (!controller::parse_address(options.listen)) return no_address("--listen", options.listen);
+  if (!options.metrics_address.empty() && !controller::parse_address(options.metrics_address))
+    return no_address("--metrics-address", options.metrics_address);
   if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
-    return "--tls-cert-file and --tls-key-file come together";
-  if (options.audience_only && signs_in_by_link(options))
-    return "--audience-only: on a loopback address the printed link signs in, and no token does";
+    return {"usage.together", {{"name", "--tls-cert-file"}, {"value", "--tls-key-file"}}};
+  if (options.audience_only && signs_in_by_link(options)) return {"usage.console.audience"};
   if (auto problem = problem_of(options.prometheus); !problem.empty()) return problem;
-  if (!options.ns.empty() && (!text::is_dns_subdomain(options.ns, 63) || options.ns.contains('.')))
-    return "--namespace: not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";
   for (const auto& name : options.hosts)
-    if (!is_name(name)) return "--host " + name + ": a name without port, such as console.example.com";
+    if (!is_name(name)) return {"usage.console.host", {{"value", text::shown(name)}}};
   for (const auto& origin : options.frame_ancestors)
-    if (!is_origin(origin)) return "--frame-ancestor " + origin + ": an origin such as https://portal.example.com";
+    if (!is_origin(origin)) return {"usage.console.origin", {{"value", text::shown(origin)}}};
   return {};
 }
 
 int run_console(console_options options) {
-  if (const auto problem = problem_of(options); !problem.empty()) return failed(problem, std::cerr, 2);
+  const auto locale = language_of_refusal(options.language);
+  if (const auto problem = problem_of(options); !problem.empty()) return failed(problem, locale, std::cerr, 2);
   log::level level = signs_in_by_link(options) ? log::level::warn : log::level::info;
   log::parse_level(options.log_level, level);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
@@ -334,7 +335,7 @@ int run_console(console_options options) {
   config_options.kubeconfig = options.cluster.kubeconfig;
   config_options.context = options.cluster.context;
   auto cluster = kube::load_config(config_options);
-  if (!cluster) return failed(cluster.error().message, std::cerr);
+  if (!cluster) return failed(phrase_of(cluster.error()), locale, std::cerr);
   return std::make_unique<console_program>(options, std::move(*cluster))->run();
 }
 
@@ -369,6 +370,7 @@ void add_console(CLI::App& app, int& rc) {
   add_option(*verb, "--log-level", options->log_level,
              "debug, info, warn or error; without it warn on a loopback address, else info")
       ->check(choice({"debug", "info", "warn", "error"}));
+  add_refusal_language(*verb, options->language);
   add_kubeconfig_options(*verb, options->cluster);
   verb->footer(std::string(console::verb_example));
   verb->callback([options, &rc] { rc = console::run_console(*options); });

@@ -22,11 +22,12 @@ struct console_options {
   prometheus_options prometheus;
   std::string log_format = "text";
   std::string log_level;  ///< empty: warn where a link signs in, else info
+  std::string language;   ///< of refusals; empty: that of the environment
   cluster_options cluster;
 };
 
-/// What is wrong with the options, in one line; empty: nothing.
-std::string problem_of(const console_options& options);
+/// What is wrong with the options; empty: nothing.
+text::phrase problem_of(const console_options& options);
 /// Only this machine can reach it: then a link with a random token signs in.
 bool signs_in_by_link(const console_options& options);
 /// Where a browser on this machine opens the page; `port` is the one that is served.

@@ -16,12 +16,12 @@ costs costs_of(std::string_view month, const std::vector<api::accelerator_usage>
                const reconcilers::chargeback_spec& spec) {
   costs out;
   if (spec.prices.empty()) {
-    out.message = "No prices are set, so there is no cost.";
+    out.message = {"console.cost.no_prices"};
     return out;
   }
   const auto report = chargeback_of(month, objects, spec);
   if (!report) {
-    out.message = "Nothing has been counted this month, so there is no cost.";
+    out.message = {"console.cost.nothing_counted"};
     return out;
   }
   out.are_known = true;

@@ -8,6 +8,7 @@
 
 #include "api/accelerator_usage.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "text/phrase.hpp"
 
 namespace cli::console {
 
@@ -20,7 +21,7 @@ struct costs {
   bool are_known = false;
   std::string currency;
   std::map<std::string, namespace_cost, std::less<>> namespaces;  ///< those that held something
-  std::string message;                                            ///< why costs are not known; empty: they are
+  text::phrase message;                                           ///< why costs are not known; empty: they are
 
   /// "12.34 EUR"; of a namespace that held nothing "0.00 EUR".
   std::string text_of(std::string_view ns) const;

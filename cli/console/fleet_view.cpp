@@ -12,6 +12,7 @@
 #include "cli/inspect/inspect_fleet.hpp"
 #include "kube/rfc3339.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
+#include "text/phrase_code.hpp"
 #include "text/quotation.hpp"
 
 namespace cli::console {
@@ -42,11 +43,6 @@ struct dictionaries {
 /// What a row of the agent says, in the languages of the page.
 ordered_json in_both(const api::check_row& row, std::string (*say)(const api::check_row&, text::language)) {
   return {{"en", say(row, text::language::en)}, {"zh", say(row, text::language::zh)}};
-}
-
-ordered_json in_both(const text::phrase& phrase) {
-  const auto sentence = text::quotation_of(phrase);
-  return {{"en", words_of(sentence, text::language::en)}, {"zh", words_of(sentence, text::language::zh)}};
 }
 
 enum card_flag : int { sick = 1, cordoned_card = 2, cut = 4, given_whole = 8, over_given = 16 };
@@ -257,6 +253,11 @@ struct capacity_row {
 
 }  // namespace
 
+ordered_json in_languages(const text::phrase& phrase) {
+  const auto sentence = text::quotation_of(phrase);
+  return {{"en", words_of(sentence, text::language::en)}, {"zh", words_of(sentence, text::language::zh)}};
+}
+
 std::string body_of(const ordered_json& view) {
   return view.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
@@ -304,7 +305,7 @@ ordered_json node_view(const picture& picture, const viewer& viewer, const kube:
                    {"requestedMode", inspected_row.requested == "none" ? "" : inspected_row.requested},
                    {"phase", inspected_row.phase},
                    {"reason", inspected_row.reason},
-                   {"message", viewer.all_pods ? in_both(inspected_row.message) : ordered_json()},
+                   {"message", viewer.all_pods ? in_languages(inspected_row.message) : ordered_json()},
                    {"driver", inspected_row.driver},
                    {"cuda", inspected_row.cuda},
                    {"reportIsOld", inspected_row.is_report_old}};
@@ -349,7 +350,7 @@ std::optional<double> days_until(double cores, const trend& trend) {
   return std::max(0.0, (cores - now) / per_day);
 }
 
-ordered_json capacity_view(const picture& picture, const viewer&, const trends& trends, std::string_view message) {
+ordered_json capacity_view(const picture& picture, const viewer&, const trends& trends, const text::phrase& message) {
   std::map<std::pair<std::string, std::string>, capacity_row> rows;
   for (const auto& node : shares_of(picture)) {
     std::set<std::string> models;
@@ -378,7 +379,9 @@ ordered_json capacity_view(const picture& picture, const viewer&, const trends& 
                       {"strandedCards", row.stranded_cards},
                       {"daysUntilFull", days ? ordered_json(std::round(*days * 10) / 10) : ordered_json()}});
   }
-  return {{"models", std::move(models)}, {"trendMessage", message}};
+  return {{"models", std::move(models)},
+          {"trendMessage", text::message_text(message)},
+          {"trendMessages", in_languages(message)}};
 }
 
 }  // namespace cli::console

@@ -9,8 +9,10 @@
 
 #include "cli/cluster/prometheus.hpp"
 #include "cli/console/shares.hpp"
+#include "cli/console/views.hpp"
 #include "kube/percent.hpp"
 #include "quota/card_use.hpp"
+#include "text/phrase_code.hpp"
 
 namespace cli::console {
 namespace {
@@ -135,10 +137,11 @@ std::optional<ordered_json> labels_of(const chart_request& chart, const nlohmann
   return out;
 }
 
-ordered_json frame_of(const chart_request& chart, bool is_available, std::string_view message) {
+ordered_json frame_of(const chart_request& chart, bool is_available, const text::phrase& message) {
   const auto* row = row_of(chart.chart);
   return {{"available", is_available},
-          {"message", message},
+          {"message", text::message_text(message)},
+          {"messages", in_languages(message)},
           {"chart", chart.chart},
           {"from", chart.begin},
           {"to", chart.end},
@@ -151,7 +154,7 @@ ordered_json frame_of(const chart_request& chart, bool is_available, std::string
 
 }  // namespace
 
-std::expected<parameters, std::string> parameters_in(std::string_view query) {
+std::expected<parameters, text::phrase> parameters_in(std::string_view query) {
   parameters out;
   while (!query.empty()) {
     const auto end = std::min(query.find('&'), query.size());
@@ -161,8 +164,8 @@ std::expected<parameters, std::string> parameters_in(std::string_view query) {
     const auto equals = std::min(word.find('='), word.size());
     const auto name = decoded(word.substr(0, equals));
     const auto value = decoded(equals < word.size() ? word.substr(equals + 1) : std::string_view());
-    if (!name || !value) return std::unexpected("the query is not percent-encoded");
-    if (!out.emplace(*name, *value).second) return std::unexpected("a parameter stands twice");
+    if (!name || !value) return std::unexpected(text::phrase{"console.not_encoded"});
+    if (!out.emplace(*name, *value).second) return std::unexpected(text::phrase{"console.parameter_twice"});
   }
   return out;
 }
@@ -184,7 +187,10 @@ std::string chart_request::target() const {
   return range_target(query, begin, end, step);
 }
 
-std::expected<chart_request, std::string> chart_of(const parameters& parameters, std::int64_t now) {
+std::expected<chart_request, text::phrase> chart_of(const parameters& parameters, std::int64_t now) {
+  const auto wrong = [](const char* key, const std::string& name = {}) {
+    return std::unexpected(text::phrase{std::string("console.chart.") + key, {{"name", name}}});
+  };
   chart_request out;
   std::string range = "1h";
   std::optional<std::int64_t> begin, end;
@@ -194,30 +200,28 @@ std::expected<chart_request, std::string> chart_of(const parameters& parameters,
     } else if (name == "range") {
       range = value;
     } else if (name == "node" || name == "namespace") {
-      if (!is_name(value)) return std::unexpected(name + " is not a name");
+      if (!is_name(value)) return wrong("no_name", name);
       (name == "node" ? out.node : out.ns) = value;
     } else if (name == "from" || name == "to") {
       const auto number = number_of(value);
-      if (!number || *number < 0) return std::unexpected(name + " is not a number of seconds since 1970");
+      if (!number || *number < 0) return wrong("no_time", name);
       (name == "from" ? begin : end) = *number;
     } else {
-      return std::unexpected("there are the parameters chart, range, namespace, node, from and to");
+      return wrong("parameters");
     }
   }
   const auto* row = row_of(out.chart);
-  if (!row)
-    return std::unexpected("chart is one of utilization, memory, cards, namespace_cores, namespace_utilization");
-  if (!row->of_namespace && !out.ns.empty()) return std::unexpected("chart " + out.chart + " takes no namespace");
+  if (!row) return wrong("charts");
+  if (!row->of_namespace && !out.ns.empty()) return wrong("no_namespace", out.chart);
   if (range == "custom") {
-    if (!begin || !end) return std::unexpected("range custom needs from and to");
-    if (*begin >= *end || *end - *begin > longest || *end > now + day)
-      return std::unexpected("from is before to, by at most 31 days, and to is not in the future");
+    if (!begin || !end) return wrong("custom");
+    if (*begin >= *end || *end - *begin > longest || *end > now + day) return wrong("order");
     out.begin = *begin;
     out.end = *end;
   } else {
     const auto match = std::ranges::find(ranges, range, [](const auto& entry) { return entry.first; });
-    if (match == ranges.end()) return std::unexpected("range is one of 30m, 1h, 6h, 12h, 24h, 2d, 7d, custom");
-    if (begin || end) return std::unexpected("from and to are for range custom");
+    if (match == ranges.end()) return wrong("ranges");
+    if (begin || end) return wrong("not_custom");
     out.end = now;
     out.begin = now - match->second;
   }
@@ -225,21 +229,20 @@ std::expected<chart_request, std::string> chart_of(const parameters& parameters,
   return out;
 }
 
-std::string refused_right(const chart_request& chart, const viewer& viewer) {
+text::phrase refused_right(const chart_request& chart, const viewer& viewer) {
   const auto& row = *row_of(chart.chart);
   if (!row.of_namespace)
-    return viewer.nodes ? "" : "chart " + chart.chart + " needs the right to list nodes and acceleratornodes";
-  if (!chart.node.empty() && !viewer.nodes) return "node needs the right to list nodes and acceleratornodes";
-  if (chart.ns.empty())
-    return viewer.all_pods ? "" : "without namespace this chart needs the right to list the pods of every namespace";
-  return viewer.sees(chart.ns) ? "" : "this chart needs the right to list the pods of the namespace";
+    return viewer.nodes ? text::phrase() : text::phrase{"console.right.chart", {{"name", chart.chart}}};
+  if (!chart.node.empty() && !viewer.nodes) return {"console.right.node"};
+  if (chart.ns.empty()) return {viewer.all_pods ? "" : "console.right.all_pods"};
+  return {viewer.sees(chart.ns) ? "" : "console.right.pods_of_namespace"};
 }
 
 ordered_json history_view(const chart_request& chart, std::string_view body) {
   const auto answer = answer_in(body);
   const auto* result = series_in(answer);
-  if (!result) return no_history(chart, "Prometheus gave an answer that cannot be read.");
-  auto out = frame_of(chart, true, "");
+  if (!result) return no_history(chart, {"console.prometheus_unreadable"});
+  auto out = frame_of(chart, true, {});
   // One time per step: the first in the answer. So an answer of any size becomes a view of a known size, also where
   // something before Prometheus moves all times to whole steps.
   const auto step_of = [&](std::int64_t time) { return (time - chart.begin) / chart.step; };
@@ -271,7 +274,7 @@ ordered_json history_view(const chart_request& chart, std::string_view body) {
   return out;
 }
 
-ordered_json no_history(const chart_request& chart, std::string_view message) {
+ordered_json no_history(const chart_request& chart, const text::phrase& message) {
   return frame_of(chart, false, message);
 }
 
@@ -315,7 +318,7 @@ std::string pod_use_target() {
 
 pod_use pod_use_in(std::string_view body) { return hundredths_in(body, "namespace", "pod", 1e6); }
 
-ordered_json measured_view(const picture& picture, const measured_use& use, std::string_view message) {
+ordered_json measured_view(const picture& picture, const measured_use& use, const text::phrase& message) {
   auto nodes = ordered_json::object();
   for (const auto& node : shares_of(picture)) {
     const auto& name = node.node->key.name;
@@ -328,7 +331,7 @@ ordered_json measured_view(const picture& picture, const measured_use& use, std:
     }
     if (has_some) nodes[name] = std::move(cards);
   }
-  return {{"message", message}, {"nodes", std::move(nodes)}};
+  return {{"message", text::message_text(message)}, {"messages", in_languages(message)}, {"nodes", std::move(nodes)}};
 }
 
 std::string trend_target(std::int64_t now) { return range_target(trend_query, now - 7 * day, now, hour); }

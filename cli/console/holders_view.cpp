@@ -6,6 +6,7 @@
 
 #include "cli/console/shares.hpp"
 #include "cli/console/views.hpp"
+#include "text/phrase_code.hpp"
 
 namespace cli::console {
 namespace {
@@ -53,7 +54,7 @@ ordered_json holder_json(const holder& holder, const pod_use& use) {
 }  // namespace
 
 ordered_json holders_view(const picture& picture, const viewer& viewer, std::string_view ns, page_range page,
-                          const pod_use& use, std::string_view message) {
+                          const pod_use& use, const text::phrase& message) {
   auto nodes = shares_of(picture);
   mark_guesses(picture, nodes);
   std::map<kube::object_key, holder> holders;
@@ -72,7 +73,11 @@ ordered_json holders_view(const picture& picture, const viewer& viewer, std::str
   for (const auto& [key, holder] : holders) {
     if (const auto place = i++; place >= begin && place < end) pods.push_back(holder_json(holder, use));
   }
-  return {{"total", holders.size()}, {"offset", begin}, {"message", message}, {"pods", std::move(pods)}};
+  return {{"total", holders.size()},
+          {"offset", begin},
+          {"message", text::message_text(message)},
+          {"messages", in_languages(message)},
+          {"pods", std::move(pods)}};
 }
 
 }  // namespace cli::console

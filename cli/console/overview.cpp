@@ -11,6 +11,7 @@
 #include "cli/console/waiting.hpp"
 #include "cli/console/walked_view.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
+#include "text/phrase_code.hpp"
 
 namespace cli::console {
 namespace {
@@ -180,7 +181,9 @@ ordered_json cost_json(const viewer& viewer, const costs& costs) {
   for (const auto& [name, cost] : costs.namespaces)
     if (viewer.sees(name)) hundredths += cost.hundredths;
   const auto amount = decimal(hundredths, 2) + (costs.currency.empty() ? "" : " " + costs.currency);
-  return {{"amount", costs.are_known ? ordered_json(amount) : ordered_json()}, {"message", costs.message}};
+  return {{"amount", costs.are_known ? ordered_json(amount) : ordered_json()},
+          {"message", text::message_text(costs.message)},
+          {"messages", in_languages(costs.message)}};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "reconcilers/declarations/compiled.hpp"
 #include "reconcilers/declarations/verdict.hpp"
 #include "text/list.hpp"
+#include "text/phrase_code.hpp"
 
 namespace cli::console {
 namespace {
@@ -149,9 +150,12 @@ ordered_json namespaces_view(const picture& picture, const viewer& viewer, const
   std::set<std::string> without_price;
   for (const auto& [name, cost] : costs.namespaces)
     if (rows.contains(name)) without_price.insert(cost.without_price.begin(), cost.without_price.end());
-  const auto message =
-      without_price.empty() ? costs.message : "Not in the cost, without a price: " + text::joined(without_price) + ".";
-  return {{"namespaces", std::move(namespaces)}, {"costMessage", message}};
+  const auto message = without_price.empty()
+                           ? costs.message
+                           : text::phrase{"console.cost.without_price", {{"models", text::joined(without_price)}}};
+  return {{"namespaces", std::move(namespaces)},
+          {"costMessage", text::message_text(message)},
+          {"costMessages", in_languages(message)}};
 }
 
 ordered_json declarations_view(const picture& picture, const viewer& viewer, const declared_resources& declared) {

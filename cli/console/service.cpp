@@ -13,6 +13,7 @@
 #include "kube/request.hpp"
 #include "kube/status.hpp"
 #include "reconcilers/declarations/parse.hpp"
+#include "text/phrase_code.hpp"
 
 namespace cli::console {
 namespace {
@@ -28,22 +29,17 @@ constexpr std::string_view content_policy =
 constexpr std::size_t most_nodes = 5000, most_pods = 200, usual_pods = 50;
 /// How long someone waits before looking whether it is their turn.
 constexpr controller::milliseconds one_turn{5};
-constexpr std::string_view no_prometheus = "No Prometheus is set. Start the console with --prometheus-url.";
 
 std::int64_t wall_seconds() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
-refusal not_found() { return {404, "not_found", "there is no such path; the page is at /console/", 0}; }
-refusal bad_request(std::string message) { return {400, "bad_request", std::move(message), 0}; }
-refusal forbidden(std::string message) { return {403, "forbidden", std::move(message), 0}; }
-constexpr const char* fleet_right = "this view needs the right to list nodes and acceleratornodes";
-constexpr const char* pods_right = "this view needs the right to list the pods of one namespace at least";
-
-constexpr const char* overview_right =
-    "this view needs the right to list nodes and acceleratornodes, or the pods of one namespace at least";
-refusal working_already() { return {429, "too_many_requests", "other answers about waiting pods are worked out", 2}; }
+refusal not_found() { return {404, "not_found", {"console.no_path"}, 0}; }
+refusal bad_request(text::phrase message) { return {400, "bad_request", std::move(message), 0}; }
+refusal forbidden(const char* right) { return {403, "forbidden", {std::string("console.right.") + right}, 0}; }
+constexpr const char *fleet_right = "fleet", *pods_right = "pods", *overview_right = "overview";
+refusal working_already() { return {429, "too_many_requests", {"console.working"}, 2}; }
 
 /// Without the port; of "[::1]:8888" the address.
 std::string_view host_in(std::string_view text) {
@@ -51,7 +47,7 @@ std::string_view host_in(std::string_view text) {
   return text.substr(0, text.find(':'));
 }
 
-std::expected<page_range, std::string> range_in(const parameters& parameters, std::size_t usual, std::size_t most) {
+std::expected<page_range, text::phrase> range_in(const parameters& parameters, std::size_t usual, std::size_t most) {
   page_range out{0, usual};
   for (auto [name, target] : {std::pair("offset", &out.offset), std::pair("limit", &out.limit)}) {
     const auto match = parameters.find(name);
@@ -59,9 +55,10 @@ std::expected<page_range, std::string> range_in(const parameters& parameters, st
     const auto& text = match->second;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), *target);
     if (failed != std::errc() || end != text.data() + text.size() || text.empty())
-      return std::unexpected(std::string(name) + " is a number");
+      return std::unexpected(text::phrase{"console.no_number", {{"name", name}}});
   }
-  if (out.limit < 1 || out.limit > most) return std::unexpected("limit is 1 to " + std::to_string(most));
+  if (out.limit < 1 || out.limit > most)
+    return std::unexpected(text::phrase{"console.limit", {{"most", std::to_string(most)}}});
   return out;
 }
 
@@ -71,7 +68,8 @@ std::optional<refusal> unknown_word(const parameters& parameters, std::initializ
     if (std::ranges::find(known, name) == known.end()) {
       std::string list;
       for (const auto& word : known) list += (list.empty() ? "" : ", ") + std::string(word);
-      return bad_request(list.empty() ? "this path takes no parameters" : "this path takes only " + list);
+      return bad_request(list.empty() ? text::phrase{"console.no_parameters"}
+                                      : text::phrase{"console.only_parameters", {{"list", list}}});
     }
   return std::nullopt;
 }
@@ -95,7 +93,7 @@ http_response page_file(const http_request& request) {
   }
   if (!file->encoding.empty()) {
     if (file->encoding == "gzip" && !takes_gzip(request.fields.accept_encoding))
-      return response_of(refusal{406, "not_acceptable", "the page is compressed: send Accept-Encoding: gzip", 0});
+      return response_of(refusal{406, "not_acceptable", {"console.compressed"}, 0});
     out.fields.emplace_back("Content-Encoding", file->encoding);
   }
   out.body = file->bytes;
@@ -121,7 +119,10 @@ http_response response_of(const refusal& refusal) {
   http_response out;
   out.status = refusal.status;
   out.content_type = "application/json; charset=utf-8";
-  out.body = body_of({{"error", {{"code", refusal.code}, {"message", refusal.message}}}});
+  out.body = body_of({{"error",
+                       {{"code", refusal.code},
+                        {"message", text::message_text(refusal.message)},
+                        {"messages", in_languages(refusal.message)}}}});
   if (refusal.status == 401) out.fields.emplace_back("WWW-Authenticate", "Bearer");
   if (refusal.status == 405) out.fields.emplace_back("Allow", "GET, HEAD");
   if (refusal.retry_seconds > 0) out.fields.emplace_back("Retry-After", std::to_string(refusal.retry_seconds));
@@ -131,7 +132,7 @@ http_response response_of(const refusal& refusal) {
 service::service(dependencies dependencies, service_settings settings)
     : dependencies_(std::move(dependencies)), settings_(std::move(settings)), people_(settings_.people) {
   if (!dependencies_.wall) dependencies_.wall = wall_seconds;
-  trend_message_ = dependencies_.prometheus ? "" : no_prometheus;
+  if (!dependencies_.prometheus) trend_message_ = {"console.no_prometheus"};
   auto& known = dependencies_.known;
   const auto count = [this](const auto*, const auto*) { ++revision_; };
   known.nodes.observe(count);
@@ -157,10 +158,10 @@ std::optional<refusal> service::misdirected(const http_request& request) const {
                                   std::string_view("::1")};
   const bool is_ours =
       std::ranges::find(own, host) != own.end() || std::ranges::find(settings_.hosts, host) != settings_.hosts.end();
-  if (!is_ours) return refusal{421, "misdirected", "Host is no name of this console; --host NAME adds one", 0};
+  if (!is_ours) return refusal{421, "misdirected", {"console.other_host"}, 0};
   const auto& origin = request.fields.origin;
   if (!origin.empty() && origin != "http://" + request.fields.host && origin != "https://" + request.fields.host)
-    return refusal{421, "misdirected", "Origin is another page's", 0};
+    return refusal{421, "misdirected", {"console.other_origin"}, 0};
   return std::nullopt;
 }
 
@@ -175,7 +176,7 @@ boost::asio::awaitable<http_response> service::session(http_request request) {
   http_response out;
   out.content_type = "application/json; charset=utf-8";
   out.body = body_of(ordered_json::object());
-  if (!is_own_page(request)) co_return response_of(refusal{421, "misdirected", "another page asks", 0});
+  if (!is_own_page(request)) co_return response_of(refusal{421, "misdirected", {"console.other_page"}, 0});
   if (request.method == "DELETE") {
     out.fields.emplace_back("Set-Cookie", session_cookies::gone(is_secure));
     co_return out;
@@ -191,7 +192,7 @@ boost::asio::awaitable<http_response> service::session(http_request request) {
     co_return out;
   }
   if (request.method != "POST")
-    co_return response_of(refusal{405, "method_not_allowed", "POST signs in, DELETE signs out, GET says which", 0});
+    co_return response_of(refusal{405, "method_not_allowed", {"console.session_methods"}, 0});
   const auto rights = co_await dependencies_.doorkeeper.admit(request.fields.authorization, request.caller_address);
   if (!rights) co_return response_of(rights.error());
   auto cookie = cookies_.made_of(controller::bearer_in(request.fields.authorization), is_secure);
@@ -203,7 +204,7 @@ boost::asio::awaitable<http_response> service::answer(http_request request) {
   http_response out;
   const bool is_session = request.path == session_path;
   if (request.method != "GET" && request.method != "HEAD" && !is_session) {
-    out = response_of(refusal{405, "method_not_allowed", "the console only reads: use GET or HEAD", 0});
+    out = response_of(refusal{405, "method_not_allowed", {"console.reads_only"}, 0});
   } else if (const auto wrong = misdirected(request)) {
     out = response_of(*wrong);
   } else if (is_session) {
@@ -226,9 +227,8 @@ boost::asio::awaitable<http_response> service::api_answer(http_request request) 
   auto rights = co_await dependencies_.doorkeeper.admit(request.fields.authorization, request.caller_address);
   if (!rights) co_return response_of(rights.error());
   if (const auto wait = people_.ask(rights->user, dependencies_.now()))
-    co_return response_of(refusal{429, "too_many_requests",
-                                  "too many requests; come again in " + std::to_string(wait->count()) + " s",
-                                  wait->count()});
+    co_return response_of(refusal{
+        429, "too_many_requests", {"console.too_often", {{"seconds", std::to_string(wait->count())}}}, wait->count()});
   if (const auto reason = dependencies_.not_ready(); !reason.empty())
     co_return response_of(refusal{503, "not_ready", reason, 2});
   auto answered = co_await view(request, *rights);
@@ -260,7 +260,7 @@ boost::asio::awaitable<std::expected<const waiting_reasons::entry*, refusal>> se
   const turns::place place(turns_);
   while (!place.is_first()) {
     const bool slept = co_await controller::sleep_for(one_turn);
-    if (!slept) co_return std::unexpected(refusal{503, "not_ready", "the console stops", 5});
+    if (!slept) co_return std::unexpected(refusal{503, "not_ready", {"console.stops"}, 5});
   }
   co_await controller::yield_to_others();
   pod = known.pods.find(name);  // much may have changed meanwhile
@@ -361,8 +361,7 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
     const auto range = range_in(*words, usual_pods, most_pods);
     if (!range) co_return std::unexpected(bad_request(range.error()));
     auto ns = words->contains("namespace") ? words->find("namespace")->second : std::string();
-    if (!ns.empty() && !viewer.sees(ns))
-      co_return std::unexpected(forbidden("this view needs the right to list the pods of the namespace"));
+    if (!ns.empty() && !viewer.sees(ns)) co_return std::unexpected(forbidden("namespace"));
     if (path == "pods") co_return co_await holders(request, viewer, std::move(ns), *range);
     co_return co_await waiting(request, viewer, std::move(ns), *range);
   }
@@ -383,9 +382,7 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
     co_return co_await namespaces(request, viewer);
   }
   if (path == "declarations") {
-    if (!viewer.declarations)
-      co_return std::unexpected(
-          forbidden("this view needs the right to list ConfigMaps in the namespace of declarations"));
+    if (!viewer.declarations) co_return std::unexpected(forbidden("declarations"));
     co_return co_await declarations(request, viewer);
   }
   if (path == "capacity") {

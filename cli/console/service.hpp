@@ -45,9 +45,9 @@ class service {
   struct dependencies {
     picture& known;
     access& doorkeeper;
-    kube::transport& reading;                ///< of the cluster, for one node and for declarations
-    kube::transport* prometheus = nullptr;   ///< null: there is none
-    std::function<std::string()> not_ready;  ///< why the stores are not filled; empty: they are
+    kube::transport& reading;                 ///< of the cluster, for one node and for declarations
+    kube::transport* prometheus = nullptr;    ///< null: there is none
+    std::function<text::phrase()> not_ready;  ///< why the stores are not filled; empty: they are
     std::function<controller::milliseconds()> now = controller::boot_now;
     std::function<std::int64_t()> wall = {};  ///< seconds since 1970
     /// How long the API server has not answered, so that what is known may be old; empty: it answers.
@@ -98,7 +98,7 @@ class service {
   boost::asio::awaitable<outcome> holders(const controller::http_request& request, const viewer& viewer, std::string ns,
                                           page_range range);
   /// Why measured use is not known; empty: it is, as of half a minute ago at most.
-  boost::asio::awaitable<std::string> read_measured();
+  boost::asio::awaitable<text::phrase> read_measured();
   boost::asio::awaitable<outcome> measured(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> history(const controller::http_request& request, const viewer& viewer);
   kube::task<std::string> ask(std::string target);
@@ -122,14 +122,16 @@ class service {
   std::uint64_t revision_ = 1;
   std::shared_ptr<stream_counts> open_ = std::make_shared<stream_counts>();
   trends trends_;
-  std::string trend_message_, prometheus_problem_;
+  text::phrase trend_message_;
+  std::string prometheus_problem_;
   std::optional<controller::milliseconds> trends_read_;
   measured_use measured_;
   pod_use pod_use_;
-  std::string measured_message_;
+  text::phrase measured_message_;
   std::optional<controller::milliseconds> measured_read_;
   std::uint64_t revision_of_measured_ = 0;
-  std::string usage_month_, usage_problem_ = "The time of cards has not been read yet.";
+  std::string usage_month_;
+  text::phrase usage_problem_{"console.usage.not_yet"};
   std::vector<api::accelerator_usage> usage_;  ///< of that month
   std::optional<controller::milliseconds> usage_read_;
   declared_resources declared_;

@@ -22,7 +22,7 @@ using controller::milliseconds;
 constexpr milliseconds trends_hold{600'000}, declared_holds{10'000}, usage_holds{60'000}, measured_holds{30'000};
 
 refusal unreachable(const kube::error& error) {
-  return {503, "not_ready", "the API server cannot be read: " + std::string(kube::to_string(error.code)), 5};
+  return {503, "not_ready", {"console.unreachable", {{"code", std::string(kube::to_string(error.code))}}}, 5};
 }
 
 /// Empty where the node has no AcceleratorNode.
@@ -50,7 +50,7 @@ std::string event_of(std::optional<milliseconds> age, bool& was_said, std::strin
 
 boost::asio::awaitable<service::outcome> service::node(const http_request& request, const viewer& viewer,
                                                        std::string name) {
-  const refusal missing{404, "not_found", "there is no such node", 0};
+  const refusal missing{404, "not_found", {"console.no_node"}, 0};
   if (!is_name(name) || !dependencies_.known.nodes.find({{}, name})) co_return std::unexpected(missing);
   auto report = co_await read_report(dependencies_.reading, name);
   if (!report) co_return std::unexpected(unreachable(report.error()));
@@ -76,12 +76,11 @@ boost::asio::awaitable<costs> service::costs_now() {
     usage_read_ = now;  // also where it fails: it is not asked at every request
     auto month = api::month_of(dependencies_.wall());
     const auto problem_of = [](const kube::error& error) {
-      if (error.code == kube::errc::forbidden) return "The console may not list acceleratorusages.";
-      if (error.code == kube::errc::not_found) return "This cluster does not know AcceleratorUsage.";
-      return "The time of cards cannot be read.";
+      if (error.code == kube::errc::forbidden) return "console.usage.forbidden";
+      return error.code == kube::errc::not_found ? "console.usage.unknown" : "console.usage.unreadable";
     };
     auto objects = co_await read_usage(dependencies_.reading, month);
-    const std::string problem = objects ? "" : problem_of(objects.error());
+    const text::phrase problem{objects ? "" : problem_of(objects.error())};
     auto usage = objects ? std::move(*objects) : std::vector<api::accelerator_usage>();
     if (month != usage_month_ || problem != usage_problem_ || usage != usage_) ++revision_;
     usage_month_ = std::move(month);
@@ -118,24 +117,22 @@ boost::asio::awaitable<service::outcome> service::capacity(const http_request& r
     trends_read_ = now;  // also where it fails: it is not asked at every request
     const auto body = co_await ask(trend_target(dependencies_.wall()));
     trends_ = body ? trends_in(*body) : trends();
-    trend_message_ = !body             ? "Prometheus does not answer."
-                     : trends_.empty() ? "Prometheus has no series of shares: is the agent's exporter scraped?"
-                                       : "";
+    trend_message_ = {!body ? "console.prometheus_silent" : trends_.empty() ? "console.no_series" : ""};
   }
   co_return made(request, viewer,
                  [&] { return body_of(capacity_view(dependencies_.known, viewer, trends_, trend_message_)); });
 }
 
-boost::asio::awaitable<std::string> service::read_measured() {
+boost::asio::awaitable<text::phrase> service::read_measured() {
   const auto now = dependencies_.now();
-  if (!dependencies_.prometheus) co_return "No Prometheus is set. Start the console with --prometheus-url.";
+  if (!dependencies_.prometheus) co_return text::phrase{"console.no_prometheus"};
   if (measured_read_ && now - *measured_read_ <= measured_holds) co_return measured_message_;
   measured_read_ = now;  // also where it fails: it is not asked at every request
   const auto cards = co_await ask(measured_target());
   const auto pods = co_await ask(pod_use_target());
   measured_ = cards ? measured_in(*cards) : measured_use();
   pod_use_ = pods ? pod_use_in(*pods) : pod_use();
-  measured_message_ = cards && pods ? "" : "Prometheus does not answer.";
+  measured_message_ = {cards && pods ? "" : "console.prometheus_silent"};
   ++revision_of_measured_;
   co_return measured_message_;
 }
@@ -163,10 +160,10 @@ boost::asio::awaitable<service::outcome> service::history(const http_request& re
     co_return std::unexpected(refusal{403, "forbidden", std::move(right), 0});
   ordered_json view;
   if (!dependencies_.prometheus) {
-    view = no_history(*chart, "No Prometheus is set. Start the console with --prometheus-url.");
+    view = no_history(*chart, {"console.no_prometheus"});
   } else {
     const auto body = co_await ask(chart->target());
-    view = body ? history_view(*chart, *body) : no_history(*chart, "Prometheus does not answer.");
+    view = body ? history_view(*chart, *body) : no_history(*chart, {"console.prometheus_silent"});
   }
   co_return made(request, viewer, [&] { return body_of(view); });
 }
@@ -212,7 +209,7 @@ service::outcome service::stream(const http_request& request, const viewer& view
   const auto own = open_->by_user.find(viewer.user);
   const auto count = own == open_->by_user.end() ? 0 : own->second;
   if (open_->all >= settings_.most_streams || count >= settings_.most_streams_each)
-    return std::unexpected(refusal{429, "too_many_requests", "too many streams are open", 10});
+    return std::unexpected(refusal{429, "too_many_requests", {"console.too_many_streams"}, 10});
   http_response out;
   out.content_type = "text/event-stream";
   if (request.method == "HEAD") return out;

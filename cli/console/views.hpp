@@ -16,6 +16,7 @@
 #include "cli/console/costs.hpp"
 #include "cli/console/viewer.hpp"
 #include "cli/explain/answer_form.hpp"
+#include "text/phrase.hpp"
 
 namespace cli::console {
 
@@ -23,6 +24,8 @@ using nlohmann::ordered_json;
 
 /// As it is sent: one line. Bytes that are no UTF-8 are replaced.
 std::string body_of(const ordered_json& view);
+/// {"en": ..., "zh": ...}; what others say is quoted.
+ordered_json in_languages(const text::phrase& phrase);
 
 struct page_range {
   std::size_t offset = 0, limit = 0;
@@ -38,7 +41,7 @@ using pod_use = std::map<std::pair<std::string, std::string>, int>;
 /// Pods that hold GPUs, by their names; `ns` empty: of all namespaces that the viewer may see. `message`: why measured
 /// use is not known; empty: it is.
 ordered_json holders_view(const picture& picture, const viewer& viewer, std::string_view ns, page_range page,
-                          const pod_use& use, std::string_view message);
+                          const pod_use& use, const text::phrase& message);
 ordered_json namespaces_view(const picture& picture, const viewer& viewer, const costs& costs);
 ordered_json declarations_view(const picture& picture, const viewer& viewer, const declared_resources& declared);
 
@@ -49,6 +52,6 @@ using trends = std::map<std::pair<std::string, std::string>, trend>;
 std::optional<double> days_until(double cores, const trend& trend);
 /// `message`: why there are no trends; empty: there are.
 ordered_json capacity_view(const picture& picture, const viewer& viewer, const trends& trends,
-                           std::string_view message);
+                           const text::phrase& message);
 
 }  // namespace cli::console

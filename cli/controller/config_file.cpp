@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cli/cluster/refusal.hpp"
 #include "kube/config.hpp"
 #include "text/text.hpp"
 
@@ -13,34 +14,36 @@ std::string flag_of(const std::string& word) { return word.substr(0, word.find('
 
 }  // namespace
 
-kube::result<std::vector<std::string>> flags_of_file(const std::string& file, const std::vector<std::string>& known,
-                                                     const std::vector<std::string>& overrides) {
+std::expected<std::vector<std::string>, text::phrase> flags_of_file(const std::string& file,
+                                                                    const std::vector<std::string>& known,
+                                                                    const std::vector<std::string>& overrides) {
   const auto text = kube::read_file(file);
-  if (!text) return std::unexpected(text.error());
+  if (!text) return std::unexpected(phrase_of(text.error()));
   std::vector<std::string> out, seen;
   std::istringstream lines(*text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     const auto content = std::string(text::trimmed(line));
     if (content.empty() || content.starts_with('#')) continue;
-    const auto prefix = file + ":" + std::to_string(number) + ": ";
+    const auto wrong = [&](const char* key, std::string_view value) {
+      return std::unexpected(text::phrase{
+          key, {{"file", file + ":" + std::to_string(number)}, {"value", text::shown(std::string(value))}}});
+    };
     const auto equals = content.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return kube::config_error(prefix + "\"" + text::shown(content) + "\" is not flag=value");
+    if (equals == std::string::npos || equals == 0) return wrong("usage.config.no_flag", content);
     const auto name = std::string(text::trimmed(std::string_view(content).substr(0, equals)));
     const auto value = std::string(text::trimmed(std::string_view(content).substr(equals + 1)));
     const auto flag = "--" + name;
-    if (flag == "--config" || std::ranges::find(known, flag) == known.end())
-      return kube::config_error(prefix + "no flag \"" + text::shown(name) + "\"; see quartermaster controller --help");
-    if (std::ranges::find(seen, flag) != seen.end()) return kube::config_error(prefix + name + " is set twice");
+    if (flag == "--config" || std::ranges::find(known, flag) == known.end()) return wrong("usage.config.unknown", name);
+    if (std::ranges::find(seen, flag) != seen.end()) return wrong("usage.config.twice", name);
     seen.push_back(flag);
     if (std::ranges::find(overrides, flag) == overrides.end()) out.push_back(flag + "=" + value);
   }
   return out;
 }
 
-kube::result<std::vector<std::string>> with_config_file(std::vector<std::string> words,
-                                                        const std::vector<std::string>& known) {
+std::expected<std::vector<std::string>, text::phrase> with_config_file(std::vector<std::string> words,
+                                                                       const std::vector<std::string>& known) {
   std::string file;
   std::vector<std::string> overrides;
   for (std::size_t i = 0; i < words.size(); ++i) {

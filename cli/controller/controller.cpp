@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/cluster/refusal.hpp"
 #include "cli/controller/controller_options.hpp"
 #include "cli/controller/declaration_part.hpp"
 #include "cli/controller/extender.hpp"
@@ -27,6 +28,8 @@
 #include "cli/controller/stores.hpp"
 #include "cli/controller/webhook.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
+#include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "controller/elector.hpp"
 #include "controller/event_recorder.hpp"
@@ -260,11 +263,6 @@ void give_memory_back() {
   mallopt(M_TRIM_THRESHOLD, 512 << 10);
 }
 
-int complain(std::string_view message, int rc) {
-  std::cerr << "quartermaster: " << message << "\n";
-  return rc;
-}
-
 }  // namespace
 
 int run_controller(controller_options options) {
@@ -272,16 +270,19 @@ int run_controller(controller_options options) {
   log::level level = log::level::info;
   log::parse_level(options.log_level, level);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
-  if (const auto problem = lease_timing(options).problem(); !problem.empty()) return complain(problem, 2);
+  const auto refuse = [locale = language_of_refusal(options.language)](const text::phrase& problem, int rc) {
+    return failed(problem, locale, std::cerr, rc);
+  };
+  if (const auto problem = lease_timing(options).problem(); !problem.empty()) return refuse(problem, 2);
   if (const auto problem = address_problem("--metrics-address", options.metrics_address); !problem.empty())
-    return complain(problem, 2);
-  if (const auto problem = webhook_problem(options); !problem.empty()) return complain(problem, 2);
-  if (const auto problem = extender_problem(options); !problem.empty()) return complain(problem, 2);
+    return refuse(problem, 2);
+  if (const auto problem = webhook_problem(options); !problem.empty()) return refuse(problem, 2);
+  if (const auto problem = extender_problem(options); !problem.empty()) return refuse(problem, 2);
 
   nlohmann::json policy;
   if (!options.policy.empty()) {
     auto read = read_policy_file(options.policy);
-    if (!read) return complain(read.error().message, 2);
+    if (!read) return refuse(read.error(), 2);
     policy = std::move(*read);
   }
 
@@ -289,7 +290,7 @@ int run_controller(controller_options options) {
   config_options.kubeconfig = options.kubeconfig;
   config_options.context = options.context;
   auto cluster = kube::load_config(config_options);
-  if (!cluster) return complain(cluster.error().message, 1);
+  if (!cluster) return refuse(phrase_of(cluster.error()), 1);
   if (options.ns.empty()) options.ns = cluster->ns;
   auto program = std::make_unique<operator_program>(std::move(options), std::move(*cluster), std::move(policy));
   return program->run();

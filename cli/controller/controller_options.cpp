@@ -5,30 +5,32 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
 #include "controller/address.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
 
-std::string a_namespace(const std::string& name) {
-  const bool chars = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
-  if (name.size() <= 63 && chars && !name.starts_with('-') && !name.ends_with('-')) return {};
-  return "is not the name of a namespace: at most 63 of a-z 0-9 -, no dash first or last";
+/// An environment may have it empty: then there is none.
+CLI::Validator namespace_or_nothing() {
+  const auto check = [](std::string& name) { return name.empty() ? std::string() : namespace_name()(name); };
+  return {check, ""};
 }
 
 std::string a_registry(const std::string& name) {
   if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-._:/") == std::string::npos &&
       !name.starts_with('/') && !name.contains("//") && !name.contains(":/"))
     return {};
-  return "is not the name of a registry: host, host:port or host/path in small letters, without https://";
+  return refusal("usage.not_a_registry", text::shown(name));
 }
 
 }  // namespace
 
-std::string address_problem(std::string_view flag, const std::string& address) {
-  if (address.empty()) return {};
+text::phrase address_problem(std::string_view flag, const std::string& address) {
   const auto read = controller::parse_address(address);
-  return read ? std::string() : std::string(flag) + ": " + read.error().message;
+  if (address.empty() || read) return {};
+  return {"usage.not_an_address", {{"name", std::string(flag)}, {"value", text::shown(address)}}};
 }
 
 void add_controller_options(CLI::App& verb, controller_options& options) {
@@ -46,12 +48,12 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
        "Context of the kubeconfig; without it its current-context");
   text("-n,--namespace", options.ns, "POD_NAMESPACE",
        "Namespace of the lease and of the modules' DaemonSets; without it the namespace of the context")
-      ->check(a_namespace);
+      ->check(namespace_or_nothing());
   text("--pod-name", options.pod_name, "POD_NAME",
        "Our own pod, which gets the label quartermaster.io/leader=true while it leads");
   text("--declarations-namespace", options.declarations, "QUARTERMASTER_DECLARATIONS_NAMESPACE",
        "Where declarations (ConfigMaps cf-crl-*) are looked for")
-      ->check(a_namespace);
+      ->check(namespace_or_nothing());
   text("--policy", options.policy, "QUARTERMASTER_POLICY",
        "File with the AcceleratorPolicy of this installation, applied each time a leader starts; what it names "
        "replaces edits by hand then")
@@ -86,6 +88,7 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
       ->check(choice({"text", "json"}));
   text("--log-level", options.log_level, "QUARTERMASTER_LOG_LEVEL", "debug, info, warn or error")
       ->check(choice({"debug", "info", "warn", "error"}));
+  add_refusal_language(verb, options.language);
   const auto seconds = [&verb](const char* flag, int& output, const char* help) {
     add_option(verb, flag, output, help)->check(whole_number(1, 3600))->capture_default_str();
   };

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "controller/log.hpp"
+#include "text/phrase.hpp"
 
 namespace CLI {
 class App;
@@ -33,13 +34,14 @@ struct controller_options {
   std::string extender_cert, extender_key, extender_client_ca;  ///< files; read again when they change
   std::string log_format = "text";
   std::string log_level = "info";
+  std::string language;                ///< of refusals; empty: that of the environment
   int agent_grace_seconds = 300;       ///< without an agent, until the report of its node is called old
   int usage_checkpoint_seconds = 300;  ///< between two writes of the time of cards
   int lease_seconds = 15, renew_seconds = 10, retry_seconds = 2;
 };
 
-/// What is wrong with an address in one line that names the flag; empty: nothing, or there is none.
-std::string address_problem(std::string_view flag, const std::string& address);
+/// What is wrong with an address, with its flag; empty: nothing, or there is none.
+text::phrase address_problem(std::string_view flag, const std::string& address);
 
 /// Adds the flags to `verb`; they write into `options`, which must outlive parsing.
 void add_controller_options(CLI::App& verb, controller_options& options);

@@ -35,7 +35,7 @@ controller::http_server_options plainly(const controller_options& options) {
 
 }  // namespace
 
-std::string extender_problem(const controller_options& options) {
+text::phrase extender_problem(const controller_options& options) {
   const bool listens = !options.extender_address.empty();
   for (const auto& [flag, address] : {std::pair("--extender-address", &options.extender_address),
                                       std::pair("--predicates-address", &options.predicates_address)})
@@ -44,13 +44,10 @@ std::string extender_problem(const controller_options& options) {
       !options.extender_cert.empty() && !options.extender_key.empty() && !options.extender_client_ca.empty();
   const bool any =
       !options.extender_cert.empty() || !options.extender_key.empty() || !options.extender_client_ca.empty();
-  if (listens && any && !files)
-    return "give --extender-cert-file, --extender-key-file and --extender-client-ca together, or omit all three: then "
-           "the operator issues the certificates";
-  if (!listens && !options.predicates_address.empty()) return "--predicates-address needs --extender-address";
-  if (!listens && any)
-    return "--extender-cert-file, --extender-key-file and --extender-client-ca need --extender-address";
-  return {};
+  constexpr auto all_files = "--extender-cert-file, --extender-key-file, --extender-client-ca";
+  if (listens && any && !files) return {"usage.all_or_none", {{"value", all_files}}};
+  if (listens || (options.predicates_address.empty() && !any)) return {};
+  return {"usage.requires", {{"name", any ? all_files : "--predicates-address"}, {"value", "--extender-address"}}};
 }
 
 extender::extender(const ground& ground, reconcilers::extender::account& account, settings settings)

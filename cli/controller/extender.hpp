@@ -25,7 +25,7 @@
 namespace cli {
 
 /// What is wrong with the extender's flags, in one line; empty when nothing is.
-std::string extender_problem(const controller_options& options);
+text::phrase extender_problem(const controller_options& options);
 
 class extender {
  public:

@@ -6,6 +6,7 @@
 #include "api/names.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "text/quotation.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -19,22 +20,23 @@ constexpr controller::milliseconds first_wait(500), longest_wait(60'000);
 
 }  // namespace
 
-kube::result<json> read_policy_file(const std::string& path) {
+std::expected<json, text::phrase> read_policy_file(const std::string& path) {
+  const auto wrong = [&](text::phrase problem) {
+    return std::unexpected(text::phrase{"usage.policy.of_file", {{"file", path}, {"problem", std::move(problem)}}});
+  };
   const auto file = text::yaml::read_file(path, std::cin);
-  if (!file) return kube::config_error("--policy " + path + ": " + file.error());
+  if (!file) return wrong(text::quotation_of(text::phrase(file.error())));
   if (file->documents.size() != 1)
-    return kube::config_error("--policy " + path + ": " + std::to_string(file->documents.size()) +
-                              " documents; it takes one AcceleratorPolicy");
+    return wrong({"usage.policy.documents", {{"number", std::to_string(file->documents.size())}}});
   const auto& root = *file->documents.front();
   auto policy = text::yaml::to_json(root);
   const auto& type = kube::resources::accelerator_policies;
   if (!policy || text::yaml::text_at(&root, "apiVersion") != type.api_version() ||
       text::yaml::text_at(&root, "kind") != type.kind)
-    return kube::config_error("--policy " + path + ": not an " + std::string(type.kind) + " of " + type.api_version());
+    return wrong({"usage.policy.kind", {{"kind", std::string(type.kind)}, {"version", type.api_version()}}});
   const auto name = text::yaml::text_at(text::yaml::find(&root, "metadata"), "name");
   if (name != api::names::policy)
-    return kube::config_error("--policy " + path + ": its name is '" + std::string(name) +
-                              "'; the one that counts is " + std::string(api::names::policy));
+    return wrong({"usage.policy.name", {{"value", std::string(name)}, {"name", std::string(api::names::policy)}}});
   return std::move(*policy);
 }
 

@@ -2,6 +2,7 @@
 
 #include "controller/address.hpp"
 #include "controller/log.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -28,14 +29,14 @@ reconcilers::webhook_settings told(const controller_options& options) {
 
 }  // namespace
 
-std::string webhook_problem(const controller_options& options) {
+text::phrase webhook_problem(const controller_options& options) {
   const bool listens = !options.webhook_address.empty();
   if (auto wrong = address_problem("--webhook-address", options.webhook_address); !wrong.empty()) return wrong;
-  if (!listens && !options.webhook_url.empty()) return "--webhook-url needs --webhook-address, for example :8443";
+  if (!listens && !options.webhook_url.empty())
+    return {"usage.requires", {{"name", "--webhook-url"}, {"value", "--webhook-address"}}};
   const bool usable = reconcilers::host_of(options.webhook_url).has_value() && !options.webhook_url.ends_with('/');
   if (!options.webhook_url.empty() && !usable)
-    return "--webhook-url is \"" + options.webhook_url +
-           "\"; allowed is https://host[:port], without a slash at the end";
+    return {"usage.not_a_webhook_url", {{"name", "--webhook-url"}, {"value", text::shown(options.webhook_url, 300)}}};
   return {};
 }
 

@@ -15,7 +15,7 @@
 namespace cli {
 
 /// What is wrong with the webhook's flags, in one line; empty when nothing is.
-std::string webhook_problem(const controller_options& options);
+text::phrase webhook_problem(const controller_options& options);
 
 class webhook {
  public:

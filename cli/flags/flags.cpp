@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/flags/usage.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 
@@ -57,7 +58,7 @@ CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value) {
 }
 
 CLI::Validator not_empty() {
-  return {[](const std::string& text) { return text.empty() ? "is empty; allowed: a name" : std::string(); }, ""};
+  return {[](const std::string& text) { return text.empty() ? refusal("usage.empty") : std::string(); }, ""};
 }
 CLI::Validator choice(std::vector<std::string> words) { return CLI::IsMember(std::move(words)); }
 
@@ -67,16 +68,35 @@ CLI::Validator whole_number(int least, int most) {
     const bool is_number = !text.empty() && text.front() >= '0' && text.front() <= '9';
     const bool is_decimal = text.find_first_not_of("0123456789") == std::string::npos;
     if (is_number && (!is_decimal || (text.size() > 1 && text.front() == '0')))
-      return "Value " + text + std::string(not_decimal);
+      return refusal("usage.not_decimal", text);
     return range(text);
   };
   return {check, range.get_description()};
 }
 
+CLI::Validator absolute_path() {
+  return {[](const std::string& text) {
+            return text.starts_with('/') ? std::string() : refusal("usage.not_absolute", text::shown(text));
+          },
+          ""};
+}
+
+CLI::Validator socket_path(std::size_t longest) {
+  return {[longest](const std::string& text) {
+            return text.size() <= longest ? std::string()
+                                          : refusal("usage.too_long_for_socket", std::to_string(longest));
+          },
+          ""};
+}
+
+CLI::Option* add_refusal_language(CLI::App& verb, std::string& language) {
+  return add_option(verb, "--lang", language, "en or zh: of a refusal")->check(choice({"en", "zh"}));
+}
+
 CLI::Validator namespace_name() {
   const auto check = [](const std::string& text) {
     const bool is_name = text::is_dns_subdomain(text, 63) && !text.contains('.');
-    return is_name ? std::string() : "\"" + text::shown(text) + std::string(not_a_namespace);
+    return is_name ? std::string() : refusal("usage.not_a_namespace", text::shown(text));
   };
   return {check, ""};
 }

@@ -37,11 +37,11 @@ CLI::Option* add_operator_namespace(CLI::App& verb, std::string& value);
 /// `--metrics-authentication` of every program that serves metrics.
 CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value);
 
+/// `--lang` of a verb that has words only for what it refuses; empty: the language of the environment.
+CLI::Option* add_refusal_language(CLI::App& verb, std::string& language);
+
 /// -n. What no API server takes as the name of a namespace is refused, before any request.
 CLI::Option* add_namespace_option(CLI::App& verb, std::string& value, std::string help);
-/// Ends what such a refusal says (usage.hpp).
-inline constexpr std::string_view not_a_namespace =
-    "\" is not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";
 CLI::Validator namespace_name();
 
 /// An empty word, as a variable of a shell without a value gives, is refused: it would mean all.
@@ -51,7 +51,9 @@ CLI::Validator choice(std::vector<std::string> words);
 /// Only whole numbers from `least` to `most` are allowed; the help shows both. They are written in decimal figures: 010
 /// is 8 in C and 10 elsewhere.
 CLI::Validator whole_number(int least, int most);
-inline constexpr std::string_view not_decimal =
-    " is read differently by different programs; write it in decimal figures alone, as in 8";
+/// A path that begins with a slash.
+CLI::Validator absolute_path();
+/// A socket's path, or that of its folder: so long at most, as the kernel takes no longer one.
+CLI::Validator socket_path(std::size_t longest);
 
 }  // namespace cli

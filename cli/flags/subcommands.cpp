@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
+#include "cli/flags/usage.hpp"
+
 namespace cli {
 namespace {
 
@@ -19,9 +21,7 @@ void refuse_flags_before_subcommands(CLI::App& verb) {
     if (used.empty()) return;
     for (const auto* option : verb.get_options()) {
       if (option->count() == 0 || option == verb.get_help_ptr() || is_of_environment(*option)) continue;
-      // CLI11 writes the colon and the blank itself.
-      throw CLI::ValidationError(option->get_name(), std::string(without_subcommand.substr(2)) +
-                                                         used.front()->get_name() + std::string(leave_one_out));
+      throw CLI::ValidationError(option->get_name(), refusal("usage.with_subcommand", used.front()->get_name()));
     }
   });
 }

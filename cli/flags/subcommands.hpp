@@ -9,10 +9,6 @@ class App;
 
 namespace cli {
 
-/// What such a refusal says around the name of the subcommand (usage.hpp).
-inline constexpr std::string_view without_subcommand = ": does not go with the subcommand ",
-                                  leave_one_out = ": leave one out";
-
 /// Flags and arguments of `verb` itself are refused next to one of its subcommands, before that runs: it would not read
 /// them. What the environment says is no flag. Call this after all of them were added.
 void refuse_flags_before_subcommands(CLI::App& verb);

@@ -3,8 +3,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include "cli/flags/flags.hpp"
-#include "cli/flags/subcommands.hpp"
 #include "text/messages.hpp"
 
 namespace cli {
@@ -17,18 +15,28 @@ struct usage_form {
   std::string_view key, before, middle, after;
 };
 constexpr usage_form usage_forms[] = {
-    {"usage.no_month", "", ": ", " is no month such as 2026-11"},
     {"usage.value_missing", "", ": 1 required ", " missing"},
-    {"usage.not_decimal", "", ": Value ", not_decimal},
     {"usage.not_in_range", "", ": Value ", ""},
-    {"usage.not_a_namespace", "", ": \"", not_a_namespace},
-    {"usage.with_subcommand", "", without_subcommand, leave_one_out},
     {"usage.not_convertible", "Could not convert: ", " = ", ""},
     {"usage.not_in", "", " not in {", "}"},
     {"usage.excludes", "", " excludes ", ""},
     {"usage.requires", "", " requires ", ""},
     {"usage.required", "", "", " is required"},
 };
+
+/// Begins a refusal and ends its key. No one types it, and no words have it.
+constexpr char refusal_mark = '\x1f';
+
+/// NAME: MARK KEY MARK VALUE
+std::optional<std::string> refused_words(std::string_view message, language locale) {
+  const auto begin = message.find(refusal_mark);
+  const auto end = begin == message.npos ? begin : message.find(refusal_mark, begin + 1);
+  if (end == message.npos) return std::nullopt;
+  auto name = message.substr(0, begin);
+  if (name.ends_with(": ")) name.remove_suffix(2);
+  return text::message(message.substr(begin + 1, end - begin - 1), locale,
+                       {{"name", std::string(name)}, {"value", std::string(message.substr(end + 1))}});
+}
 
 /// The values of a message of this form.
 std::optional<std::pair<std::string, std::string>> values_in(std::string_view message, const usage_form& form) {
@@ -58,7 +66,16 @@ language language_asked(const std::vector<std::string>& words) {
   return language::en;
 }
 
+language language_of_refusal(const std::string& named) {
+  return named.empty() ? language_asked({}) : named == "zh" ? language::zh : language::en;
+}
+
+std::string refusal(std::string_view key, std::string_view value) {
+  return refusal_mark + std::string(key) + refusal_mark + std::string(value);
+}
+
 std::string usage_problem(std::string_view message, language locale) {
+  if (auto words = refused_words(message, locale)) return *std::move(words);
   if (locale == language::en) return std::string(message);
   for (const auto& form : usage_forms)
     if (const auto values = values_in(message, form))

@@ -188,12 +188,13 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
   add_flag(*nodes, "-w,--watch", *watches, "Print the table again whenever it has changed, until Ctrl-C")
       ->excludes(compat);
   nodes->callback([of_nodes, watches, &rc] {
+    const auto locale = bilingual(of_nodes->language).locale();
     if (*watches && !of_nodes->snapshot.empty())
-      rc = failed("--watch looks at a cluster: leave out --snapshot", std::cerr, 2);
+      rc = failed({"usage.excludes", {{"name", "--watch"}, {"value", "--snapshot"}}}, locale, std::cerr, 2);
     else if (!*watches)
       rc = run_inspect_nodes(*of_nodes, std::cout, std::cerr);
     else if (of_nodes->as_data() || of_nodes->output == "name")
-      rc = failed("--watch prints tables: leave out -o " + of_nodes->output, std::cerr, 2);
+      rc = failed({"usage.watch_prints_tables", {{"value", of_nodes->output}}}, locale, std::cerr, 2);
     else
       rc = run_watch_nodes(*of_nodes, isatty(STDOUT_FILENO) != 0, std::cout, std::cerr);
   });

@@ -728,7 +728,8 @@ class workload {
       if (auto metadata = text::yaml::to_json(*about)) made["metadata"] = std::move(*metadata);
     }
     const auto nodes = known_ ? std::span(known_->nodes) : std::span<const kube::node* const>();
-    const auto found = reconcilers::cuda::admit(made, nodes, {.mode = reconcilers::enforcement::warn});
+    const auto found =
+        reconcilers::cuda::admit(made, nodes, {.mode = reconcilers::enforcement::warn, .language = language_});
     for (const auto& text : found.warnings)
       findings_.push_back(finding_of_compatibility(text, manifest_, spec.location, path_));
   }

@@ -9,6 +9,7 @@
 
 #include "cli/completion/tree.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
 #include "cli/verbs.hpp"
 #include "controller/clock.hpp"
 #include "kube/authorities.hpp"
@@ -141,7 +142,7 @@ std::string a_date(const std::string& text) {
   // 2026-02-30 is read as the second of March.
   if (read && controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(*read))).starts_with(text + "T"))
     return {};
-  return "\"" + text::shown(text, 40) + "\" is no date: YYYY-MM-DD, such as 2026-01-31";
+  return refusal("usage.no_date", text::shown(text, 40));
 }
 
 void write_manual(CLI::App& app, const std::string& date, std::ostream& out) {

@@ -15,9 +15,13 @@ constexpr std::size_t longest_reason = 16'384;
 
 }  // namespace
 
+void add_language(CLI::App& verb, std::string& language) {
+  add_option(verb, "--lang", language, "en or zh")->check(choice({"en", "zh"}))->capture_default_str();
+}
+
 void add_answer_options(CLI::App& verb, std::string& language, std::string& output,
                         const std::vector<std::string>& more) {
-  add_option(verb, "--lang", language, "en or zh")->check(choice({"en", "zh"}))->capture_default_str();
+  add_language(verb, language);
   const auto for_people = output;
   std::vector<std::string> forms{for_people == "table" ? "table" : "text", "wide"};
   forms.insert(forms.end(), more.begin(), more.end());

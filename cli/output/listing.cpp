@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -49,8 +51,7 @@ kube::label_selector node_selector(const listing_style& style) {
 
 void add_node_selector(CLI::App& verb, listing_style& style) {
   const auto problem = [](const std::string& text) {
-    const auto selector = kube::label_selector::parse(text);
-    return selector ? std::string() : selector.error();
+    return kube::label_selector::parse(text) ? std::string() : refusal("usage.not_a_selector", text::shown(text));
   };
   add_option(verb, "-l,--selector", style.selector, "Only nodes with these labels, as kubectl takes it")
       ->check(CLI::Validator(problem, ""))

@@ -12,7 +12,7 @@
 
 namespace cli {
 
-kube::task<std::vector<std::string>> read_card_users(kube::transport& transport, std::string ns) {
+kube::task<std::vector<card_user>> read_card_users(kube::transport& transport, std::string ns) {
   std::map<std::string, kube::node, std::less<>> nodes;
   const std::function<void(kube::node)> keep_node = [&](kube::node node) {
     auto name = node.key.name;
@@ -20,7 +20,7 @@ kube::task<std::vector<std::string>> read_card_users(kube::transport& transport,
   };
   const auto listed = co_await list_each<kube::node>(transport, kube::list_options(), keep_node);
   if (!listed) co_return std::unexpected(listed.error());
-  std::vector<std::string> out;
+  std::vector<card_user> out;
   if (nodes.empty()) co_return out;
 
   std::optional<reconcilers::accelerator_policy> policy;
@@ -38,8 +38,7 @@ kube::task<std::vector<std::string>> read_card_users(kube::transport& transport,
     const bool is_plugin = pod.key.ns == ns && pod.labels.contains(api::names::module_label);
     if (is_plugin || !reconcilers::foreign_product(pod).empty()) return;
     const auto* mode = offered.find(node->second.labels.value_or(api::names::module_label, ""));
-    if (reconcilers::held_mode(pod, node->second, offered, mode))
-      out.push_back(pod.key.to_string() + " on " + node->first);
+    if (reconcilers::held_mode(pod, node->second, offered, mode)) out.push_back({pod.key.to_string(), node->first});
   };
   const auto pods = co_await list_each<kube::pod>(transport, kube::list_options(), look);
   if (!pods) co_return std::unexpected(pods.error());

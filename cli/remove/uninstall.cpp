@@ -14,6 +14,7 @@
 #include "api/accelerator_node.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/operator_lease.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -39,44 +40,65 @@ constexpr auto look_again = 1s;
 constexpr auto say_again = 30s;
 constexpr std::size_t named_in_message = 3;
 
-kube::error failure(std::string message) { return {kube::errc::timeout, 0, std::move(message), std::nullopt}; }
-
 /// Asks on the terminal, where there is one; `yes`: does not ask. False: says so, nothing is to be done.
-bool agreed(bool yes, std::ostream& out) {
+bool agreed(bool yes, const bilingual& say, std::ostream& out) {
   if (yes) return true;
   if (isatty(STDIN_FILENO) == 0) {
-    out << "nothing was changed: add --yes, as no one can be asked here" << std::endl;
+    out << say.message("uninstall.needs_yes") << std::endl;
     return false;
   }
-  out << "Go on? [y/N] " << std::flush;
+  out << say.message("uninstall.question") << " [y/N] " << std::flush;
   std::string answer;
   std::getline(std::cin, answer);
   if (answer == "y" || answer == "Y" || answer == "yes") return true;
-  out << "nothing was changed" << std::endl;
+  out << say.message("uninstall.unchanged") << std::endl;
   return false;
+}
+
+/// A phrase with these arguments, of KEY.one or KEY.many.
+text::phrase counted_with(std::size_t number, std::string_view key, std::vector<text::phrase_argument> arguments) {
+  auto out = text::counted_phrase(number, key);
+  out.arguments.insert(out.arguments.end(), arguments.begin(), arguments.end());
+  return out;
+}
+
+/// The first of them, and how many more there are.
+text::phrase some_of(std::vector<text::phrase> items, text::phrase (*join)(std::vector<text::phrase>)) {
+  const auto number = items.size();
+  items.resize(std::min(number, named_in_message));
+  auto list = join(std::move(items));
+  if (number <= named_in_message) return list;
+  return {"uninstall.more", {{"list", std::move(list)}, {"number", std::to_string(number - named_in_message)}}};
 }
 
 }  // namespace
 
-std::string text_of_orphaned(std::string_view release, std::string_view ns) {
+std::string text_of_orphaned(std::string_view release, std::string_view ns, text::language locale) {
   const auto labels = " -l app.kubernetes.io/name=quartermaster,app.kubernetes.io/instance=" + std::string(release);
-  return "namespace " + std::string(ns) + " is gone, and helm's record of release " + std::string(release) +
-         " with it, so `helm uninstall` finds no release. What it installed for the whole cluster goes by:\n"
-         "  kubectl delete "
+  return text::message("uninstall.orphaned", locale,
+                       {{"namespace", std::string(ns)}, {"release", std::string(release)}}) +
+         "\n  kubectl delete "
          "validatingadmissionpolicybindings,validatingadmissionpolicies,validatingwebhookconfigurations,"
          "mutatingwebhookconfigurations,clusterrolebindings,clusterroles" +
-         labels + "\n  kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies" + labels +
-         "    # Kubernetes 1.36 and newer\n";
+         labels + "\n  kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies" + labels + "    # " +
+         text::message("uninstall.newer", locale) + "\n";
 }
 
 namespace {
 
+text::phrase state_of(const api::mode_status& mode) {
+  if (mode.message.empty()) return mode.phase;
+  return {"uninstall.phase", {{"phase", mode.phase}, {"message", quoted_phrase_of(mode.code, mode.message)}}};
+}
+
 class removal {
  public:
   removal(kube::transport& transport, const uninstall_options& options, std::ostream& out)
-      : transport_(transport), api_(transport), options_(options), out_(out), ns_(options.ns) {}
+      : transport_(transport), api_(transport), options_(options), out_(out), say_(options.language), ns_(options.ns) {}
 
   int rc() const { return rc_; }
+  /// Why it ended where no request failed.
+  const text::phrase& problem() const { return problem_; }
 
   kube::task<void> run() {
     const auto seen = co_await look();
@@ -103,30 +125,29 @@ class removal {
     if (!stopped) co_return stopped;
     const auto removed = co_await sweep(transport_, ns_, options_.declarations);
     if (!removed) co_return std::unexpected(removed.error());
-    tell(*removed);
+    report(*removed);
     const auto waiting = co_await read_waiting(transport_);
     if (!waiting) co_return std::unexpected(waiting.error());
-    out_ << note_of_waiting(*waiting) << std::flush;
+    out_ << note_of_waiting(*waiting, say_.locale()) << std::flush;
     if (options_.keep_crds) {
       const auto back = co_await set_removing(false);
       if (!back) co_return back;
     } else {
       const auto types = co_await remove_types(transport_);
       if (!types) co_return std::unexpected(types.error());
-      tell(*types);
-      if (!types->empty() && !written_.empty()) out_ << "  and with them " << summary_of(written_) << std::endl;
+      report(*types);
+      if (!types->empty() && !written_.empty()) line({"uninstall.with_types", {{"objects", summary_of(written_)}}});
     }
     const auto orphaned = co_await read_orphaned();
     if (!orphaned) co_return std::unexpected(orphaned.error());
     if (*orphaned) {
-      out_ << text_of_orphaned(release_, ns_) << std::flush;
+      out_ << text_of_orphaned(release_, ns_, say_.locale()) << std::flush;
       co_return kube::result<void>();
     }
-    out_ << "nothing is left but what helm installed" << (release_.empty() ? ", if it did" : "")
-         << ":\n  helm uninstall " << (release_.empty() ? "quartermaster" : release_)
+    line({release_.empty() ? "uninstall.left_if_any" : "uninstall.left"});
+    out_ << "  helm uninstall " << (release_.empty() ? "quartermaster" : release_)
          << (ns_.empty() ? "" : " --namespace " + ns_) << std::endl;
-    if (!options_.keep_crds)
-      out_ << "(helm then says that it keeps the CustomResourceDefinitions; they are gone)" << std::endl;
+    if (!options_.keep_crds) line({"uninstall.types_gone"});
     co_return kube::result<void>();
   }
 
@@ -145,11 +166,19 @@ class removal {
                         {"note", text::utf8_clean(reason, 1000)},
                         {"regarding", about}};
     const auto written = co_await api_.create(kube::resources::events, options_.ns, event);
-    if (!written) out_ << "no event was written: " << written.error().message << std::endl;
+    if (!written) line({"uninstall.no_event", {{"error", written.error().message}}});
     co_return kube::result<void>();
   }
 
  private:
+  void line(const text::phrase& words) { out_ << words_of(words, say_.locale()) << std::endl; }
+
+  /// Ends the removal for this reason.
+  std::unexpected<kube::error> ended_by(text::phrase problem) {
+    problem_ = std::move(problem);
+    return std::unexpected(kube::error{kube::errc::timeout, 0, text::message_text(problem_), std::nullopt});
+  }
+
   /// True where the namespace of the release is gone, and helm's record with it, while its cluster-wide objects stay.
   /// Without the right to see these: false.
   kube::task<bool> read_orphaned() {
@@ -174,7 +203,7 @@ class removal {
     nodes_.clear();
     enrolled_.clear();
     const std::function<void(kube::node)> keep = [this](kube::node node) {
-      if (enrolled(node)) enrolled_.emplace(node.key.name, "");
+      if (enrolled(node)) enrolled_.emplace(node.key.name, text::phrase());
       nodes_.insert(std::move(node.key.name));
     };
     const auto nodes = co_await list_each<kube::node>(transport_, kube::list_options(), keep);
@@ -182,7 +211,7 @@ class removal {
     if (options_.check) co_return co_await look_at_control_plane_nodes();
     const std::function<void(api::accelerator_node)> note = [this](api::accelerator_node status) {
       if (const auto match = enrolled_.find(status.key.name); match != enrolled_.end())
-        match->second = status.mode.phase + (status.mode.message.empty() ? "" : ": " + status.mode.message);
+        match->second = state_of(status.mode);
     };
     const auto listed = co_await list_each<api::accelerator_node>(transport_, kube::list_options(), note);
     if (!listed && listed.error().code != kube::errc::not_found) co_return listed;
@@ -206,8 +235,10 @@ class removal {
     for (const auto& [node, text] : rows->value("data", json::object()).items()) {
       const auto row = agent::static_pod::read_row(text.is_string() ? text.get<std::string>() : std::string());
       if (row.is.empty() || row.is == to_string(agent::static_pod::state::disabled) || !nodes_.contains(node)) continue;
-      enrolled_.insert_or_assign(node, "kube-scheduler with our extender (" + row.is +
-                                           (row.reason.empty() ? "" : ": " + text::message_text(row.reason)) + ")");
+      const auto state = row.reason.empty()
+                             ? text::phrase{row.is}
+                             : text::phrase{"uninstall.phase", {{"phase", row.is}, {"message", row.reason}}};
+      enrolled_.insert_or_assign(node, text::phrase{"uninstall.scheduler", {{"state", state}}});
     }
     co_return kube::result<void>();
   }
@@ -222,54 +253,50 @@ class removal {
 
   kube::result<void> check() {
     if (enrolled_.empty()) {
-      out_ << "no node is enrolled" << std::endl;
+      line({"uninstall.not_enrolled"});
       return {};
     }
     rc_ = 3;
-    return std::unexpected(failure(text::counted(enrolled_.size(), "node") + " still " +
-                                   (enrolled_.size() == 1 ? "has" : "have") + " a mode or our extender (" + examples() +
-                                   "): run `quartermaster uninstall` first, which takes them out as their pods allow"));
+    return ended_by(counted_with(enrolled_.size(), "uninstall.enrolled", {{"examples", examples()}}));
   }
 
-  kube::result<void> refuse(const std::vector<std::string>& users) {
+  kube::result<void> refuse(const std::vector<card_user>& users) {
     rc_ = 3;
-    std::string names;
-    for (const auto& user : users | std::views::take(named_in_message)) names += (names.empty() ? "" : ", ") + user;
-    if (users.size() > named_in_message) names += " and " + std::to_string(users.size() - named_in_message) + " more";
-    return std::unexpected(failure(
-        text::counted(users.size(), "pod") + (users.size() == 1 ? " uses cards (" : " use cards (") + names +
-        "): nothing was removed. End them and uninstall again. Or let nodes leave as spec.enrolment.drain of the "
-        "policy "
-        "says: kubectl patch apol default --type merge -p '{\"spec\":{\"removing\":true}}', then uninstall again"));
+    std::vector<text::phrase> names;
+    for (const auto& [pod, node] : users) names.push_back({"uninstall.user", {{"pod", pod}, {"node", node}}});
+    constexpr auto command = "kubectl patch apol default --type merge -p '{\"spec\":{\"removing\":true}}'";
+    return ended_by(counted_with(users.size(), "uninstall.in_use",
+                                 {{"list", some_of(std::move(names), text::joined_by_commas)}, {"command", command}}));
   }
 
   kube::task<void> cancel() {
     if (!removing_) {
-      out_ << "no removal is under way" << std::endl;
+      line({"uninstall.no_removal"});
       co_return kube::result<void>();
     }
     const auto done = co_await set_removing(false);
-    if (done) out_ << "taken back: nodes go to the modes that their labels ask for" << std::endl;
+    if (done) line({"uninstall.taken_back"});
     co_return done;
   }
 
   bool wanted() {
-    out_ << text::counted(enrolled_.size(), "node") << " of " << nodes_.size()
-         << (enrolled_.size() == 1 ? " has" : " have") << " a mode and will leave it"
-         << (options_.without_operator ? " at once, whatever pods are on them" : "")
-         << "; then the operator stops, and all that it made goes" << (options_.keep_crds ? "." : ", with the CRDs.")
-         << std::endl;
+    const text::phrase at_once{options_.without_operator ? "uninstall.at_once" : ""};
+    const text::phrase with_types{options_.keep_crds ? "" : "uninstall.with_crds"};
+    line(counted_with(enrolled_.size(), "uninstall.plan",
+                      {{"all", std::to_string(nodes_.size())}, {"at_once", at_once}, {"crds", with_types}}));
     if (!written_.empty()) {
-      out_ << (options_.keep_crds ? "With the CRDs stays" : "With the CRDs goes")
-           << " what people wrote: " << summary_of(written_) << (written_.quotas.empty() ? "." : ":") << "\n"
-           << list_of_quotas(written_);
+      out_ << say_.message(options_.keep_crds ? "uninstall.written_stays" : "uninstall.written_goes",
+                           {{"objects", words_of(summary_of(written_), say_.locale())}})
+           << (written_.quotas.empty() ? "." : ":") << "\n"
+           << list_of_quotas(written_, say_.locale());
       if (!options_.keep_crds) {
-        const auto* types = written_.quotas.empty() ? "apol" : "apol,aq";
-        out_ << "A copy: kubectl get " << types << " -A -o yaml > quartermaster.yaml; --keep-crds leaves them.\n";
+        const auto* types = written_.quotas.empty() ? "apol,acceleratorusages" : "apol,aq,acceleratorusages";
+        line({"uninstall.copy",
+              {{"command", "kubectl get " + std::string(types) + " -A -o yaml > quartermaster.yaml"}}});
       }
       out_ << std::flush;
     }
-    if (agreed(options_.yes, out_)) return true;
+    if (agreed(options_.yes, say_, out_)) return true;
     rc_ = 1;
     return false;
   }
@@ -289,25 +316,25 @@ class removal {
       if (!set) co_return set;
     }
     if (enrolled_.empty()) co_return kube::result<void>();
-    out_ << "nodes leave their modes (Ctrl-C stops watching, not them; call again to go on, --cancel takes it back)"
-         << std::endl;
+    line({"uninstall.leaving"});
     const auto began = clock::now();
     const auto at_first = enrolled_.size();
-    std::string last_line;
+    text::phrase last_line;
     auto said_at = clock::time_point();
     while (!enrolled_.empty()) {
       if (lease_.silent_for(options_.lease_patience)) co_return no_operator();
       if (options_.timeout > 0s && clock::now() - began > options_.timeout)
-        co_return std::unexpected(failure(text::counted(enrolled_.size(), "node") + " did not leave in time (" +
-                                          examples() +
-                                          "); they go on leaving: call again to go on, --cancel takes it back"));
-      auto line = "  " + std::to_string(at_first - std::min(at_first, enrolled_.size())) + " of " +
-                  std::to_string(at_first) + " have left; " + examples();
-      if (lease_.last && lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds)))
-        line += " (no operator renews the lease now)";
-      if (line != last_line || clock::now() - said_at > say_again) {
-        out_ << line << std::endl;
-        last_line = std::move(line);
+        co_return ended_by(counted_with(enrolled_.size(), "uninstall.late", {{"examples", examples()}}));
+      const bool is_silent = lease_.last && lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds));
+      text::phrase progress{"uninstall.progress",
+                            {{"gone", std::to_string(at_first - std::min(at_first, enrolled_.size()))},
+                             {"all", std::to_string(at_first)},
+                             {"examples", examples()},
+                             {"note", text::phrase{is_silent ? "uninstall.silent" : ""}}}};
+      if (progress != last_line || clock::now() - said_at > say_again) {
+        out_ << "  ";
+        line(progress);
+        last_line = std::move(progress);
         said_at = clock::now();
       }
       co_await controller::sleep_for(look_again);
@@ -315,24 +342,18 @@ class removal {
       if (!seen) co_return seen;
       if (const auto still = not_taken_back(); !still) co_return still;
     }
-    out_ << "every node has left its mode" << std::endl;
+    line({"uninstall.all_left"});
     co_return kube::result<void>();
   }
 
-  kube::result<void> no_operator() const {
-    return std::unexpected(failure(
-        "no operator renews the lease " + (ns_.empty() ? "quartermaster" : ns_ + "/quartermaster") +
-        ", so that no node can leave: start it (helm upgrade, or kubectl scale its Deployment; one outside this "
-        "cluster "
-        "is started there), or add --without-operator, which takes labels off at once, under the pods that use cards "
-        "(without this program: docs/install.md, \"Removing by hand\")"));
+  kube::result<void> no_operator() {
+    return ended_by({"uninstall.no_operator", {{"lease", ns_.empty() ? "quartermaster" : ns_ + "/quartermaster"}}});
   }
 
   /// Someone may have called --cancel meanwhile.
-  kube::result<void> not_taken_back() const {
+  kube::result<void> not_taken_back() {
     if (!has_policy_ || removing_) return {};
-    return std::unexpected(failure(
-        "someone took it back (spec.removing of AcceleratorPolicy default is no longer true): nothing was removed"));
+    return ended_by({"uninstall.cancelled"});
   }
 
   kube::task<void> stop_operator() {
@@ -350,8 +371,7 @@ class removal {
       const auto done = co_await api_.patch(deployments, key, kube::patch_kind::merge, none);
       if (!done) co_return std::unexpected(done.error());
       const bool is_console = key.name.ends_with("-console");
-      out_ << (is_console ? "console" : "operator") << " stopped: Deployment " << key.to_string()
-           << " has no replicas any more" << std::endl;
+      line({is_console ? "uninstall.console_stopped" : "uninstall.operator_stopped", {{"name", key.to_string()}}});
     }
     bool announced = false;
     const auto began = clock::now();
@@ -360,13 +380,9 @@ class removal {
       if (!seen) co_return seen;
       if (!lease_.last || lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds) + 1s)) break;
       if (clock::now() - began > options_.lease_patience)
-        co_return std::unexpected(failure("operator " + lease_.last->holder + " still renews the lease " + ns_ +
-                                          "/quartermaster and is of no Deployment here, so it runs outside this "
-                                          "cluster: stop that process, then call "
-                                          "this again, which goes on from here"));
+        co_return ended_by({"uninstall.outside", {{"holder", lease_.last->holder}, {"lease", ns_ + "/quartermaster"}}});
       if (!announced) {
-        out_ << "waiting for the operator to stop (" << lease_.last->holder
-             << " renews the lease; one outside this cluster has to be stopped there)" << std::endl;
+        line({"uninstall.stopping", {{"holder", lease_.last->holder}}});
         announced = true;
       }
       co_await controller::sleep_for(look_again);
@@ -374,29 +390,28 @@ class removal {
     co_return kube::result<void>();
   }
 
-  std::string examples() const {
-    std::string out;
-    std::size_t named = 0;
-    for (const auto& [name, state] : enrolled_) {
-      if (named++ == named_in_message)
-        return out + " and " + std::to_string(enrolled_.size() - named_in_message) + " more";
-      out += (out.empty() ? "" : "; ") + name + (state.empty() ? "" : " " + state);
-    }
-    return out;
+  text::phrase examples() const {
+    std::vector<text::phrase> out;
+    for (const auto& [name, state] : enrolled_)
+      out.push_back(state.empty() ? text::phrase{name}
+                                  : text::phrase{"uninstall.example", {{"name", name}, {"state", state}}});
+    return some_of(std::move(out), text::joined_by_semicolons);
   }
 
-  void tell(const std::vector<removed_objects>& removals) {
-    for (const auto& removal : removals) out_ << "removed " << removal.summary << std::endl;
+  void report(const std::vector<removed_objects>& removals) {
+    for (const auto& removal : removals) line({"uninstall.removed", {{"objects", removal.summary}}});
   }
 
   kube::transport& transport_;
   kube::client api_;
   const uninstall_options& options_;
   std::ostream& out_;
+  const bilingual say_;
+  text::phrase problem_;
   std::string ns_, release_;
   std::set<std::string> nodes_;
   written_objects written_;
-  std::map<std::string, std::string> enrolled_;  ///< node -> what it is at
+  std::map<std::string, text::phrase> enrolled_;  ///< node -> what it is at
   bool has_policy_ = false, removing_ = false;
   pulse lease_;
   int rc_ = 0;
@@ -418,15 +433,18 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (--check) a node is enrolled, (--
 
 int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostream& err) {
   int rc = 0;
+  text::phrase problem;
   const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) -> kube::task<void> {
     removal work(transport, options, out);
     auto done = co_await work.run();
     rc = work.rc();
+    problem = work.problem();
     if (!done && options.if_idle && !options.ns.empty()) co_await work.record(done.error().message);
     co_return done;
   });
   if (result) return rc;
-  return failed(result.error().message, err, rc != 0 ? rc : 1);
+  if (problem.empty()) problem = phrase_without_hint(result.error());
+  return failed(problem, bilingual(options.language).locale(), err, rc != 0 ? rc : 1);
 }
 
 void add_uninstall(CLI::App& app, int& rc) {
@@ -452,6 +470,7 @@ void add_uninstall(CLI::App& app, int& rc) {
   add_namespace_option(*verb, options->ns, "The operator's; without it the one with the lease quartermaster");
   add_option(*verb, "--declarations-namespace", options->declarations, "The namespace of declarations")
       ->capture_default_str();
+  add_language(*verb, options->language);
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(uninstall_examples));
   verb->callback([options, seconds, &rc] {

@@ -12,6 +12,7 @@
 #include "cli/cluster/cluster.hpp"
 #include "kube/client.hpp"
 #include "kube/projections/node.hpp"
+#include "text/phrase.hpp"
 
 namespace cli {
 
@@ -25,6 +26,7 @@ struct uninstall_options {
   bool yes = false;        ///< do not ask
   bool keep_crds = false;  ///< CRDs and the policy stay
   bool without_operator = false;
+  std::string language = "en";
   std::chrono::seconds timeout{0};  ///< for nodes to leave; 0: as long as it takes
   std::chrono::seconds lease_patience{60};
 };
@@ -38,20 +40,24 @@ bool enrolled(const kube::node& node);
 /// say what we wrote. Empty array where there is nothing. Labels of people stay.
 nlohmann::json tidy_patch(const kube::node& node);
 
-/// Pods that hold cards on enrolled nodes, as "lab/train on gpu-1", sorted. Device plugins hold none. `ns` is the
-/// operator's.
-kube::task<std::vector<std::string>> read_card_users(kube::transport& transport, std::string ns);
+struct card_user {
+  std::string pod;  ///< "lab/train"
+  std::string node;
+  friend auto operator<=>(const card_user&, const card_user&) = default;
+};
+/// Pods that hold cards on enrolled nodes, sorted. Device plugins hold none. `ns` is the operator's.
+kube::task<std::vector<card_user>> read_card_users(kube::transport& transport, std::string ns);
 
 /// What is ours apart from nodes, in the order in which it goes. Missing types and objects are nothing to do. Looks in
 /// all namespaces; where that is forbidden, in the two in which the operator may write.
 struct removed_objects {
-  std::string summary;  ///< "3 DaemonSets"
+  text::phrase summary;  ///< "3 DaemonSets"
 };
 kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::string ns, std::string declarations);
 
 /// What to do about a release whose namespace is gone: helm's record is gone with it, and its cluster-wide objects
 /// stay.
-std::string text_of_orphaned(std::string_view release, std::string_view ns);
+std::string text_of_orphaned(std::string_view release, std::string_view ns, text::language locale);
 
 /// What people wrote in objects of our types, which goes with the CRDs.
 struct written_objects {
@@ -62,14 +68,14 @@ struct written_objects {
 /// Types that are not there hold nothing.
 kube::task<written_objects> read_written(kube::transport& transport);
 /// "AcceleratorPolicy default and 2 AcceleratorQuotas in 1 namespace".
-std::string summary_of(const written_objects& written);
+text::phrase summary_of(const written_objects& written);
 /// One line per namespace: "  lab: batch, team\n"; after twenty of them how many more there are.
-std::string list_of_quotas(const written_objects& written);
+std::string list_of_quotas(const written_objects& written, text::language locale);
 
 /// Pods without a node that name the scheduler of the operator, sorted. They keep it: schedulerName never changes.
 kube::task<std::vector<kube::object_key>> read_waiting(kube::transport& transport);
 /// The first ten of them, the command that lists them all, and what to do about each. Empty: none waits.
-std::string note_of_waiting(const std::vector<kube::object_key>& pods);
+std::string note_of_waiting(const std::vector<kube::object_key>& pods, text::language locale);
 
 /// The CRDs, with every AcceleratorPolicy, AcceleratorNode and ResourceRules in them.
 kube::task<std::vector<removed_objects>> remove_types(kube::transport& transport);

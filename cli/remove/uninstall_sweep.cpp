@@ -23,6 +23,7 @@
 #include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/nodes/card_labeler.hpp"
 #include "text/list.hpp"
+#include "text/messages.hpp"
 
 namespace cli {
 namespace {
@@ -51,10 +52,10 @@ constexpr std::array<std::string_view, 4> own_secrets{
     reconcilers::names::extender_authority_secret, reconcilers::names::webhook};
 constexpr int looks = 180;
 
-std::string counted(std::size_t number, const kube::resource& type) {
-  auto name = std::string(type.kind);
-  if (number != 1 && !name.ends_with("s")) name += "s";
-  return std::to_string(number) + " " + name;
+text::phrase counted(std::size_t number, const kube::resource& type) {
+  const std::string name(type.kind);
+  const bool is_plural = number != 1 && !name.ends_with("s");
+  return {"uninstall.objects", {{"number", std::to_string(number)}, {"kind", is_plural ? name + "s" : name, name}}};
 }
 
 /// A pod that has a node needs no scheduler, even while its phase is Pending.
@@ -257,16 +258,17 @@ kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::
   if (!left) co_return std::unexpected(left.error());
   const auto nodes = co_await tidy_nodes(transport, api);
   if (!nodes) co_return std::unexpected(nodes.error());
-  if (*nodes > 0) out.push_back({"what we wrote on " + counted(*nodes, kube::resources::nodes)});
+  if (*nodes > 0) out.push_back({{"uninstall.on_nodes", {{"objects", counted(*nodes, kube::resources::nodes)}}}});
   const auto verdicts = co_await tidy_declarations(transport, api, declarations);
   if (!verdicts) co_return std::unexpected(verdicts.error());
-  if (*verdicts > 0) out.push_back({"our verdict on " + counted(*verdicts, kube::resources::config_maps)});
+  if (*verdicts > 0)
+    out.push_back({{"uninstall.verdicts", {{"objects", counted(*verdicts, kube::resources::config_maps)}}}});
   if (!ns.empty()) {
     const auto lease = co_await api.get(kube::resources::leases, {ns, "quartermaster"});
     if (lease) {
       const auto done = co_await remove_seen(api, kube::resources::leases, *lease);
       if (!done) co_return std::unexpected(done.error());
-      out.push_back({"1 Lease"});
+      out.push_back({counted(1, kube::resources::leases)});
     } else if (lease.error().code != kube::errc::not_found) {
       co_return std::unexpected(lease.error());
     }
@@ -295,17 +297,20 @@ kube::task<written_objects> read_written(kube::transport& transport) {
   co_return out;
 }
 
-std::string summary_of(const written_objects& written) {
-  std::string out;
-  for (const auto& name : written.policies) out += (out.empty() ? "AcceleratorPolicy " : ", ") + name;
-  if (written.quotas.empty()) return out;
-  std::set<std::string_view> namespaces;
-  for (const auto& quota : written.quotas) namespaces.insert(quota.ns);
-  return out + (out.empty() ? "" : " and ") + counted(written.quotas.size(), api::accelerator_quota::of()) + " in " +
-         std::to_string(namespaces.size()) + (namespaces.size() == 1 ? " namespace" : " namespaces");
+text::phrase summary_of(const written_objects& written) {
+  text::phrase policies, quotas;
+  if (!written.policies.empty()) policies = {"uninstall.policies", {{"names", text::joined(written.policies)}}};
+  if (!written.quotas.empty()) {
+    std::set<std::string_view> namespaces;
+    for (const auto& quota : written.quotas) namespaces.insert(quota.ns);
+    quotas = text::counted_phrase(namespaces.size(), "uninstall.quotas");
+    quotas.arguments.push_back({"objects", counted(written.quotas.size(), api::accelerator_quota::of())});
+  }
+  if (policies.empty() || quotas.empty()) return policies.empty() ? quotas : policies;
+  return {"uninstall.both", {{"first", std::move(policies)}, {"second", std::move(quotas)}}};
 }
 
-std::string list_of_quotas(const written_objects& written) {
+std::string list_of_quotas(const written_objects& written, text::language locale) {
   constexpr std::size_t most_namespaces = 20;
   std::map<std::string_view, std::string> names;
   for (const auto& quota : written.quotas) {
@@ -316,7 +321,10 @@ std::string list_of_quotas(const written_objects& written) {
   std::size_t index = 0;
   for (const auto& [ns, line] : names) {
     if (index++ == most_namespaces)
-      return out + "  and " + std::to_string(names.size() - most_namespaces) + " more namespaces\n";
+      return out + "  " +
+             text::message("uninstall.more_namespaces", locale,
+                           {{"number", std::to_string(names.size() - most_namespaces)}}) +
+             "\n";
     out += "  " + std::string(ns) + ": " + line + "\n";
   }
   return out;
@@ -335,16 +343,19 @@ kube::task<std::vector<kube::object_key>> read_waiting(kube::transport& transpor
   co_return out;
 }
 
-std::string note_of_waiting(const std::vector<kube::object_key>& pods) {
+std::string note_of_waiting(const std::vector<kube::object_key>& pods, text::language locale) {
   constexpr std::size_t named_at_most = 10;
   if (pods.empty()) return {};
-  std::string out = "note: " + text::counted(pods.size(), "pod") + (pods.size() == 1 ? " waits" : " wait") +
-                    " for the scheduler " + std::string(api::names::scheduler_name) + ", which is gone:\n";
+  const auto line = [locale](const text::phrase& words) { return words_of(words, locale) + "\n"; };
+  auto note = text::counted_phrase(pods.size(), "uninstall.waiting");
+  note.arguments.push_back({"scheduler", std::string(api::names::scheduler_name)});
+  auto out = line(note);
   for (const auto& pod : pods | std::views::take(named_at_most)) out += "  " + pod.to_string() + "\n";
-  if (pods.size() > named_at_most) out += "  and " + std::to_string(pods.size() - named_at_most) + " more\n";
-  return out + "all of them: kubectl get pods -A --field-selector " + waiting_pods() +
-         "\ntake schedulerName out of templates that name it; then delete the pods that an owner recreates, and "
-         "create bare ones again without schedulerName\n";
+  if (pods.size() > named_at_most)
+    out += "  " + line({"uninstall.more_pods", {{"number", std::to_string(pods.size() - named_at_most)}}});
+  return out +
+         line({"uninstall.all_waiting", {{"command", "kubectl get pods -A --field-selector " + waiting_pods()}}}) +
+         line({"uninstall.waiting_remedy"});
 }
 
 kube::task<std::vector<removed_objects>> remove_types(kube::transport& transport) {

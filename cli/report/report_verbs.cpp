@@ -14,6 +14,7 @@
 #include "cli/cluster/usage.hpp"
 #include "cli/console/history.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/report/capacity_report.hpp"
 #include "cli/report/right_size.hpp"
@@ -111,7 +112,8 @@ std::optional<std::string> asked(const report_options& options, const std::strin
 int run_right_size(const report_options& options, std::ostream& out, std::ostream& err) {
   const auto locale = bilingual(options.style.language).locale();
   if (options.prometheus.url.empty()) return failed({"report.prometheus_missing"}, locale, err, 2);
-  if (const auto problem = problem_of(options.prometheus); !problem.empty()) return failed(problem, err, 2);
+  if (const auto problem = problem_of(options.prometheus); !problem.empty())
+    return failed(problem, bilingual(options.style.language).locale(), err, 2);
   const auto unused = asked(options, unused_query(), err);
   if (!unused) return 1;
   const auto sizes = asked(options, given_query(), err);
@@ -131,7 +133,8 @@ int run_right_size(const report_options& options, std::ostream& out, std::ostrea
 }
 
 int run_capacity(const report_options& options, std::ostream& out, std::ostream& err) {
-  if (const auto problem = problem_of(options.prometheus); !problem.empty()) return failed(problem, err, 2);
+  if (const auto problem = problem_of(options.prometheus); !problem.empty())
+    return failed(problem, bilingual(options.style.language).locale(), err, 2);
   picture all;
   const auto read = gather(options.cluster, options.snapshot, all);
   const auto locale = bilingual(options.style.language).locale();
@@ -144,7 +147,7 @@ int run_capacity(const report_options& options, std::ostream& out, std::ostream&
     trends = console::trends_in(*body);
     reason = trends.empty() ? text::phrase{"report.capacity.no_shares"} : text::phrase();
   }
-  const auto view = console::capacity_view(all, {}, trends, words_of(reason, text::language::en));
+  const auto view = console::capacity_view(all, {}, trends, reason);
   print_capacity(view, reason, options.style, out);
   return 0;
 }
@@ -158,7 +161,7 @@ CLI::App* add(CLI::App& report, const char* name, const char* description, std::
 }
 
 std::string problem_of_month(const std::string& text) {
-  return api::bounds_of(text) ? "" : text + " is no month such as 2026-11";
+  return api::bounds_of(text) ? "" : refusal("usage.no_month", text);
 }
 
 void add_namespace(CLI::App& verb, std::string& ns, const char* description) {

@@ -12,6 +12,8 @@
 #include "reconcilers/cuda/requirement.hpp"
 #include "reconcilers/cuda/verdict.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
+#include "text/messages.hpp"
+#include "text/phrase.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::cuda {
@@ -79,15 +81,16 @@ struct version_need {
 };
 
 struct needs {
-  std::vector<version_need> all;
-  std::vector<std::string> wrong;
+  text::language language;
+  std::vector<version_need> all = {};
+  std::vector<text::phrase> wrong = {};
 
-  void add(std::expected<requirement, std::string> read, std::string source, bool asked_of_us) {
+  void add(std::expected<requirement, text::phrase> read, text::phrase source, bool asked_of_us) {
     if (!read) {
-      wrong.push_back(source + ": " + read.error());
+      wrong.push_back({"cuda.need.wrong", {{"source", std::move(source)}, {"problem", std::move(read.error())}}});
       return;
     }
-    read->source = std::move(source);
+    read->source = words_of(source, language);
     if (!read->any_of.empty()) all.push_back({std::move(*read), asked_of_us});
   }
   std::vector<requirement> requirements(bool asked_of_us_only) const {
@@ -108,7 +111,7 @@ bool is_true(const std::optional<std::string>& text) {
 void read_env(const container& container, needs& needs) {
   const bool checked = !is_true(container.value_of(names::disable_env));
   const auto describe_source = [&](std::string_view variable) {
-    return "env " + shown(variable, 64) + " of container " + shown(container.name, 63);
+    return text::phrase{"cuda.need.env", {{"name", shown(variable, 64)}, {"container", shown(container.name, 63)}}};
   };
   std::set<std::string> seen;
   for (const auto& [name, value] : container.env) {
@@ -125,23 +128,33 @@ void read_env(const container& container, needs& needs) {
     needs.add(parse_cuda_version(*runtime, checked), describe_source(names::cuda_env), false);
 }
 
-needs needs_of(const json& pod, const std::vector<container>& containers) {
-  needs out;
+needs needs_of(const json& pod, const std::vector<container>& containers, text::language language) {
+  needs out{language};
   const auto* annotations = member(member(&pod, "metadata"), "annotations");
   for (const auto& [key, about] :
        {std::pair(names::cuda_annotation, property::cuda), {names::capability_annotation, property::arch}}) {
     const auto* text = member(annotations, key);
     if (text && text->is_string())
-      out.add(parse_annotation(text->get_ref<const std::string&>(), about), "annotation " + std::string(key), true);
+      out.add(parse_annotation(text->get_ref<const std::string&>(), about),
+              {"cuda.need.annotation", {{"name", std::string(key)}}}, true);
   }
   for (const auto& container : containers) read_env(container, out);
   return out;
 }
 
-std::string said(const std::vector<requirement>& all) {
-  std::string out;
-  for (const auto& entry : all) out += (out.empty() ? "" : " and ") + entry.source + ": \"" + entry.text + "\"";
+/// "a and b and c"
+text::phrase joined_by_and(std::vector<text::phrase> items) {
+  text::phrase out;
+  for (auto& item : items)
+    out = out.empty() ? std::move(item)
+                      : text::phrase{"cuda.need.and", {{"first", std::move(out)}, {"second", std::move(item)}}};
   return out;
+}
+
+text::phrase list_of(const std::vector<requirement>& all) {
+  std::vector<text::phrase> out;
+  for (const auto& entry : all) out.push_back({"cuda.need.item", {{"source", entry.source}, {"text", entry.text}}});
+  return joined_by_and(std::move(out));
 }
 
 // ---- the nodes
@@ -176,14 +189,12 @@ void judge(survey& survey, std::span<const requirement> needed, bool shared) {
   }
 }
 
-std::string resources_of(const std::vector<container>& containers) {
+text::phrase resources_of(const std::vector<container>& containers) {
   std::set<std::string> all;
   for (const auto& container : containers) {
     for (const auto& [key, amount] : container.asks) all.insert(shown(key, 80));
   }
-  std::string out;
-  for (const auto& entry : all) out += (out.empty() ? "" : " and ") + entry;
-  return shown(out, 300);
+  return joined_by_and({all.begin(), all.end()});
 }
 
 // ---- the decision
@@ -197,14 +208,14 @@ class compatibility_decision {
         settings_(settings),
         is_template_(is_template),
         containers_(containers_of(spec_)),
-        needs_(needs_of(pod, containers_)),
+        needs_(needs_of(pod, containers_, settings.language)),
         nodes_(look_at(nodes, containers_)) {}
 
   admission made() {
     if (containers_.empty()) return std::move(out_);
     for (const auto& entry : needs_.wrong) object(entry);
     if (spec_) {
-      if (const auto shut = judge_affinity(*spec_)) out_.warnings.push_back(text_of(*shut));
+      if (const auto shut = judge_affinity(*spec_)) out_.warnings.push_back(text_of(*shut, settings_.language));
     }
     share();
     allocator();
@@ -214,13 +225,17 @@ class compatibility_decision {
   }
 
  private:
-  /// Refused where that is wanted, else said.
-  void object(const std::string& reason) {
-    if (settings_.mode != enforcement::deny) {
-      out_.warnings.push_back(reason);
-      return;
-    }
-    out_.refusal += (out_.refusal.empty() ? "" : "; ") + reason;
+  void warn(const text::phrase& reason) { out_.warnings.push_back(words_of(reason, settings_.language)); }
+
+  /// Refused where that is wanted, else a warning.
+  void object(const text::phrase& reason) {
+    if (settings_.mode != enforcement::deny) return warn(reason);
+    out_.refusal += (out_.refusal.empty() ? "" : "; ") + words_of(reason, settings_.language);
+  }
+
+  /// The library's name, for people.
+  text::phrase_argument shim_argument() const {
+    return {"library", std::string(shared_->name), std::string(shared_->zh.empty() ? shared_->name : shared_->zh)};
   }
 
   /// Shares of cards: the library between must know the runtime, and cards must be whole below it.
@@ -233,17 +248,21 @@ class compatibility_decision {
       return std::ranges::any_of(container.asks, [](const auto& ask) { return ask.first.starts_with(mig_prefix); });
     };
     if (std::ranges::any_of(containers_, asks_mig))
-      object("container " + shown(match->name, 63) + " asks for " + std::string(shared_->resource) +
-             " next to a MIG device: " + std::string(shared_->name) + " does not share a card that is cut by MIG");
+      object({"cuda.need.next_to_mig",
+              {{"container", shown(match->name, 63)}, {"key", std::string(shared_->resource)}, shim_argument()}});
     const auto runtime = runtime_of(needs_.requirements(false));
     if (!runtime) return;
     const auto& baseline = shared_->baseline;
     if (runtime->major != baseline.major || *runtime > baseline) {
-      object("container " + shown(match->name, 63) + " asks for a share of a card (" + std::string(shared_->resource) +
-             ") and CUDA " + to_string(*runtime) + "; " + std::string(shared_->name) + " knows runtimes of CUDA " +
-             std::to_string(baseline.major) + ".0 to " + to_string(baseline) + " (" + std::string(shared_->source) +
-             "). Use such an image, or whole cards (multiples of " + std::to_string(shared_->whole) +
-             "), which do not go through it");
+      object({"cuda.need.share_of_other_runtime",
+              {{"container", shown(match->name, 63)},
+               {"key", std::string(shared_->resource)},
+               {"runtime", to_string(*runtime)},
+               shim_argument(),
+               {"first", std::to_string(baseline.major) + ".0"},
+               {"last", to_string(baseline)},
+               {"source", std::string(shared_->source)},
+               {"whole", std::to_string(shared_->whole)}}});
       hopeless_ = true;
       return;
     }
@@ -251,7 +270,7 @@ class compatibility_decision {
     const bool requested = std::ranges::any_of(needs_.all, &version_need::asked_of_us);
     const auto next = std::to_string(runtime->major + 1) + ".0";
     needs_.add(parse_annotation(">=" + to_string(*runtime) + ",<" + next, property::cuda),
-               std::string(shared_->name) + " needs a driver of the runtime's major version", requested);
+               {"cuda.need.same_major", {shim_argument()}}, requested);
   }
 
   /// Paddle's default allocator on a share of a card.
@@ -261,7 +280,7 @@ class compatibility_decision {
       const auto set = container.value_of(paddle_env);
       const bool known = set || !container.names(paddle_env);
       if (!known || set == paddle_value) continue;
-      const auto subject = "container " + shown(container.name, 63);
+      const auto name = shown(container.name, 63);
       const auto wanted = std::string(paddle_env) + "=" + std::string(paddle_value);
       if (!set && settings_.paddle_allocator && !container.has_more_env) {
         if (is_template_) continue;  // its pods get it
@@ -270,14 +289,12 @@ class compatibility_decision {
           add(container.path + "/env/-", variable);
         else
           add(container.path + "/env", json::array({variable}));
-        out_.warnings.push_back(subject + ": " + wanted +
-                                " was written, because Paddle's default allocator fails on a share of a card");
+        warn({"cuda.need.paddle_written", {{"container", name}, {"wanted", wanted}}});
         continue;
       }
-      out_.warnings.push_back(
-          subject + " runs a Paddle image on a share of a card, where " +
-          (set ? std::string(paddle_env) + "=" + shown(*set, 40) : std::string("its default allocator")) +
-          " fails; set " + wanted + " in its env (quartermaster explain error paddle-auto-growth)");
+      const text::phrase allocator =
+          set ? text::phrase{std::string(paddle_env) + "=" + shown(*set, 40)} : text::phrase{"cuda.need.own_allocator"};
+      warn({"cuda.need.paddle", {{"container", name}, {"allocator", allocator}, {"wanted", wanted}}});
     }
   }
 
@@ -285,22 +302,24 @@ class compatibility_decision {
     const auto all = needs_.requirements(false);
     if (hopeless_ || (all.empty() && !shared_)) return;
     judge(nodes_, all, shared_ != nullptr);
-    const auto resources = resources_of(containers_);
+    const text::phrase_argument needed{"needs", list_of(all)},
+        resources{"resources", shown(words_of(resources_of(containers_), settings_.language), 300)};
     if (nodes_.yes.empty() && nodes_.unknown.empty() && !nodes_.no.empty()) {
-      object("no node that offers " + resources + " has what the pod needs (" +
-             (all.empty() ? std::string("a card that is not cut by MIG") : said(all)) + "); they have " +
-             describe(nodes_.no));
+      const text::phrase_argument needed_or_whole{"needs",
+                                                  all.empty() ? text::phrase{"cuda.need.not_cut"} : list_of(all)};
+      object({"cuda.need.no_node", {resources, needed_or_whole, nodes_argument(nodes_.no)}});
     } else if (nodes_.yes.empty() && !nodes_.unknown.empty()) {
-      out_.warnings.push_back(
-          "of no node that offers " + resources + " it is known that it has what the pod needs (" + said(all) +
-          "); label them (GPU Feature Discovery, cuda-major-version, cuda-minor-version), or the pod waits");
+      warn({"cuda.need.not_known", {resources, needed}});
     }
     const auto written = needs_.requirements(settings_.mode != enforcement::deny);
     if (written.size() < all.size() && !nodes_.no.empty() && !nodes_.yes.empty())
-      out_.warnings.push_back("on " + std::to_string(nodes_.no.size()) + " of " +
-                              std::to_string(nodes_.offering.size()) + " nodes that offer " + resources +
-                              " it would not start (" + said(all) + "): " + describe(nodes_.no) + ". The annotation " +
-                              std::string(names::cuda_annotation) + " keeps it away from them");
+      warn({"cuda.need.some_nodes",
+            {{"number", std::to_string(nodes_.no.size())},
+             {"all", std::to_string(nodes_.offering.size())},
+             resources,
+             needed,
+             nodes_argument(nodes_.no),
+             {"annotation", std::string(names::cuda_annotation)}}});
     limits();
     write(written);
   }
@@ -314,10 +333,10 @@ class compatibility_decision {
       if (cuda::judge(*runtime, machine_of(*ye)).is == outcome::minor_version) limited.push_back(ye);
     }
     if (limited.empty()) return;
-    out_.warnings.push_back("CUDA " + to_string(*runtime) +
-                            " works on some nodes by minor version compatibility only (no newer "
-                            "driver interface, no PTX): " +
-                            describe(limited));
+    warn({"cuda.need.limited", {{"runtime", to_string(*runtime)}, nodes_argument(limited)}});
+  }
+  text::phrase_argument nodes_argument(const std::vector<const node_facts*>& nodes) const {
+    return {"nodes", describe(nodes, settings_.language)};
   }
   std::optional<version> runtime_from_env() const {
     std::optional<version> out;
@@ -343,13 +362,10 @@ class compatibility_decision {
       case merge::kind::unchanged:
         return;
       case merge::kind::too_many:
-        out_.warnings.push_back("what the pod needs takes more than " + std::to_string(max_terms) +
-                                " alternatives as node affinity, so none was written (" + said(needed) + ")");
+        warn({"cuda.need.too_many_terms", {{"most", std::to_string(max_terms)}, {"needs", list_of(needed)}}});
         return;
       case merge::kind::contradiction:
-        object(terms->empty()
-                   ? "no node can ever have what the pod needs (" + said(needed) + ")"
-                   : "the pod's own node affinity and what it needs (" + said(needed) + ") exclude each other");
+        object({terms->empty() ? "cuda.need.impossible" : "cuda.need.excluded", {{"needs", list_of(needed)}}});
         return;
       case merge::kind::changed:
         break;
@@ -393,7 +409,8 @@ review_answer advise_on(const reviews::envelope& about, const json& workload, st
   if (!pod || settings.mode == enforcement::disabled) return reviews::answer(about.uid, {});
   auto found = compatibility_decision(*pod, nodes, settings, true).made();
   if (!found.refusal.empty())
-    found.warnings.insert(found.warnings.begin(), "its pods would be refused: " + found.refusal);
+    found.warnings.insert(found.warnings.begin(),
+                          text::message("cuda.need.pods_refused", settings.language, {{"reason", found.refusal}}));
   reviews::decision out;
   out.warnings = reviews::warnings_of(found.warnings);
   return reviews::answer(about.uid, out);

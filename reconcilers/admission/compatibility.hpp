@@ -17,12 +17,15 @@
 
 #include "kube/projections/node.hpp"
 #include "reconcilers/admission/admission.hpp"
+#include "text/message.hpp"
 
 namespace reconcilers::cuda {
 
 struct admission_settings {
   enforcement mode = enforcement::disabled;
   bool paddle_allocator = false;  ///< write FLAGS_allocator_strategy into pods that need it
+  /// Of refusal and warnings. An AdmissionReview does not say which its reader has: it is answered in English.
+  text::language language = text::language::en;
 };
 
 struct admission {

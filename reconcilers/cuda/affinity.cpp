@@ -399,14 +399,14 @@ std::optional<excluded_versions> judge_affinity(const json& pod_spec) {
   return out;
 }
 
-std::string text_of(const excluded_versions& shut_out) {
-  return "spec.affinity: the node affinity on CUDA versions shuts out CUDA " + shut_out.versions +
-         ", because it compares major and minor each for itself; a driver that knows a newer CUDA runs older images. " +
-         "Versions are pairs: (major Gt " + std::to_string(shut_out.oldest.major) + ") or (major In [" +
-         std::to_string(shut_out.oldest.major) + "]" +
-         (shut_out.oldest.minor > 0 ? " and minor Gt " + std::to_string(shut_out.oldest.minor - 1) : std::string()) +
-         "); the annotation " + std::string(names::cuda_annotation) + ": \">=" + to_string(shut_out.oldest) +
-         "\" has it written for you";
+std::string text_of(const excluded_versions& shut_out, text::language locale) {
+  const auto major = std::to_string(shut_out.oldest.major);
+  const auto minor = shut_out.oldest.minor > 0 ? " and minor Gt " + std::to_string(shut_out.oldest.minor - 1) : "";
+  return text::message("cuda.need.shut_out", locale,
+                       {{"versions", shut_out.versions},
+                        {"pairs", "(major Gt " + major + ") or (major In [" + major + "]" + minor + ")"},
+                        {"annotation", std::string(names::cuda_annotation)},
+                        {"oldest", to_string(shut_out.oldest)}});
 }
 
 }  // namespace reconcilers::cuda

@@ -73,6 +73,6 @@ struct excluded_versions {
 /// Of spec.affinity.nodeAffinity of a pod: which known CUDA versions it shuts out although it lets older ones in. The
 /// manual's own (major In 12, minor Gt 2) lets in 12.3 to 12.9 and shuts out 13.x. Empty where it does not.
 std::optional<excluded_versions> judge_affinity(const nlohmann::json& pod_spec);
-std::string text_of(const excluded_versions& shut_out);
+std::string text_of(const excluded_versions& shut_out, text::language locale = text::language::en);
 
 }  // namespace reconcilers::cuda

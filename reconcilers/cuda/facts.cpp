@@ -5,6 +5,7 @@
 
 #include "api/names.hpp"
 #include "text/messages.hpp"
+#include "text/phrase.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::cuda {
@@ -63,28 +64,27 @@ std::string describe(const node_facts& node_facts, text::language locale) {
   return out;
 }
 
-std::string describe(const std::vector<const node_facts*>& nodes) {
+std::string describe(const std::vector<const node_facts*>& nodes, text::language locale) {
   std::map<std::string, std::vector<std::string_view>> groups;
-  for (const auto* node : nodes) groups[describe(*node)].push_back(node->name);
+  for (const auto* node : nodes) groups[describe(*node, locale)].push_back(node->name);
   std::vector<std::pair<std::string, std::vector<std::string_view>>> order(groups.begin(), groups.end());
   std::ranges::sort(order, [](const auto& a, const auto& b) {
     return a.second.size() != b.second.size() ? a.second.size() > b.second.size() : a.first < b.first;
   });
-  std::string out;
-  std::size_t index = 0, left = nodes.size();
-  for (auto& [description, names] : order) {
-    if (index++ == most_groups) {
-      out += "; and " + std::to_string(left) + " more of other kinds";
+  std::vector<text::phrase> groups_named;
+  std::size_t left = nodes.size();
+  for (const auto& [description, names] : order) {
+    if (groups_named.size() == most_groups) {
+      groups_named.push_back({"cuda.facts.other_kinds", {{"number", std::to_string(left)}}});
       break;
     }
-    std::ranges::sort(names);
-    out += (out.empty() ? "" : "; ") + description + ": ";
-    const auto listed = std::min(most_names, names.size());
-    for (std::size_t i = 0; i < listed; ++i) out += (i == 0 ? "" : ", ") + std::string(names[i]);
-    if (names.size() > listed) out += " and " + std::to_string(names.size() - listed) + " more";
+    std::vector<std::string> sorted(names.begin(), names.end());
+    std::ranges::sort(sorted);
+    groups_named.push_back(
+        {"cuda.facts.group", {{"facts", description}, {"names", text::some_of(sorted, most_names, locale)}}});
     left -= names.size();
   }
-  return out;
+  return words_of(text::joined_by_semicolons(std::move(groups_named)), locale);
 }
 
 }  // namespace reconcilers::cuda

@@ -51,6 +51,6 @@ node_facts facts_of(const kube::node& node);
 std::string describe(const node_facts& node_facts, text::language locale = text::language::en);
 
 /// Nodes grouped by what they have, bounded: "CUDA 12.2, compute capability 7.5, Tesla-T4: gpu-1, gpu-2 and 3 more".
-std::string describe(const std::vector<const node_facts*>& nodes);
+std::string describe(const std::vector<const node_facts*>& nodes, text::language locale = text::language::en);
 
 }  // namespace reconcilers::cuda

@@ -39,16 +39,13 @@ void split(std::string_view text, char separator, Each each) {
 struct requirement_reader {
   bool annotation = false;
   property about = property::cuda;
-  std::string wrong{};
+  text::phrase wrong{};
   std::size_t conditions = 0;
 
   void complain(std::string_view condition) {
     if (!wrong.empty()) return;
-    wrong =
-        "\"" + text::shown(condition) + "\" is no condition; allowed is " +
-        (annotation ? std::string("one of >= > <= < = != and a version, for example >=12.4; a comma is AND, a blank OR")
-                    : std::string("cuda, driver or arch, one of >= > <= < = != and a version, for example "
-                                  "cuda>=12.4; a comma is AND, a blank OR"));
+    wrong = {annotation ? "cuda.need.no_condition" : "cuda.need.no_condition_of_image",
+             {{"value", text::shown(condition)}}};
   }
 
   std::optional<version_condition> read(std::string_view text) {
@@ -86,7 +83,7 @@ struct requirement_reader {
       split(term, ',', [&](std::string_view part) {
         if (part.empty() || !wrong.empty()) return;
         if (++conditions > most_conditions) {
-          wrong = "there are more than " + std::to_string(most_conditions) + " conditions";
+          wrong = {"cuda.need.conditions", {{"most", std::to_string(most_conditions)}}};
           return;
         }
         if (const auto read_one = read(part)) all.push_back(*read_one);
@@ -97,8 +94,9 @@ struct requirement_reader {
   }
 };
 
-std::expected<requirement, std::string> made(std::string_view text, requirement_reader reader) {
-  if (text.size() > longest) return std::unexpected("it has more than " + std::to_string(longest) + " bytes");
+std::expected<requirement, text::phrase> made(std::string_view text, requirement_reader reader) {
+  if (text.size() > longest)
+    return std::unexpected(text::phrase{"cuda.need.too_long", {{"most", std::to_string(longest)}}});
   requirement out;
   out.any_of = reader.read_all(text);
   if (!reader.wrong.empty()) return std::unexpected(std::move(reader.wrong));
@@ -168,22 +166,20 @@ std::string to_string(const version_condition& condition) {
   return out;
 }
 
-std::expected<requirement, std::string> parse_requirement(std::string_view text) {
+std::expected<requirement, text::phrase> parse_requirement(std::string_view text) {
   return made(text, requirement_reader());
 }
 
-std::expected<requirement, std::string> parse_annotation(std::string_view text, property about) {
+std::expected<requirement, text::phrase> parse_annotation(std::string_view text, property about) {
   if (text.size() > longest) return made(text, requirement_reader());
   auto out = made(without_blanks(text), {.annotation = true, .about = about});
-  if (out && out->any_of.empty()) return std::unexpected("it is empty; allowed is, for example, >=12.4");
+  if (out && out->any_of.empty()) return std::unexpected(text::phrase{"cuda.need.empty"});
   return out;
 }
 
-std::expected<requirement, std::string> parse_cuda_version(std::string_view text, bool checked) {
+std::expected<requirement, text::phrase> parse_cuda_version(std::string_view text, bool checked) {
   const auto runtime = parse_version(text);
-  if (!runtime)
-    return std::unexpected("\"" + text::shown(text) +
-                           "\" is no CUDA version; allowed is MAJOR.MINOR, for example 12.4");
+  if (!runtime) return std::unexpected(text::phrase{"cuda.need.no_version", {{"value", text::shown(text)}}});
   requirement out;
   const bool family = !checked && family_of(runtime->major) != nullptr;
   out.any_of.push_back({{property::cuda, greater_equal, {runtime->major, family ? 0 : runtime->minor, 0}}});

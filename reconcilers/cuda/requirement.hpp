@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "reconcilers/cuda/facts.hpp"
+#include "text/phrase.hpp"
 
 namespace reconcilers::cuda {
 
@@ -50,12 +51,12 @@ struct requirement {
 };
 
 /// The grammar of the toolkit. The error is one line: what is wrong and what is allowed.
-std::expected<requirement, std::string> parse_requirement(std::string_view text);
+std::expected<requirement, text::phrase> parse_requirement(std::string_view text);
 /// The same of an annotation, whose conditions are all about `about`.
-std::expected<requirement, std::string> parse_annotation(std::string_view text, property about);
+std::expected<requirement, text::phrase> parse_annotation(std::string_view text, property about);
 /// CUDA_VERSION as the toolkit takes it: cuda>=MAJOR.MINOR. `checked` is false where NVIDIA_DISABLE_REQUIRE switches
 /// the runtime's own check off: then every driver of minor version compatibility will do.
-std::expected<requirement, std::string> parse_cuda_version(std::string_view text, bool checked = true);
+std::expected<requirement, text::phrase> parse_cuda_version(std::string_view text, bool checked = true);
 
 enum class fit : std::uint8_t { yes, no, unknown };
 /// unknown where an alternative needs a fact the node does not have and none is met. A brand is on no label and counts

@@ -100,18 +100,18 @@ TEST(program, takes_flags_before_its_verbs_and_names_as_kubectl_has_them) {
 }
 
 TEST(program, takes_who_asks_and_how_long_as_kubectl_does) {
-  const auto refused = [](std::vector<std::string> words, const char* reason) {
+  const auto refused = [](std::vector<std::string> words, const std::string& reason) {
     words.insert(words.begin(), {"inspect", "nodes"});
     const auto got = call(std::move(words));
     EXPECT_EQ(got.rc, 2);
     EXPECT_THAT(got.err, HasSubstr(reason));
   };
-  refused({"--request-timeout", "soon"}, "10s");
-  refused({"--request-timeout=-1s"}, "10s");
-  refused({"--request-timeout=1e3"}, "10s");
+  for (const auto* time : {"soon", "-1s", "1e3"})
+    refused({std::string("--request-timeout=") + time},
+            words::english("usage.no_time", {{"name", "--request-timeout"}, {"value", time}}));
   refused({"--as-group", "admins"}, "--as");
-  refused({"--as", ""}, "--as");
-  refused({"node/"}, "node");
+  refused({"--as", ""}, words::english("usage.empty", {{"name", "--as"}}));
+  refused({"node/"}, words::english("usage.empty", {{"name", "node"}}));
 }
 
 TEST(program, without_a_verb_it_lists_them) {
@@ -134,7 +134,8 @@ TEST(program, flags_of_a_verb_go_to_its_subcommand_and_its_arguments_are_refused
   };
   refused({"inspect", "--save", "x", "nodes", "--kubeconfig", "/no/such"},
           words::english("usage.not_taken", {{"words", "--save"}}));
-  refused({"lint", "no-such.yaml", "scheduler-config", "no-such.yaml"}, "not go with the subcommand");
+  refused({"lint", "no-such.yaml", "scheduler-config", "no-such.yaml"},
+          words::english("usage.with_subcommand", {{"name", "--file"}, {"value", "scheduler-config"}}));
   EXPECT_THAT(call({"lint", "--strict", "scheduler-config", "no-such.yaml"}).err, HasSubstr("no-such.yaml: No such"));
 }
 
@@ -142,7 +143,8 @@ TEST(program, a_registry_is_no_address) {
   for (const auto* name : {"https://reg.example", "reg.example//path"}) {
     const auto got = call({"controller", "--image-registry", name, "--kubeconfig", "/no/such"});
     EXPECT_EQ(got.rc, 2) << name;
-    EXPECT_THAT(got.err, words::has_in_order({"--image-registry", "name of a registry"}));
+    EXPECT_THAT(got.err,
+                HasSubstr(words::english("usage.not_a_registry", {{"name", "--image-registry"}, {"value", name}})));
   }
   EXPECT_EQ(call({"controller", "--image-registry", "reg.example:5000/path", "--kubeconfig", "/no/such"}).rc, 1);
 }

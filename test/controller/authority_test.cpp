@@ -12,6 +12,7 @@ namespace controller {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::SizeIs;
 using kind = authority_step::kind;
 
@@ -278,13 +279,10 @@ TEST_F(authority, F22_a_replica_refuses_what_is_no_pair_and_says_why) {
     EXPECT_FALSE(out.show);
     return out.reason;
   };
-  EXPECT_EQ(refuse([](auto& keys) { keys.leaf.key = keys.signer_key; }),
-            "the stored key does not belong to the certificate");
-  EXPECT_EQ(refuse([](auto& keys) { keys.leaf.certificate = "garbage"; }),
-            "the stored key does not belong to the certificate");
-  EXPECT_EQ(refuse([](auto& keys) { keys.leaf.key.clear(); }), "the stored key does not belong to the certificate");
-  EXPECT_EQ(refuse([](auto& keys) { keys.authorities.clear(); }),
-            "the stored certificate is not signed by a stored authority");
+  EXPECT_THAT(refuse([](auto& keys) { keys.leaf.key = keys.signer_key; }), HasSubstr("key does not belong"));
+  EXPECT_THAT(refuse([](auto& keys) { keys.leaf.certificate = "garbage"; }), HasSubstr("key does not belong"));
+  EXPECT_THAT(refuse([](auto& keys) { keys.leaf.key.clear(); }), HasSubstr("key does not belong"));
+  EXPECT_THAT(refuse([](auto& keys) { keys.authorities.clear(); }), HasSubstr("not signed by"));
   EXPECT_EQ(refuse([](auto& keys) { keys.leaf = {}; }), "") << "not made yet";
   now += 91 * day;
   EXPECT_EQ(refuse([](auto&) {}), "the stored certificate has expired");

@@ -441,19 +441,19 @@ TEST_F(lease_machine, followers_spread_out_and_the_leader_does_not) {
 }
 
 TEST(lease_settings, refuses_periods_that_cannot_work) {  // TestLeaderElectionConfigValidation
-  EXPECT_EQ(ours().problem(), "");
+  EXPECT_TRUE(ours().problem().empty());
   auto bad = ours();
   bad.identity.clear();
-  EXPECT_NE(bad.problem(), "");
+  EXPECT_EQ(bad.problem().key, "usage.lease.identity");
   bad = ours();
   bad.duration = bad.renew_deadline;
-  EXPECT_NE(bad.problem(), "");
+  EXPECT_EQ(bad.problem().key, "usage.lease.duration");
   bad = ours();
   bad.retry = 9000ms;
-  EXPECT_NE(bad.problem(), "");
+  EXPECT_EQ(bad.problem().key, "usage.lease.deadline");
   bad = ours();
   bad.duration = 900ms, bad.renew_deadline = 500ms, bad.retry = 100ms;
-  EXPECT_NE(bad.problem(), "");
+  EXPECT_EQ(bad.problem().key, "usage.lease.second");
 }
 
 }  // namespace

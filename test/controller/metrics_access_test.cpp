@@ -7,6 +7,7 @@
 
 #include "test/controller/reviewing_server.hpp"
 #include "test/controller/rig.hpp"
+#include "test/words.hpp"
 
 namespace controller_test {
 namespace {
@@ -58,10 +59,9 @@ TEST_F(metrics_access, the_page_is_for_those_alone_who_may_get_it) {
   EXPECT_EQ(get("made-up").status, 401);
   const auto refused = get("pod");
   EXPECT_EQ(refused.status, 403);
-  EXPECT_EQ(refused.body,
-            "system:serviceaccount:team-a:default may not get /metrics; ClusterRole quartermaster-metrics gives the "
-            "right: kubectl create clusterrolebinding NAME --clusterrole quartermaster-metrics --serviceaccount "
-            "NAMESPACE:ACCOUNT\n");
+  EXPECT_EQ(refused.body, words::english("access.no_metrics",
+                                         {{"name", "system:serviceaccount:team-a:default"}, {"path", "/metrics"}}) +
+                              "\n");
   const auto page = get("scraper");
   EXPECT_EQ(page.status, 200);
   EXPECT_THAT(page.body, HasSubstr("namespaces_of_others"));
@@ -92,7 +92,7 @@ TEST_F(metrics_access, an_api_server_that_cannot_be_asked_is_said) {
   now += 2s;
   const auto answer = get("scraper");
   EXPECT_EQ(answer.status, 503);
-  EXPECT_THAT(answer.body, HasSubstr("the API server cannot be asked about the token"));
+  EXPECT_THAT(answer.body, HasSubstr(words::begin_of("access.not_asked", "subject")));
   EXPECT_THAT(answer.body, Not(HasSubstr("namespaces_of_others")));
   EXPECT_EQ(field_of(answer, "Retry-After"), "5");
   api.is_down = false;

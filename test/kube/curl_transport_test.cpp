@@ -6,6 +6,7 @@
 
 #include <stdexcept>
 
+#include "test/facts_in.hpp"
 #include "test/kube/transport_fixture.hpp"
 
 using namespace kube;
@@ -154,7 +155,7 @@ TEST_F(lists_without_end, take_no_more_than_a_known_amount_together) {
   int large = 0;
   for (const auto& got : lists) {
     ASSERT_FALSE(got);
-    EXPECT_THAT(got.error().message, HasSubstr("/list: all answers together may take 4 MiB while they are received;"));
+    EXPECT_THAT(got.error().message, words::has_in_order({"/list: ", "4 MiB", ";"}));
     const bool is_large = got.error().code == errc::decode;
     large += is_large ? 1 : 0;
     EXPECT_THAT(got.error().message, HasSubstr(is_large ? "smaller pages" : "asked for again"));
@@ -264,7 +265,7 @@ TEST_F(curl_transport_on_tls, F4_a_killed_server_is_told_from_one_that_is_down) 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::connect);
   EXPECT_THAT(refused.error().message, HasSubstr("GET /api: connect 127.0.0.1:"));
-  EXPECT_THAT(refused.error().message, HasSubstr("connection refused: is the API server up?"));
+  EXPECT_THAT(refused.error().message, HasSubstr("connection refused"));
   EXPECT_THAT(refused.error().message, HasSubstr("/etc/kubeconfig"));
 }
 
@@ -275,8 +276,8 @@ TEST_F(curl_transport_on_tls, a_host_nobody_knows_is_named_with_the_file_it_come
   const auto got = send(get("/api"));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::connect);
-  EXPECT_EQ(got.error().message,
-            "GET /api: the host of no-such-host.invalid:6443 is not known to DNS: check server in /etc/kubeconfig");
+  EXPECT_THAT(got.error().message,
+              words::has_in_order({"GET /api: ", "no-such-host.invalid:6443", "DNS", "/etc/kubeconfig"}));
 }
 
 TEST_F(curl_transport_on_tls, a_sink_may_end_its_stream) {

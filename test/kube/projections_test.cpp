@@ -12,6 +12,7 @@
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "kube/rfc3339.hpp"
+#include "test/facts_in.hpp"
 #include "test/kube/golden.hpp"
 
 namespace {
@@ -321,10 +322,13 @@ TEST(projections, json_that_has_no_mapping_where_one_belongs_is_refused_with_its
     const auto read = kube::from_json<kube::node>(text);
     return read ? std::string() : read.error().message;
   };
-  EXPECT_EQ(message_of(R"({"status": {"nodeInfo": "x"}})"), "Node: status.nodeInfo is a text; allowed: a mapping");
-  EXPECT_EQ(message_of(R"({"spec": {"taints": [1]}})"), "Node: spec.taints is a number; allowed: a mapping");
-  EXPECT_EQ(message_of(R"({"metadata": {"labels": ["a"]}})"), "Node: metadata.labels is a list; allowed: a mapping");
-  EXPECT_EQ(message_of(R"("x")"), "Node: it is a text; allowed: a mapping");
+  EXPECT_THAT(message_of(R"({"status": {"nodeInfo": "x"}})"),
+              words::has_in_order({"Node: status.nodeInfo ", "text", "mapping"}));
+  EXPECT_THAT(message_of(R"({"spec": {"taints": [1]}})"),
+              words::has_in_order({"Node: spec.taints ", "number", "mapping"}));
+  EXPECT_THAT(message_of(R"({"metadata": {"labels": ["a"]}})"),
+              words::has_in_order({"Node: metadata.labels ", "list", "mapping"}));
+  EXPECT_THAT(message_of(R"("x")"), words::has_in_order({"Node: it ", "text", "mapping"}));
   EXPECT_EQ(message_of(R"({"status": {"nodeInfo": null}})"), "Node without a name");
 }
 

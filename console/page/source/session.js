@@ -72,9 +72,9 @@ export async function ask(address, signal) {
 }
 
 function read_error(response, body) {
-  const { code = 'unreadable', message = '' } = body?.error ?? {};
+  const { code = 'unreadable', message = '', messages } = body?.error ?? {};
   const seconds = Number(response.headers.get('Retry-After'));
-  return { status: response.status, code, message, retry_s: seconds > 0 ? Math.min(seconds, 300) : null };
+  return { status: response.status, code, message, messages, retry_s: seconds > 0 ? Math.min(seconds, 300) : null };
 }
 
 function keep(address, etag, body) {

@@ -199,7 +199,7 @@ void compare_sums(const random_cluster& drawn) {
   for (const auto& row : answer([&](const auto& style, auto& out) { top_cards(cluster, style, out); }, "cards"))
     if (row["healthy"].get<bool>() && !cluster.nodes.find({{}, row["node"].get<std::string>()})->unschedulable)
       usable_cores += row["usedCores"].get<std::int64_t>();
-  const auto capacity = console::capacity_view(cluster, viewer, {}, "");
+  const auto capacity = console::capacity_view(cluster, viewer, {}, {});
   for (const auto& row : capacity["models"]) capacity_cores += row["usedCores"].get<std::int64_t>();
   EXPECT_EQ(capacity_cores, usable_cores) << capacity;
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> fleet;  // cores and MiB
@@ -231,7 +231,7 @@ void compare_overview(const random_cluster& drawn) {
   }
   for (const auto& row : answer([&](const auto& form, auto& page) { top_cards(cluster, form, page); }, "cards"))
     cores += row["usedCores"].get<std::int64_t>();
-  const auto capacity = console::capacity_view(cluster, console_test::two_teams::everyone(), {}, "");
+  const auto capacity = console::capacity_view(cluster, console_test::two_teams::everyone(), {}, {});
   for (const auto& row : capacity["models"])
     if (row["mode"] != "") free += row["free"].get<std::int64_t>();
   const auto& gpus = overview["gpus"];

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/program.hpp"
+#include "test/words.hpp"
 
 namespace cli::console {
 namespace {
@@ -37,19 +38,25 @@ std::pair<int, std::string> run(std::vector<std::string> words) {
 }
 
 TEST(console, wrong_words_are_one_line) {
-  const auto one_line = [](const char* text) {
+  const auto one_line = [](const std::string& text) {
     return Pair(2, AllOf(HasSubstr(text), ContainsRegex("^quartermaster: [^\n]+\n$")));
   };
-  EXPECT_THAT(run({"--listen", "localhost"}), one_line("--listen: address \"localhost\": not host:port"));
-  EXPECT_THAT(run({"--metrics-address", "a:b"}), one_line("--metrics-address: address \"a:b\": not a port"));
+  EXPECT_THAT(run({"--listen", "localhost"}),
+              one_line(words::english("usage.not_an_address", {{"name", "--listen"}, {"value", "localhost"}})));
+  EXPECT_THAT(run({"--metrics-address", "a:b"}),
+              one_line(words::english("usage.not_an_address", {{"name", "--metrics-address"}, {"value", "a:b"}})));
   EXPECT_THAT(run({"--log-level", "loud"}), one_line("--log-level: loud"));
-  EXPECT_THAT(run({"--host", "a:1"}), one_line("--host a:1: a name without port"));
+  EXPECT_THAT(run({"--host", "a:1"}), one_line(words::english("usage.console.host", {{"value", "a:1"}})));
   for (const auto* origin :
        {"portal.example.com", "https://a;script-src *", "https://a b", "https://a:", "https://", "*"})
-    EXPECT_THAT(run({"--frame-ancestor", origin}), one_line("an origin such as https://portal.example.com")) << origin;
-  EXPECT_THAT(run({"--audience-only"}), one_line("--audience-only: on a loopback address"));
-  EXPECT_THAT(run({"--tls-key-file", "k"}), one_line("--tls-cert-file and --tls-key-file come together"));
-  EXPECT_THAT(run({"--prometheus-url", "http://p", "--prometheus-token-file", "t"}), one_line("over https:// only"));
+    EXPECT_THAT(run({"--frame-ancestor", origin}),
+                one_line(words::english("usage.console.origin", {{"value", origin}})))
+        << origin;
+  EXPECT_THAT(run({"--audience-only"}), one_line(words::english("usage.console.audience")));
+  EXPECT_THAT(run({"--tls-key-file", "k"}),
+              one_line(words::english("usage.together", {{"name", "--tls-cert-file"}, {"value", "--tls-key-file"}})));
+  EXPECT_THAT(run({"--prometheus-url", "http://p", "--prometheus-token-file", "t"}),
+              one_line(words::english("usage.prometheus.token")));
 }
 
 }  // namespace

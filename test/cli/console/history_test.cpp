@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/facts_in.hpp"
+#include "test/words.hpp"
 
 namespace cli::console {
 namespace {
@@ -14,7 +15,7 @@ using testing::HasSubstr;
 
 chart_request chart(const std::string& query) {
   const auto made = chart_of(*parameters_in(query), 1'800'000'000);
-  EXPECT_TRUE(made) << made.error();
+  EXPECT_TRUE(made) << made.error().key;
   return made.value_or(chart_request());
 }
 
@@ -104,7 +105,7 @@ TEST(history, what_is_no_answer_of_prometheus_is_said) {
         R"({"status":"success","data":{"result":{}}})", R"({"status":5})", R"({"status":null,"data":1})"}) {
     const auto view = history_view(chart("chart=memory"), body);
     EXPECT_EQ(view["available"], false) << body;
-    EXPECT_THAT(view["message"].get<std::string>(), words::has_in_order({"Prometheus", "cannot be read"}));
+    EXPECT_EQ(view["message"], words::english("console.prometheus_unreadable"));
   }
   const auto odd = history_view(
       chart("chart=memory"), R"({"status":"success","data":{"result":[1,{"metric":3,"values":[[1],"x",[2,"3"]]}]}})");
@@ -112,8 +113,9 @@ TEST(history, what_is_no_answer_of_prometheus_is_said) {
 }
 
 TEST(history, the_examples_fields_are_the_views) {
-  const auto view = no_history(chart("chart=cards"), "none");
-  for (const auto* field : {"available", "message", "chart", "from", "to", "step", "unit", "times", "series", "more"})
+  const auto view = no_history(chart("chart=cards"), {"console.no_prometheus"});
+  for (const auto* field :
+       {"available", "message", "messages", "chart", "from", "to", "step", "unit", "times", "series", "more"})
     EXPECT_TRUE(view.contains(field)) << field;
 }
 

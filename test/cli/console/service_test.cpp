@@ -5,8 +5,10 @@
 #include "kube/config.hpp"
 #include "test/cli/console/two_teams.hpp"
 #include "test/controller/reviewing_server.hpp"
+#include "test/english.hpp"
 #include "test/facts_in.hpp"
 #include "test/kube/loop.hpp"
+#include "test/words.hpp"
 
 namespace cli::console {
 namespace {
@@ -41,7 +43,7 @@ struct console_service : two_teams {
   access_settings asking;
   service_settings serving;
   controller::milliseconds now{1'000'000};
-  std::string not_ready;
+  text::phrase not_ready;
   std::optional<controller::milliseconds> silence, leaderless;
   kube::transport* prometheus = nullptr;
   std::unique_ptr<access> doorkeeper;
@@ -304,9 +306,11 @@ struct audiences : console_service {
 TEST_F(audiences, a_token_for_the_console_or_for_the_api_server_signs_in) {
   for (const auto& token : {for_console, for_api, for_both}) EXPECT_EQ(get("waiting", token).status, 200) << token;
   EXPECT_EQ(api.token_reviews, 3) << "one question each";
-  const auto* line =
-      "this token is for another audience; allowed: quartermaster-console, or the API server itself "
-      "(`kubectl create token NAME --audience quartermaster-console` makes one for a ServiceAccount)";
+  const auto line = words::english(
+      "access.for_others_than_both",
+      {{"audience", "quartermaster-console"},
+       {"way",
+        words::english("access.way", {{"command", "kubectl create token NAME --audience quartermaster-console"}})}});
   for (int i = 0; i < 2; ++i) EXPECT_EQ(message_to(for_vault), line);
   EXPECT_EQ(api.token_reviews, 4) << "the second answer is the one that is kept";
 }
@@ -315,17 +319,20 @@ TEST_F(audiences, the_console_can_take_only_tokens_for_itself) {
   asking.audience_only = true;
   for (const auto& token : {for_console, for_both}) EXPECT_EQ(get("waiting", token).status, 200) << token;
   for (const auto& token : {for_api, for_vault, std::string("token-of-admin")})
-    EXPECT_THAT(message_to(token),
-                words::has_in_order({"another audience", "allowed: quartermaster-console alone", "`kubectl"}));
+    EXPECT_THAT(
+        message_to(token),
+        AllOf(HasSubstr(words::english("access.for_others_than", {{"audience", "quartermaster-console"}, {"way", "|"}})
+                            .substr(0, 20)),
+              HasSubstr("kubectl create token")));
   EXPECT_EQ(api.token_reviews, 5);
 }
 
 TEST_F(audiences, a_tokens_own_word_admits_nobody) {
   const auto liar = issued({"quartermaster-console"}, "admin");
   api.audiences[liar] = {"vault"};
-  EXPECT_THAT(message_to(liar), HasSubstr("another audience"));
+  EXPECT_THAT(message_to(liar), HasSubstr(words::begin_of("access.for_others_than_both", "audience")));
   const auto forged = token_with({{"aud", "quartermaster-console"}, {"sub", "admin"}});
-  EXPECT_THAT(message_to(forged), HasSubstr("API server does not take"));
+  EXPECT_THAT(message_to(forged), HasSubstr(words::begin_of("access.no_token", "way")));
   for (const auto& claims :
        {ordered_json(1), ordered_json(nullptr), ordered_json{{"aud", 5}}, ordered_json{{"aud", {1}}}})
     EXPECT_EQ(get("me", token_with(claims)).status, 401) << claims;
@@ -336,7 +343,7 @@ TEST_F(audiences, an_api_server_that_knows_of_none_has_only_its_own) {
   EXPECT_EQ(get("me", for_console).status, 200) << "it is good for the API server itself";
   doorkeeper.reset(), console.reset();
   asking.audience_only = true;
-  EXPECT_THAT(message_to(for_console), HasSubstr("another audience"));
+  EXPECT_THAT(message_to(for_console), HasSubstr(words::begin_of("access.for_others_than", "audience")));
 }
 
 TEST_F(audiences, an_identity_provider_may_have_a_client_of_the_same_name) {
@@ -464,28 +471,35 @@ TEST_F(console_service, an_api_server_that_does_not_answer_admits_no_one) {
 }
 
 TEST_F(console_service, nothing_is_said_before_the_cluster_is_read) {
-  not_ready = "the console has not read the cluster yet";
+  not_ready = {"console.not_read_yet"};
   EXPECT_EQ(get("fleet", "token-of-admin").status, 503);
   EXPECT_EQ(get("fleet").status, 401);
 }
 
 TEST_F(console_service, wrong_parameters_are_named) {
+  const auto key = [](const char* name, const char* parameter = "", const char* value = "") {
+    return words::english(std::string("console.") + name, {{parameter, value}});
+  };
   for (const auto& [query, message] : std::vector<std::pair<std::string, std::string>>{
-           {"fleet?limit=0", "limit is 1 to 5000"},
-           {"fleet?limit=5001", "limit is 1 to 5000"},
-           {"fleet?offset=-1", "offset is a number"},
-           {"fleet?colour=red", "this path takes only offset, limit"},
-           {"capacity?x=1", "this path takes no parameters"},
-           {"waiting?limit=201", "limit is 1 to 200"},
-           {"fleet?limit=1&limit=2", "a parameter stands twice"},
-           {"fleet?limit=%zz", "not percent-encoded"},
-           {"history?chart=pods", "chart is one of"},
-           {"history?chart=memory&range=3h", "range is one of"},
-           {"history?chart=memory&range=custom&from=5&to=4", "from is before to"},
-           {"history?chart=memory&node=a%22%7D", "node is not a name"}}) {
+           {"fleet?limit=0", key("limit", "most", "5000")},
+           {"fleet?limit=5001", key("limit", "most", "5000")},
+           {"fleet?offset=-1", key("no_number", "name", "offset")},
+           {"fleet?colour=red", key("only_parameters", "list", "offset, limit")},
+           {"capacity?x=1", key("no_parameters")},
+           {"waiting?limit=201", key("limit", "most", "200")},
+           {"fleet?limit=1&limit=2", key("parameter_twice")},
+           {"fleet?limit=%zz", key("not_encoded")},
+           {"history?chart=pods", key("chart.charts")},
+           {"history?chart=memory&range=3h", key("chart.ranges")},
+           {"history?chart=memory&range=custom&from=5&to=4", key("chart.order")},
+           {"history?chart=memory&node=a%22%7D", key("chart.no_name", "name", "node")}}) {
     const auto answer = get(query, "token-of-admin");
     EXPECT_EQ(answer.status, 400) << query;
-    EXPECT_THAT(answer.body, HasSubstr(message)) << query;
+    const auto error = ordered_json::parse(answer.body)["error"];
+    EXPECT_EQ(error["message"], message) << query;
+    EXPECT_EQ(error["messages"]["en"], message) << query;
+    const auto chinese = error["messages"]["zh"].get<std::string>();
+    EXPECT_FALSE(words::has_english_sentence(chinese)) << chinese;
     now += 1s;
   }
 }

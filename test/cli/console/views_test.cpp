@@ -50,8 +50,8 @@ struct views : two_teams {
     ordered_json out =
         ordered_json::array({me_view(cluster, viewer, false), overview_view(cluster, viewer, {}), reasons(viewer),
                              fleet_view(cluster, viewer, {0, 5000}), waiting(viewer, "", {0, 200}),
-                             holders_view(cluster, viewer, "", {0, 200}, {}, ""), namespaces_view(cluster, viewer, {}),
-                             declarations_view(cluster, viewer, {}), capacity_view(cluster, viewer, {}, "")});
+                             holders_view(cluster, viewer, "", {0, 200}, {}, {}), namespaces_view(cluster, viewer, {}),
+                             declarations_view(cluster, viewer, {}), capacity_view(cluster, viewer, {}, {})});
     for (const auto* node : {"gpu-1", "gpu-2", "gpu-3"}) out.push_back(seen(viewer, node));
     return out.dump();
   }
@@ -199,7 +199,7 @@ TEST_F(views, a_node_that_is_refused_or_whose_card_is_given_out_twice_has_a_flag
   EXPECT_EQ(nodes[0][3].get<int>() & (32 | 64), 64);
   EXPECT_EQ(nodes[1][3].get<int>() & (32 | 64), 0);
   EXPECT_EQ(nodes[2][3].get<int>() & (32 | 64), 32);
-  const auto capacity = capacity_view(cluster, everyone(), {}, "")["models"];
+  const auto capacity = capacity_view(cluster, everyone(), {}, {})["models"];
   EXPECT_EQ(capacity[0]["usedCores"], 280 + 90) << "as top and the metrics count";
 }
 
@@ -305,7 +305,7 @@ TEST_F(views, namespaces_have_their_cost_where_there_are_prices) {
 
 TEST_F(views, capacity_says_what_is_stranded) {
   read();
-  const auto rows = capacity_view(cluster, everyone(), {}, "no trend")["models"];
+  const auto rows = capacity_view(cluster, everyone(), {}, {"console.no_prometheus"})["models"];
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["cards"], 3);
   EXPECT_EQ(rows[0]["cores"], 300);
@@ -328,7 +328,7 @@ TEST_F(views, S43_days_until_full_follow_the_trend) {
   EXPECT_FALSE(days_until(300, level)) << "use does not grow";
   EXPECT_FALSE(days_until(300, {growing.begin(), growing.begin() + 3})) << "too few points";
   read();
-  const auto rows = capacity_view(cluster, everyone(), {{{"", "vgpu"}, growing}}, "")["models"];
+  const auto rows = capacity_view(cluster, everyone(), {{{"", "vgpu"}, growing}}, {})["models"];
   EXPECT_TRUE(rows[0]["daysUntilFull"].is_number());
 }
 
@@ -377,7 +377,7 @@ TEST_F(views, the_examples_have_the_fields_of_the_views) {
       EXPECT_TRUE(overview.contains(field)) << field;
   EXPECT_EQ(fields_of(waiting(viewer, "", {0, 50})), fields_of(example("waiting")));
   EXPECT_EQ(fields_of(namespaces_view(cluster, viewer, {})), fields_of(example("namespaces")));
-  EXPECT_EQ(fields_of(capacity_view(cluster, viewer, {}, "")), fields_of(example("capacity")));
+  EXPECT_EQ(fields_of(capacity_view(cluster, viewer, {}, {})), fields_of(example("capacity")));
   const auto node = fields_of(seen(viewer, "gpu-3", agent));
   for (const auto& field : fields_of(example("node")))
     if (!field.starts_with("/cards[]/shares[]")) EXPECT_TRUE(node.contains(field)) << field;
@@ -476,7 +476,7 @@ TEST_F(views, cards_that_no_mode_serves_are_on_the_map_and_in_the_numbers) {
 TEST_F(views, a_pod_has_its_cards_with_what_it_holds_and_uses) {
   read();
   const pod_use use{{{"team-a", "mine-1"}, 25}, {{"team-b", "secret-1"}, 30}};
-  const auto view = holders_view(cluster, team_a(), "", {0, 200}, use, "");
+  const auto view = holders_view(cluster, team_a(), "", {0, 200}, use, {});
   EXPECT_EQ(view["total"], 2);
   const auto& pod = view["pods"][0];
   EXPECT_EQ(pod["name"], "mine-1");
@@ -487,8 +487,8 @@ TEST_F(views, a_pod_has_its_cards_with_what_it_holds_and_uses) {
   ASSERT_EQ(pod["cards"].size(), 1u);
   EXPECT_EQ(pod["cards"][0]["index"], 0);
   EXPECT_TRUE(view["pods"][1]["use"].is_null()) << "nothing is measured of it";
-  EXPECT_EQ(holders_view(cluster, everyone(), "team-b", {1, 1}, use, "")["pods"].size(), 1u);
-  EXPECT_EQ(holders_view(cluster, everyone(), "team-b", {1, 1}, use, "")["total"], 3);
+  EXPECT_EQ(holders_view(cluster, everyone(), "team-b", {1, 1}, use, {})["pods"].size(), 1u);
+  EXPECT_EQ(holders_view(cluster, everyone(), "team-b", {1, 1}, use, {})["total"], 3);
   EXPECT_EQ(fields_of(view), fields_of(example("pods")));
 }
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/program.hpp"
+#include "test/words.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -33,7 +35,9 @@ TEST(manual, refuses_what_is_no_date) {
     testing::internal::CaptureStdout(), testing::internal::CaptureStderr();
     EXPECT_EQ(run_program("quartermaster", {"man", "--date", text}), 2) << text;
     EXPECT_EQ(testing::internal::GetCapturedStdout(), "") << text;
-    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is no date: YYYY-MM-DD")) << text;
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr(words::english("usage.no_date", {{"name", "--date"}, {"value", text::shown(text)}})))
+        << text;
   }
 }
 

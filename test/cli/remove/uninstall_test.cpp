@@ -10,10 +10,13 @@
 
 #include "cli/controller/policy_file.hpp"
 #include "kube/client.hpp"
+#include "test/english.hpp"
 #include "test/facts_in.hpp"
 #include "test/kube/loop.hpp"
 #include "test/kube/scripted_transport.hpp"
 #include "test/reconcilers/recording_transport.hpp"
+#include "test/words.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 namespace {
@@ -49,8 +52,8 @@ TEST(uninstall, an_answer_without_name_or_uid_deletes_nothing) {
   EXPECT_TRUE(api.seen().empty());
 }
 
-TEST(uninstall, of_a_release_whose_namespace_is_gone_names_what_helm_cannot_find) {
-  const auto text = text_of_orphaned("cards", "gpu");
+TEST(uninstall, golden_words_of_a_release_whose_namespace_is_gone) {
+  const auto text = text_of_orphaned("cards", "gpu", text::language::en);
   EXPECT_THAT(text, words::has_in_order({"namespace gpu is gone", "helm", "release cards"}));
   EXPECT_THAT(text, testing::ContainsRegex("kubectl delete .*clusterrolebindings,clusterroles "
                                            "-l app.kubernetes.io/name=quartermaster,app.kubernetes.io/instance=cards"));
@@ -117,7 +120,7 @@ kube::task<void> read_into(kube::transport& transport, written_objects& written_
   co_return kube::result<void>();
 }
 
-TEST(uninstall, names_every_quota_that_people_wrote_by_namespace) {
+TEST(uninstall, golden_words_name_every_quota_by_namespace) {
   reconcilers::recording_transport server;
   server.answer = [](const kube::request& request) -> kube::result<kube::response> {
     const auto object = [](const char* ns, const char* name) -> json {
@@ -132,8 +135,9 @@ TEST(uninstall, names_every_quota_that_people_wrote_by_namespace) {
   };
   written_objects written;
   ASSERT_TRUE(reconcilers::run(read_into(server, written)));
-  EXPECT_EQ(summary_of(written), "AcceleratorPolicy default and 3 AcceleratorQuotas in 2 namespaces");
-  EXPECT_EQ(list_of_quotas(written), "  lab: batch, team\n  research: team\n");
+  EXPECT_EQ(words_of(summary_of(written), text::language::en),
+            "AcceleratorPolicy default and 3 AcceleratorQuotas in 2 namespaces");
+  EXPECT_EQ(list_of_quotas(written, text::language::en), "  lab: batch, team\n  research: team\n");
 }
 
 TEST(uninstall, types_that_are_not_there_hold_nothing_of_people) {
@@ -144,15 +148,27 @@ TEST(uninstall, types_that_are_not_there_hold_nothing_of_people) {
   written_objects written;
   ASSERT_TRUE(reconcilers::run(read_into(server, written)));
   EXPECT_TRUE(written.empty());
-  EXPECT_EQ(summary_of(written), "");
+  EXPECT_TRUE(summary_of(written).empty());
 }
 
-TEST(uninstall, a_long_list_of_quotas_ends_with_how_many_namespaces_are_left_out) {
+TEST(uninstall, golden_words_of_a_long_list_of_quotas) {
   written_objects written;
   for (int i = 0; i < 25; ++i) written.quotas.push_back({"team-" + std::to_string(100 + i), "cards"});
-  const auto list = list_of_quotas(written);
+  const auto list = list_of_quotas(written, text::language::en);
   EXPECT_TRUE(list.starts_with("  team-100: cards\n")) << list;
   EXPECT_TRUE(list.ends_with("  team-119: cards\n  and 5 more namespaces\n")) << list;
+}
+
+TEST(uninstall, golden_words_in_Chinese_have_no_English_sentence) {
+  written_objects written{{"default"}, {{"lab", "batch"}, {"lab", "team"}}};
+  for (int i = 0; i < 25; ++i) written.quotas.push_back({"team-" + std::to_string(100 + i), "cards"});
+  const auto locale = text::language::zh;
+  const std::vector<kube::object_key> waiting(12, {"lab", "debug"});
+  for (const auto& answer : {text_of_orphaned("cards", "gpu", locale), words_of(summary_of(written), locale),
+                             list_of_quotas(written, locale), note_of_waiting(waiting, locale)}) {
+    EXPECT_TRUE(text::has_cjk(answer)) << answer;
+    EXPECT_FALSE(words::has_english_sentence(answer)) << answer;
+  }
 }
 
 kube::task<void> read_into(kube::transport& transport, std::vector<kube::object_key>& pods) {
@@ -200,15 +216,15 @@ TEST(uninstall, reads_pods_that_wait_for_the_scheduler_and_are_not_being_deleted
   EXPECT_EQ(pods, (std::vector<kube::object_key>{{"lab", "also"}, {"lab", "waits"}}));
 }
 
-TEST(uninstall, names_ten_pods_that_wait_and_the_command_that_lists_them_all) {
-  EXPECT_EQ(note_of_waiting({}), "");
+TEST(uninstall, golden_words_of_pods_that_wait) {
+  EXPECT_EQ(note_of_waiting({}, text::language::en), "");
   const std::string command =
       "kubectl get pods -A --field-selector spec.schedulerName=quartermaster,spec.nodeName=,status.phase=Pending\n";
-  const auto note = note_of_waiting({{"lab", "debug"}});
+  const auto note = note_of_waiting({{"lab", "debug"}}, text::language::en);
   EXPECT_THAT(note, words::has_in_order({"note: 1 pod waits", "scheduler quartermaster", ":\n  lab/debug\n", command}));
   std::vector<kube::object_key> pods;
   for (int i = 10; i < 22; ++i) pods.push_back({"lab", "pod-" + std::to_string(i)});
-  const auto long_note = note_of_waiting(pods);
+  const auto long_note = note_of_waiting(pods, text::language::en);
   EXPECT_TRUE(long_note.starts_with("note: 12 pods wait")) << long_note;
   EXPECT_TRUE(long_note.contains("  lab/pod-19\n  and 2 more\nall of them: " + command)) << long_note;
 }
@@ -217,7 +233,7 @@ std::string said_of(const std::string& text) {
   const std::string file = testing::TempDir() + "policy.yaml";
   std::ofstream(file) << text;
   const auto read = read_policy_file(file);
-  return read ? read->dump() : read.error().message.substr(file.size() + std::string("--policy ").size());
+  return read ? read->dump() : words::line_of(read.error().arguments.at(1).inner);
 }
 
 TEST(policy_file, is_one_policy_that_counts) {
@@ -225,11 +241,12 @@ TEST(policy_file, is_one_policy_that_counts) {
                     "spec: {modules: {pgpu: {enabled: true}}}\n"),
             R"({"apiVersion":"quartermaster.io/v1alpha1","kind":"AcceleratorPolicy","metadata":{"name":"default"},)"
             R"("spec":{"modules":{"pgpu":{"enabled":true}}}})");
-  EXPECT_EQ(said_of("kind: ConfigMap\n"), ": not an AcceleratorPolicy of quartermaster.io/v1alpha1");
-  EXPECT_THAT(said_of("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: other}\n"),
-              words::has_in_order({": its name is 'other'; ", "default"}));
-  EXPECT_EQ(said_of(""), ": 0 documents; it takes one AcceleratorPolicy");
-  EXPECT_NE(said_of("a: [").find(":"), std::string::npos);
+  EXPECT_EQ(said_of("kind: ConfigMap\n"),
+            "usage.policy.kind{kind=AcceleratorPolicy,version=quartermaster.io/v1alpha1}");
+  EXPECT_EQ(said_of("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: other}\n"),
+            "usage.policy.name{value=other,name=default}");
+  EXPECT_EQ(said_of(""), "usage.policy.documents{number=0}");
+  EXPECT_THAT(said_of("a: ["), testing::StartsWith("list.quotation{"));
 }
 
 }  // namespace

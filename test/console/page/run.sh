@@ -13,7 +13,7 @@ in both themes and languages, with errors, live updates and names that carry HTM
   --use, --speed           only those that use the page, or only those of sizes and times, which want a machine that does nothing else
   --installed REGEX        instead, the tests of installed.mjs with such names, on the console of QM_CONSOLE_URL (test/image starts one)
   QM_CHROMIUM=FILE         the browser (default /usr/bin/chromium)
-  QM_SCREENSHOTS=write     also writes docs/images/console/*.png, which needs pngquant
+  QM_SCREENSHOTS=write     also writes docs/images/console/*.png, with pngquant, which ./dev setup installs
   QM_CONSOLE_EXAMPLES=DIR  the examples of the API (default test/console/examples)
 H
 }

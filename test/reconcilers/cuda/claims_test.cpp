@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "test/facts_in.hpp"
+
 namespace reconcilers::cuda {
 namespace {
 
@@ -84,13 +86,10 @@ TEST(claims, the_page_has_each_row_with_its_tests_and_what_does_not_fit_is_named
 
   put("test/a_test.cpp", "TEST(a, S9_is_not_there) {\n}\nTEST(a, S2_is_so) {\n}\n");
   put("bench/d/run.sh", "#!/bin/sh\n");
-  EXPECT_EQ(
+  EXPECT_THAT(
       claims_of(folder, "--check"),
-      "claims: test/a_test.cpp: a.S9_is_not_there has S9 in its name or rows, which test/claims.txt does not have\n"
-      "claims: test/claims.txt:3: S2 has a test, so take its reason away\n"
-      "claims: test/claims.txt:4: no test has F42b in its name; write why after \" | \"\n"
-      "claims: docs/claims.md is not what test/claims.sh makes: ./dev fmt\n"
-      "claims.sh found something\n");
+      words::has_in_order({"claims: test/a_test.cpp: a.S9_is_not_there ", "S9", "\nclaims: test/claims.txt:3: S2 ",
+                           "\nclaims: test/claims.txt:4: ", "F42b", "\nclaims: docs/claims.md ", "./dev fmt\n"}));
   EXPECT_EQ(text_of(folder / "docs/claims.md"), page) << "--check writes nothing";
   std::filesystem::remove_all(folder);
 }

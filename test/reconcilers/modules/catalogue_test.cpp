@@ -720,9 +720,8 @@ TEST(privileges, sees_each_kind) {
     "volumes":[{"name":"a","hostPath":{"path":"/a"}},{"name":"b","emptyDir":{}}],
     "initContainers":[{"name":"i","securityContext":{"capabilities":{"add":["SYS_ADMIN"],"drop":["ALL"]},"runAsNonRoot":true}}],
     "containers":[{"name":"c","ports":[{"hostPort":1}],"volumeMounts":[{"name":"a","mountPath":"/x"},{"name":"b","mountPath":"/y"}]}]})");
-  EXPECT_THAT(privileges_in(pod),
-              ElementsAre("c: add (the runtime's default set)", "c: hostPort", "c: root", "c: write /a", "hostIPC",
-                          "hostNetwork", "hostPID", "i: add SYS_ADMIN", "token"));
+  EXPECT_THAT(privileges_in(pod), ElementsAre(testing::StartsWith("c: add ("), "c: hostPort", "c: root", "c: write /a",
+                                              "hostIPC", "hostNetwork", "hostPID", "i: add SYS_ADMIN", "token"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "test/facts_in.hpp"
 #include "test/processor_time.hpp"
 #include "text/yaml/writer.hpp"
 
@@ -116,8 +117,7 @@ TEST(yaml_source, names_the_place_of_what_is_no_yaml) {
   EXPECT_EQ(problem("a: 'it''s\nb: 2\n"), "f.yaml:1:4: this quote is never closed");
   EXPECT_EQ(problem("a: \"\\\"1\"\n"), "none");
   EXPECT_EQ(problem("a: '1'''\n"), "none");
-  EXPECT_EQ(problem("- a\nb: 1\n"),
-            "f.yaml:2:1: this does not belong to what is above it: indentation, or a missing ---");
+  EXPECT_THAT(problem("- a\nb: 1\n"), words::has_in_order({"f.yaml:2:1: ", "indentation", "---"}));
   EXPECT_EQ(problem("a: 1\n...\nb: 1\n--- \nc: 1\n"), "none");
   EXPECT_EQ(problem("{\"a\": 1}\n{\"b\": 2}\n"), "none") << "as a JSON stream";
   EXPECT_EQ(problem("a: 1\nbc\x01: 2\n"), "f.yaml:2:3: control characters are not allowed");
@@ -156,8 +156,7 @@ TEST(yaml_source, F35_hostile_files_cost_what_their_size_is) {
 TEST(yaml_source, says_why_a_file_cannot_be_read) {
   std::istringstream input("a: 1");
   EXPECT_EQ(read_file("test/no-such-file.yaml", input).error(), "test/no-such-file.yaml: No such file or directory");
-  EXPECT_THAT(read_file("test", input).error(),
-              HasSubstr("a directory; name the files in it, for example test/*.yaml"));
+  EXPECT_THAT(read_file("test", input).error(), words::has_in_order({"a directory; ", "test/*.yaml"}));
   EXPECT_EQ(read_file("/proc/self/mem", input).error(), "/proc/self/mem: cannot be read: Input/output error")
       << "a file that opens and cannot be read is not an empty one";
   const auto read = read_file("-", input);

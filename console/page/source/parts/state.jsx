@@ -1,10 +1,10 @@
 // What a view shows in place of its answer, or above an answer that is old.
-import { text, number } from '../language.js';
+import { either, text, number } from '../language.js';
 
-export function error_text({ status, code, message, retry_s }) {
+export function error_text({ status, code, message, messages, retry_s }) {
   const known = ['unauthenticated', 'forbidden', 'not_found', 'too_many_requests', 'not_ready', 'unreachable', 'misdirected'];
   const headline = text(known.includes(code) ? `error.${code}` : 'error.other', { status: String(status) });
-  return [headline, message, retry_s && text('error.retry', { seconds: number(retry_s) })].filter(Boolean).join(' ');
+  return [headline, either(messages) || message, retry_s && text('error.retry', { seconds: number(retry_s) })].filter(Boolean).join(' ');
 }
 
 /// Shows children(body) once there is one.

@@ -1,6 +1,6 @@
 // How long the cards last: what is free, what is stranded, days until all is given out.
 import { use_answer } from '../answers.js';
-import { cores, memory, number, text, word } from '../language.js';
+import { cores, either, memory, number, text, word } from '../language.js';
 import { Answer, Empty } from '../parts/state.jsx';
 import { Bar, Key, Table, Unknown } from '../parts/table.jsx';
 
@@ -18,7 +18,7 @@ export function Capacity({ on_refused }) {
   return (
     <section>
       <h1 tabindex="-1">{text('view.capacity')}</h1>
-      <Answer answer={answer}>{({ models, trendMessage }) => (models.length === 0 ? <Empty>{text('fleet.empty')}</Empty> : (
+      <Answer answer={answer}>{({ models, trendMessage, trendMessages }) => (models.length === 0 ? <Empty>{text('fleet.empty')}</Empty> : (
         <>
           <Table label={text('view.capacity')}
             columns={[['column.model'], ['column.mode'], ['column.nodes', true], ['column.usable', true], ['column.free', true],
@@ -42,7 +42,7 @@ export function Capacity({ on_refused }) {
           </Table>
           <Key parts={[['given', 'key.given'], ['stranded', 'key.stranded']]} />
           <p class="quiet">{text('capacity.help')}</p>
-          {trendMessage && <p class="notice">{trendMessage}</p>}
+          {trendMessage && <p class="notice">{either(trendMessages) || trendMessage}</p>}
         </>
       ))}</Answer>
     </section>

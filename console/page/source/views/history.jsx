@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { announce, use_answer } from '../answers.js';
-import { moment, text } from '../language.js';
+import { either, moment, text } from '../language.js';
 import { Chart } from '../parts/chart.jsx';
 import { Answer, Empty } from '../parts/state.jsx';
 import { keep_settings } from '../router.js';
@@ -48,7 +48,7 @@ function Result({ address, chart, drawing, on_refused }) {
   }, [has_series]);
   return (
     <Answer answer={answer}>{(body) => {
-      if (!body.available) return <p class="notice" role="status">{text('history.none')} {body.message}</p>;
+      if (!body.available) return <p class="notice" role="status">{text('history.none')} {either(body.messages) || body.message}</p>;
       if (body.series.length === 0) return <Empty>{text('history.empty')}</Empty>;
       const label = text('history.label', { chart: text(`chart.${chart}`), from: moment(body.from), to: moment(body.to) });
       return <><p class="summary">{label}</p><Chart body={body} label={label} drawing={drawing} /></>;

@@ -1,6 +1,6 @@
 // Namespaces: quota, what is used, borrowed and lent, and what it costs.
 import { use_answer } from '../answers.js';
-import { cores, memory, number, text, word } from '../language.js';
+import { cores, either, memory, number, text, word } from '../language.js';
 import { Answer, Empty } from '../parts/state.jsx';
 import { Bar, Hidden, Key, Table } from '../parts/table.jsx';
 import { route_of } from '../router.js';
@@ -35,9 +35,9 @@ export function Namespaces({ on_refused }) {
   return (
     <section>
       <h1 tabindex="-1">{text('view.namespaces')}</h1>
-      <Answer answer={answer}>{({ namespaces, costMessage }) => (
+      <Answer answer={answer}>{({ namespaces, costMessage, costMessages }) => (
         <>
-          {costMessage && <p class="quiet">{text('column.cost')}: {costMessage}</p>}
+          {costMessage && <p class="quiet">{text('column.cost')}: {either(costMessages) || costMessage}</p>}
           <Key parts={[['given', 'key.given'], ['borrowed', 'key.borrowed']]} />
           {namespaces.length === 0 ? <Empty>{text('namespaces.empty')}</Empty> : (
             <Table label={text('view.namespaces')} columns={[['column.namespace'], ['column.pods', true], ['column.waiting', true], ['column.shares', true],

@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 
 import { use_answer } from '../answers.js';
-import { cores, memory, number, span, text, word } from '../language.js';
+import { cores, either, memory, number, span, text, word } from '../language.js';
 import { Answer, Empty } from '../parts/state.jsx';
 import { Table, Unknown } from '../parts/table.jsx';
 import { keep_settings, route_of } from '../router.js';
@@ -49,10 +49,10 @@ export function Pods({ me, on_refused, settings }) {
           <a href={route_of('history', undefined, { chart: 'namespace_utilization', range: '24h', namespace })}>{text('pods.day')}</a>
         )}
       </div>
-      <Answer answer={answer}>{({ total, message, pods }) => (
+      <Answer answer={answer}>{({ total, message, messages, pods }) => (
         <>
           <p class="summary" role="status">{text('pods.summary', { total })}</p>
-          {message && <p class="quiet">{text('column.use')}: {message}</p>}
+          {message && <p class="quiet">{text('column.use')}: {either(messages) || message}</p>}
           {pods.length === 0 ? <Empty>{text('pods.empty')}</Empty> : (
             <Table label={text('view.pods')} columns={[['column.pod'], ['column.node'], ['column.cards'], ['column.cores', true], ['column.memory', true],
               ['column.use', true], ['column.state'], ['column.restarts', true], ['column.age', true]]}>

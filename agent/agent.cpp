@@ -8,8 +8,8 @@
 #include <random>
 #include <utility>
 
-#include "agent/cards/resident.hpp"
 #include "agent/cards/status.hpp"
+#include "agent/settle.hpp"
 #include "api/names.hpp"
 #include "api/node_words.hpp"
 #include "api/xid.hpp"
@@ -64,12 +64,6 @@ void write_line(const xid_line& line) {
   log::warn(
       "the driver reports an XID",
       {{"card", line.card}, {"xid", line.numbers()}, {"name", line.names()}, {"count", std::to_string(line.count)}});
-}
-
-/// Once everything has been read, asked and written for the first time.
-boost::asio::awaitable<void> settle() {
-  const bool has_started = co_await controller::sleep_for(milliseconds(15'000));
-  if (has_started) release_unchanged_pages();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/allocation/offer.hpp"
+#include "agent/settle.hpp"
 #include "api/node_words.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
@@ -265,6 +266,7 @@ kube::result<void> card_plugin::run() {
   loop_.spawn_essential("acceleratornodes",
                         controller::reflect<api::accelerator_node>(wire_, own, nodes_, reflector_metrics_));
   loop_.spawn_essential("look_after", look_after());
+  loop_.spawn("settle", settle());
   if (options_.lends()) loop_.spawn_essential("mps", look_at_mps());
   if (options_.lends()) loop_.spawn_essential("ends", end_clients());
   for (auto& part : parts_) loop_.spawn_essential("plugin", part.plugin.run());

@@ -5,6 +5,7 @@
 
 #include "agent/cards/process.hpp"
 #include "agent/mps/state_file.hpp"
+#include "agent/settle.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "controller/teardown.hpp"
@@ -141,6 +142,7 @@ kube::result<void> mps_host::run() {
   loop_.stop_on_signals([this] { loop_.spawn("leave", leave()); }, leave_limit);
   loop_.spawn_essential("cards", begin());
   running_.push_back(loop_.spawn("state", keep_state()));
+  loop_.spawn("settle", settle());
   log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"folder", options_.folder}});
   loop_.run();
   controller::destroy_waiting(loop_.context());

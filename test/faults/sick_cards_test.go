@@ -241,7 +241,9 @@ func TestS20_a_sick_card_names_its_pods_and_a_person_restores_it(t *testing.T) {
 func TestS20_a_card_whose_mps_has_failed_names_its_pods_until_it_is_back(t *testing.T) {
 	h := followedHall(t, "dedicated", map[string]int{"vgpu/2": 1})
 	h.open(h.proxy("first"))
-	root := t.TempDir()
+	root, err := os.MkdirTemp("/tmp", "m-") // short: sockets of MPS are in it
+	h.must(err)
+	t.Cleanup(func() { os.RemoveAll(root) })
 	a := h.startAgentIn("vgpu-0", "t4_pair", root)
 	healthy := func(index int, wanted string) func() bool {
 		return func() bool { _, is := h.card("vgpu-0", index); return is == wanted }

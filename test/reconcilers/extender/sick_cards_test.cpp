@@ -74,7 +74,7 @@ TEST_F(sick_cards_test, S20_a_card_whose_mps_has_failed_names_its_pods_and_its_e
   known.nodes.put(
       node("a", {{"quartermaster.io/module", "mps"}}, {{"nvidia.com/mps-core", 200}, {"nvidia.com/mps-memory", 32}}));
   report("Healthy", "Healthy");
-  const json limits{{"nvidia.com/mps-core", 20}, {"nvidia.com/mps-memory", 2}};
+  const amounts limits{{"nvidia.com/mps-core", 20}, {"nvidia.com/mps-memory", 2}};
   const auto place = [&](const std::string& name, const std::string& card) {
     run_on(pod(name, {container("main", limits)}, "a"), {{"card", card}, {"cores", 20}, {"memoryMiB", 2048}});
   };

@@ -8,9 +8,10 @@
 #include <random>
 #include <utility>
 
-#include "agent/cards/resident.hpp"
 #include "agent/cards/status.hpp"
+#include "agent/settle.hpp"
 #include "api/names.hpp"
+#include "api/node_words.hpp"
 #include "api/xid.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
@@ -63,12 +64,6 @@ void write_line(const xid_line& line) {
   log::warn(
       "the driver reports an XID",
       {{"card", line.card}, {"xid", line.numbers()}, {"name", line.names()}, {"count", std::to_string(line.count)}});
-}
-
-/// Once everything has been read, asked and written for the first time.
-boost::asio::awaitable<void> settle() {
-  const bool has_started = co_await controller::sleep_for(milliseconds(15'000));
-  if (has_started) release_unchanged_pages();
 }
 
 }  // namespace
@@ -131,6 +126,7 @@ kube::result<void> card_agent::run() {
   watcher_ = std::make_unique<watcher>(watcher_of(options_), [this](sighting seen) {
     boost::asio::post(loop_.context(), [this, seen = std::move(seen)]() mutable { take(std::move(seen)); });
   });
+  look_at_mps();  // before the first report
   loop_.spawn_essential("watch_over", watch_over());
   loop_.run();
   for (const auto& line : xid_log_.rest()) write_line(line);
@@ -176,12 +172,29 @@ void card_agent::restore(const api::accelerator_node& object) {
   restored_ = object.restore;
 }
 
+void card_agent::look_at_mps() {
+  auto path = options_.node_root;
+  if (!path.ends_with('/')) path += '/';
+  auto now = mps::read_state(path + std::string(mps::state_of_node), std::chrono::system_clock::now());
+  if (now == mps_failures_) return;
+  mps_failures_ = std::move(now);
+  std::set<std::string> cards;
+  for (const auto& [card, reason] : mps_failures_) {
+    cards.insert(card);
+    log::warn("MPS of a card has failed", {{"card", card}, {"reason", reason}});
+  }
+  history_.take_without_mps(std::move(cards));
+  has_news_ = true;
+  changed_->notify_all();
+}
+
 boost::asio::awaitable<void> card_agent::watch_over() {
   for (auto last = controller::boot_now();;) {
     const bool went_on = co_await controller::sleep_for(milliseconds(1'000));
     if (!went_on) co_return;
     const auto now = controller::boot_now();
     for (const auto& line : xid_log_.due(now)) write_line(line);
+    look_at_mps();
     const bool was_frozen = now - std::exchange(last, now) > milliseconds(5'000);
     if (was_frozen) continue;  // this process, and so the watcher's thread: its sign is old, and says nothing
     const bool hangs = watcher_->silence() > patience;
@@ -293,10 +306,13 @@ void card_agent::tell(const inventory& report) {
     auto& before = defects_[card.uuid];
     if (before == card.defect) continue;
     const bool is_sick = !card.defect.empty();
+    const auto mps = mps_failures_.find(card.uuid);
+    const auto cause =
+        card.defect + (card.defect == api::mps_failed && mps != mps_failures_.end() ? ": " + mps->second : "");
     events_.record(
         node, is_sick ? controller::event_type::warning : controller::event_type::normal,
         is_sick ? "CardUnhealthy" : "CardHealthy", "Report",
-        "card " + card.uuid + " (" + card.model + ")" + (is_sick ? " is sick: " + card.defect : " is in order again"));
+        "card " + card.uuid + " (" + card.model + ")" + (is_sick ? " is sick: " + cause : " is in order again"));
     before = card.defect;
   }
 }

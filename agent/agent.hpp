@@ -13,6 +13,7 @@
 #include "agent/cards/xid_log.hpp"
 #include "agent/exporter/exporter.hpp"
 #include "agent/facts/reporter.hpp"
+#include "agent/mps/state_file.hpp"
 #include "api/accelerator_node.hpp"
 #include "controller/coded_status.hpp"
 #include "controller/event_recorder.hpp"
@@ -50,10 +51,11 @@ class card_agent {
   /// Makes the object of a node that asks for no mode. One that was deleted is left alone for a minute: what the
   /// operator removes when it is uninstalled must not come back.
   kube::task<bool> introduce();
-  /// Once a second: the watcher's sign of life, and XIDs that are not logged yet.
+  /// Once a second: the watcher's sign of life, the state of MPS, and XIDs that are not logged yet.
   boost::asio::awaitable<void> watch_over();
   void take(cards::sighting sighting);
   void restore(const api::accelerator_node& object);
+  void look_at_mps();
   void tell(const cards::inventory& report);
   const api::reported_node* object() const { return nodes_.find({{}, options_.node}); }
 
@@ -72,7 +74,8 @@ class card_agent {
   std::optional<cards::inventory> seen_;                  ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   std::unordered_map<std::string, std::vector<std::string>> warnings_;  ///< the same of warnings
-  std::vector<std::string> restored_;                                   ///< UUIDs that were taken back already
+  mps::failures mps_failures_;
+  std::vector<std::string> restored_;  ///< UUIDs that were taken back already
   bool recalled_ = false;
   std::optional<controller::milliseconds> free_at_;  ///< until then no object is made
   std::unique_ptr<exporter::exporter> exporter_;     ///< null where no one asked for metrics

@@ -5,6 +5,8 @@
 
 #include "agent/agent.hpp"
 #include "agent/allocation/offer.hpp"
+#include "agent/settle.hpp"
+#include "api/node_words.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "controller/teardown.hpp"
@@ -16,7 +18,9 @@ namespace {
 
 namespace log = controller::log;
 
-constexpr controller::milliseconds look_period{1'000}, mps_deadline{2'000}, hold_deadline{9'000};
+constexpr controller::milliseconds look_period{1'000}, mps_deadline{2'000}, hold_deadline{9'000}, end_period{500};
+/// A program has its pod's time to end by itself. Before the kubelet kills it there is still this.
+constexpr controller::milliseconds before_kill{2'000};
 constexpr std::string_view visible_devices = "NVIDIA_VISIBLE_DEVICES", pipe_folder_inside = "/run/nvidia-mps";
 
 /// NVIDIA's runtime reads it; what CDI sets is stronger than what the pod says.
@@ -128,6 +132,8 @@ std::vector<quota::card> card_plugin::cards() const {
   std::vector<quota::card> out;
   const auto* node = nodes_.find({{}, options_.node});
   if (!node || node->boot != boot_) return out;
+  // The runtime would pass CDI names over, and containers would start without what they asked for.
+  if (node->mode.code.cause == api::no_cdi && node->mode.requested_mode == node->mode.actual_mode) return out;
   auto reported = node->cards;
   std::ranges::sort(reported, {}, &api::reported_card::index);
   for (const auto& card : reported) {
@@ -215,6 +221,40 @@ boost::asio::awaitable<void> card_plugin::look_at_mps() {
   }
 }
 
+void card_plugin::note_ends(controller::milliseconds now) {
+  std::map<std::string, ending, std::less<>> out;
+  for (const auto& pod : pods_.all()) {
+    if (!pod.deleting || pod.finished() || pod.annotations.value_or(api::placement_annotation, "").empty()) continue;
+    auto uid = pod.id.to_string();
+    const auto known = endings_.find(uid);
+    // By this machine's clock, since it was seen: so does the kubelet.
+    const auto grace = std::chrono::duration_cast<controller::milliseconds>(std::chrono::seconds(pod.grace_s));
+    const auto made = known != endings_.end() ? known->second : ending{now + grace - before_kill, false};
+    out.emplace(std::move(uid), made);
+  }
+  endings_ = std::move(out);
+}
+
+boost::asio::awaitable<void> card_plugin::end_clients() {
+  for (;;) {
+    const auto now = controller::boot_now();
+    note_ends(now);
+    std::vector<std::string> due;
+    for (const auto& [uid, end] : endings_)
+      if (!end.is_done && end.due <= now) due.push_back(uid);
+    for (const auto& uid : due) {
+      const auto answer = co_await ask_mps(mps::end_method, mps::message_of(mps::ending_pod{uid}), mps_deadline);
+      const bool is_done = answer && answer->is.good();
+      if (const auto match = endings_.find(uid); match != endings_.end()) match->second.is_done = is_done;
+      if (!is_done)
+        log::warn("clients of MPS were not ended before their pod",
+                  {{"pod", uid}, {"error", answer ? answer->is.text : answer.error().message}});
+    }
+    const bool went_on = co_await controller::sleep_for(end_period);
+    if (!went_on) co_return;
+  }
+}
+
 kube::result<void> card_plugin::run() {
   for (auto& part : parts_)
     if (const auto done = part.starter.begin(); !done) return kube::config_error("agent plugin: " + done.error());
@@ -226,7 +266,9 @@ kube::result<void> card_plugin::run() {
   loop_.spawn_essential("acceleratornodes",
                         controller::reflect<api::accelerator_node>(wire_, own, nodes_, reflector_metrics_));
   loop_.spawn_essential("look_after", look_after());
+  loop_.spawn("settle", settle());
   if (options_.lends()) loop_.spawn_essential("mps", look_at_mps());
+  if (options_.lends()) loop_.spawn_essential("ends", end_clients());
   for (auto& part : parts_) loop_.spawn_essential("plugin", part.plugin.run());
   log::info("starting",
             {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}, {"resource", parts_.front().resource.name}});

@@ -63,6 +63,15 @@ class card_plugin {
   void offer();
   boost::asio::awaitable<void> look_after();
   boost::asio::awaitable<void> look_at_mps();
+  /// Ends the clients of pods shortly before these are killed.
+  boost::asio::awaitable<void> end_clients();
+  void note_ends(controller::milliseconds now);
+
+  /// A pod that is being deleted.
+  struct ending {
+    controller::milliseconds due{0};  ///< when its clients end, as controller::boot_now()
+    bool is_done = false;
+  };
 
   card_plugin_options options_;
   std::string boot_;
@@ -74,6 +83,7 @@ class card_plugin {
   controller::store<api::accelerator_node> nodes_;
   std::map<std::string, mps::served_card, std::less<>> served_;  ///< by UUID
   std::string mps_trouble_;
+  std::map<std::string, ending, std::less<>> endings_;  ///< by UID
   std::deque<part> parts_;
 };
 

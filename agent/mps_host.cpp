@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "agent/cards/process.hpp"
+#include "agent/mps/state_file.hpp"
+#include "agent/settle.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "controller/teardown.hpp"
@@ -13,7 +16,7 @@ namespace {
 namespace log = controller::log;
 using grpc::status_code;
 
-constexpr controller::milliseconds driver_retry{2'000}, leave_limit{20'000};
+constexpr controller::milliseconds driver_retry{2'000}, leave_limit{20'000}, state_look{250};
 
 }  // namespace
 
@@ -46,12 +49,39 @@ boost::asio::awaitable<void> mps_host::begin() {
   }
 }
 
+/// At each change, and often enough to be believed.
+boost::asio::awaitable<void> mps_host::keep_state() {
+  const auto path = options_.folder + "/" + std::string(mps::state_name);
+  std::optional<mps::failures> written;
+  std::string trouble;
+  auto last = controller::boot_now();
+  for (;;) {
+    mps::failures now;
+    for (const auto& card : cards_)
+      if (!card.failure().empty()) now.emplace(card.card(), card.failure());
+    if (now != written || controller::boot_now() - last > mps::state_period) {
+      const auto done = mps::write_state(path, now);
+      if (!done && done.error() != trouble) log::warn("the state is not written", {{"error", done.error()}});
+      trouble = done ? std::string() : done.error();
+      written = std::move(now), last = controller::boot_now();
+    }
+    const bool went_on = co_await controller::sleep_for(state_look);
+    if (!went_on) co_return;
+  }
+}
+
 void mps_host::serve(std::shared_ptr<grpc::served_call> call, std::string_view message) {
   if (call->method() == mps::cards_method) {
     std::vector<mps::served_card> out;
     for (const auto& card : cards_) out.push_back({card.card(), card.problem(), card.pipe_folder()});
     call->send(mps::message_of(out));
     return call->finish();
+  }
+  if (call->method() == mps::end_method) {
+    auto pod = mps::ending_pod_in(message);
+    if (!pod || pod->uid.empty()) return call->finish({status_code::invalid_argument, "no pod is named"});
+    loop_.spawn("end", end(std::move(call), std::move(*pod)));
+    return;
   }
   if (call->method() != mps::hold_method) return call->finish({status_code::unimplemented, "no such call"});
   auto wanted = mps::held_card_in(message);
@@ -74,11 +104,33 @@ boost::asio::awaitable<void> mps_host::hold(std::shared_ptr<grpc::served_call> c
   call->finish();
 }
 
+/// A client is a process of the node, and its cgroup says whose it is.
+boost::asio::awaitable<void> mps_host::end(std::shared_ptr<grpc::served_call> call, mps::ending_pod pod) {
+  const auto is_of_pod = [uid = pod.uid](unsigned process) { return cards::owner_of("/proc", process).pod_uid == uid; };
+  std::string problem;
+  for (auto& card : cards_) {
+    const auto ended = co_await card.end_clients(is_of_pod);
+    if (!ended)
+      problem = "card " + card.card() + ": " + ended.error();
+    else if (*ended > 0)
+      log::info("clients of MPS were ended before their pod",
+                {{"card", card.card()}, {"pod", pod.uid}, {"clients", std::to_string(*ended)}});
+  }
+  if (!problem.empty()) {
+    call->finish({status_code::unavailable, problem});
+    co_return;
+  }
+  call->send({});
+  call->finish();
+}
+
 boost::asio::awaitable<void> mps_host::leave() {
   for (const auto& card : running_) card.cancel();
   const auto goes_on = [this] { return std::ranges::any_of(running_, &controller::spawned::running); };
   while (goes_on()) (void)co_await controller::sleep_for(controller::milliseconds(10));
   for (auto& card : cards_) co_await card.leave();
+  std::error_code ignored;
+  std::filesystem::remove(options_.folder + "/" + std::string(mps::state_name), ignored);
   loop_.quit();
 }
 
@@ -89,6 +141,8 @@ kube::result<void> mps_host::run() {
   if (auto done = server_.listen(); !done) return done;
   loop_.stop_on_signals([this] { loop_.spawn("leave", leave()); }, leave_limit);
   loop_.spawn_essential("cards", begin());
+  running_.push_back(loop_.spawn("state", keep_state()));
+  loop_.spawn("settle", settle());
   log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"folder", options_.folder}});
   loop_.run();
   controller::destroy_waiting(loop_.context());

@@ -30,7 +30,9 @@ class mps_host final : public grpc::call_handler {
   void serve(std::shared_ptr<grpc::served_call> call, std::string_view message) override;
   boost::asio::awaitable<void> begin();
   boost::asio::awaitable<void> hold(std::shared_ptr<grpc::served_call> call, mps::held_card card);
+  boost::asio::awaitable<void> end(std::shared_ptr<grpc::served_call> call, mps::ending_pod pod);
   boost::asio::awaitable<void> leave();
+  boost::asio::awaitable<void> keep_state();
 
   mps_options options_;
   controller::registry metrics_;

@@ -5,6 +5,7 @@
 #include <ranges>
 #include <tuple>
 
+#include "api/node_words.hpp"
 #include "api/xid.hpp"
 
 namespace agent::cards {
@@ -130,6 +131,7 @@ inventory history::complete(inventory seen, std::chrono::milliseconds now) {
     // A driver that hangs is the same one afterwards; a driver that is loaded again makes its cards begin again.
     if (const auto xid = xids_.find(card.uuid); (is_driven || seen.hangs) && xid != xids_.end())
       card.defect = std::string(xid_prefix) + std::to_string(xid->second);
+    if (card.defect.empty() && without_mps_.contains(card.uuid)) card.defect = api::mps_failed;
     card.links.clear();
     for (const auto& other : seen.cards) {
       const auto link = links_.find(pair_of(card, other));

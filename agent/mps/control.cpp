@@ -103,12 +103,26 @@ answer_of<void> control::nothing(std::string text) const {
   co_return std::expected<void, problem>();
 }
 
-answer_of<std::vector<unsigned>> control::servers() const {
-  const auto answer = co_await command("get_server_list");
+answer_of<std::vector<unsigned>> control::processes(std::string text) const {
+  const auto answer = co_await command(text);
   if (!answer) co_return std::unexpected(answer.error());
   auto out = processes_in(*answer);
-  if (!out) co_return unreadable("get_server_list", *answer);
+  if (!out) co_return unreadable(text, *answer);
   co_return std::move(*out);
+}
+
+answer_of<std::vector<unsigned>> control::servers() const { return processes("get_server_list"); }
+
+answer_of<std::vector<unsigned>> control::clients_of(unsigned server) const {
+  return processes("get_client_list " + std::to_string(server));
+}
+
+answer_of<void> control::terminate(unsigned server, unsigned client) const {
+  const auto text = "terminate_client " + std::to_string(server) + " " + std::to_string(client);
+  const auto answer = co_await command(text);
+  if (!answer) co_return std::unexpected(answer.error());
+  if (trimmed(*answer) != "0") co_return unreadable(text, *answer);
+  co_return std::expected<void, problem>();
 }
 
 answer_of<std::string> control::status_of(unsigned server) const {

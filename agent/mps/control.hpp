@@ -62,12 +62,18 @@ class control {
   /// Of clients of this server that come later.
   answer_of<void> set(unsigned server, ceilings limits) const;
   answer_of<ceilings> limits_of(unsigned server) const;
+  /// Of all users.
+  answer_of<std::vector<unsigned>> clients_of(unsigned server) const;
+  /// The client's next call into CUDA fails with 810, and its work on the card has ended. Its process goes on, and so
+  /// do all others.
+  answer_of<void> terminate(unsigned server, unsigned client) const;
   answer_of<void> quit() const { return nothing("quit"); }
 
   const control_options& options() const { return options_; }
   std::string pipe_folder() const { return options_.folder + "/pipe"; }
 
  private:
+  answer_of<std::vector<unsigned>> processes(std::string text) const;
   answer_of<void> nothing(std::string text) const;
   answer_of<ceilings> read(std::string cores, std::string memory) const;
   kube::program program(std::vector<std::string> arguments, std::string input) const;

@@ -49,4 +49,18 @@ kube::result<held_card> held_card_in(std::string_view message) {
   });
 }
 
+std::string message_of(const ending_pod& pod) {
+  std::string out;
+  pbf_writer(out).add_string(1, pod.uid);
+  return out;
+}
+
+kube::result<ending_pod> ending_pod_in(std::string_view message) {
+  return kube::wire::guarded("End", [message] {
+    ending_pod out;
+    each_field(message, field<1>(out.uid));
+    return out;
+  });
+}
+
 }  // namespace agent::mps

@@ -1,5 +1,5 @@
 #pragma once
-// What the program that keeps MPS and the device plugin say to each other over a Unix socket: two calls. The plugin
+// What the program that keeps MPS and the device plugin say to each other over a Unix socket: three calls. The plugin
 // needs neither the driver nor NVIDIA's runtime for it.
 
 #include <string>
@@ -11,7 +11,8 @@
 namespace agent::mps {
 
 inline constexpr std::string_view cards_method = "/quartermaster.mps.v1.Server/Cards",
-                                  hold_method = "/quartermaster.mps.v1.Server/Hold", socket_name = "server.sock";
+                                  hold_method = "/quartermaster.mps.v1.Server/Hold",
+                                  end_method = "/quartermaster.mps.v1.Server/End", socket_name = "server.sock";
 
 struct served_card {
   std::string uuid;
@@ -30,5 +31,12 @@ struct held_card {
 };
 std::string message_of(const held_card& card);
 kube::result<held_card> held_card_in(std::string_view message);
+
+/// What End is called with: a pod that is about to be killed. It answers when its clients of all cards have ended.
+struct ending_pod {
+  std::string uid;
+};
+std::string message_of(const ending_pod& pod);
+kube::result<ending_pod> ending_pod_in(std::string_view message);
 
 }  // namespace agent::mps

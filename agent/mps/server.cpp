@@ -31,6 +31,7 @@ card_server::card_server(card_driver& driver, server_options options)
     : driver_(driver), options_(std::move(options)), control_(options_.control), wanted_(options_.whole) {}
 
 void card_server::report(std::string problem) {
+  if (problem.empty()) failure_.clear();
   if (problem == problem_) return;
   problem_ = std::move(problem);
   if (problem_.empty())
@@ -193,6 +194,7 @@ asio::awaitable<void> card_server::run() {
     } else {
       report(begun.error());
     }
+    failure_ = problem_;
     co_await end_when_unused();
     const bool slept = co_await controller::sleep_for(options_.retry);
     if (!slept) co_return;
@@ -232,6 +234,23 @@ answer_of<void> card_server::hold(ceilings limits) {
   auto done = co_await reached(limits);
   --waiting_;
   co_return done;
+}
+
+answer_of<int> card_server::end_clients(std::function<bool(unsigned)> is_one) {
+  const auto servers = co_await control_.servers();
+  if (!servers) co_return std::unexpected(servers.error());
+  int out = 0;
+  for (const auto server : *servers) {
+    const auto clients = co_await control_.clients_of(server);
+    if (!clients) co_return std::unexpected(clients.error());
+    for (const auto client : *clients) {
+      if (!is_one(client)) continue;  // asked last: its number may be another process's by now
+      const auto done = co_await control_.terminate(server, client);
+      if (!done) co_return std::unexpected(done.error());
+      ++out;
+    }
+  }
+  co_return out;
 }
 
 asio::awaitable<void> card_server::leave() {

@@ -6,6 +6,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,11 +46,17 @@ class card_server {
   boost::asio::awaitable<void> run();
   /// New clients get at least this and at most what was asked last; read back. Clients that are there keep theirs.
   answer_of<void> hold(ceilings limits);
+  /// Ends the work of those clients whose process is one of these, and of no other; how many there were. What they have
+  /// on the card ends in order: a process that is killed while it computes may take the server with it.
+  answer_of<int> end_clients(std::function<bool(unsigned)> is_one);
   /// Ends daemon and server with all clients, and gives the card back. After `run` has ended.
   boost::asio::awaitable<void> leave();
 
   const std::string& card() const { return control_.options().card; }
   const std::string& problem() const { return problem_; }  ///< empty: in order
+  /// Why it was given up: its clients end or hang, and it starts again after the last of them. Empty: it is in order,
+  /// is being set up, or is looked at again.
+  const std::string& failure() const { return failure_; }
   std::string pipe_folder() const { return control_.pipe_folder(); }
 
  private:
@@ -74,7 +81,7 @@ class card_server {
   unsigned process_ = 0;  ///< of the server that has what was applied
   int looks_ = 0;         ///< since its limits were read
   int waiting_ = 0;       ///< calls of `hold`
-  std::string problem_ = "it is being set up";
+  std::string problem_ = "it is being set up", failure_;
   std::shared_ptr<kube::wait_list> requests_ = std::make_shared<kube::wait_list>();
   std::shared_ptr<kube::wait_list> answered_ = std::make_shared<kube::wait_list>();
 };

@@ -196,7 +196,8 @@ void read_running_pod(std::string_view bytes, running_pod& pod) {
                }));
     if (!out.name.empty()) pod.ids.push_back(std::move(out));
   };
-  each_field(bytes, field<3>([&](std::string_view status) {
+  each_field(bytes, field<1>([&](std::string_view metadata) { each_field(metadata, field<10>(pod.grace_s)); }),
+             field<3>([&](std::string_view status) {
                each_field(status, field<8>(read_id), field<10>(read_id), field<13>(read_id));
              }));
 }

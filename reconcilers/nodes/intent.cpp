@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "api/names.hpp"
+#include "api/node_words.hpp"
 #include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/nodes/preflight.hpp"
+#include "reconcilers/nodes/suitable_runtime.hpp"
 #include "text/nearest.hpp"
 #include "text/text.hpp"
 
@@ -290,7 +292,7 @@ std::optional<node_intent> without_cdi(const kube::node& node, const module_type
   if (!runtime.starts_with("docker://") && !(version && version->parts[0] < 2)) return std::nullopt;
   const std::string name(mode.name);
   return refused(&mode, name, "UnsuitableRuntime",
-                 phrase_of("no_cdi", {{"mode", name}, {"runtime", std::string(runtime)}}));
+                 {std::string(api::no_cdi), {{"mode", name}, {"runtime", std::string(runtime)}}});
 }
 
 node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy,
@@ -320,6 +322,10 @@ node_intent by_default(const kube::node& node, const accelerator_policy* policy,
 }
 
 }  // namespace
+
+bool has_unsuitable_runtime(const kube::node& node, const module_type& mode, const accelerator_policy& policy) {
+  return unsuitable_runtime(node, mode, policy) || without_cdi(node, mode, policy);
+}
 
 bool has_cards(const kube::node& node) {
   return std::ranges::any_of(foreign_card_labels, [&](auto key) { return node.labels.value_or(key, "") == "true"; });

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "api/node_words.hpp"
 #include "text/escape.hpp"
 #include "text/list.hpp"
 
@@ -41,6 +42,7 @@ std::string_view remedy_for(std::string_view health) {
   if (health == "Lost") return "it is used again when it has answered for 10 s";
   if (health == "NoDriver") return "it is used again when the driver is loaded";
   if (health == "NotAnswering") return "it is used again when the driver answers";
+  if (health == api::mps_failed) return "it is used again when the last program has left it and MPS has started again";
   if (health == "RowRemapFailed") return "it has to be exchanged";
   return "it is used again when the agent reports it healthy";
 }

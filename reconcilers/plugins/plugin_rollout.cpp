@@ -137,7 +137,7 @@ class decision {
       out_.move = {node.name, node.serves, *target, false};
       out_.message = under_way(node);
     } else if (is_old(node) && node.serves != between_sets && node.answers && node.known && !in_use(node) &&
-               is_.method != strategy::by_hand) {
+               !node.unsuitable && is_.method != strategy::by_hand) {
       take_away(node);
       out_.message = under_way(node);
     } else if (well(node, *is_.record)) {
@@ -248,7 +248,7 @@ class decision {
   void choose() {
     const rollout_node* best = nullptr;
     for (const auto* entry : nodes_) {
-      if (!is_old(*entry) || !entry->answers || !entry->known || in_use(*entry)) continue;
+      if (!is_old(*entry) || !entry->answers || !entry->known || entry->unsuitable || in_use(*entry)) continue;
       const bool begun = is_.record && is_.record->node == entry->name;
       if (begun || !best || turn_of(*entry) < turn_of(*best)) best = entry;
       if (begun) break;
@@ -325,17 +325,20 @@ class decision {
   }
 
   void wait_for_nodes() {
-    std::vector<std::string> in_use_now, silent;
+    std::vector<std::string> in_use_now, silent, unsuitable;
     for (const auto* entry : nodes_) {
       if (!is_old(*entry)) continue;
       if (!entry->answers)
         silent.push_back(entry->name);
+      else if (entry->unsuitable)
+        unsuitable.push_back(entry->name);
       else if (in_use(*entry))
         in_use_now.push_back(entry->name);
     }
     std::vector<text::phrase> parts{progress()};
     if (!in_use_now.empty()) parts.push_back(counted_list(in_use_now, "waits_for_pods"));
     if (!silent.empty()) parts.push_back(counted_list(silent, "silent"));
+    if (!unsuitable.empty()) parts.push_back(counted_list(unsuitable, "unsuitable"));
     out_.message = text::joined_by_semicolons(std::move(parts));
     out_.waits_for_pods = !in_use_now.empty();
   }

@@ -14,7 +14,8 @@
 // loses nothing. The first node that does not come back halts the module: no other is touched until it is well
 // again, or the policy says something else. What the policy says then (the image put back) goes to that node first.
 //
-// Nodes that change their mode are left alone, nodes that do not answer are skipped and named. Where running
+// Nodes that change their mode are left alone. Nodes that do not answer, and nodes that the new plugin does not suit,
+// are skipped and named. Where running
 // containers need the plugin (modules::rollout::strategy::when_idle) a node waits while a pod holds its resources.
 
 #include <chrono>
@@ -67,6 +68,8 @@ struct rollout_node {
   bool known = true;      ///< the DaemonSet controller has seen it
   bool answers = true;    ///< condition Ready of the node is True
   bool changing = false;  ///< between two modes
+  /// Its container runtime cannot do what the new plugin needs: it keeps the old one. Its AcceleratorNode says why.
+  bool unsuitable = false;
   /// The node set that serves it and the one that is to (node_sets.hpp). Where they differ the node moves: the old
   /// plugin goes while neither DaemonSet has the node, and only then comes the new one.
   std::string serves, target;

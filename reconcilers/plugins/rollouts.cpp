@@ -9,6 +9,7 @@
 #include "kube/projections/from_json.hpp"
 #include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
+#include "reconcilers/nodes/suitable_runtime.hpp"
 
 namespace reconcilers {
 namespace {
@@ -162,6 +163,7 @@ rollout_state rollouts::state_of(const std::string& module) const {
     made.name = node.key.name;
     made.answers = node.ready == kube::condition_status::yes;
     made.changing = changing(node, module);
+    made.unsuitable = has_unsuitable_runtime(node, *match, *rules);
     made.serves = serving_set(node);
     made.target = wanted_set(rules, module, node);
     made.allocatable = node.allocatable;

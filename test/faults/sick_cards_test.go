@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +24,7 @@ type agentOn struct {
 	h       *hall
 	node    string
 	folder  string
+	root    string // of the node's file system; empty: the machine's own
 	fixture map[string]any
 	process *os.Process
 	exited  chan struct{}
@@ -30,12 +32,17 @@ type agentOn struct {
 
 func (h *hall) startAgent(node, fixture string) *agentOn {
 	h.t.Helper()
+	return h.startAgentIn(node, fixture, "")
+}
+
+func (h *hall) startAgentIn(node, fixture, root string) *agentOn {
+	h.t.Helper()
 	driver := filepath.Join(kit.Root(), "build/dev/nvml")
 	if _, err := os.Stat(filepath.Join(driver, "libnvidia-ml.so.1")); err != nil {
 		h.must(fmt.Errorf("no stand-in for the card: ./dev build dev nvml_standin"))
 	}
 	fixtures := filepath.Join(kit.Root(), "test/nvml/fixtures")
-	a := &agentOn{h: h, node: node, folder: h.t.TempDir()}
+	a := &agentOn{h: h, node: node, folder: h.t.TempDir(), root: root}
 	models, err := os.ReadFile(filepath.Join(fixtures, "models.json"))
 	h.must(err)
 	h.must(os.WriteFile(filepath.Join(a.folder, "models.json"), models, 0o600))
@@ -52,6 +59,9 @@ func (a *agentOn) start() {
 	h.t.Helper()
 	driver := filepath.Join(kit.Root(), "build/dev/nvml")
 	cmd := exec.Command(program, "agent", "--kubeconfig", h.Kubeconfig, "--node-name", a.node)
+	if a.root != "" {
+		cmd.Args = append(cmd.Args, "--node-root", a.root)
+	}
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver, "QM_NVML_FIXTURE="+filepath.Join(a.folder, "node.json"))
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -224,6 +234,98 @@ func TestS20_a_sick_card_names_its_pods_and_a_person_restores_it(t *testing.T) {
 	if _, is := h.card("vgpu-0", index); is != "XID 48" {
 		t.Errorf("the sick card is %s after the driver has answered again, expected XID 48", is)
 	}
+}
+
+// S20: the control daemon of a card dies, with clients. The program that keeps MPS (its daemons are stand-ins) writes that down, the agent withdraws
+// the card and no other, the operator names its pods with what to do, and says so when the last client has left and MPS is back.
+func TestS20_a_card_whose_mps_has_failed_names_its_pods_until_it_is_back(t *testing.T) {
+	h := followedHall(t, "dedicated", map[string]int{"vgpu/2": 1})
+	h.open(h.proxy("first"))
+	root, err := os.MkdirTemp("/tmp", "m-") // short: sockets of MPS are in it
+	h.must(err)
+	t.Cleanup(func() { os.RemoveAll(root) })
+	a := h.startAgentIn("vgpu-0", "t4_pair", root)
+	healthy := func(index int, wanted string) func() bool {
+		return func() bool { _, is := h.card("vgpu-0", index); return is == wanted }
+	}
+	h.eventually(20*time.Second, "the agent reports", healthy(1, "Healthy"))
+	h.knowCards()
+	share := map[string]string{"tencent.com/vcuda-core": "60", "tencent.com/vcuda-memory": "8"}
+	of := map[string]string{} // the card of each pod
+	for _, name := range []string{"one", "two"} {
+		h.create(pod(name, share))
+		of[name] = h.placementOf(h.awaitBound(name, 20*time.Second)).Containers["main"][0].Card
+	}
+	if of["one"] == of["two"] {
+		t.Fatalf("two pods of 60 on one card: %v", of)
+	}
+	failing := 0
+	if first, _ := h.card("vgpu-0", 0); of["one"] != first {
+		failing = 1
+	}
+	folder := filepath.Join(root, "run/quartermaster/mps")
+	driver := filepath.Join(kit.Root(), "build/dev/nvml")
+	keeper := exec.Command(program, "agent", "mps", "--folder", folder)
+	keeper.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver, "PATH="+driver+":"+os.Getenv("PATH"), "QM_NVML_FIXTURE="+filepath.Join(a.folder, "node.json"))
+	keeper.Stderr = os.Stderr
+	keeper.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	h.must(keeper.Start())
+	t.Cleanup(func() { _ = keeper.Process.Signal(syscall.SIGTERM); _ = keeper.Wait() })
+	daemon := func() int {
+		text, _ := os.ReadFile(filepath.Join(folder, of["one"], "pipe/nvidia-cuda-mps-control.pid"))
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		return pid
+	}
+	asks := func(command string) string {
+		cmd := exec.Command(filepath.Join(driver, "nvidia-cuda-mps-control"))
+		cmd.Env = append(os.Environ(), "CUDA_MPS_PIPE_DIRECTORY="+filepath.Join(folder, of["one"], "pipe"))
+		cmd.Stdin = strings.NewReader(command + "\n")
+		said, _ := cmd.Output()
+		return strings.TrimSpace(string(said))
+	}
+	h.eventually(20*time.Second, "the card has a server", func() bool {
+		return daemon() > 0 && asks("get_default_device_pinned_mem_limit 0") == "15360M" && asks("get_server_list") != ""
+	})
+	time.Sleep(2 * time.Second)
+	if _, is := h.card("vgpu-0", failing); is != "Healthy" {
+		t.Fatalf("a card whose MPS is in order is %s", is)
+	}
+	card := a.fixture["cards"].([]any)[failing].(map[string]any)
+	card["processes"] = []any{map[string]any{"pid": os.Getpid(), "memory_mib": 168}}
+	a.replace()
+	began := time.Now()
+	h.must(syscall.Kill(daemon(), syscall.SIGKILL))
+	h.eventually(20*time.Second, "the card is withdrawn", healthy(failing, "MpsFailed"))
+	h.eventually(10*time.Second, "an event on its pod", func() bool {
+		note := h.told("Pod", "one", "CardUnhealthy")
+		return strings.Contains(note, "card "+of["one"]+" (MpsFailed) of node vgpu-0, which this pod uses, is sick.") && strings.Contains(note, "MPS starts again when the last program has left the card")
+	})
+	t.Logf("from the daemon's end to the pod's event: %.1f s", time.Since(began).Seconds())
+	h.eventually(10*time.Second, "events on the node", func() bool {
+		return strings.Contains(h.told("Node", "vgpu-0", "PodsOnSickCard"), "On it: pod default/one.") &&
+			strings.Contains(h.told("Node", "vgpu-0", "CardUnhealthy"), "is sick: MpsFailed: the MPS control daemon was killed by signal 9")
+	})
+	if _, is := h.card("vgpu-0", 1-failing); is != "Healthy" {
+		t.Errorf("the other card is %s", is)
+	}
+	if note := h.told("Pod", "two", "CardUnhealthy"); note != "" {
+		t.Errorf("a pod on the other card is told %q", note)
+	}
+	delete(card, "processes")
+	a.replace()
+	h.eventually(30*time.Second, "MPS is back", healthy(failing, "Healthy"))
+	h.eventually(10*time.Second, "an event that says so", func() bool {
+		return strings.Contains(h.told("Pod", "one", "CardHealthy"), "card "+of["one"]+" of node vgpu-0 is in order again")
+	})
+	if note := h.told("Pod", "two", "CardHealthy"); note != "" {
+		t.Errorf("a pod on the other card is told %q", note)
+	}
+	// What no one keeps true any more is not believed: the file of a program that has ended in order is gone.
+	h.must(keeper.Process.Signal(syscall.SIGTERM))
+	h.eventually(20*time.Second, "its file is gone", func() bool {
+		_, err := os.Stat(filepath.Join(folder, "state/cards.json"))
+		return os.IsNotExist(err)
+	})
 }
 
 // A new driver reports XIDs on every node: two nodes of five lose their cards, and three keep them.

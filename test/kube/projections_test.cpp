@@ -11,6 +11,7 @@
 #include "kube/projections/name_space.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
+#include "kube/projections/running_pod.hpp"
 #include "kube/rfc3339.hpp"
 #include "test/facts_in.hpp"
 #include "test/kube/golden.hpp"
@@ -202,6 +203,11 @@ TEST(projections, are_the_same_of_an_object_in_json) {
   expect_golden_from_json<kube::daemon_set>("daemon_set");
   expect_golden_from_json<kube::lease>("lease");
   expect_golden_from_json<kube::config_map>("config_map");
+}
+
+TEST(projections, say_how_long_a_pod_that_is_deleted_has_to_end) {
+  EXPECT_EQ(kube::running_pod::decode(golden::read("pod_gpu.pb"))->grace_s, 30);
+  EXPECT_EQ(kube::running_pod::decode(golden::read("pod_plain.pb"))->grace_s, 0) << "it is not deleted";
 }
 
 /// What no API server would take is no reason to lose the object: the field alone is left out.

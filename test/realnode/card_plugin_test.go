@@ -188,6 +188,20 @@ func TestEachContainerHasTheCardsOfItsPlacement(t *testing.T) {
 	report(t, this, cards)
 	offers(t, ownCard, 4)
 
+	t.Run("nothing where the operator says that the runtime takes no CDI names", func(t *testing.T) {
+		says := func(cause, requested string, offered int64) {
+			status := fmt.Sprintf(`{"status": {"cause": %s, "requestedMode": %q, "actualMode": "pgpu"}}`, cause, requested)
+			_, err := cluster.Run("", "kubectl", "patch", "acceleratornode", real1, "--subresource=status", "--type=merge", "-p", status)
+			must(t, err)
+			offers(t, ownCard, offered)
+		}
+		says(`"intent.no_cdi"`, "pgpu", 0)
+		says("null", "pgpu", 4)
+		says(`"intent.no_cdi"`, "mps", 4) // it stays in its mode, and cannot have another
+		time.Sleep(3 * time.Second)
+		offers(t, ownCard, 4)
+		says("null", "pgpu", 4)
+	})
 	t.Run("each its own, in any order", func(t *testing.T) {
 		for round, order := range [][]string{{"GPU-d", "GPU-a", "GPU-c"}, {"GPU-b", "GPU-d", "GPU-a"}, {"GPU-c", "GPU-b", "GPU-d"}} {
 			var pods []*corev1.Pod

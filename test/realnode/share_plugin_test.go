@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"quartermaster.io/test/faults/kit"
@@ -59,6 +60,31 @@ func (m *mps) does(card, fault string) {
 	m.t.Helper()
 	_, err := cluster.Script("node-exec", "sh", "-c", fmt.Sprintf("echo %s >%s/%s/faults", fault, mpsFolder, card))
 	must(m.t, err)
+}
+
+// hasClients: from now on the card's daemon has these processes as clients.
+func (m *mps) hasClients(card string, processes ...string) {
+	m.t.Helper()
+	_, err := cluster.Script("node-exec", "sh", "-c", fmt.Sprintf("echo %s >%s/%s/clients", strings.Join(processes, " "), mpsFolder, card))
+	must(m.t, err)
+}
+
+func (m *mps) clients(card string) []string {
+	return strings.Fields(m.asks(card, "get_client_list "+m.asks(card, "get_server_list")))
+}
+
+// processOf the pod's first container, by its number on the node.
+func processOf(t *testing.T, pod *corev1.Pod) string {
+	t.Helper()
+	is, err := cluster.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	must(t, err)
+	_, id, _ := strings.Cut(is.Status.ContainerStatuses[0].ContainerID, "://")
+	said, err := cluster.Script("node-exec", "sh", "-c", "for p in /proc/[0-9]*; do grep -qs "+id+" $p/cgroup && echo ${p#/proc/}; done | head -1")
+	if process := strings.TrimSpace(said); err == nil && process != "" {
+		return process
+	}
+	t.Fatalf("no process of %s: %q %v", pod.Name, said, err)
+	return ""
 }
 
 type share struct {
@@ -150,6 +176,35 @@ func TestEachContainerHasTheShareOfItsPlacement(t *testing.T) {
 	if is := m.ceilings(cardA); is != "60.0 % 10240M" {
 		t.Errorf("the largest share is of 60 and 10 GiB, and the server has the ceilings %q", is)
 	}
+	t.Run("a client that stays is ended before its pod is killed, and no other", func(t *testing.T) {
+		stays := onShares("stays", false, share{cardA, 20, 1})
+		stays.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "QM_SLEEP", Value: "10m"}, {Name: "QM_STAYS", Value: "1"}}
+		grace := int64(8)
+		stays.Spec.TerminationGracePeriodSeconds = &grace
+		create(t, cluster, stays)
+		runs(t, stays)
+		its, other := processOf(t, stays), processOf(t, holder)
+		m.hasClients(cardA, its, other)
+		must(t, cluster.Client.CoreV1().Pods("default").Delete(ctx, stays.Name, metav1.DeleteOptions{}))
+		began := time.Now()
+		var ended time.Duration
+		await(t, 30*time.Second, "the pod is gone", func() (bool, error) {
+			if ended == 0 && len(m.clients(cardA)) == 1 {
+				ended = time.Since(began)
+			}
+			_, err := cluster.Client.CoreV1().Pods("default").Get(ctx, stays.Name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), fmt.Errorf("clients %v", m.clients(cardA))
+		})
+		if is := m.clients(cardA); len(is) != 1 || is[0] != other {
+			t.Errorf("process %s was of the pod, and of %s and %s the clients left are %v: %s", its, its, other, is, m.said.text())
+		}
+		gone := time.Since(began)
+		t.Logf("its client was ended after %.1f s, and the pod was gone after %.1f s", ended.Seconds(), gone.Seconds())
+		if ended < 4*time.Second || ended > gone {
+			t.Errorf("the client was ended %s after the pod was deleted with a grace of 8 s, and the pod was gone after %s", ended, gone)
+		}
+		m.hasClients(cardA)
+	})
 	t.Run("what is refused says why", func(t *testing.T) {
 		for name, pod := range map[string]*corev1.Pod{
 			"of which pod default/share-holder": onShares("too-much", false, share{cardA, 50, 2}),

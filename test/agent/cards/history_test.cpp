@@ -221,5 +221,28 @@ TEST(xid, is_of_one_class) {
   EXPECT_EQ(api::class_of(100'000), api::xid_class::notice);
 }
 
+TEST(history, S20_a_card_whose_mps_has_failed_is_sick_until_mps_is_back) {
+  history history;
+  history.complete(pair(), 0s);
+  history.take_without_mps({"GPU-b", "GPU-none"});
+  auto expected = pair();
+  expected.cards[1].defect = "MpsFailed";
+  EXPECT_EQ(history.complete(pair(), 1s), expected);
+  history.see("GPU-b", 79);
+  expected.cards[1].defect = "XID 79";
+  EXPECT_EQ(history.complete(pair(), 2s), expected) << "what is wrong with the card itself comes first";
+  history.restore("GPU-b");
+  history.take_without_mps({});
+  EXPECT_EQ(history.complete(pair(), 3s), pair());
+}
+
+TEST(history, a_report_of_failed_mps_is_no_memory_of_a_later_agent) {
+  auto reported = pair();
+  reported.cards[1].defect = "MpsFailed";
+  history history;
+  history.recall(reported.cards);
+  EXPECT_EQ(history.complete(pair(), 0s), pair());
+}
+
 }  // namespace
 }  // namespace agent::cards

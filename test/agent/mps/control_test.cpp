@@ -39,7 +39,9 @@ TEST(mps_messages, come_back_as_they_were_sent) {
   ASSERT_TRUE(held);
   EXPECT_EQ(held->uuid, "GPU-1");
   EXPECT_EQ(held->limits, (ceilings{30, 2048}));
+  EXPECT_EQ(ending_pod_in(message_of(ending_pod{"0b9c"}))->uid, "0b9c");
   EXPECT_FALSE(cards_in("\x0a\xff"));
+  EXPECT_FALSE(ending_pod_in("\x0a\x05x"));
   EXPECT_FALSE(
       held_card_in("\x0a\x05"
                    "ab"));

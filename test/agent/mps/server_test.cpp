@@ -242,6 +242,47 @@ TEST_F(mps_server, goes_on_with_the_daemon_of_a_killed_predecessor) {
   EXPECT_EQ(process_of_daemon(), daemon);
 }
 
+TEST_F(mps_server, ends_the_clients_that_it_is_asked_to_and_no_other) {
+  run();
+  ASSERT_TRUE(is_ready());
+  const auto server = answer(talker.servers())->front();
+  EXPECT_THAT(*answer(talker.clients_of(server)), IsEmpty());
+  std::ofstream(folder + "/clients") << "101\n202\n303\n";
+  EXPECT_THAT(*answer(talker.clients_of(server)), ElementsAre(101U, 202U, 303U));
+  const auto ended = answer(subject->end_clients([](unsigned process) { return process == 202 || process == 404; }));
+  ASSERT_TRUE(ended) << ended.error();
+  EXPECT_EQ(*ended, 1);
+  EXPECT_THAT(*answer(talker.clients_of(server)), ElementsAre(101U, 303U));
+  EXPECT_EQ(*answer(subject->end_clients([](unsigned) { return false; })), 0);
+  EXPECT_FALSE(answer(talker.terminate(server, 202))) << "it is no client any more";
+  EXPECT_FALSE(answer(talker.terminate(server + 1, 101)));
+  EXPECT_THAT(*answer(talker.clients_of(server)), ElementsAre(101U, 303U));
+  EXPECT_TRUE(subject->problem().empty());
+}
+
+/// A look that fails once is none: a busy daemon may be slow.
+TEST_F(mps_server, has_failed_only_when_it_was_given_up) {
+  EXPECT_THAT(subject->failure(), IsEmpty()) << "it is being set up";
+  run();
+  ASSERT_TRUE(is_ready());
+  std::string failure;
+  fault("faulty");
+  ASSERT_TRUE(becomes([&] {
+    if (failure.empty()) failure = subject->failure();
+    return !subject->problem().empty();
+  }));
+  EXPECT_THAT(failure, IsEmpty()) << "at the first look";
+  driver.processes = 1;
+  ASSERT_TRUE(becomes([this] { return subject->failure().contains("FAULT"); }));
+  fault("");
+  loop.restart();
+  loop.run_for(100ms);
+  EXPECT_THAT(subject->failure(), HasSubstr("FAULT")) << "a client is there still";
+  driver.processes = 0;
+  ASSERT_TRUE(is_ready());
+  EXPECT_THAT(subject->failure(), IsEmpty());
+}
+
 TEST_F(mps_server, gives_the_card_back) {
   run();
   ASSERT_TRUE(is_ready());

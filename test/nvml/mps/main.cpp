@@ -5,6 +5,7 @@
 //   hangs      never answers                               dies     ends at the next command
 //   nonsense   answers what is no answer                   no_server  starts none
 //   faulty     its server is in state FAULT                slow     answers after 300 ms
+// Its clients are the processes in the file `clients` there, one a line; one that is terminated leaves it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -36,6 +37,20 @@ std::string folder() {
 std::set<std::string> faults() {
   std::ifstream file(folder() + "/../faults");
   return {std::istream_iterator<std::string>(file), {}};
+}
+
+std::vector<unsigned> clients() {
+  std::ifstream file(folder() + "/../clients");
+  return {std::istream_iterator<unsigned>(file), {}};
+}
+
+/// 0 as the real one answers. What that says of a process that is no client was not recorded.
+std::string terminate(const std::string& number) {
+  auto left = clients();
+  if (std::erase_if(left, [&](unsigned client) { return std::to_string(client) == number; }) == 0) return "1\n";
+  std::ofstream file(folder() + "/../clients", std::ios::trunc);
+  for (const auto client : left) file << client << "\n";
+  return "0\n";
 }
 
 struct limits {
@@ -91,19 +106,26 @@ class daemon_state {
   std::string of_server(const std::string& verb, const words& command, const std::string& number) {
     static const std::set<std::string> known{"get_server_status",
                                              "get_client_list",
+                                             "terminate_client",
                                              "get_active_thread_percentage",
                                              "set_active_thread_percentage",
                                              "get_device_pinned_mem_limit",
                                              "set_device_pinned_mem_limit"};
     if (!known.contains(verb)) return "Unknown command \"" + verb + "\"\n";
-    if (!server_ || number != std::to_string(server_)) return "Server " + number + " not found\n";
+    if (!server_ || number != std::to_string(server_)) {
+      const auto text = "Server " + number + " not found";
+      return verb == "terminate_client" ? text + "\n" + text + "!\n1\n" : text + "\n";
+    }
     const auto argument = [&](std::size_t i) { return i < command.size() ? command[i] : std::string(); };
     if (verb == "get_server_status") return faults().contains("faulty") ? "FAULT\n" : "ACTIVE\n";
     if (verb == "get_active_thread_percentage") return own_.cores_text();
     if (verb == "set_active_thread_percentage") return own_.set_cores(argument(2)), own_.cores_text();
     if (verb == "get_device_pinned_mem_limit") return memory_of(own_, argument(2));
     if (verb == "set_device_pinned_mem_limit") return own_.set_memory(argument(2), argument(3)), "";
-    return {};  // no client
+    if (verb == "terminate_client") return terminate(argument(2));
+    std::string out;
+    for (const auto client : clients()) out += std::to_string(client) + "\n";
+    return out;
   }
   void reap() {
     if (server_ && ::waitpid(server_, nullptr, WNOHANG) == server_) server_ = 0;

@@ -59,7 +59,50 @@ TEST_F(sick_cards_test, S20_a_fault_names_the_pods_on_the_card) {
   EXPECT_EQ(told().size(), 3U) << "once";
   report("Healthy", "Healthy");
   report("Healthy", "XID 48");
-  EXPECT_EQ(told().size(), 6U) << "and again when it is sick again";
+  EXPECT_EQ(told().size(), 6U) << "and again when it is sick again, and that it was well is no news then";
+  report("Healthy", "Healthy");
+  ASSERT_EQ(told().size(), 8U) << "an end for each pod";
+  for (const auto* name : {"lab/p", "lab/q"}) {
+    const auto& end = events[name == std::string("lab/p") ? 6 : 7];
+    EXPECT_EQ(end.about.key.to_string(), name);
+    EXPECT_EQ(end.reason, "CardHealthy");
+  }
+}
+
+/// MPS comes back when the last program has left the card, so the event says what to do, and when it is over.
+TEST_F(sick_cards_test, S20_a_card_whose_mps_has_failed_names_its_pods_and_its_end) {
+  known.nodes.put(
+      node("a", {{"quartermaster.io/module", "mps"}}, {{"nvidia.com/mps-core", 200}, {"nvidia.com/mps-memory", 32}}));
+  report("Healthy", "Healthy");
+  const amounts limits{{"nvidia.com/mps-core", 20}, {"nvidia.com/mps-memory", 2}};
+  const auto place = [&](const std::string& name, const std::string& card) {
+    run_on(pod(name, {container("main", limits)}, "a"), {{"card", card}, {"cores", 20}, {"memoryMiB", 2048}});
+  };
+  place("p", "GPU-y"), place("other", "GPU-x");
+  report("Healthy", "MpsFailed");
+  const auto& events = told();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_THAT(events[0].note, words::has_in_order({"card GPU-y (MpsFailed)", "On it: pod lab/p."}));
+  EXPECT_EQ(events[1].about.key.to_string(), "lab/p");
+  EXPECT_EQ(events[1].reason, "CardUnhealthy");
+  EXPECT_THAT(events[1].note, words::has_in_order({"GPU-y (MpsFailed) of node a", "this pod uses", "no new pods", "806",
+                                                   "the last program", "delete the pods"}));
+  report("Healthy", "Healthy");
+  ASSERT_EQ(told().size(), 3U);
+  EXPECT_EQ(events[2].about.key.to_string(), "lab/p");
+  EXPECT_EQ(events[2].reason, "CardHealthy");
+  EXPECT_EQ(events[2].type, controller::event_type::normal);
+  EXPECT_THAT(events[2].note, words::has_in_order({"card GPU-y of node a", "in order again"}));
+  report("Healthy", "MpsFailed");
+  ASSERT_EQ(told().size(), 5U);
+  report("Healthy", "XID 79");
+  ASSERT_EQ(told().size(), 7U) << "MPS fails with its card";
+  EXPECT_THAT(events[6].note, words::has_in_order({"GPU-y (XID 79)", "restart"}));
+  auto last = *known.pods.find({"lab", "p"});
+  last.resource_version = next_version();
+  known.pods.erase(last);
+  report("Healthy", "Healthy");
+  EXPECT_EQ(told().size(), 7U) << "a pod that has gone";
 }
 
 TEST_F(sick_cards_test, does_not_claim_to_know_what_a_plugin_picks) {

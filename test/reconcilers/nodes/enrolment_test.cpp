@@ -46,6 +46,7 @@ class cluster : public fake_cluster {
         node.taints.push_back({entry.at("key"), entry.value("value", ""), entry.at("effect")});
       for (const auto& [name, amount] : any.value("/status/allocatable"_json_pointer, json::object()).items())
         node.allocatable.emplace_back(name, amount.get<std::int64_t>());
+      node.container_runtime = any.value("/status/nodeInfo/containerRuntimeVersion"_json_pointer, "");
       is.is_null() ? nodes.erase(node) : nodes.put(node);
     } else {
       auto object = api::accelerator_node::decode(any.dump());
@@ -141,6 +142,41 @@ class cluster : public fake_cluster {
  private:
   std::uint64_t policy_version_ = 0, pod_version_ = 0;
 };
+
+/// containerd 1.7 takes no CDI names by default, by which our plugin gives cards.
+TEST(enrolment, a_node_that_a_change_of_plugin_does_not_suit_keeps_its_mode_and_says_why) {
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.node_now(
+      [](json& object) { object["status"]["nodeInfo"]["containerRuntimeVersion"] = "containerd://1.7.27"; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Ready") << "NVIDIA's plugin needs none";
+  auto policy = *cluster.policies.find({{}, "default"});
+  ++policy.resource_version;
+  policy.modules["pgpu"].settings["plugin"] = "quartermaster";
+  cluster.policies.put(policy);
+  for (int i = 0; i < 3; ++i) {
+    cluster.reconcile();
+    EXPECT_EQ(cluster.label(), "pgpu");
+    EXPECT_EQ(cluster.taints(), "");
+    EXPECT_EQ(cluster.status("phase"), "Refused");
+    EXPECT_EQ(cluster.status("actualMode"), "pgpu");
+    EXPECT_EQ(cluster.status("cause"), "intent.no_cdi");
+    EXPECT_EQ(cluster.status("conditions")[0]["status"], "False");
+    cluster.now += 1min;
+  }
+  // Someone has deleted the plugin's pod, and the DaemonSet has made ours, which offers nothing here.
+  cluster.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  cluster.now += 1h;
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Refused") << "it is not stuck";
+  EXPECT_EQ(cluster.label(), "pgpu");
+  cluster.node_now(
+      [](json& object) { object["status"]["nodeInfo"]["containerRuntimeVersion"] = "containerd://2.1.0"; });
+  cluster.up("pgpu");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Ready");
+}
 
 TEST(enrolment, S3_labels_the_node_and_says_what_became_of_it) {
   cluster cluster;

@@ -78,6 +78,11 @@ TEST_F(restoring, refuses_what_no_one_can_declare_over) {
   ASSERT_EQ(recorder.events.size(), 2U);
   EXPECT_THAT(recorder.events[0].note, words::has_in_order({"card GPU-b cannot be restored: ", "Lost", "10 s"}));
   EXPECT_THAT(recorder.events[1].note, words::has_in_order({"card GPU-c cannot be restored: ", "GPU-a, GPU-b"}));
+  report("MpsFailed");
+  ask("GPU-b");
+  turn();
+  ASSERT_EQ(recorder.events.size(), 3U);
+  EXPECT_THAT(recorder.events[2].note, words::has_in_order({"MpsFailed", "the last program"}));
 }
 
 TEST_F(restoring, keeps_the_names_that_wait_and_takes_the_others_out) {

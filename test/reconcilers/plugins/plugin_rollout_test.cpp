@@ -343,6 +343,38 @@ TEST(plugin_rollout, between_a_plugin_that_follows_placements_and_one_that_choos
   EXPECT_EQ(lab.run().is, kind::done) << "a newer version gives what the older one gave";
 }
 
+/// containerd 1.7 without CDI, where the new plugin gives cards by CDI names.
+TEST(plugin_rollout, a_node_that_the_new_plugin_does_not_suit_keeps_the_old_one_and_holds_up_no_other) {
+  lab lab(3);
+  lab.at(0).unsuitable = true;
+  lab.want("shape.4" + std::string(modules::placement_mark));
+  auto step = lab.run(40);
+  EXPECT_EQ(step.is, kind::wait);
+  EXPECT_EQ(lab.versions().front(), '1');
+  EXPECT_EQ(lab.order, (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_FALSE(lab.at(0).pods.front().deleting);
+  EXPECT_FALSE(lab.is.record) << "no node is under way";
+  EXPECT_EQ(line_of(step.message), waiting(2, 3, "unsuitable.one{number=1,list=" + words::listed({"n0"})));
+  lab.at(0).unsuitable = false;  // a newer runtime
+  EXPECT_EQ(lab.run().is, kind::done);
+  EXPECT_EQ(lab.order.back(), "n0");
+  lab.at(1).unsuitable = true;
+  EXPECT_EQ(lab.run().is, kind::done) << "what it has already is not taken from it";
+}
+
+TEST(plugin_rollout, a_node_under_way_keeps_its_plugin_when_the_policy_turns_to_one_that_does_not_suit) {
+  lab lab(2);
+  lab.want(v2);
+  const auto step = next_rollout_step(lab.is);  // written down, and the operator was killed
+  lab.is.record = step.record;
+  const auto node = lab.is.record->node;
+  for (auto& entry : lab.is.nodes) entry.unsuitable = entry.name == node;
+  lab.want("shape.4" + std::string(modules::placement_mark));
+  EXPECT_EQ(lab.run(40).is, kind::wait);
+  EXPECT_EQ(std::ranges::count(lab.order, node), 0);
+  EXPECT_EQ(lab.order.size(), 1U);
+}
+
 TEST(plugin_rollout, a_pod_that_comes_before_the_plugin_is_deleted_is_waited_for) {
   lab lab(2, strategy::when_idle);
   lab.want(v2);

@@ -238,6 +238,24 @@ TEST(rollouts, looks_again_when_a_pod_that_a_node_waits_for_ends) {
   EXPECT_EQ(cluster.server.writes().size(), 2u);
 }
 
+/// The policy turns to our plugin, which gives cards by CDI names. A node of containerd 1.7 keeps what it has.
+TEST(rollouts, a_node_whose_runtime_takes_no_CDI_names_keeps_the_plugin_of_others) {
+  rollout_cluster cluster;
+  auto old = *cluster.nodes.find({{}, "gpu-1"});
+  old.container_runtime = "containerd://1.7.27";
+  ++old.resource_version;
+  cluster.nodes.put(old);
+  module_spec own_plugin;
+  own_plugin.settings["plugin"] = "quartermaster";
+  cluster.policy(own_plugin);
+  cluster.version("a.2" + std::string(modules::placement_mark));
+  cluster.server.forget();
+  cluster.reconcile();
+  ASSERT_EQ(cluster.server.writes().size(), 2U);
+  EXPECT_THAT(cluster.server.writes()[1], HasSubstr("plugin-gpu-2"));
+  EXPECT_THAT(cluster.record(), HasSubstr("gpu-2"));
+}
+
 TEST(rollouts, a_pod_that_our_watch_has_not_shown_yet_is_not_disturbed) {
   rollout_cluster cluster;
   cluster.version("a.2");

@@ -262,7 +262,10 @@ func (b *bed) rest(ctx context.Context, programs []*kit.Process, add adder) erro
 		if err != nil {
 			return err
 		}
-		all += (time - before[i]).Seconds() / seconds * 100
+		own := (time - before[i]).Seconds() / seconds * 100
+		if i > 0 {
+			all += own
+		}
 		is, err := kit.Memory(program.PID())
 		if err != nil {
 			return err
@@ -272,8 +275,9 @@ func (b *bed) rest(ctx context.Context, programs []*kit.Process, add adder) erro
 			most = 0 // it has figures of its own
 		}
 		add("at rest, "+names[i]+", memory (VmRSS)", "MiB", most, is["VmRSS"])
+		kit.Say("at rest, %s: %.2f %% of a core", names[i], own)
 	}
-	add("at rest, all three, CPU, percent of a core", "%", 0.2, all)
+	add("at rest, agent mps and agent plugin, CPU, percent of a core", "%", 0.2, all)
 	return nil
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # simulation.sh: the image of the simulated nodes, and one archive of it and the operator's image. `simulation.sh --help` says how it is used.
 #
-# The image has KWOK and test/sim, which ./dev setup builds from Go modules, the licences of these modules, and nothing else. The chart runs
-# it with simulate.nodes. ./dev image --simulation builds what it takes.
+# The image has KWOK and test/sim, which are built from Go modules as for ./dev setup, the licences of these modules, and nothing else. The
+# chart runs it with simulate.nodes.
 set -euo pipefail
 export LC_ALL=C TZ=UTC
 umask 022
@@ -35,16 +35,19 @@ revision=$(git -C "$root" rev-parse HEAD 2>/dev/null) || revision=
 out=$root/build/image name=quartermaster-simulation
 operator=$out/quartermaster-$version-$arch.tar
 [[ -f $operator ]] || die "no $operator: ./dev image makes it"
+command -v go >/dev/null || die "Go is not on the PATH: ./dev image --simulation says what to install"
+"$cluster_src/build.sh" --k8s none --tools kwok,sim >&2 || die "KWOK and the simulator do not build (above)"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/programs" # other checkouts build into the same folder
 programs=()
 for unit in kwok sim; do
-  program=$(program_path $unit $unit)
-  [[ -x $program ]] || die "no program $program: test/cluster/build.sh --k8s none --tools kwok,sim builds it"
+  program=$work/programs/$unit
+  cp "$(program_path $unit $unit)" "$program"
   ! readelf --program-headers "$program" | grep -q INTERP || die "$program needs a loader, and the image has none"
   programs+=("$program")
 done
 exec 9>"$out/.lock"; flock 9
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 rootfs=$work/rootfs papers=$work/rootfs/usr/share/doc/$name
 mkdir -p "$rootfs/etc" "$rootfs/tmp" "$papers"
 for program in "${programs[@]}"; do install -m 755 "$program" "$rootfs/${program##*/}"; done

@@ -160,7 +160,8 @@ func (p *product) refuseNextToRealCards() {
 
 func (p *product) leaveNoSimulation() {
 	if p.t.Failed() {
-		for _, arguments := range [][]string{{"get", "nodes,pods,events,anodes", "-A"}, {"logs", "-n", kit.Namespace, "deployment/" + simulator, "--all-containers", "--tail=30"},
+		for _, arguments := range [][]string{{"get", "nodes,pods,events,anode", "-A"}, {"logs", "-n", kit.Namespace, "deployment/" + simulator, "-c", "nodes", "--tail=30"},
+			{"logs", "-n", kit.Namespace, "deployment/" + simulator, "-c", "kwok", "--tail=30"},
 			{"logs", "-n", kit.Namespace, "-l", "app.kubernetes.io/name=quartermaster", "--tail=30"}} {
 			said, err := p.Run("", "kubectl", arguments...)
 			p.t.Log(said, err)

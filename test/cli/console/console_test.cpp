@@ -49,6 +49,8 @@ TEST(console, wrong_words_are_one_line) {
     EXPECT_THAT(run({"--frame-ancestor", origin}), one_line("an origin such as https://portal.example.com")) << origin;
   EXPECT_THAT(run({"--audience-only"}), one_line("--audience-only: on a loopback address"));
   EXPECT_THAT(run({"--tls-key-file", "k"}), one_line("--tls-cert-file and --tls-key-file come together"));
+  EXPECT_THAT(run({"--view-address", ":8443"}), one_line("--view-address, --view-cert-file and --view-key-file come"));
+  EXPECT_THAT(run({"--view-key-file", "k"}), one_line("--view-address, --view-cert-file and --view-key-file come"));
   EXPECT_THAT(run({"--prometheus-url", "http://p", "--prometheus-token-file", "t"}), one_line("over https:// only"));
 }
 

@@ -262,4 +262,24 @@ func TestCommandsAnswerWithEditInOneNamespace(t *testing.T) {
 	if !strings.Contains(out, "view.quartermaster.io") {
 		t.Errorf("no word of where the answer comes from:\n%s", out)
 	}
+	out, rc := testCluster.Output("", chart.Tool("kubernetes-*", "kubectl"), "--kubeconfig", own, "get", "nodeviews,podviews,bills")
+	if rc != 0 || !strings.Contains(out, "gpu-1") || !strings.Contains(out, "red-waits") || strings.Contains(out, "blue") {
+		t.Errorf("kubectl get: exit code %d:\n%s", rc, out)
+	}
+	// Where the API does not answer, a command says what the person's own rights show, and does not wait.
+	kubectl(t, "", "patch", "apiservice", viewService, "--type=merge", "-p", `{"spec":{"service":{"port":1}}}`)
+	until(t, 60*time.Second, "the API is gone", func() error {
+		if got := askServer(t, "GET", views+"/namespaces/red/nodeviews", token(t, "red", "red-viewer"), nil); got.status != 503 {
+			return fmt.Errorf("%d %s", got.status, got.body)
+		}
+		return nil
+	})
+	began := time.Now()
+	out, rc = testCluster.Output("", program, "explain", "pod", "red-waits", "--kubeconfig", own)
+	if rc != 3 || !strings.Contains(out, "red/red-waits waits") || !strings.Contains(out, "403") || strings.Contains(out, "gpu-1") || time.Since(began) > 15*time.Second {
+		t.Errorf("without the API: exit code %d after %s:\n%s", rc, time.Since(began), out)
+	}
+	if out, rc := testCluster.Output("", program, "inspect", "nodes", "--kubeconfig", own); rc != 1 || !strings.Contains(out, "403") {
+		t.Errorf("nodes without the API: exit code %d:\n%s", rc, out)
+	}
 }

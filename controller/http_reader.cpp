@@ -25,6 +25,15 @@ constexpr std::size_t last_chunk = 5;
 /// Behind the end of a body.
 constexpr std::size_t margin = 64;
 
+constexpr beast::string_view remote_prefix("X-Remote-");
+
+std::string in_lower_case(beast::string_view text) {
+  std::string out(text.data(), text.size());
+  for (auto& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
 class request_parser final : public http::basic_parser<true> {
  public:
   http_head head;
@@ -70,6 +79,8 @@ class request_parser final : public http::basic_parser<true> {
         return;
       default:
         if (beast::iequals(field, "Sec-Fetch-Site")) once(head.fields.fetch_site, value, failed);
+        if (field.size() > remote_prefix.size() && beast::iequals(field.substr(0, remote_prefix.size()), remote_prefix))
+          head.fields.remote.emplace_back(in_lower_case(field), std::string(value.data(), value.size()));
         return;
     }
   }

@@ -10,12 +10,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace controller {
 
 /// What servers for people read of the header; empty: not there. Of two of one name the request is malformed.
 struct http_fields {
   std::string host, origin, authorization, accept_encoding, if_none_match, cookie, fetch_site;
+  /// X-Remote-...: whom a proxy speaks for. Names in lower case; as often as they came, in their order.
+  std::vector<std::pair<std::string, std::string>> remote;
 };
 
 struct http_head {

@@ -55,7 +55,7 @@ struct connection {
   bool leaving = false;     // has been closed and is not out of the list yet
   bool served = false;      // has finished a request
   bool unread = false;      // bytes of a refused request are still coming
-  // Its certificate, where someone asks for it, and when it was last reported to them.
+  // Its certificate, if it has shown one, and when that was last reported.
   std::optional<x509::info> caller = std::nullopt;
   std::optional<std::chrono::steady_clock::time_point> noted = std::nullopt;
 };
@@ -238,7 +238,7 @@ void http_server::core::admit(tcp::socket socket) {
 
 void http_server::core::note_caller(connection& connection) {
   const auto now = std::chrono::steady_clock::now();
-  if (!connection.caller || (connection.noted && now - *connection.noted < note_period)) return;
+  if (!options.on_caller || !connection.caller || (connection.noted && now - *connection.noted < note_period)) return;
   connection.noted = now;
   options.on_caller(*connection.caller);
 }
@@ -301,7 +301,7 @@ asio::awaitable<void> http_server::core::serve(tcp::socket socket, std::list<con
     if (!self->leaving) refuse(late(failed) ? "timeout" : "tls");
     co_return;
   }
-  if (options.on_caller) self->caller = stream.peer();
+  self->caller = stream.peer();
   note_caller(*self);
   co_await serve_all(stream, *self);
   waits(*self, phase::idle);
@@ -413,8 +413,9 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
     out = std::move(*refusal);
   } else {
     self.unread = false;
-    http_request request{head.method,        head.path,   head.query,      head.content_type,
-                         reader.take_body(), head.fields, stream.address()};
+    http_request request{
+        head.method,        head.path,   head.query,       head.content_type,
+        reader.take_body(), head.fields, stream.address(), self.caller ? self.caller->name : std::string()};
     stream.expires_never();  // a handler may wait for the API server; it has its own deadline
     waits(self, phase::answering);
     const auto began = std::chrono::steady_clock::now();

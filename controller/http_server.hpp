@@ -36,6 +36,7 @@ struct http_request {
   std::string body;
   http_fields fields;
   std::string caller_address;  ///< without the port
+  std::string caller_name;     ///< common name of the certificate that the caller has shown; empty: none
 };
 
 /// The next piece of an answer without end; empty text: nothing to say now, ask again. Nothing: the answer ends.

@@ -15,6 +15,7 @@
 #include "cli/console/leadership.hpp"
 #include "cli/console/service.hpp"
 #include "cli/console/shares.hpp"
+#include "cli/console/view_front.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/usage.hpp"
 #include "cli/output/answer.hpp"
@@ -139,6 +140,7 @@ class console_program {
       add_health_routes(metrics_server_, health_);
       manager_.add_server(metrics_server_);
     }
+    add_views();
     cache(known_.policies);
     cache(known_.cards);
     cache(known_.nodes);
@@ -173,6 +175,16 @@ class console_program {
     std::cerr << "quartermaster: " << reason << "\n";
     rc_ = 1;
     loop_.quit();
+  }
+  void add_views() {
+    if (options_.view_address.empty()) return;
+    views_ = std::make_unique<view_front>(
+        loop_, serving_,
+        view_front_options{options_.view_address, options_.view_certificate_file, options_.view_key_file},
+        view_api::dependencies{.known = known_, .api = client_, .not_ready = [this] {
+                                 return is_read() ? "" : "the console has not read the cluster yet";
+                               }});
+    views_->join(manager_);
   }
   template <class T>
   void cache(controller::store<T>& store) {
@@ -271,6 +283,7 @@ class console_program {
   std::unique_ptr<service> service_;
   controller::http_server_metrics serving_{metrics_};
   controller::http_server server_, metrics_server_;
+  std::unique_ptr<view_front> views_;                           ///< null without --view-address
   std::unique_ptr<controller::metrics_access> metrics_access_;  ///< null without --metrics-authentication
   controller::manager manager_{loop_, health_, metrics_};
 };
@@ -308,12 +321,17 @@ std::string page_url(const console_options& options, unsigned short port) {
 }
 
 text::phrase problem_of(const console_options& options) {
-  const auto no_address = [](const char* flag, const std::string& value) {
-    return text::phrase{"usage.not_an_address", {{"name", flag}, {"value", text::shown(value)}}};
-  };
-  if (!controller::parse_address(options.listen)) return no_address("--listen", options.listen);
-  if (!options.metrics_address.empty() && !controller::parse_address(options.metrics_address))
-    return no_address("--metrics-address", options.metrics_address);
+  for (const auto& [flag, value] : {std::pair("--listen", &options.listen),
+                                    std::pair("--metrics-address", &options.metrics_address),
+                                    std::pair("--view-address", &options.view_address)}) {
+    const bool is_absent = value->empty() && value != &options.listen;
+    if (!is_absent && !controller::parse_address(*value))
+      return {"usage.not_an_address", {{"name", flag}, {"value", text::shown(*value)}}};
+  }
+  const bool has_pair = !options.view_certificate_file.empty() && !options.view_key_file.empty();
+  const bool has_file = !options.view_certificate_file.empty() || !options.view_key_file.empty();
+  if (options.view_address.empty() ? has_file : !has_pair)
+    return {"usage.together", {{"name", "--view-address, --view-cert-file"}, {"value", "--view-key-file"}}};
   if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
     return {"usage.together", {{"name", "--tls-cert-file"}, {"value", "--tls-key-file"}}};
   if (options.audience_only && signs_in_by_link(options)) return {"usage.console.audience"};
@@ -355,6 +373,11 @@ void add_console(CLI::App& app, int& rc) {
   add_option(*verb, "--tls-cert-file", options->tls_certificate_file, "Serve HTTPS with this certificate (PEM)")
       ->type_name("FILE");
   add_option(*verb, "--tls-key-file", options->tls_key_file, "Its key (PEM)")->type_name("FILE");
+  add_option(*verb, "--view-address", options->view_address,
+             "Address of the aggregated API that kube-apiserver asks (APIService); none by default")
+      ->type_name("HOST:PORT");
+  add_option(*verb, "--view-cert-file", options->view_certificate_file, "Its certificate (PEM)")->type_name("FILE");
+  add_option(*verb, "--view-key-file", options->view_key_file, "The key of that (PEM)")->type_name("FILE");
   add_flag(
       *verb, "--audience-only", options->audience_only,
       "Take only tokens for the audience " + std::string(console::audience) + ", and none for the API server itself");

@@ -18,7 +18,8 @@ struct console_options {
   std::vector<std::string> hosts;            ///< names by which people reach it, besides localhost
   std::vector<std::string> frame_ancestors;  ///< origins of pages that may show it in a frame
   std::string tls_certificate_file, tls_key_file;
-  bool audience_only = false;  ///< tokens for the API server itself do not sign in
+  std::string view_address, view_certificate_file, view_key_file;  ///< of the aggregated API; empty: there is none
+  bool audience_only = false;                                      ///< tokens for the API server itself do not sign in
   prometheus_options prometheus;
   std::string log_format = "text";
   std::string log_level;  ///< empty: warn where a link signs in, else info

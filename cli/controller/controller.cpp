@@ -26,6 +26,7 @@
 #include "cli/controller/quota_part.hpp"
 #include "cli/controller/scheduler_part.hpp"
 #include "cli/controller/stores.hpp"
+#include "cli/controller/view_part.hpp"
 #include "cli/controller/webhook.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/usage.hpp"
@@ -106,6 +107,7 @@ class operator_program {
     metrics_access_ = add_metrics_route(server_, metrics_, options_.metrics_authentication ? &seen_ : nullptr);
     add_health_routes(server_, health_);
     if (!options_.webhook_address.empty()) webhook_.emplace(ground_);
+    if (options_.view_certificate) views_.emplace(ground_);
     if (!options_.extender_address.empty()) add_extender();
     quotas_.emplace(ground_, schedulers_, extender_ ? &*extender_ : nullptr);
     add_conditions();
@@ -189,6 +191,7 @@ class operator_program {
     declarations_.join(parts_);
     schedulers_.join(parts_);
     if (webhook_) webhook_->join(parts_);
+    if (views_) views_->join(parts_);
     if (extender_) extender_->join(parts_);
     ledger_.join(parts_);
     quotas_->join(parts_);
@@ -251,6 +254,7 @@ class operator_program {
                              {.on_state = [this] { policy_.report(); },
                               .on_sends = [this] { declarations_.compile(); },
                               .on_isolates = [this] { nodes_.isolate(); }}};
+  std::optional<view_part> views_;    ///< empty without --view-certificate
   std::optional<webhook> webhook_;    ///< empty without --webhook-address
   std::optional<extender> extender_;  ///< empty without --extender-address
   std::optional<quota_part> quotas_;

@@ -72,6 +72,9 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
        "none");
   text("--webhook-url", options.webhook_url, "QUARTERMASTER_WEBHOOK_URL",
        "https://host:port where the API server reaches the webhook, outside a cluster; without it the chart's Service");
+  add_flag(verb, "--view-certificate", options.view_certificate,
+           "Keep the certificate of the console's aggregated API, and who trusts it (APIService)")
+      ->envname("QUARTERMASTER_VIEW_CERTIFICATE");
   text("--webhook-client-ca", options.webhook_client_ca, "QUARTERMASTER_WEBHOOK_CLIENT_CA",
        "PEM file: callers of the webhook must show a certificate signed by it");
   text("--extender-address", options.extender_address, "QUARTERMASTER_EXTENDER_ADDRESS",

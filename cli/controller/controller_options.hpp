@@ -28,6 +28,7 @@ struct controller_options {
   bool metrics_authentication = false;                          ///< TLS, and /metrics for those who may get it
   std::string webhook_address;                                  ///< empty: no admission webhook
   std::string webhook_url;                                      ///< empty: it is called through the chart's Service
+  bool view_certificate = false;                                ///< keep that of the console's aggregated API
   std::string webhook_client_ca;                                ///< file; empty: callers need no certificate
   std::string extender_address;                                 ///< empty: no scheduler extender
   std::string predicates_address;                               ///< empty: no plain port for callers that only filter

@@ -22,6 +22,7 @@
 #include "cli/output/answer.hpp"
 #include "cli/output/listing.hpp"
 #include "cli/verbs.hpp"
+#include "cli/views/view_reply.hpp"
 #include "controller/coded_message.hpp"
 #include "controller/conditions.hpp"
 #include "kube/config.hpp"
@@ -167,7 +168,8 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
 }
 
 /// Of the nodes that fit, those where a nominated pod goes before this one: "node a is kept for lab/urgent".
-void add_kept_nodes(const kube::pod& pod, const picture& picture, text::language locale, waiting_answer& answer) {
+void add_kept_nodes(const kube::pod& pod, const picture& picture, text::language locale, others names,
+                    waiting_answer& answer) {
   const auto& nodes = answer.nodes;
   std::vector<quota::shortfall> found(nodes.size());
   quota::filter(answer.request.containers(), nodes, found, answer.request.only());
@@ -176,8 +178,10 @@ void add_kept_nodes(const kube::pod& pod, const picture& picture, text::language
     if (!found[i].fits()) continue;
     ++fitting;
     if (const auto* other = picture.book->goes_before(pod, answer.request, nodes[i].inventory->name))
-      answer.kept.push_back(
-          text::message("explain.kept", locale, {{"node", nodes[i].inventory->name}, {"pod", other->key.to_string()}}));
+      answer.kept.push_back(names == others::unnamed && other->key.ns != pod.key.ns
+                                ? text::message("explain.kept_for_other", locale, {{"node", nodes[i].inventory->name}})
+                                : text::message("explain.kept", locale,
+                                                {{"node", nodes[i].inventory->name}, {"pod", other->key.to_string()}}));
   }
   answer.is_kept_everywhere = fitting > 0 && answer.kept.size() == fitting;
 }
@@ -415,13 +419,13 @@ std::string_view asking_scheduler(const picture& picture) {
 }
 
 waiting_answer why_waiting(const picture& picture, const known_resources& known, const kube::pod& pod,
-                           text::language locale) {
+                           text::language locale, others names) {
   waiting_answer out{unknown_keys(pod, known, locale), {pod, picture.book->keys()}, {}, {}, {}, {}, {}, false};
   if (!out.unknown.empty() || out.request.nothing()) return out;
   out.nodes = ext::candidates(picture.book->book(), picture.nodes);
   out.reason = quota::explain(out.request.containers(), out.nodes, out.request.only());
   out.limit = ext::limit_of(*picture.book, pod, out.request, out.nodes);
-  add_kept_nodes(pod, picture, locale, out);
+  add_kept_nodes(pod, picture, locale, names, out);
   if (out.reason.fitting == 0) out.unserved = unserved_resources(picture, known, pod, locale);
   return out;
 }
@@ -468,7 +472,7 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
 }
 
 int explain_pod(const picture& picture, const kube::object_key& key, const report_style& style, std::ostream& out,
-                std::ostream& err, const std::optional<kube::described_pod>& whole) {
+                std::ostream& err, const std::optional<kube::described_pod>& whole, others names) {
   const bilingual say(style.language);
   say_doubts(picture, {key.ns}, say.locale(), err);
   const auto* pod = picture.pods.find(key);
@@ -480,16 +484,16 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
   const bool held_back = !obstacles.empty() && obstacles.front().decisive;
-  const auto answer = why_waiting(picture, resources_of(picture), *pod, say.locale());
+  const auto answer = why_waiting(picture, resources_of(picture), *pod, say.locale(), names);
   if (!answer.unknown.empty() || answer.request.nothing())
     return explain_without_cards(*pod, answer.unknown, obstacles, style, out);
   const auto& request = answer.request;
   const auto& [unknown, pod_limits, nodes, reason, limit, kept, unserved, is_kept_everywhere] = answer;
   const auto closed = closed_to(whole, request, nodes, picture, say.locale());
   const int rc = answer.fits() && !held_back && (closed.open > 0 || closed.reasons.empty()) ? 0 : 3;
-  std::vector<std::string> names;
-  for (const auto& node : nodes) names.push_back(node.inventory->name);
-  const auto old = old_reports(names, picture);
+  std::vector<std::string> node_names;
+  for (const auto& node : nodes) node_names.push_back(node.inventory->name);
+  const auto old = old_reports(node_names, picture);
   if (style.as_data()) {
     ordered_json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
@@ -551,17 +555,26 @@ kube::task<void> read_whole(kube::transport& transport, const kube::object_key& 
   co_return kube::result<void>();
 }
 
+listing_style as_listing(const report_style& style) {
+  listing_style out;
+  static_cast<report_style&>(out) = style;
+  return out;
+}
+
 struct pod_question {
   picture all;
   std::expected<pod_choice, text::phrase> pod;
-  std::string whole;            ///< JSON
-  std::optional<own_view> own;  ///< in place of the picture, without the right to see all of it
-  text::phrase refused;         ///< what is missing then
+  std::string whole;                ///< JSON
+  std::optional<own_view> own;      ///< in place of the picture, without the right to see all of it
+  text::phrase refused;             ///< what is missing then
+  std::optional<view_reply> reply;  ///< of the console's server, which sees it
 };
 
 /// From the cluster, or from the file. An error is one of reading.
 std::expected<void, text::phrase> read_question(const cluster_options& cluster, const std::string& snapshot,
-                                                const pod_target& target, text::language locale, pod_question& out) {
+                                                const pod_target& target, const report_style& style,
+                                                pod_question& out) {
+  const auto locale = bilingual(style.language).locale();
   if (!snapshot.empty()) {
     if (auto read = gather(cluster, snapshot, out.all); !read) return read;
     out.pod = chosen_pod(out.all, target, locale);
@@ -574,6 +587,13 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
     if (!read && read.error().code == kube::errc::forbidden) {
       out.refused = phrase_of(read.error());
       const auto seen = co_await read_own_view(transport, target, locale, out.own.emplace());
+      if (seen && out.own->pod) {
+        const auto& key = out.own->pod->key;
+        view_question question{key.ns, "podviews", key.name};
+        auto form = as_listing(style);
+        auto reply = co_await ask_view(transport, std::move(question), std::move(form));
+        if (reply) out.reply = std::move(*reply);
+      }
       co_return seen&& out.own->pod ? kube::result<void>() : read;
     }
     if (!read) co_return read;
@@ -613,10 +633,14 @@ void add_explain_pod(CLI::App& explain, int& rc) {
     const auto target = pod_named(flags->pod, flags->ns, of_context ? namespace_of(flags->cluster) : "default");
     if (!target) return fail(target.error(), 2);
     pod_question question;
-    const auto read = read_question(flags->cluster, flags->snapshot, *target, locale, question);
+    const auto read = read_question(flags->cluster, flags->snapshot, *target, flags->style, question);
     if (!read) return fail(read.error(), 1);
     if (question.own) {
       if (!question.own->note.empty()) failed(question.own->note, std::cerr);
+      if (question.reply) {
+        rc = print(*question.reply, locale, std::cout, std::cerr);
+        return;
+      }
       rc = explain_own_view(*question.own, words_of(question.refused, locale), flags->style, std::cout);
       return;
     }

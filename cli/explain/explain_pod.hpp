@@ -44,8 +44,10 @@ struct waiting_answer {
   bool fits() const { return unknown.empty() && reason.fitting > 0 && !limit && !is_kept_everywhere; }
 };
 /// `known` is what `resources_of` says of the same placements.
+/// With `others::unnamed` pods of other namespaces have no names in it.
+enum class others : std::uint8_t { named, unnamed };
 waiting_answer why_waiting(const picture& picture, const known_resources& known, const kube::pod& pod,
-                           text::language locale);
+                           text::language locale, others names = others::named);
 
 /// Names limits of these namespaces on which the answer and the operator may differ.
 void say_doubts(const picture& picture, const std::set<std::string>& namespaces, text::language locale,
@@ -54,6 +56,6 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
 /// @param whole the pod as the API has it; none: not read, so gates, selectors and messages are left out
 /// @return exit code: 0 bound or would fit, 1 not there, 3 waits, is held back or has failed
 int explain_pod(const picture& cluster, const kube::object_key& pod, const report_style& style, std::ostream& out,
-                std::ostream& err, const std::optional<kube::described_pod>& whole = {});
+                std::ostream& err, const std::optional<kube::described_pod>& whole = {}, others names = others::named);
 
 }  // namespace cli

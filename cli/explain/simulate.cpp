@@ -17,6 +17,9 @@
 #include "cli/output/answer.hpp"
 #include "cli/output/listing.hpp"
 #include "cli/verbs.hpp"
+#include "cli/views/view_reply.hpp"
+#include "kube/config.hpp"
+#include "kube/json_text.hpp"
 #include "kube/projections/from_json.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
@@ -211,6 +214,31 @@ kube::result<kube::described_pod> pod_of(const nlohmann::json& metadata, const n
   return kube::from_json<kube::described_pod>(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+/// Nothing of commands, environment, volumes.
+nlohmann::json deciding_part(const nlohmann::json& metadata, const nlohmann::json& spec) {
+  nlohmann::json part = nlohmann::json::object();
+  for (const auto* key : {"nodeName", "nodeSelector", "tolerations", "priority", "priorityClassName", "schedulerName",
+                          "schedulingGates", "resourceClaims", "resources", "overhead"})
+    if (const auto match = spec.find(key); match != spec.end()) part[key] = *match;
+  if (const auto affinity = spec.find("affinity"); affinity != spec.end() && affinity->is_object())
+    if (const auto of_node = affinity->find("nodeAffinity"); of_node != affinity->end())
+      part["affinity"]["nodeAffinity"] = *of_node;
+  for (const auto* list : {"containers", "initContainers"}) {
+    const auto match = spec.find(list);
+    if (match == spec.end() || !match->is_array()) continue;
+    part[list] = nlohmann::json::array();
+    for (const auto& container : *match) {
+      nlohmann::json kept = nlohmann::json::object();
+      for (const auto* key : {"name", "resources", "restartPolicy"})
+        if (container.is_object() && container.contains(key)) kept[key] = container[key];
+      part[list].push_back(std::move(kept));
+    }
+  }
+  auto about = metadata;
+  if (about.contains("annotations")) about["annotations"].erase("kubectl.kubernetes.io/last-applied-configuration");
+  return {{"metadata", std::move(about)}, {"spec", std::move(part)}};
+}
+
 /// What admission adds to pods that it sends to the scheduler of our own; such a taint is there only while it does.
 bool is_sent(const kube::pod& pod) {
   return (pod.scheduler_name.empty() || pod.scheduler_name == api::names::scheduler_name) &&
@@ -218,6 +246,57 @@ bool is_sent(const kube::pod& pod) {
 }
 
 }  // namespace
+
+namespace {
+
+void take_pod(kube::described_pod pod, tried_pod& tried) {
+  tried.pod = std::move(pod);
+  tried.pod.id = kube::uid::parse("simulated " + tried.pod.key.to_string());
+  tried.nodes = node_rules(tried.pod);
+  if (is_sent(tried.pod)) tried.nodes.tolerate(std::string(api::names::accelerator_taint));
+  tried.pod.node_name.clear();
+}
+
+}  // namespace
+
+std::string as_parameter(std::span<const tried_pod> pods) {
+  auto all = nlohmann::json::array();
+  for (const auto& tried : pods) {
+    nlohmann::json entry{{"name", tried.pod.key.name}, {"namespace", tried.pod.key.ns}, {"new", tried.is_new}};
+    if (!tried.refused.empty())
+      entry["refused"] = tried.refused;
+    else
+      entry["pod"] = nlohmann::json::parse(tried.document, nullptr, false);
+    all.push_back(std::move(entry));
+  }
+  return kube::base64_encode(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+std::expected<std::vector<tried_pod>, std::string> tried_pods_in(std::string_view parameter, const std::string& ns) {
+  const auto text = kube::base64_decode(parameter);
+  const auto all = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+  if (!all.is_array() || all.empty()) return std::unexpected("pods is not what quartermaster simulate sends");
+  std::vector<tried_pod> out;
+  for (const auto& entry : all) {
+    if (!entry.is_object()) return std::unexpected("an entry of pods is no object");
+    tried_pod tried;
+    tried.pod.key = {ns, kube::text_in(entry, "name")};
+    if (kube::text_in(entry, "namespace") != ns) return std::unexpected("a pod is of another namespace than " + ns);
+    tried.is_new = entry.contains("new") && entry["new"] == true;
+    tried.refused = kube::text_in(entry, "refused");
+    if (tried.refused.empty()) {
+      const auto document = entry.value("pod", nlohmann::json::object());
+      auto pod =
+          kube::from_json<kube::described_pod>(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      if (!pod) return std::unexpected(pod.error().message);
+      const auto key = tried.pod.key;
+      pod->key = key;
+      take_pod(std::move(*pod), tried);
+    }
+    out.push_back(std::move(tried));
+  }
+  return out;
+}
 
 std::string add_pods(const manifest& manifest, const std::string& ns, std::vector<tried_pod>& tried_pods,
                      text::language locale) {
@@ -265,11 +344,9 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
       if (refused.empty()) {
         auto pod = pod_of(metadata, *read);
         if (pod) {
-          tried.pod = std::move(*pod);
-          tried.pod.id = kube::uid::parse("simulated " + tried.pod.key.to_string());
-          tried.nodes = node_rules(tried.pod);
-          if (is_sent(tried.pod)) tried.nodes.tolerate(std::string(api::names::accelerator_taint));
-          tried.pod.node_name.clear();
+          take_pod(std::move(*pod), tried);
+          tried.document =
+              deciding_part(metadata, *read).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
         } else {
           tried.refused = pod.error().message;
         }
@@ -408,6 +485,32 @@ kube::task<void> read_with_limits(kube::transport& transport, std::set<std::stri
 
 }  // namespace
 
+namespace {
+
+/// Bytes of a path that the servers in between take.
+constexpr std::size_t longest_parameter = 40'000;
+
+/// From the console's server, for pods of one namespace; the API server's own limits on pods of it are judged here,
+/// with the person's own rights. Nothing: it does not answer.
+std::optional<view_reply> simulated_there(const cluster_options& cluster, std::vector<tried_pod> pods,
+                                          namespace_limits& limits, const listing_style& style) {
+  const auto ns = pods.empty() ? std::string() : pods.front().pod.key.ns;
+  const auto is_elsewhere = [&](const tried_pod& tried) { return tried.pod.key.ns != ns; };
+  if (ns.empty() || std::ranges::any_of(pods, is_elsewhere)) return std::nullopt;
+  const auto read =
+      ask_cluster(cluster, [&](kube::transport& transport) { return read_namespace_limits(transport, {ns}, limits); });
+  if (!read) return std::nullopt;
+  for (auto& tried : pods) {
+    kube::pod copy = tried.pod;
+    if (tried.refused.empty()) tried.refused = limits.admit(ns, copy.containers);
+  }
+  auto parameter = as_parameter(pods);
+  if (parameter.size() > longest_parameter) return std::nullopt;
+  return view_reply_of(cluster, {ns, "simulations", {}, {{"pods", std::move(parameter)}}}, style);
+}
+
+}  // namespace
+
 void add_simulate(CLI::App& app, int& rc) {
   struct options {
     std::string file, ns, snapshot;
@@ -456,6 +559,14 @@ void add_simulate(CLI::App& app, int& rc) {
                                                    return read_with_limits(transport, namespaces, all, limits);
                                                  }))
                           : gather(flags->cluster, flags->snapshot, all);
+    if (!read && read.error().key == "transport.forbidden") {
+      namespace_limits own(locale);
+      if (const auto reply = simulated_there(flags->cluster, pods, own, flags->style)) {
+        for (const auto& text : own.doubts()) std::cerr << "quartermaster: " << text << "\n";
+        rc = print(*reply, locale, std::cout, std::cerr);
+        return;
+      }
+    }
     if (!read) return fail(words_of(read.error(), locale), 1);
     if (!flags->snapshot.empty()) take_in_limits(all, limits);
     say_doubts(all, namespaces, locale, std::cerr);

@@ -1,9 +1,11 @@
 #pragma once
 // `quartermaster simulate`: would these pods fit, and on which cards?
 
+#include <expected>
 #include <ostream>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/explain/answer_form.hpp"
@@ -17,10 +19,15 @@ namespace cli {
 /// A pod of a file.
 struct tried_pod {
   kube::described_pod pod;
-  node_rules nodes;          ///< where it may run
-  bool is_new = false;       ///< a workload makes it; a Pod of this name in the cluster is another one
-  std::string refused = {};  ///< why it is no pod, or none that the API server takes; then only its name is known
+  node_rules nodes;           ///< where it may run
+  bool is_new = false;        ///< a workload makes it; a Pod of this name in the cluster is another one
+  std::string refused = {};   ///< why it is no pod, or none that the API server takes; then only its name is known
+  std::string document = {};  ///< JSON: what of the pod decides where it fits; empty: it is refused
 };
+/// As the console's server takes them (view_reply.hpp), and as it reads them: only pods of that namespace. The error is
+/// for a person.
+std::string as_parameter(std::span<const tried_pod> pods);
+std::expected<std::vector<tried_pod>, std::string> tried_pods_in(std::string_view parameter, const std::string& ns);
 /// The pods an object of a file makes, at the end of `tried_pods`; without a namespace of its own in `ns`. Pods that
 /// have ended make none.
 /// @return what is wrong, for a person; empty: nothing

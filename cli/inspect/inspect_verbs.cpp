@@ -14,6 +14,7 @@
 #include "cli/inspect/inspect_watch.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
+#include "cli/views/view_reply.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -71,29 +72,44 @@ void add_unseen_nodes(picture& picture) {
   }
 }
 
+/// Of the console's server; nothing: it is not there, or has no such answer.
+std::optional<view_reply> viewed(const look_options& options, subject about) {
+  if (about == subject::modules || !options.compat.empty()) return std::nullopt;
+  const bool is_of_pods = about == subject::pods;
+  std::string names;
+  for (const auto& name : is_of_pods ? options.pods : options.only) names += (names.empty() ? "" : ",") + name;
+  view_question question{is_of_pods ? options.ns : namespace_of(options.cluster),
+                         is_of_pods ? "podviews" : "nodeviews"};
+  if (!names.empty()) question.more.emplace_back("names", names);
+  return view_reply_of(options.cluster, question, options);
+}
+
+/// Nothing: the picture has been read. Otherwise what the console's server says.
+using fetched = std::expected<std::optional<view_reply>, text::phrase>;
+
 /// With fewer rights less is seen, and one line names it.
-std::expected<void, text::phrase> fetch(const look_options& options, picture& picture, std::ostream& err,
-                                        subject about) {
+fetched fetch(const look_options& options, picture& picture, std::ostream& err, subject about) {
   auto request = fleet_parts(options);
   if (about == subject::pods) request.pods_in = options.ns;
   auto read = gather(options.cluster, options.snapshot, picture, request);
   const bool has_less = about == subject::nodes || (about == subject::pods && !options.ns.empty());
   if (!read && read.error().key == "transport.forbidden" && has_less) {
+    if (auto reply = viewed(options, about)) return reply;
     const auto seen = gather(options.cluster, options.snapshot, picture, own_parts(options, about));
     const bool sees_none =
         about == subject::nodes && is_unseen(picture, part::nodes) && is_unseen(picture, part::accelerator_nodes);
-    if (!seen || sees_none) return read;
+    if (!seen || sees_none) return std::unexpected(read.error());
     if (about == subject::nodes) picture.unseen.emplace(part::pods, read.error());
     add_unseen_nodes(picture);
     failed({about == subject::pods ? "inspect.own_pods" : "inspect.own_nodes", {{"reason", read.error()}}},
            bilingual(options.language).locale(), err);
   } else if (!read) {
-    return read;
+    return std::unexpected(read.error());
   }
   for (const auto& name : options.only)
     if (!picture.nodes.find({{}, name}))
       return std::unexpected(text::phrase{"transport.no_node", {{"node", text::shown(name)}}});
-  return {};
+  return std::nullopt;
 }
 
 /// Tables of a cluster without the chart are empty and look like those of one where nothing is switched on.
@@ -129,6 +145,7 @@ int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostre
   picture picture;
   const auto read = fetch(options, picture, err, subject::nodes);
   if (!read) return failed(read.error(), bilingual(options.language).locale(), err);
+  if (*read) return print(**read, bilingual(options.language).locale(), out, err);
   note_if_not_installed(picture, options, err);
   const fleet found(picture);
   if (options.compat == "cgpu")
@@ -152,6 +169,7 @@ int run_inspect_pods(const look_options& options, std::ostream& out, std::ostrea
   picture picture;
   const auto read = fetch(options, picture, err, subject::pods);
   if (!read) return failed(read.error(), bilingual(options.language).locale(), err);
+  if (*read) return print(**read, bilingual(options.language).locale(), out, err);
   note_if_not_installed(picture, options, err);
   const fleet found(picture);
   const auto rows = pod_rows(found, options.ns, options.pods);

@@ -22,6 +22,7 @@
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/nodes/card_labeler.hpp"
+#include "reconcilers/views/view_certificates.hpp"
 #include "text/list.hpp"
 #include "text/messages.hpp"
 
@@ -47,9 +48,9 @@ constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mu
                                                             &kube::resources::secrets,
                                                             &kube::resources::service_accounts,
                                                             &kube::resources::accelerator_nodes};
-constexpr std::array<std::string_view, 4> own_secrets{
+constexpr std::array<std::string_view, 5> own_secrets{
     reconcilers::names::extender_server_secret, api::names::extender_client_secret,
-    reconcilers::names::extender_authority_secret, reconcilers::names::webhook};
+    reconcilers::names::extender_authority_secret, reconcilers::names::webhook, reconcilers::names::views};
 constexpr int looks = 180;
 
 text::phrase counted(std::size_t number, const kube::resource& type) {

@@ -19,6 +19,7 @@
 #include "cli/report/capacity_report.hpp"
 #include "cli/report/right_size.hpp"
 #include "cli/verbs.hpp"
+#include "cli/views/view_reply.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -93,6 +94,9 @@ int run_chargeback(const report_options& options, std::ostream& out, std::ostrea
       ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, month, found); });
   const auto locale = bilingual(options.style.language).locale();
   if (!read && read.error().code == kube::errc::not_found) return failed({"transport.no_usage"}, locale, err);
+  if (!read && read.error().code == kube::errc::forbidden && !options.ns.empty())
+    if (const auto reply = view_reply_of(options.cluster, {options.ns, "bills", month}, options.style))
+      return print(*reply, locale, out, err);
   if (!read) return failed(phrase_of(read.error()), locale, err);
   const auto report = chargeback_of(month, found.objects, found.spec, options.ns);
   if (!report) return failed({"report.nothing_counted", {{"month", month}}}, locale, err);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/cluster/picture.hpp"
+#include "cli/console/holdings.hpp"
 #include "cli/output/listing.hpp"
 
 namespace cli {
@@ -22,8 +23,5 @@ struct top_options {
 /// `only`: that node; empty: all.
 void top_nodes(const picture& picture, const listing_style& style, std::ostream& out, std::string_view only = {});
 void top_cards(const picture& picture, const listing_style& style, std::ostream& out, std::string_view only = {});
-/// Those of this namespace and this name; empty: all.
-void top_pods(const picture& picture, const std::string& ns, const listing_style& style, std::ostream& out,
-              std::string_view name = {});
 
 }  // namespace cli

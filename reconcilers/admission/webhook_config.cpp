@@ -8,6 +8,7 @@
 #include "kube/config.hpp"
 #include "kube/json_text.hpp"
 #include "reconcilers/admission/admission.hpp"
+#include "reconcilers/admission/certificate_secret.hpp"
 
 namespace reconcilers {
 namespace {
@@ -25,10 +26,6 @@ constexpr std::string_view service = names::webhook;
 
 std::int64_t system_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-bool ours(const webhook_secret& webhook_secret) {
-  return webhook_secret.labels.value_or(api::names::managed_by_label, "") == api::names::managed_by;
 }
 
 controller::authority_settings issuing(const webhook_settings& settings) {
@@ -110,9 +107,7 @@ json webhook_config::patch_of(const mutating_webhooks& mutating_webhooks, const 
 }
 
 void webhook_config::say_foreign(const webhook_secret& secret) {
-  if (std::exchange(said_foreign_, true)) return;
-  log::error("a Secret of our name is not ours: delete it, or label it app.kubernetes.io/managed-by=quartermaster",
-             {{"secret", secret.key.to_string()}});
+  if (!std::exchange(said_foreign_, true)) log_foreign(secret);
 }
 
 kube::task<action> webhook_config::reconcile(kube::object_key key) {
@@ -121,7 +116,7 @@ kube::task<action> webhook_config::reconcile(kube::object_key key) {
   const auto bundles = stores_.told();
   if (bundles.empty()) co_return action::await_change();
   const auto* secret = stores_.secrets.find({settings_.ns, std::string(names::webhook)});
-  if (secret && !ours(*secret)) {
+  if (secret && !is_ours(*secret)) {
     say_foreign(*secret);
     co_return action::await_change();
   }
@@ -142,32 +137,11 @@ kube::task<action> webhook_config::reconcile(kube::object_key key) {
 
 kube::task<action> webhook_config::store(controller::authority_step step) {
   const kube::object_key key{settings_.ns, std::string(names::webhook)};
-  const auto* secret = stores_.secrets.find(key);
-  const auto& type = kube::resources::secrets;
-  json want = {{"apiVersion", type.api_version()},
-               {"kind", type.kind},
-               {"metadata",
-                {{"name", key.name},
-                 {"namespace", key.ns},
-                 {"labels", {{api::names::managed_by_label, api::names::managed_by}}}}},
-               {"type", "Opaque"}};
-  // The faster writer wins, and we look again.
-  if (secret) want["metadata"]["resourceVersion"] = std::to_string(secret->resource_version);
-  const auto put = [&](std::string_view name, const std::string& value) {
-    if (!value.empty()) want["data"][std::string(name)] = kube::base64_encode(value);
-  };
-  put(names::webhook_authorities, step.keys.authorities);
-  put(names::webhook_signer_key, step.keys.signer_key);
-  put(names::webhook_certificate, step.keys.leaf.certificate);
-  put(names::webhook_key, step.keys.leaf.key);
-  kube::write_options options;
-  options.field_manager = api::names::field_owner;
-  options.force = true;
   stored_at_ = settings_.now();
-  const auto answer = co_await client_.apply(type, key, want, options);
-  if (!answer && answer.error().code == kube::errc::conflict) co_return action::again(250ms);
-  if (!answer) co_return std::unexpected(answer.error());
-  stored_version_ = kube::version_of(*answer);
+  const auto version = co_await apply_certificates(client_, key, stores_.secrets.find(key), step.keys);
+  if (!version && version.error().code == kube::errc::conflict) co_return action::again(250ms);
+  if (!version) co_return std::unexpected(version.error());
+  stored_version_ = *version;
   log::info("webhook certificates stored", {{"why", step.reason}});
   co_return action::again(lag_allowed);
 }

@@ -12,7 +12,7 @@ import (
 
 // The console may read, and may ask who someone is and what they may do. Nothing else, whatever the values say.
 func Test_the_console_may_only_read(t *testing.T) {
-	objects, err := Template("{console: {enabled: true, hosts: [console.example.com], audienceOnly: true, frameAncestors: [\"https://portal.example.com\"], tlsSecret: tls, prometheusUrl: \"https://p\", prometheusSecret: p}, networkPolicy: true}")
+	objects, err := Template("{console: {enabled: true, views: {enabled: true}, hosts: [console.example.com], audienceOnly: true, frameAncestors: [\"https://portal.example.com\"], tlsSecret: tls, prometheusUrl: \"https://p\", prometheusSecret: p}, networkPolicy: true}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +46,43 @@ func Test_the_console_may_only_read(t *testing.T) {
 		t.Error("the console has no rights at all")
 	}
 	Golden(t, "console.yaml", text.String())
+}
+
+// The aggregated API gives people reading and nothing else, and is there only where the console is.
+func Test_the_views_only_read(t *testing.T) {
+	const name = "quartermaster-views"
+	for _, row := range []struct {
+		values                  string
+		hasService, isOfNewRole bool
+	}{
+		{"console: {enabled: true, views: {enabled: true}}", true, true},
+		{"console: {enabled: true, views: {enabled: true}}\nrbac: {aggregate: false}", true, false},
+		{"console: {enabled: false, views: {enabled: true}}", false, false},
+		{"console: {enabled: true}", false, false},
+	} {
+		objects, err := Template(row.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hasService, isOfNewRole := false, false
+		for _, object := range objects {
+			hasService = hasService || object.Kind == "APIService"
+			if object.Kind != "ClusterRole" || object.Name != name {
+				continue
+			}
+			isOfNewRole = strings.Contains(object.Text, "aggregate-to-edit")
+			for _, rule := range object.Content["rules"].([]any) {
+				for _, verb := range rule.(map[string]any)["verbs"].([]any) {
+					if verb != "get" && verb != "list" {
+						t.Errorf("people may %s %v", verb, rule)
+					}
+				}
+			}
+		}
+		if hasService != row.hasService || isOfNewRole != row.isOfNewRole {
+			t.Errorf("%s: APIService %v, part of edit %v", row.values, hasService, isOfNewRole)
+		}
+	}
 }
 
 // How the console says who it is to Prometheus.

@@ -6,11 +6,11 @@ quietly() { "$@" 2>logs/openssl.log || { cat logs/openssl.log >&2; die "the cert
 
 ec=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650)
 
-# issue NAME SUBJECT EXTENSION...: certs/NAME.crt and .key, signed by the cluster's CA.
+# issue NAME SUBJECT EXTENSION...: certs/NAME.crt and .key, signed by the cluster's CA, or by $authority.
 issue() {
   local name=$1 subject=$2 extensions=(); shift 2
   while (($#)); do extensions+=(-addext "$1"); shift; done
-  quietly openssl req -x509 "${ec[@]}" -CA certs/ca.crt -CAkey certs/ca.key -subj "$subject" -keyout "certs/$name.key" -out "certs/$name.crt" \
+  quietly openssl req -x509 "${ec[@]}" -CA "certs/${authority:-ca}.crt" -CAkey "certs/${authority:-ca}.key" -subj "$subject" -keyout "certs/$name.key" -out "certs/$name.crt" \
     -addext basicConstraints=critical,CA:FALSE "${extensions[@]}"
 }
 
@@ -29,6 +29,10 @@ make_certs() {
   client kube-controller-manager /CN=system:kube-controller-manager
   client kube-scheduler /CN=system:kube-scheduler
   client kwok /O=system:masters/CN=kwok
+  # kube-apiserver shows it to the servers of an APIService. No authority of people signs it: who has its key may say who asks.
+  quietly openssl req -x509 "${ec[@]}" -subj /CN=quartermaster-test-front-proxy -keyout certs/front-proxy-ca.key -out certs/front-proxy-ca.crt \
+    -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign
+  authority=front-proxy-ca client front-proxy /CN=front-proxy
 }
 
 # write_kubeconfig FILE SERVER USER CREDENTIAL-LINE...: the credential lines are YAML of the user entry.

@@ -39,6 +39,10 @@ write_start_files() { # uses the arrays apiserver_args and kcm_args of `up`
     --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
     --service-account-issuer=https://kubernetes.default.svc.cluster.local \
     --service-account-key-file="$dir/certs/service-account.pub" --service-account-signing-key-file="$dir/certs/service-account.key" \
+    --requestheader-client-ca-file="$dir/certs/front-proxy-ca.crt" --requestheader-allowed-names=front-proxy \
+    --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group \
+    --requestheader-extra-headers-prefix=X-Remote-Extra- \
+    --proxy-client-cert-file="$dir/certs/front-proxy.crt" --proxy-client-key-file="$dir/certs/front-proxy.key" \
     --audit-policy-file="$dir/audit-policy.yaml" --audit-log-path="$dir/audit.log" \
     --max-requests-inflight=3000 --max-mutating-requests-inflight=1000 "${apiserver_args[@]}"
   write_start kube-controller-manager "$(program_path "$K8S_MINOR" kube-controller-manager)" \

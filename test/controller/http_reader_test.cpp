@@ -62,6 +62,18 @@ TEST_F(http_reader, keeps_what_servers_for_people_read_of_the_header) {
   EXPECT_EQ(heads[0].fields.fetch_site, "same-site");
 }
 
+TEST_F(http_reader, keeps_whom_a_proxy_speaks_for_in_order_and_as_often_as_it_came) {
+  send(
+      "GET / HTTP/1.1\r\nHost: a\r\nX-Remote-User: ann\r\nx-remote-group: one\r\nX-Remote-: empty\r\n"
+      "X-REMOTE-GROUP: two\r\nX-Remoted: no\r\nX-Remote-Extra-Scopes%2fa: b\r\n\r\n");
+  ASSERT_EQ(heads.size(), 1u);
+  using field = std::pair<std::string, std::string>;
+  EXPECT_EQ(heads[0].fields.remote, (std::vector<field>{{"x-remote-user", "ann"},
+                                                        {"x-remote-group", "one"},
+                                                        {"x-remote-group", "two"},
+                                                        {"x-remote-extra-scopes%2fa", "b"}}));
+}
+
 TEST_F(http_reader, two_cookies_or_two_sites_are_malformed) {
   for (const char* field : {"Cookie: a=1\r\nCookie: a=2", "Sec-Fetch-Site: none\r\nsec-fetch-site: cross-site"}) {
     caller each;

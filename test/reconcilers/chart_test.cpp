@@ -169,7 +169,8 @@ TEST(chart, gives_no_right_that_would_let_us_do_harm) {
     EXPECT_NE(verb, "escalate");
     EXPECT_EQ(resource.find('*'), std::string::npos);
     const bool certificates = name == "quartermaster-webhook" || name == "quartermaster-extender-authority" ||
-                              name == "quartermaster-extender" || name == "quartermaster-extender-client";
+                              name == "quartermaster-extender" || name == "quartermaster-extender-client" ||
+                              name == "quartermaster-views";
     EXPECT_TRUE(resource.find("secrets") == std::string::npos || (scope == "own" && certificates))
         << verb << " " << name;
     for (const auto* made : {"/nodes", "/pods"}) {

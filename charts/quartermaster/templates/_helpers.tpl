@@ -263,6 +263,14 @@ true
 {{- end }}
 {{- end }}
 
+{{- /* "true" where the console serves the aggregated API. */}}
+{{- define "quartermaster.views" -}}
+{{- $console := .Values.console | default dict }}
+{{- if and $console.enabled ($console.views | default dict).enabled -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{- /* "true" where there is a webhook at all. */}}
 {{- define "quartermaster.webhook" -}}
 {{- if or (include "quartermaster.webhook.fills" .) (include "quartermaster.webhook.compatibility" .) -}}

@@ -98,8 +98,9 @@ func userOf(account string) []string {
 // everythingInstalled is a chart with everything that has rights of its own, next to a namespace of other people.
 func everythingInstalled(t *testing.T) {
 	t.Helper()
-	installed(t, "agent.enabled=true", "console.enabled=true", "monitoring.prometheus.install=true", "metrics.authentication=true", "modules.gpushare.rbac=true",
-		"simulate.nodes=t4=1")
+	installed(t, "agent.enabled=true", "console.enabled=true", "console.views.enabled=true", "monitoring.prometheus.install=true", "metrics.authentication=true",
+		"modules.gpushare.rbac=true", "simulate.nodes=t4=1")
+	kubectl(t, "", "delete", "apiservice", "v1alpha1.view.quartermaster.io") // no one answers here, and then no namespace ends
 	kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, others), "apply", "-f", "-")
 	t.Cleanup(func() { kubectl(t, "", "delete", "namespace", others) })
 }
@@ -166,8 +167,8 @@ func TestRightsOfEachAccount(t *testing.T) {
 		return out.String()
 	}
 	text := "# What each account may do\n\n" +
-		"The API server's own answers (SelfSubjectRulesReview) for a chart with agent, console, Prometheus, simulated nodes,\n" +
-		"authentication of metrics and all modules' rights. What any ServiceAccount may do anyway is left out. Policies of the\n" +
+		"The API server's own answers (SelfSubjectRulesReview) for a chart with agent, console and its API, simulated nodes,\n" +
+		"Prometheus, authentication of metrics and all modules' rights. What any ServiceAccount may do anyway is left out. Policies of the\n" +
 		"API server hold some of these rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A test makes this\n" +
 		"page, and fails when it is out of date (`test/chart/server/rights_test.go`). Another tries each verb on each type with\n" +
 		"the token of each account: the API server lets through what this page says, and no more (`tries_test.go` there).\n"

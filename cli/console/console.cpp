@@ -321,9 +321,9 @@ std::string page_url(const console_options& options, unsigned short port) {
 }
 
 text::phrase problem_of(const console_options& options) {
-  for (const auto& [flag, value] : {std::pair("--listen", &options.listen),
-                                    std::pair("--metrics-address", &options.metrics_address),
-                                    std::pair("--view-address", &options.view_address)}) {
+  for (const auto& [flag, value] :
+       {std::pair("--listen", &options.listen), std::pair("--metrics-address", &options.metrics_address),
+        std::pair("--view-address", &options.view_address)}) {
     const bool is_absent = value->empty() && value != &options.listen;
     if (!is_absent && !controller::parse_address(*value))
       return {"usage.not_an_address", {{"name", flag}, {"value", text::shown(*value)}}};

@@ -55,7 +55,8 @@ TEST(console, wrong_words_are_one_line) {
   EXPECT_THAT(run({"--audience-only"}), one_line(words::english("usage.console.audience")));
   EXPECT_THAT(run({"--tls-key-file", "k"}),
               one_line(words::english("usage.together", {{"name", "--tls-cert-file"}, {"value", "--tls-key-file"}})));
-  const auto together = words::english("usage.together", {{"name", "--view-address, --view-cert-file"}, {"value", "--view-key-file"}});
+  const auto together =
+      words::english("usage.together", {{"name", "--view-address, --view-cert-file"}, {"value", "--view-key-file"}});
   EXPECT_THAT(run({"--view-address", ":8443"}), one_line(together));
   EXPECT_THAT(run({"--view-key-file", "k"}), one_line(together));
   EXPECT_THAT(run({"--prometheus-url", "http://p", "--prometheus-token-file", "t"}),

@@ -478,7 +478,8 @@ TEST_F(console_service, nothing_is_said_before_the_cluster_is_read) {
 
 TEST_F(console_service, wrong_parameters_are_named) {
   const auto key = [](const char* name, const char* parameter = "", const char* value = "") {
-    return words::english(std::string("console.") + name, {{parameter, value}});
+    const auto code = std::string("console.") + name;
+    return *parameter == 0 ? words::english(code) : words::english(code, {{parameter, value}});
   };
   for (const auto& [query, message] : std::vector<std::pair<std::string, std::string>>{
            {"fleet?limit=0", key("limit", "most", "5000")},
@@ -507,7 +508,7 @@ TEST_F(console_service, wrong_parameters_are_named) {
 TEST_F(console_service, without_prometheus_history_says_so) {
   const auto view = ordered_json::parse(get("history?chart=utilization&range=7d", "token-of-admin").body);
   EXPECT_EQ(view["available"], false);
-  EXPECT_THAT(view["message"].get<std::string>(), HasSubstr("--prometheus-url"));
+  EXPECT_EQ(view["message"], words::english("console.no_prometheus"));
   EXPECT_EQ(view["to"].get<int>() - view["from"].get<int>(), 7 * 24 * 3600);
 }
 
@@ -571,7 +572,7 @@ TEST_F(console_service, why_prometheus_does_not_answer_is_in_the_log_once) {
   };
   for (const auto* chart : {"utilization", "memory", "cards"}) {
     const auto answer = get("history?chart=" + std::string(chart), "token-of-admin");
-    EXPECT_THAT(answer.body, HasSubstr("Prometheus does not answer."));
+    EXPECT_THAT(answer.body, HasSubstr(words::english("console.prometheus_silent")));
     EXPECT_THAT(answer.body, Not(HasSubstr("302")));
   }
   get("capacity", "token-of-admin");

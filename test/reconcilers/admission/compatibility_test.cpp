@@ -93,7 +93,7 @@ testing::Matcher<const std::string&> words_of_key(std::string_view key) {
   return words::has_in_order(parts);
 }
 
-TEST(compatibility, an_answer_in_Chinese_has_no_English_sentence) {
+TEST(compatibility, golden_answers_in_Chinese_have_no_English_sentence) {
   const auto in_chinese = [](const world& world, const json& pod) {
     std::vector<const kube::node*> nodes;
     for (const auto& node : world.nodes) nodes.push_back(&node);

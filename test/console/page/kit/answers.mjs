@@ -1,6 +1,7 @@
 // Answers of the console for a cluster of any size, in the shapes of console/api.md. The same number gives the same answers.
 
 export const start = 1795608000; // seconds since 1970
+const nothing = { en: '', zh: '' }; // there is no message
 
 // mulberry32: small, and the same everywhere.
 function random_numbers(seed) {
@@ -129,7 +130,7 @@ function pods_of(count, { namespace, offset, limit }) {
       ready: index % 9 !== 8, restarts: index % 9 === 8 ? 12 : 0, since: start - 3600 * (index + 1), cores: cards.reduce((sum, { cores }) => sum + cores, 0),
       memoryMiB: cards.reduce((sum, { memoryMiB }) => sum + memoryMiB, 0), use: index % 5 === 4 ? null : whole ? 153 : 12, cards });
   }
-  return { total, offset, message: '', pods };
+  return { total, offset, message: '', messages: nothing, pods };
 }
 
 function namespaces_of(count) {
@@ -143,6 +144,7 @@ function namespaces_of(count) {
         { model: 'Tesla-T4', resource: 'memory', nominal: 40960, used: 21504, borrowed: 0, lent: 4096, scope: 'pool a' }],
     })),
     costMessage: 'No prices are set, so there is no cost.',
+    costMessages: { en: 'No prices are set, so there is no cost.', zh: '未设置价格，因此没有费用。' },
   };
 }
 
@@ -186,13 +188,13 @@ function overview_of(count) {
     gpus: { total: cards.length, allocatedCores: cards.reduce((sum, card) => sum + card[3], 0), free: cards.filter((card) => card[3] === 0).length, withoutMode: 0,
       cordoned: cards.filter((card) => card[2] & 2).length, unhealthy: cards.filter((card) => card[2] & 1).length },
     waiting: { pods: Math.ceil(count / 4), since: start - 7200, namespace: 'team-a', name: 'train-0' },
-    cost: { amount: '12345.67 EUR', message: '' },
+    cost: { amount: '12345.67 EUR', message: '', messages: nothing },
   };
 }
 
 function measured_of(count) {
   const random = random_numbers(count + 7);
-  return { message: '', nodes: Object.fromEntries(fleet_of(count).nodes.map(([name, , , , cards]) => [name, cards.map((card) => Math.floor(card[3] * random()))])) };
+  return { message: '', messages: nothing, nodes: Object.fromEntries(fleet_of(count).nodes.map(([name, , , , cards]) => [name, cards.map((card) => Math.floor(card[3] * random()))])) };
 }
 
 function reasons_of(count) {
@@ -220,7 +222,7 @@ function capacity_of(count) {
       strandedCores: 20 * stranded, strandedMiB: Math.floor(0.25 * stranded * memory), strandedCards: stranded, daysUntilFull: days };
   };
   const idle = { ...row(2, '', null), free: 8 * count - 2, usedCores: 0, usedMiB: 0, strandedCores: 0, strandedMiB: 0, strandedCards: 0 };
-  return { models: [row(0, 'pgpu', 9.5), row(1, 'vgpu', 120), row(2, 'share', null), idle], trendMessage: '' };
+  return { models: [row(0, 'pgpu', 9.5), row(1, 'vgpu', 120), row(2, 'share', null), idle], trendMessage: '', trendMessages: nothing };
 }
 
 const spans = { '30m': 1800, '1h': 3600, '6h': 21600, '12h': 43200, '24h': 86400, '2d': 172800, '7d': 604800 };
@@ -239,7 +241,7 @@ function history_of({ chart, range, from, to }, count) {
     values: times.map((time, position) => (position % 50 === 49 ? null
       : scale * (0.5 + 0.4 * Math.sin(position / (30 + 3 * index) + index) + 0.03 * random()))),
   }));
-  return { available: true, message: '', chart, from: first, to: last, step, unit, times, series, more: count >= 20 };
+  return { available: true, message: '', messages: nothing, chart, from: first, to: last, step, unit, times, series, more: count >= 20 };
 }
 
 export const me = {

@@ -182,7 +182,7 @@ class console_program {
         loop_, serving_,
         view_front_options{options_.view_address, options_.view_certificate_file, options_.view_key_file},
         view_api::dependencies{.known = known_, .api = client_, .not_ready = [this] {
-                                 return is_read() ? "" : "the console has not read the cluster yet";
+                                 return text::phrase{is_read() ? "" : "console.not_read_yet"};
                                }});
     views_->join(manager_);
   }

@@ -50,7 +50,7 @@ std::string decoded_key(std::string_view text) {
   return out;
 }
 
-refusal unknown_caller(std::string message) { return {401, "Unauthorized", std::move(message), 0}; }
+refusal unknown_caller(const char* key) { return {401, "Unauthorized", {std::string("console.view.") + key}, 0}; }
 
 }  // namespace
 
@@ -85,8 +85,7 @@ std::expected<controller::token_owner, refusal> person_in(const controller::http
                                                           const proxy_trust& trust) {
   const auto& caller = request.caller_name;
   const bool is_proxy = trust.names.empty() || std::ranges::find(trust.names, caller) != trust.names.end();
-  if (trust.authorities.empty() || caller.empty() || !is_proxy)
-    return std::unexpected(unknown_caller("only the API server asks here: use kubectl, or quartermaster"));
+  if (trust.authorities.empty() || caller.empty() || !is_proxy) return std::unexpected(unknown_caller("other_caller"));
   controller::token_owner out;
   json spec{{"groups", json::array()}};
   const auto is_of = [](const std::vector<std::string>& names, const std::string& name) {
@@ -94,7 +93,7 @@ std::expected<controller::token_owner, refusal> person_in(const controller::http
   };
   for (const auto& [name, value] : request.fields.remote) {
     if (is_of(trust.user_fields, name)) {
-      if (!out.name.empty()) return std::unexpected(unknown_caller("the request names two people"));
+      if (!out.name.empty()) return std::unexpected(unknown_caller("two_people"));
       out.name = value;
     } else if (is_of(trust.uid_fields, name)) {
       spec["uid"] = value;
@@ -107,7 +106,7 @@ std::expected<controller::token_owner, refusal> person_in(const controller::http
         break;
       }
   }
-  if (out.name.empty()) return std::unexpected(unknown_caller("the request names no person"));
+  if (out.name.empty()) return std::unexpected(unknown_caller("no_person"));
   spec["user"] = out.name;
   out.review = spec.dump(-1, ' ', false, json::error_handler_t::replace);
   return out;

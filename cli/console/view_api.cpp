@@ -9,6 +9,8 @@
 #include "cli/console/history.hpp"
 #include "cli/explain/simulate.hpp"
 #include "kube/label_selector.hpp"
+#include "text/phrase_code.hpp"
+#include "text/text.hpp"
 
 namespace cli::console {
 namespace {
@@ -34,11 +36,16 @@ std::int64_t now_in_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
-refusal unknown_object(std::string message) { return {404, "NotFound", std::move(message), 0}; }
-refusal wrong_words(std::string message) { return {400, "BadRequest", std::move(message), 0}; }
+refusal unknown_object(std::string_view kind, std::string_view name) {
+  return {404, "NotFound", {"console.view.absent", {{"kind", std::string(kind)}, {"name", text::shown(name)}}}, 0};
+}
+refusal wrong_words(text::phrase message) { return {400, "BadRequest", std::move(message), 0}; }
+refusal wrong_word(std::string_view name, std::string_view allowed) {
+  return wrong_words({"console.view.word", {{"name", std::string(name)}, {"allowed", std::string(allowed)}}});
+}
 
 refusal unread(const kube::error& error) {
-  return {503, "ServiceUnavailable", "the API server cannot be read: " + std::string(kube::to_string(error.code)), 2};
+  return {503, "ServiceUnavailable", {"console.view.unread", {{"cause", std::string(kube::to_string(error.code))}}}, 2};
 }
 
 http_response json_response(const ordered_json& document, int status = 200) {
@@ -52,8 +59,12 @@ http_response json_response(const ordered_json& document, int status = 200) {
 
 /// As every API of the cluster refuses.
 http_response status_response(const refusal& refusal) {
-  ordered_json status{{"kind", "Status"},      {"apiVersion", "v1"},         {"metadata", ordered_json::object()},
-                      {"status", "Failure"},   {"message", refusal.message}, {"reason", refusal.code},
+  ordered_json status{{"kind", "Status"},
+                      {"apiVersion", "v1"},
+                      {"metadata", ordered_json::object()},
+                      {"status", "Failure"},
+                      {"message", text::message_text(refusal.message)},
+                      {"reason", refusal.code},
                       {"code", refusal.status}};
   if (refusal.retry_seconds > 0) status["details"] = {{"retryAfterSeconds", refusal.retry_seconds}};
   auto out = json_response(status, refusal.status);
@@ -122,9 +133,9 @@ std::vector<std::string> words_in_list(std::string_view text) {
 std::expected<view_request, refusal> view_request_in(const parameters& words, const view_target& target) {
   const auto watch = word_of(words, "watch");
   if (!watch.empty() && watch != "0" && watch != "false")
-    return std::unexpected(refusal{405, "MethodNotAllowed", "it cannot be watched: allowed are get and list", 0});
+    return std::unexpected(refusal{405, "MethodNotAllowed", {"console.view.reads"}, 0});
   if (!word_of(words, "fieldSelector").empty() || !word_of(words, "labelSelector").empty())
-    return std::unexpected(wrong_words("it takes no selectors of fields or labels"));
+    return std::unexpected(wrong_words({"console.view.selectors"}));
   view_request out;
   out.style.output = word_of(words, "form");
   if (const auto language = word_of(words, "lang"); !language.empty()) out.style.language = language;
@@ -135,11 +146,11 @@ std::expected<view_request, refusal> view_request_in(const parameters& words, co
                                     std::string_view("wide"), std::string_view("json"), std::string_view("yaml"),
                                     std::string_view("name"), std::string_view("csv")};
   if (std::ranges::find(forms, out.style.output) == forms.end())
-    return std::unexpected(wrong_words("form: allowed are text, table, wide, json, yaml, name, csv"));
-  if (out.style.language != "en" && out.style.language != "zh")
-    return std::unexpected(wrong_words("lang: allowed are en, zh"));
+    return std::unexpected(wrong_word("form", "text, table, wide, json, yaml, name, csv"));
+  if (out.style.language != "en" && out.style.language != "zh") return std::unexpected(wrong_word("lang", "en, zh"));
   if (const auto selector = kube::label_selector::parse(out.style.selector); !selector)
-    return std::unexpected(wrong_words("selector: " + selector.error()));
+    return std::unexpected(
+        wrong_words({"usage.not_a_selector", {{"name", "selector"}, {"value", text::shown(out.style.selector)}}}));
   out.only = words_in_list(word_of(words, "names"));
   if (!target.name.empty()) out.only = {target.name};
   return out;
@@ -211,14 +222,14 @@ boost::asio::awaitable<view_api::outcome> view_api::view(const http_request& req
   const auto person = person_in(request, trust_);
   if (!person) co_return std::unexpected(person.error());
   if (request.method != "GET" && request.method != "HEAD")
-    co_return std::unexpected(refusal{405, "MethodNotAllowed", "it can only be read: allowed are get and list", 0});
+    co_return std::unexpected(refusal{405, "MethodNotAllowed", {"console.view.reads"}, 0});
   if (auto document = document_of(request.path)) co_return json_response(*document);
   const auto target = view_target_in(request.path);
   const auto* type = target ? view_type_of(target->plural) : nullptr;
-  if (!type)
-    co_return std::unexpected(unknown_object("there is no such path: a resource is asked for in one namespace"));
+  if (!type) co_return std::unexpected(refusal{404, "NotFound", {"console.view.path"}, 0});
   if (const auto wait = people_.ask(person->name, dependencies_.now()))
-    co_return std::unexpected(refusal{429, "TooManyRequests", "too many requests", wait->count()});
+    co_return std::unexpected(refusal{
+        429, "TooManyRequests", {"console.too_often", {{"seconds", std::to_string(wait->count())}}}, wait->count()});
   if (auto refused = co_await objection(*person, *target)) co_return std::unexpected(std::move(*refused));
   if (const auto reason = dependencies_.not_ready(); !reason.empty())
     co_return std::unexpected(refusal{503, "ServiceUnavailable", reason, 2});
@@ -236,20 +247,24 @@ boost::asio::awaitable<std::optional<refusal>> view_api::objection(const control
   if (!target.name.empty()) question["name"] = target.name;
   const auto allowed = co_await controller::is_allowed(dependencies_.api, person, "resourceAttributes", question);
   if (!allowed) {
-    const auto reason = controller::not_asked("rights", allowed.error());
+    const auto reason = controller::not_asked({"access.rights"}, allowed.error());
     co_return refusal{503, "ServiceUnavailable", reason.message, 2};
   }
   if (*allowed) co_return std::nullopt;
-  co_return refusal{403, "Forbidden",
-                    target.plural + "." + std::string(view_group) + " is forbidden: User \"" + person.name +
-                        "\" cannot " + verb + " resource \"" + target.plural + "\" in API group \"" +
-                        std::string(view_group) + "\" in the namespace \"" + target.ns + "\"",
+  co_return refusal{403,
+                    "Forbidden",
+                    {"console.view.forbidden",
+                     {{"resource", target.plural},
+                      {"group", std::string(view_group)},
+                      {"name", person.name},
+                      {"verb", std::string(verb)},
+                      {"namespace", target.ns}}},
                     0};
 }
 
 boost::asio::awaitable<view_api::made> view_api::explanation(const view_target& target, const listing_style& style) {
   const kube::object_key key{target.ns, target.name};
-  if (!dependencies_.known.pods.find(key)) co_return std::unexpected(unknown_object("there is no pod " + target.name));
+  if (!dependencies_.known.pods.find(key)) co_return std::unexpected(unknown_object("pod", target.name));
   auto answer = co_await explanation_answer(dependencies_.api.used_transport(), dependencies_.known, key, style);
   if (!answer) co_return std::unexpected(unread(answer.error()));
   co_return std::move(*answer);
@@ -257,7 +272,7 @@ boost::asio::awaitable<view_api::made> view_api::explanation(const view_target& 
 
 boost::asio::awaitable<view_api::made> view_api::bill(const view_target& target, const listing_style& style) {
   const auto month = target.name.empty() ? api::month_of(dependencies_.wall()) : target.name;
-  if (!api::bounds_of(month)) co_return std::unexpected(unknown_object(month + " is no month such as 2026-11"));
+  if (!api::bounds_of(month)) co_return std::unexpected(unknown_object("bill", month));
   auto answer = co_await bill_answer(dependencies_.api.used_transport(), dependencies_.known, target.ns, month, style);
   if (!answer) co_return std::unexpected(unread(answer.error()));
   co_return std::move(*answer);
@@ -267,8 +282,7 @@ view_api::made view_api::simulation(const view_target& target, const listing_sty
   const auto pods = tried_pods_in(parameter, target.ns);
   if (!pods) return std::unexpected(wrong_words(pods.error()));
   const auto work = pods->size() * (dependencies_.known.nodes.all().size() + 1);
-  if (work > most_trials)
-    return std::unexpected(refusal{413, "RequestEntityTooLarge", "these are too many pods for this many nodes", 0});
+  if (work > most_trials) return std::unexpected(refusal{413, "RequestEntityTooLarge", {"console.view.too_many"}, 0});
   return simulation_answer(dependencies_.known, *pods, style);
 }
 
@@ -285,7 +299,7 @@ boost::asio::awaitable<view_api::outcome> view_api::answer_about(const http_requ
   made answer;
   if (target.plural == "nodeviews") {
     for (const auto& name : wanted->only)
-      if (!known.nodes.find({{}, name})) co_return std::unexpected(unknown_object("there is no node " + name));
+      if (!known.nodes.find({{}, name})) co_return std::unexpected(unknown_object("node", name));
     answer = nodes_answer(known, style, wanted->only);
   } else if (target.plural == "holdings") {
     answer = holdings_answer(known, target.ns, style, target.name);
@@ -307,8 +321,7 @@ boost::asio::awaitable<view_api::outcome> view_api::answer_about(const http_requ
                              {"exitCode", answer->code}});
   const auto& type = *view_type_of(target.plural);
   auto items = items_of(type, target, answer->text);
-  if (!target.name.empty() && items.empty())
-    co_return std::unexpected(unknown_object("there is no " + std::string(type.singular) + " " + target.name));
+  if (!target.name.empty() && items.empty()) co_return std::unexpected(unknown_object(type.singular, target.name));
   if (!target.name.empty()) co_return json_response(items.front());
   co_return json_response({{"apiVersion", group_version()},
                            {"kind", std::string(type.kind) + "List"},

@@ -40,7 +40,7 @@ class view_api {
   struct dependencies {
     picture& known;
     kube::client& api;                       ///< needs create of SubjectAccessReviews
-    std::function<std::string()> not_ready;  ///< why the stores are not filled; empty: they are
+    std::function<text::phrase()> not_ready;  ///< why the stores are not filled; empty: they are
     std::function<controller::milliseconds()> now = controller::boot_now;
     std::function<std::int64_t()> wall = {};  ///< seconds since 1970; empty: the system's
     controller::rate_settings people{5, 20, 4096};

@@ -272,23 +272,24 @@ std::string as_parameter(std::span<const tried_pod> pods) {
   return kube::base64_encode(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-std::expected<std::vector<tried_pod>, std::string> tried_pods_in(std::string_view parameter, const std::string& ns) {
+std::expected<std::vector<tried_pod>, text::phrase> tried_pods_in(std::string_view parameter, const std::string& ns) {
   const auto text = kube::base64_decode(parameter);
   const auto all = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
-  if (!all.is_array() || all.empty()) return std::unexpected("pods is not what quartermaster simulate sends");
+  const auto unusable = std::unexpected(text::phrase{"console.view.pods"});
+  if (!all.is_array() || all.empty()) return unusable;
   std::vector<tried_pod> out;
   for (const auto& entry : all) {
-    if (!entry.is_object()) return std::unexpected("an entry of pods is no object");
+    if (!entry.is_object()) return unusable;
     tried_pod tried;
     tried.pod.key = {ns, kube::text_in(entry, "name")};
-    if (kube::text_in(entry, "namespace") != ns) return std::unexpected("a pod is of another namespace than " + ns);
+    if (kube::text_in(entry, "namespace") != ns) return unusable;
     tried.is_new = entry.contains("new") && entry["new"] == true;
     tried.refused = kube::text_in(entry, "refused");
     if (tried.refused.empty()) {
       const auto document = entry.value("pod", nlohmann::json::object());
       auto pod =
           kube::from_json<kube::described_pod>(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-      if (!pod) return std::unexpected(pod.error().message);
+      if (!pod) return unusable;
       const auto key = tried.pod.key;
       pod->key = key;
       take_pod(std::move(*pod), tried);

@@ -27,7 +27,7 @@ struct tried_pod {
 /// As the console's server takes them (view_reply.hpp), and as it reads them: only pods of that namespace. The error is
 /// for a person.
 std::string as_parameter(std::span<const tried_pod> pods);
-std::expected<std::vector<tried_pod>, std::string> tried_pods_in(std::string_view parameter, const std::string& ns);
+std::expected<std::vector<tried_pod>, text::phrase> tried_pods_in(std::string_view parameter, const std::string& ns);
 /// The pods an object of a file makes, at the end of `tried_pods`; without a namespace of its own in `ns`. Pods that
 /// have ended make none.
 /// @return what is wrong, for a person; empty: nothing

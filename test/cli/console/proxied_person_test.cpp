@@ -50,7 +50,7 @@ TEST(proxied_person, is_the_one_that_the_api_server_names) {
                                             {"x-remote-extra-scopes%2fa", "b"},
                                             {"x-remote-other", "c"}}),
                                 *trust);
-  ASSERT_TRUE(person) << person.error().message;
+  ASSERT_TRUE(person) << person.error().code;
   EXPECT_EQ(person->name, "ann");
   EXPECT_EQ(json::parse(person->review), json::parse(R"({"user": "ann", "groups": ["lab", "system:authenticated"],
       "extra": {"scopes/a": ["b"]}})"));

@@ -20,7 +20,7 @@ struct views_of_teams : two_teams {
   controller::milliseconds now{1'000'000};
   view_api views{view_api::dependencies{.known = cluster,
                                         .api = client,
-                                        .not_ready = [this] { return not_ready; },
+                                        .not_ready = [this] { return text::phrase{not_ready}; },
                                         .now = [this] { return now; },
                                         .wall = [] { return 1'800'000'000; },
                                         .people = {1000, 1000, 16}}};
@@ -77,7 +77,7 @@ TEST_F(views_of_teams, no_answer_names_the_other_team) {
 }
 
 TEST_F(views_of_teams, without_the_right_nothing_is_looked_at) {
-  not_ready = "not read";  // so an answer of 403 was given before that was asked
+  not_ready = "console.not_read_yet";  // so an answer of 403 was given before that was asked
   for (const auto* path : {"nodeviews", "podviews", "holdings", "bills", "simulations"})
     EXPECT_EQ(get(std::string("/namespaces/team-b/") + path).status, 403) << path;
   EXPECT_EQ(get("/namespaces/team-a/nodeviews").status, 503);

@@ -79,11 +79,12 @@ kube::task<view_answer> bill_answer(kube::transport& transport, const picture& p
     const int code = failed({"report.nothing_counted", {{"month", month}}}, locale, note);
     co_return view_answer{{}, note.str(), code};
   }
-  // Whether the sums of the whole cluster agree says something of others.
   auto own = *report;
-  own.discrepancy = {};
+  const bool adds_up = own.discrepancy.empty();
+  if (!adds_up) own.discrepancy = text::phrase{"report.difference.of_others"};  // the amounts are sums over others
   print(own, style, out);
-  co_return view_answer{out.str(), {}, 0};
+  if (!adds_up) failed({"report.discrepancy_of_month", {{"month", month}, {"text", own.discrepancy}}}, locale, note);
+  co_return view_answer{out.str(), note.str(), adds_up ? 0 : 3};
 }
 
 view_answer simulation_answer(picture& picture, std::span<const tried_pod> pods, const listing_style& style) {

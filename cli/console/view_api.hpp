@@ -39,7 +39,7 @@ class view_api {
  public:
   struct dependencies {
     picture& known;
-    kube::client& api;                       ///< needs create of SubjectAccessReviews
+    kube::client& api;                        ///< needs create of SubjectAccessReviews
     std::function<text::phrase()> not_ready;  ///< why the stores are not filled; empty: they are
     std::function<controller::milliseconds()> now = controller::boot_now;
     std::function<std::int64_t()> wall = {};  ///< seconds since 1970; empty: the system's

@@ -168,10 +168,11 @@ func TestRightsOfEachAccount(t *testing.T) {
 	}
 	text := "# What each account may do\n\n" +
 		"The API server's own answers (SelfSubjectRulesReview) for a chart with agent, console and its API, simulated nodes,\n" +
-		"Prometheus, authentication of metrics and all modules' rights. What any ServiceAccount may do anyway is left out. Policies of the\n" +
-		"API server hold some of these rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A test makes this\n" +
-		"page, and fails when it is out of date (`test/chart/server/rights_test.go`). Another tries each verb on each type with\n" +
-		"the token of each account: the API server lets through what this page says, and no more (`tries_test.go` there).\n"
+		"Prometheus, authentication of metrics and all modules' rights. What any ServiceAccount may do anyway is left out.\n" +
+		"Policies of the API server hold some of these rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A\n" +
+		"test makes this page, and fails when it is out of date (`test/chart/server/rights_test.go`). Another tries each verb on\n" +
+		"each type with the token of each account: the API server lets through what this page says, and no more (`tries_test.go`\n" +
+		"there).\n"
 	for _, account := range accounts {
 		grants := granted(of(account))
 		text += "\n## " + account + "\n"

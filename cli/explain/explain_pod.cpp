@@ -594,6 +594,12 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
         auto reply = co_await ask_view(transport, std::move(question), std::move(form));
         if (reply) out.reply = std::move(*reply);
       }
+      if (out.own->is_absent) {
+        out.pod =
+            std::unexpected(text::phrase{"explain.no_pod", {{"name", target.key.name}, {"namespace", target.key.ns}}});
+        out.own.reset();
+        co_return kube::result<void>();
+      }
       co_return seen&& out.own->pod ? kube::result<void>() : read;
     }
     if (!read) co_return read;

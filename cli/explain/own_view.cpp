@@ -5,12 +5,14 @@
 
 #include "api/accelerator_quota.hpp"
 #include "cli/cluster/cluster.hpp"
+#include "cli/cluster/placed_cards.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/output/answer.hpp"
 #include "kube/client.hpp"
 #include "kube/json_text.hpp"
 #include "kube/projections/from_json.hpp"
+#include "text/list.hpp"
 #include "text/messages.hpp"
 #include "text/text.hpp"
 
@@ -107,6 +109,7 @@ kube::task<void> read_own_view(kube::transport& transport, const pod_target& tar
   if (!done) co_return done;
   const auto answer = co_await send_patiently(transport, "get pod " + choice.key.to_string(),
                                               kube::get_request(kube::pod::of(), choice.key));
+  out.is_absent = target.kind.empty() && !answer && answer.error().code == kube::errc::not_found;
   if (!answer) co_return unless_refused(answer.error());
   auto pod = kube::from_json<kube::described_pod>(answer->body);
   if (!pod) co_return std::unexpected(pod.error());
@@ -125,12 +128,14 @@ int explain_own_view(const own_view& view, const std::string& refused, const rep
   const auto& pod = *view.pod;
   const auto obstacles = obstacles_of(pod, view.asking, locale);
   const bool is_placed = !pod.node_name.empty() && pod.phase != kube::pod_phase::failed;
+  const auto cards = placed_cards(pod);
   const int rc = is_placed || pod.phase == kube::pod_phase::succeeded ? 0 : 3;
   if (style.as_data()) {
     ordered_json doc{{"pod", pod.key.to_string()},
                      {"node", pod.node_name.empty() ? ordered_json() : ordered_json(pod.node_name)},
                      {"waits", pod.node_name.empty() && !pod.finished()},
                      {"unseen", refused}};
+    doc["cards"] = cards;
     doc["obstacles"] = ordered_json::array();
     for (const auto& obstacle : obstacles)
       doc["obstacles"].push_back({{"code", obstacle.code}, {"text", obstacle.text}});
@@ -147,6 +152,8 @@ int explain_own_view(const own_view& view, const std::string& refused, const rep
           : pod.node_name.empty() ? words("waits", {name})
                                   : words("placed", {name, {"node", pod.node_name}}))
       << "\n";
+  if (!cards.empty())
+    out << "  " << words("cards", {{"list", text::shown(text::joined(cards), longest_message)}}) << "\n";
   for (const auto& obstacle : obstacles) out << "  " << obstacle.text << "\n";
   if (!view.events.empty()) out << words("events") << "\n";
   for (const auto& event : view.events) out << "  " << line_of(event) << "\n";

@@ -15,6 +15,7 @@ namespace cli {
 
 struct own_view {
   std::optional<kube::described_pod> pod;  ///< nothing: it may not be read, or is not there
+  bool is_absent = false;                  ///< it may be read, and is not there
   std::string note;                        ///< which pod of how many
   struct event {
     std::string time, type, reason, message;  ///< as the object has them; RFC 3339

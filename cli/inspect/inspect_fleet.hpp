@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/cluster/fleet.hpp"
+#include "cli/cluster/placed_cards.hpp"
 #include "cli/output/listing.hpp"
 
 namespace cli {
@@ -83,9 +84,6 @@ void print(const std::vector<pod_row>& rows, const look_options& options, std::o
 std::vector<std::string> node_headers();
 std::vector<std::string> module_headers();
 std::vector<std::string> pod_headers();
-
-/// Cards of a pod as its annotations say, by number where they say a number.
-std::vector<std::string> placed_cards(const kube::pod& pod);
 
 /// `kubectl inspect cgpu` (Alibaba's kubectl-inspect-cgpu, gpushare-device-plugin cmd/inspect) for scripts that read
 /// it: memory of cards that are shared by memory, in GiB; of `details` also who has it. Columns, rule and rounding as

@@ -19,27 +19,6 @@ using reconcilers::modules::module_type;
 
 constexpr std::string_view none = "none";
 
-void keep_each_once(std::vector<std::string>& texts) {
-  std::ranges::sort(texts);
-  texts.erase(std::ranges::unique(texts).begin(), texts.end());
-}
-
-/// {"v":1,"node":"gpu-1","containers":{"main":[{"card":"GPU-<uuid>",...}]}}
-std::vector<std::string> in_placement(std::string_view text) {
-  std::vector<std::string> out;
-  const auto all = json::parse(text, nullptr, false);
-  const auto containers = all.is_object() ? all.value("containers", json::object()) : json::object();
-  if (!containers.is_object()) return out;
-  for (const auto& cards : containers) {
-    if (!cards.is_array()) continue;
-    for (const auto& card : cards) {
-      if (card.is_object() && card.contains("card") && card["card"].is_string())
-        out.push_back(card["card"].get<std::string>());
-    }
-  }
-  return out;
-}
-
 std::int64_t number(std::string_view text) {
   std::int64_t out = 0;
   std::from_chars(text.data(), text.data() + text.size(), out);
@@ -136,6 +115,9 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
     out.reason = wanted.reason;
     out.message = wanted.message;
   }
+  // Who may read nodes alone still sees the label that the operator keeps.
+  if (!accelerator && !fleet.cluster.reason_unseen(part::accelerator_nodes).empty())
+    out.mode = node.labels.value_or(api::names::module_label, none);
   const auto* mode = offered(fleet).find(out.mode);
   if (!mode) mode = offered(fleet).find(node.labels.value_or(api::names::module_label, ""));
   std::vector<std::string> resources;
@@ -169,17 +151,6 @@ bool listed(const fleet& fleet, const kube::node& node) {
 }
 
 }  // namespace
-
-std::vector<std::string> placed_cards(const kube::pod& pod) {
-  std::vector<std::string> out;
-  if (const auto placement = pod.annotations.find("quartermaster.io/placement"))
-    out = in_placement(*placement);
-  else
-    for (const auto* product : reconcilers::dialects::all())
-      if (out.empty()) out = product->named_cards(pod);
-  keep_each_once(out);
-  return out;
-}
 
 std::vector<node_row> node_rows(const fleet& fleet, const std::vector<std::string>& only,
                                 const kube::label_selector& selector) {

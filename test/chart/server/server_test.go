@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -408,7 +409,7 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 	kubectl(t, "", "create", "clusterrolebinding", "scientist-everyone", "--clusterrole", "quartermaster-everyone", "--serviceaccount", namespace+":scientist")
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(200 * time.Millisecond) {
 		out, rc := run("", operator, "inspect", "nodes", "--kubeconfig", file)
-		if rc == 0 && strings.Contains(out, "gpu ?/2") && strings.Contains(out, "FREE is not") && !strings.Contains(out, "lab/one") {
+		if rc == 0 && regexp.MustCompile(`gpu-1 +pgpu `).MatchString(out) && strings.Contains(out, "gpu ?/2") && strings.Contains(out, "FREE is not") && !strings.Contains(out, "lab/one") {
 			break
 		}
 		if time.Now().After(end) {
@@ -459,6 +460,15 @@ func seesOnlyTheirOwn(t *testing.T, file, who string) {
 		if out, rc := run("", operator, append(strings.Fields("inspect pods -n default"), flags...)...); rc != 1 || !strings.Contains(out, "403") {
 			t.Errorf("%s: pods of another namespace: exit code %d:\n%s", name, rc, out)
 		}
+		if out, rc := run("", operator, append([]string{"explain", "pod", "lab/none"}, flags...)...); rc != 1 || !strings.Contains(out, "there is no pod none in namespace lab") {
+			t.Errorf("%s: a name with a mistake: exit code %d:\n%s", name, rc, out)
+		}
+		kubectl(t, `{apiVersion: v1, kind: Pod, metadata: {name: two, namespace: lab, annotations: {quartermaster.io/placement: '{"v":1,"node":"gpu-1","containers":{"c":[{"card":"gpu-1/7"}]}}'}},
+			spec: {nodeName: gpu-1, containers: [{name: c, image: x}]}}`, "create", "-f", "-")
+		if out, rc := run("", operator, append([]string{"explain", "pod", "lab/two"}, flags...)...); rc != 0 || !strings.Contains(out, "its cards: gpu-1/7") {
+			t.Errorf("%s: a pod that runs: exit code %d, without its card:\n%s", name, rc, out)
+		}
+		kubectl(t, "", "delete", "pod", "two", "-n", "lab", "--grace-period=0", "--force")
 		for _, other := range []string{"default/secret", "default/none"} {
 			out, rc := run("", operator, append([]string{"explain", "pod", other}, flags...)...)
 			if rc != 1 || strings.Contains(out, "waits") || !strings.Contains(out, "403") {

@@ -152,8 +152,10 @@ std::vector<quota::card> card_plugin::cards() const {
 
 void card_plugin::offer() {
   if (!pods_.synced()) return;
-  const auto known = cards();
+  auto known = cards();
   const bool all_well = std::ranges::all_of(known, &quota::card::usable);
+  // Which devices there are depends on pods only while some are to be withdrawn.
+  if (all_well && offered_ == known) return;
   std::vector<const kube::running_pod*> pods;
   for (const auto& pod : pods_.all()) pods.push_back(&pod);
   allocation::node_records records{.node = options_.node, .recorded = {}, .listed = {}, .pods = pods, .cards = known};
@@ -174,6 +176,8 @@ void card_plugin::offer() {
     part.is_beyond = is_beyond;
     part.plugin.offer(devices);
   }
+  offered_.reset();
+  if (all_well) offered_ = std::move(known);
 }
 
 boost::asio::awaitable<void> card_plugin::look_after() {

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,8 @@ class card_plugin {
   controller::store<api::accelerator_node> nodes_;
   std::map<std::string, mps::served_card, std::less<>> served_;  ///< by UUID
   std::string mps_trouble_;
+  std::optional<std::vector<quota::card>>
+      offered_;  ///< nothing: some of them are not usable, or it was not offered yet
   std::map<std::string, ending, std::less<>> endings_;  ///< by UID
   std::deque<part> parts_;
 };

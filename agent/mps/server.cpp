@@ -1,6 +1,9 @@
 #include "agent/mps/server.hpp"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -17,9 +20,9 @@ using clock = std::chrono::steady_clock;
 using kube::wait_list;
 using std::chrono::milliseconds;
 
-constexpr milliseconds look_again{50}, look_alive{250};
+constexpr milliseconds look_again{50}, look_alive{500};
 /// Each question starts a program, so most looks ask one only. Before a container starts the limits are read anyway.
-constexpr int looks_for_limits = 12;
+constexpr int looks_for_limits = 4;
 
 std::string differ(std::string_view part, const ceilings& is, const ceilings& wanted) {
   return "the MPS " + std::string(part) + " has limits of " + text_of(is) + " where " + text_of(wanted) + " were set";
@@ -29,6 +32,10 @@ std::string differ(std::string_view part, const ceilings& is, const ceilings& wa
 
 card_server::card_server(card_driver& driver, server_options options)
     : driver_(driver), options_(std::move(options)), control_(options_.control), wanted_(options_.whole) {}
+
+card_server::~card_server() {
+  if (process_file_ >= 0) ::close(process_file_);
+}
 
 void card_server::report(std::string problem) {
   if (problem.empty()) failure_.clear();
@@ -99,6 +106,7 @@ answer_of<void> card_server::apply() {
   if (!is) co_return std::unexpected(is.error());
   if (*is != limits) co_return std::unexpected(differ("server", *is, limits));
   applied_ = limits, process_ = *server, looks_ = 0;
+  watch_server();
   answered_->notify_all();
   co_return std::expected<void, mps::problem>();
 }
@@ -107,6 +115,17 @@ bool card_server::has_died() {
   if (daemon_ && !died_)
     if (const auto status = daemon_->ended()) died_ = "the MPS control daemon " + kube::end_in_words(*status);
   return died_.has_value();
+}
+
+/// A number alone could be another process's by the next look.
+void card_server::watch_server() {
+  if (process_file_ >= 0) ::close(process_file_);
+  process_file_ = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process_), 0));
+}
+
+bool card_server::has_server_ended() const {
+  pollfd file{.fd = process_file_, .events = POLLIN, .revents = 0};
+  return process_file_ >= 0 && ::poll(&file, 1, 0) == 1;
 }
 
 answer_of<bool> card_server::is_as_applied() {
@@ -125,11 +144,13 @@ answer_of<void> card_server::check() {
   if (wanted_ != applied_) co_return co_await apply();
   const auto status = co_await control_.status_of(process_);
   if (!status) co_return std::unexpected(status.error());
-  const bool is_active = *status == "ACTIVE";
+  const bool has_ended = has_server_ended();
+  const bool is_active = *status == "ACTIVE" && !has_ended;
   if (is_active && ++looks_ < looks_for_limits) co_return std::expected<void, mps::problem>();
   const auto is = co_await is_as_applied();
   if (!is) co_return std::unexpected(is.error());
   if (!*is) co_return co_await apply();
+  if (has_ended) co_return std::unexpected("the MPS server has ended");
   if (!is_active) co_return std::unexpected("the MPS server is in state \"" + *status + "\"");
   co_return std::expected<void, mps::problem>();
 }
@@ -157,7 +178,8 @@ asio::awaitable<void> card_server::follow() {
     const auto until = clock::now() + (missed ? options_.retry : options_.period);
     // A request that came during the last check woke no one.
     const auto is_asked = [&] { return missed == 0 && wanted_ != applied_; };
-    while (woken == kube::woken::by_deadline && clock::now() < until && !has_died() && !is_asked())
+    const auto is_over = [&] { return has_died() || (missed == 0 && has_server_ended()); };
+    while (woken == kube::woken::by_deadline && clock::now() < until && !is_over() && !is_asked())
       woken = co_await wait_list::wait(requests_, std::min(until, clock::now() + look_alive));
     if (woken == kube::woken::by_cancellation) co_return;
     const auto is = co_await check();

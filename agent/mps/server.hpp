@@ -29,9 +29,11 @@ struct card_driver {
 
 struct server_options {
   control_options control;
-  ceilings whole;                               ///< all of the card
-  std::chrono::milliseconds start{5'000};       ///< for a daemon, and for a server
-  std::chrono::milliseconds period{5'000};      ///< two looks at a server that is in order
+  ceilings whole;                          ///< all of the card
+  std::chrono::milliseconds start{5'000};  ///< for a daemon, and for a server
+  /// Between two questions to a daemon whose server is in order: each starts a program. That one of them has ended is
+  /// seen without a question.
+  std::chrono::milliseconds period{15'000};
   std::chrono::milliseconds retry{2'000};       ///< between two looks at a card that is not
   std::chrono::milliseconds hold_limit{8'000};  ///< for ceilings that someone waits for
 };
@@ -39,6 +41,7 @@ struct server_options {
 class card_server {
  public:
   card_server(card_driver& driver, server_options options);
+  ~card_server();
   card_server(const card_server&) = delete;
   card_server& operator=(const card_server&) = delete;
 
@@ -70,6 +73,8 @@ class card_server {
   boost::asio::awaitable<void> follow();
   boost::asio::awaitable<void> end_when_unused();
   bool has_died();  ///< the daemon
+  bool has_server_ended() const;
+  void watch_server();
   void report(std::string problem);
 
   card_driver& driver_;
@@ -78,9 +83,10 @@ class card_server {
   std::optional<kube::running_program> daemon_;  ///< nothing: there was one already, or there is none
   std::optional<std::string> died_;              ///< how
   ceilings wanted_, applied_;
-  unsigned process_ = 0;  ///< of the server that has what was applied
-  int looks_ = 0;         ///< since its limits were read
-  int waiting_ = 0;       ///< calls of `hold`
+  unsigned process_ = 0;   ///< of the server that has what was applied
+  int process_file_ = -1;  ///< that process, to be polled; -1: the kernel gave none
+  int looks_ = 0;          ///< since its limits were read
+  int waiting_ = 0;        ///< calls of `hold`
   std::string problem_ = "it is being set up", failure_;
   std::shared_ptr<kube::wait_list> requests_ = std::make_shared<kube::wait_list>();
   std::shared_ptr<kube::wait_list> answered_ = std::make_shared<kube::wait_list>();

@@ -54,10 +54,10 @@ struct mps_server : testing::Test {
     auto pattern = (fs::temp_directory_path() / "mps.XXXXXX").string();
     return ::mkdtemp(pattern.data());
   }
-  void make() {
+  void make(std::chrono::milliseconds period = 30ms) {
     server_options out{.control = talker.options(), .whole = {100, 16000}};
     out.control.deadline = 300ms;
-    out.start = 1s, out.period = 30ms, out.retry = 20ms, out.hold_limit = 1s;
+    out.start = 1s, out.period = period, out.retry = 20ms, out.hold_limit = 1s;
     subject = std::make_unique<card_server>(driver, std::move(out));
   }
   void run() {
@@ -152,6 +152,18 @@ TEST_F(mps_server, starts_a_killed_server_again_with_the_same_ceilings) {
   }));
   const auto now = answer(talker.servers())->front();
   EXPECT_EQ(*answer(talker.limits_of(now)), (ceilings{30, 2048}));
+}
+
+TEST_F(mps_server, sees_that_its_server_has_ended_without_a_question) {
+  make(1h);
+  run();
+  ASSERT_TRUE(is_ready());
+  const auto before = answer(talker.servers())->front();
+  ::kill(static_cast<pid_t>(before), SIGKILL);
+  EXPECT_TRUE(becomes([&] {
+    const auto now = answer(talker.servers());
+    return now && !now->empty() && now->front() != before && subject->problem().empty();
+  }));
 }
 
 TEST_F(mps_server, of_a_daemon_that_died_the_next_waits_for_the_last_client) {

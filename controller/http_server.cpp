@@ -463,6 +463,7 @@ asio::awaitable<bool> http_server::core::write(http_stream& stream, const http_r
   co_return !failed;
 }
 
+/// Nothing to say is not written, so who has left is looked for.
 asio::awaitable<void> http_server::core::write_pieces(http_stream& stream, const http_pieces& pieces) {
   while (!stopping) {
     stream.expires_never();
@@ -472,7 +473,7 @@ asio::awaitable<void> http_server::core::write_pieces(http_stream& stream, const
     } catch (const std::exception& bug) {
       log::error("exception out of an HTTP handler", {{"server", options.name}, {"error", bug.what()}});
     }
-    if (!piece) co_return;
+    if (!piece || stream.is_left()) co_return;
     if (piece->empty()) continue;
     stream.expires_after(options.body_deadline);
     const auto failed = co_await stream.write(*piece);

@@ -1,5 +1,7 @@
 #include "controller/http_stream.hpp"
 
+#include <poll.h>
+
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -58,6 +60,11 @@ awaitable<error_code> http_stream::write(std::string_view bytes) {
   }
   const auto [failed, size] = co_await asio::async_write(tcp_, all, as_pair);
   co_return failed;
+}
+
+bool http_stream::is_left() {
+  pollfd socket{.fd = tcp_.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&socket, 1, 0) == 1;
 }
 
 awaitable<void> http_stream::finish(bool drain) {

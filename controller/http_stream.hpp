@@ -47,6 +47,8 @@ class http_stream {
   boost::asio::awaitable<std::pair<error_code, std::size_t>> read_some(std::span<char> buffer);
   /// All of it, or an error.
   boost::asio::awaitable<error_code> write(std::string_view bytes);
+  /// The other side has ended, and waits for no answer. Seen without reading.
+  bool is_left();
   /// Says that we are done. With `drain` what still comes is thrown away until the deadline, the end, or 16 MiB of it:
   /// closing with unread bytes resets the connection, and the caller would never see why it was refused.
   boost::asio::awaitable<void> finish(bool drain);

@@ -42,6 +42,9 @@ class access {
   /// `authorization` is the header's value. `address` is the caller's.
   boost::asio::awaitable<admission> admit(std::string authorization, std::string address);
 
+  /// What is asked about seldom: whether the viewer may list these in the namespace.
+  kube::task<bool> may_list(const viewer& viewer, const char* resource, std::string ns);
+
   std::size_t known() const { return tokens_.known(); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What namespaces cost in the current month, as `quartermaster report chargeback` has it.
+// What namespaces cost in a month, as `quartermaster report chargeback` has it.
 
 #include <map>
 #include <string>

@@ -24,6 +24,7 @@ struct chart_row {
   bool of_namespace;
   /// `{}` stands for the selector of labels.
   std::string_view query;
+  bool of_pod = false;
 };
 constexpr std::array charts{
     chart_row{"utilization", "ratio", "node", false,
@@ -37,7 +38,15 @@ constexpr std::array charts{
               "(quartermaster_share_allocated_cores_ratio{}))"},
     chart_row{"namespace_utilization", "ratio", "namespace", true,
               "sum by (namespace) (max by (node, uuid, model, mode, namespace, pod, container) "
-              "(quartermaster_share_utilization_ratio{}))"}};
+              "(quartermaster_share_utilization_ratio{}))"},
+    chart_row{"pod_utilization", "ratio", "container", true,
+              "sum by (container) (max by (node, uuid, model, mode, namespace, pod, container) "
+              "(quartermaster_share_utilization_ratio{}))",
+              true},
+    chart_row{"pod_memory", "bytes", "container", true,
+              "sum by (container) (max by (node, uuid, model, mode, namespace, pod, container) "
+              "(quartermaster_share_memory_used_bytes{}))",
+              true}};
 constexpr std::string_view trend_query =
     "sum by (model, mode) (max by (node, uuid, model, mode, namespace, pod, container) "
     "(quartermaster_share_allocated_cores_ratio)) * 100";
@@ -88,6 +97,7 @@ std::string query_of(const chart_row& row, const chart_request& chart, std::stri
   std::string labels;
   if (!chart.node.empty()) labels += "node=\"" + chart.node + "\"";
   if (!chart.ns.empty()) labels += (labels.empty() ? "" : ",") + ("namespace=\"" + chart.ns + "\"");
+  if (!chart.pod.empty()) labels += ",pod=\"" + chart.pod + "\"";
   std::string out(row.query);
   const auto mark = out.find("{}");
   out.replace(mark, 2, labels.empty() ? std::string() : "{" + labels + "}");
@@ -199,9 +209,9 @@ std::expected<chart_request, text::phrase> chart_of(const parameters& parameters
       out.chart = value;
     } else if (name == "range") {
       range = value;
-    } else if (name == "node" || name == "namespace") {
+    } else if (name == "node" || name == "namespace" || name == "pod") {
       if (!is_name(value)) return wrong("no_name", name);
-      (name == "node" ? out.node : out.ns) = value;
+      (name == "node" ? out.node : name == "pod" ? out.pod : out.ns) = value;
     } else if (name == "from" || name == "to") {
       const auto number = number_of(value);
       if (!number || *number < 0) return wrong("no_time", name);
@@ -213,6 +223,7 @@ std::expected<chart_request, text::phrase> chart_of(const parameters& parameters
   const auto* row = row_of(out.chart);
   if (!row) return wrong("charts");
   if (!row->of_namespace && !out.ns.empty()) return wrong("no_namespace", out.chart);
+  if (row->of_pod ? out.pod.empty() || out.ns.empty() : !out.pod.empty()) return wrong("pod");
   if (range == "custom") {
     if (!begin || !end) return wrong("custom");
     if (*begin >= *end || *end - *begin > longest || *end > now + day) return wrong("order");

@@ -1,6 +1,6 @@
 #pragma once
-// Charts from Prometheus. The queries are fixed here; of the caller's words only a node's and a namespace's name go
-// into them, and nothing that is not such a name. Requests are built purely, and answers read purely.
+// Charts from Prometheus. The queries are fixed here; of the caller's words only names of a node, a namespace and a pod
+// go into them, and nothing that is not such a name. Requests are built purely, and answers read purely.
 
 #include <cstdint>
 #include <expected>
@@ -23,7 +23,7 @@ std::expected<parameters, text::phrase> parameters_in(std::string_view query);
 bool is_name(std::string_view text);
 
 struct chart_request {
-  std::string chart, node, ns;
+  std::string chart, node, ns, pod;
   std::int64_t begin = 0, end = 0, step = 0;  ///< seconds
 
   std::string target() const;  ///< path and query for Prometheus

@@ -105,6 +105,7 @@ ordered_json me_view(const picture& picture, const viewer& viewer, bool promethe
             {"pods", some_pods},
             {"waiting", some_pods},
             {"namespaces", some_pods},
+            {"cost", some_pods},
             {"declarations", viewer.declarations},
             {"capacity", viewer.nodes},
             {"history", viewer.nodes || some_pods}}},

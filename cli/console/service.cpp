@@ -336,7 +336,7 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
   auto& known = dependencies_.known;
   const bool some_pods = viewer.all_pods || !viewer.namespaces.empty();
   if (path == "history") co_return co_await history(request, viewer);
-  if (path != "fleet" && path != "waiting" && path != "pods")
+  if (path != "fleet" && path != "waiting" && path != "pods" && path != "cost")
     if (auto unknown = unknown_word(*words, {})) co_return std::unexpected(std::move(*unknown));
   if (path == "me") {
     // The name is the person's own, so this answer is kept for no one else.
@@ -365,6 +365,13 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
     if (path == "pods") co_return co_await holders(request, viewer, std::move(ns), *range);
     co_return co_await waiting(request, viewer, std::move(ns), *range);
   }
+  if (path.starts_with("pods/")) {
+    const auto cut = std::min(path.find('/', 5), path.size());
+    const std::string ns(path.substr(5, cut - 5)), name(path.substr(std::min(cut + 1, path.size())));
+    if (!is_name(ns) || !is_name(name)) co_return std::unexpected(not_found());
+    if (!viewer.sees(ns)) co_return std::unexpected(forbidden("namespace"));
+    co_return co_await pod(request, viewer, {ns, name});
+  }
   if (path == "waiting/reasons") {
     if (!some_pods) co_return std::unexpected(forbidden(pods_right));
     co_return co_await reasons(request, viewer);
@@ -380,6 +387,11 @@ boost::asio::awaitable<service::outcome> service::view(const http_request& reque
   if (path == "namespaces") {
     if (!some_pods) co_return std::unexpected(forbidden(pods_right));
     co_return co_await namespaces(request, viewer);
+  }
+  if (path == "cost") {
+    if (!some_pods) co_return std::unexpected(forbidden(pods_right));
+    if (auto unknown = unknown_word(*words, {"month"})) co_return std::unexpected(std::move(*unknown));
+    co_return co_await cost(request, viewer, words->contains("month") ? words->find("month")->second : std::string());
   }
   if (path == "declarations") {
     if (!viewer.declarations) co_return std::unexpected(forbidden("declarations"));

@@ -93,7 +93,15 @@ class service {
       kube::object_key name, const viewer& viewer, const known_resources& resources, controller::milliseconds since);
   boost::asio::awaitable<outcome> reasons(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> overview(const controller::http_request& request, const viewer& viewer);
+  /// One of `months_known`.
+  boost::asio::awaitable<month_usage> usage_of(std::string month);
   boost::asio::awaitable<costs> costs_now();
+  boost::asio::awaitable<outcome> pod(const controller::http_request& request, const viewer& viewer,
+                                      kube::object_key key);
+  boost::asio::awaitable<outcome> cost(const controller::http_request& request, const viewer& viewer,
+                                       std::string month);
+  std::vector<std::string> months_known() const;  ///< the newest first
+  reconcilers::chargeback_spec prices() const;
   boost::asio::awaitable<outcome> capacity(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<outcome> holders(const controller::http_request& request, const viewer& viewer, std::string ns,
                                           page_range range);
@@ -130,10 +138,11 @@ class service {
   text::phrase measured_message_;
   std::optional<controller::milliseconds> measured_read_;
   std::uint64_t revision_of_measured_ = 0;
-  std::string usage_month_;
-  text::phrase usage_problem_{"console.usage.not_yet"};
-  std::vector<api::accelerator_usage> usage_;  ///< of that month
-  std::optional<controller::milliseconds> usage_read_;
+  struct read_month {
+    month_usage usage;
+    std::optional<controller::milliseconds> read;
+  };
+  std::map<std::string, read_month, std::less<>> usage_;  ///< by month; a year of them at most
   declared_resources declared_;
   std::optional<controller::milliseconds> declared_read_;
 };

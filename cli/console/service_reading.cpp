@@ -8,6 +8,8 @@
 #include "cli/console/service.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "kube/client.hpp"
+#include "kube/json_text.hpp"
 #include "kube/request.hpp"
 #include "kube/status.hpp"
 #include "reconcilers/declarations/parse.hpp"
@@ -20,6 +22,10 @@ using controller::http_response;
 using controller::milliseconds;
 
 constexpr milliseconds trends_hold{600'000}, declared_holds{10'000}, usage_holds{60'000}, measured_holds{30'000};
+constexpr milliseconds pod_holds{5'000};
+
+/// In the group in which people have the right to them.
+constexpr kube::resource core_events{"", "v1", "events", "Event", true};
 
 refusal unreachable(const kube::error& error) {
   return {503, "not_ready", {"console.unreachable", {{"code", std::string(kube::to_string(error.code))}}}, 5};
@@ -35,6 +41,15 @@ kube::task<std::optional<api::agent_report>> read_report(kube::transport& transp
   auto known = api::reported_node::decode(sent->body);
   if (!known) co_return std::unexpected(std::move(known.error()));
   co_return std::move(known->report);
+}
+
+/// Of this pod, not of one before it that had its name.
+kube::task<std::vector<nlohmann::json>> read_events_of(kube::transport& transport, std::string ns, std::string uid) {
+  kube::list_options options;
+  options.ns = std::move(ns);
+  options.field_selector = "involvedObject.uid=" + uid;
+  kube::client api(transport);
+  co_return co_await api.list(core_events, options);
 }
 
 /// Of something that has lasted for a time, once when it begins and once when it ends; empty: nothing new.
@@ -70,29 +85,97 @@ boost::asio::awaitable<service::outcome> service::declarations(const http_reques
   co_return made(request, viewer, [&] { return body_of(declarations_view(dependencies_.known, viewer, declared_)); });
 }
 
-boost::asio::awaitable<costs> service::costs_now() {
+/// Its own words and its Events are read when it is asked for, and hold a moment.
+boost::asio::awaitable<service::outcome> service::pod(const http_request& request, const viewer& viewer,
+                                                      kube::object_key key) {
+  const refusal missing{404, "not_found", {"console.no_pod"}, 0};
   const auto now = dependencies_.now();
-  if (!usage_read_ || now - *usage_read_ > usage_holds) {
-    usage_read_ = now;  // also where it fails: it is not asked at every request
-    auto month = api::month_of(dependencies_.wall());
-    const auto problem_of = [](const kube::error& error) {
-      if (error.code == kube::errc::forbidden) return "console.usage.forbidden";
-      return error.code == kube::errc::not_found ? "console.usage.unknown" : "console.usage.unreadable";
-    };
-    auto objects = co_await read_usage(dependencies_.reading, month);
-    const text::phrase problem{objects ? "" : problem_of(objects.error())};
-    auto usage = objects ? std::move(*objects) : std::vector<api::accelerator_usage>();
-    if (month != usage_month_ || problem != usage_problem_ || usage != usage_) ++revision_;
-    usage_month_ = std::move(month);
-    usage_problem_ = problem;
-    usage_ = std::move(usage);
+  const auto step = static_cast<std::uint64_t>(now / pod_holds);
+  const auto name = key_of(request, viewer);
+  if (!dependencies_.known.pods.find(key)) co_return std::unexpected(missing);
+  if (const auto* kept = answers_.find(name, step, now)) co_return response_of(*kept, request.fields);
+  const auto message = co_await read_measured();
+  kube::client api(dependencies_.reading);
+  auto object = co_await api.get(kube::pod::of(), key);
+  if (object && !object->is_object()) co_return std::unexpected(missing);
+  if (!object && object.error().code == kube::errc::not_found) co_return std::unexpected(missing);
+  if (!object) co_return std::unexpected(unreachable(object.error()));
+  text::phrase problem;
+  std::vector<nlohmann::json> events;
+  const auto may_see = co_await dependencies_.doorkeeper.may_list(viewer, "events", key.ns);
+  if (!may_see) co_return std::unexpected(unreachable(may_see.error()));
+  if (*may_see) {
+    const auto uid = kube::text_in((*object)["metadata"], "uid");
+    auto listed = co_await read_events_of(dependencies_.reading, key.ns, uid);
+    if (listed)
+      events = std::move(*listed);
+    else
+      problem = {listed.error().code == kube::errc::forbidden ? "console.events.forbidden"
+                                                              : "console.events.unreadable"};
+  } else {
+    problem = {"console.events.hidden"};
   }
+  const auto* pod = dependencies_.known.pods.find(key);
+  if (!pod) co_return std::unexpected(missing);
+  auto body = body_of(pod_view(dependencies_.known, *pod, *object, events, pod_use_, problem));
+  co_return response_of(answers_.keep(name, step, dependencies_.now(), std::move(body)), request.fields);
+}
+
+std::vector<std::string> service::months_known() const {
+  constexpr std::size_t year = 12;
+  std::vector<std::string> out{api::month_of(dependencies_.wall())};
+  while (out.size() < year) {
+    const auto bounds = api::bounds_of(out.back());
+    if (!bounds) break;
+    out.push_back(api::month_of(bounds->begin - 1));
+  }
+  return out;
+}
+
+reconcilers::chargeback_spec service::prices() const {
   const auto* policy = dependencies_.known.policies.find(reconcilers::policy_key);
-  const auto spec = policy ? policy->chargeback : reconcilers::chargeback_spec();
-  if (usage_problem_.empty() || spec.prices.empty()) co_return costs_of(usage_month_, usage_, spec);
-  costs out;
-  out.message = usage_problem_;
+  return policy ? policy->chargeback : reconcilers::chargeback_spec();
+}
+
+boost::asio::awaitable<month_usage> service::usage_of(std::string month) {
+  const auto now = dependencies_.now();
+  const auto known = usage_.find(month);
+  if (known != usage_.end() && known->second.read && now - *known->second.read <= usage_holds)
+    co_return known->second.usage;
+  const auto months = months_known();
+  std::erase_if(usage_, [&](const auto& kept) { return std::ranges::find(months, kept.first) == months.end(); });
+  usage_[month].read = now;  // also where it fails: it is not asked at every request
+  const auto problem_of = [](const kube::error& error) {
+    if (error.code == kube::errc::forbidden) return "console.usage.forbidden";
+    return error.code == kube::errc::not_found ? "console.usage.unknown" : "console.usage.unreadable";
+  };
+  auto objects = co_await read_usage(dependencies_.reading, month);
+  month_usage out{month, text::phrase{objects ? "" : problem_of(objects.error())}, {}};
+  if (objects) out.objects = std::move(*objects);
+  auto& kept = usage_[month].usage;
+  if (out.problem != kept.problem || out.objects != kept.objects) ++revision_;
+  kept = out;
   co_return out;
+}
+
+boost::asio::awaitable<costs> service::costs_now() {
+  const auto usage = co_await usage_of(api::month_of(dependencies_.wall()));
+  const auto spec = prices();
+  if (usage.problem.empty() || spec.prices.empty()) co_return costs_of(usage.month, usage.objects, spec);
+  costs out;
+  out.message = usage.problem;
+  co_return out;
+}
+
+boost::asio::awaitable<service::outcome> service::cost(const http_request& request, const viewer& viewer,
+                                                       std::string month) {
+  const auto months = months_known();
+  if (month.empty()) month = months.front();
+  if (std::ranges::find(months, month) == months.end())
+    co_return std::unexpected(
+        refusal{400, "bad_request", {"console.month", {{"first", months.back()}, {"last", months.front()}}}, 0});
+  const auto usage = co_await usage_of(std::move(month));
+  co_return made(request, viewer, [&] { return body_of(cost_view(viewer, usage, months, prices())); });
 }
 
 boost::asio::awaitable<service::outcome> service::namespaces(const http_request& request, const viewer& viewer) {

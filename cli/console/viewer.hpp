@@ -12,6 +12,7 @@ struct viewer {
   using name_set = std::set<std::string, std::less<>>;
 
   std::string user;
+  std::string review;             ///< as a SubjectAccessReview takes the person (controller/token_access.hpp)
   bool by_link = false;           ///< on a laptop: what the kubeconfig may see
   bool nodes = false;             ///< may list nodes and acceleratornodes
   bool all_pods = false;          ///< may list the pods of every namespace

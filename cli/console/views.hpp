@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cli/cluster/fleet.hpp"
 #include "cli/console/costs.hpp"
@@ -42,7 +43,20 @@ using pod_use = std::map<std::pair<std::string, std::string>, int>;
 /// use is not known; empty: it is.
 ordered_json holders_view(const picture& picture, const viewer& viewer, std::string_view ns, page_range page,
                           const pod_use& use, const text::phrase& message);
+/// One pod, also one that holds nothing, and what happened to it: `object` is the Pod as the API server has it,
+/// `events` its Events. `message`: why there are no events; empty: they are all.
+ordered_json pod_view(const picture& picture, const kube::pod& pod, const nlohmann::json& object,
+                      std::span<const nlohmann::json> events, const pod_use& use, const text::phrase& message);
 ordered_json namespaces_view(const picture& picture, const viewer& viewer, const costs& costs);
+/// The objects of a month; `problem`: why they are not known, empty: they are.
+struct month_usage {
+  std::string month;
+  text::phrase problem{"console.usage.not_yet"};
+  std::vector<api::accelerator_usage> objects;
+};
+/// `months`: those that may be asked for, the newest first.
+ordered_json cost_view(const viewer& viewer, const month_usage& usage, const std::vector<std::string>& months,
+                       const reconcilers::chargeback_spec& spec);
 ordered_json declarations_view(const picture& picture, const viewer& viewer, const declared_resources& declared);
 
 /// Cores that are given out as time goes on, per model and mode: seconds since 1970 and hundredths of a card.

@@ -325,6 +325,31 @@ TEST_F(http_server, F39_a_stream_is_not_closed_for_those_who_ask_for_nothing) {
   for (auto& each : readers) EXPECT_FALSE(each->ended);
 }
 
+/// A page that is loaded again and again has one stream, not one for each time.
+TEST_F(http_server, F39_a_stream_that_has_nothing_to_say_ends_with_its_reader) {
+  start();
+  const auto open = std::make_shared<int>();
+  server->route("GET", "/stream", [open](const controller::http_request&) {
+    controller::http_response out;
+    const auto is_first = std::make_shared<bool>(true);
+    out.pieces = [is_first, mine = open]() -> asio::awaitable<std::optional<std::string>> {
+      if (std::exchange(*is_first, false)) co_return "piece\n";
+      co_await controller::sleep_for(5ms);
+      co_return "";
+    };
+    return out;
+  });
+  {
+    client reader(*this);
+    reader.send("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_NE(reader.until("piece\n"), "");
+    EXPECT_EQ(open.use_count(), 3);
+  }
+  const auto until = std::chrono::steady_clock::now() + 5s;
+  while (open.use_count() > 2 && std::chrono::steady_clock::now() < until) settle();
+  EXPECT_EQ(open.use_count(), 2) << "the route and this test hold it";
+}
+
 /// A probe's connection is there before its request is: those who have been at their own for longer go first.
 TEST_F(http_server, F39_who_has_just_come_is_not_the_one_to_go) {
   options.max_connections = 4;

@@ -28,6 +28,8 @@ class reviewing_server final : public kube::transport {
   int token_reviews = 0, access_reviews = 0;
   bool is_down = false;
   std::function<boost::asio::awaitable<void>()> before_review;  ///< may be empty
+  std::map<std::string, nlohmann::json> objects;                ///< by path; others are not there
+  std::map<std::string, std::string> targets;                   ///< path and query of the last question, by path
 
   kube::task<kube::response> send(kube::request request) override {
     using nlohmann::json;
@@ -66,8 +68,10 @@ class reviewing_server final : public kube::transport {
       out.body = json{{"status", {{"allowed", is_allowed}}}}.dump();
     } else {
       EXPECT_EQ(request.verb, kube::method::get) << request.target;
-      out.status = 404;
-      out.body = R"({"kind":"Status","code":404})";
+      targets[path] = request.target;
+      const auto match = objects.find(path);
+      out.status = match == objects.end() ? 404 : 200;
+      out.body = match == objects.end() ? R"({"kind":"Status","code":404})" : match->second.dump();
     }
     co_return out;
   }

@@ -98,6 +98,18 @@ func randomShares(rng *rand.Rand, round int) (out []placedPod) {
 	return out
 }
 
+// logWith waits for the lines: containerd may write the last of them after the container has ended.
+func logWith(t *testing.T, pod *corev1.Pod, container string, lines []string) (text string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		text = logOf(t, pod, container)
+		lacks := func(line string) bool { return !strings.Contains(text, line+"\n") }
+		if !slices.ContainsFunc(lines, lacks) || time.Now().After(end) {
+			return text
+		}
+	}
+}
+
 // lives until its containers have ended by themselves. rejected: why the kubelet did not admit the pod, which so never began.
 func (p placedPod) lives(t *testing.T) (rejected string) {
 	t.Helper()
@@ -116,7 +128,7 @@ func (p placedPod) lives(t *testing.T) (rejected string) {
 		return rejected
 	}
 	for container, lines := range p.seen {
-		log := logOf(t, p.pod, container)
+		log := logWith(t, p.pod, container, lines)
 		for _, line := range lines {
 			if !strings.Contains(log, line+"\n") {
 				t.Errorf("container %s of %s was to see %q: %q", container, p.pod.Name, line, log)

@@ -11,12 +11,14 @@ import { ask, end_session, forget, has_session, keep_session, session } from './
 import { follow } from './stream.js';
 import { current_theme, set_theme, themes } from './theme.js';
 import { Capacity } from './views/capacity.jsx';
+import { Cost } from './views/cost.jsx';
 import { Declarations } from './views/declarations.jsx';
 import { Fleet } from './views/fleet.jsx';
 import { History } from './views/history.jsx';
 import { Namespaces } from './views/namespaces.jsx';
 import { Node } from './views/node.jsx';
 import { Overview } from './views/overview.jsx';
+import { Pod } from './views/pod.jsx';
 import { Pods } from './views/pods.jsx';
 import { Waiting } from './views/waiting.jsx';
 
@@ -26,10 +28,14 @@ const views = {
   pods: Pods,
   waiting: Waiting,
   namespaces: Namespaces,
+  cost: Cost,
   declarations: Declarations,
   capacity: Capacity,
   history: History,
 };
+
+// Views of one thing, by the view that lists them.
+const details = { node: [Node, 'fleet'], pod: [Pod, 'pods'] };
 
 function use_route() {
   const [route, set_route] = useState(() => read_route(location.hash));
@@ -65,7 +71,7 @@ function Choice({ id, label, value, values, on_change }) {
 
 function Header({ me, route, live, seen, redraw, sign_out }) {
   const shown = Object.keys(views).filter((view) => me?.views[view]);
-  const current = route.view === 'node' ? 'fleet' : route.view;
+  const current = details[route.view]?.[1] ?? route.view;
   return (
     <header>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.querySelector('h1')?.focus(); }}>
@@ -121,7 +127,7 @@ export function App() {
       leave(error);
       return;
     }
-    if (!views[route.view] && route.view !== 'node') {
+    if (!views[route.view] && !details[route.view]) {
       location.replace(route_of(Object.keys(views).find((view) => body.views[view]) ?? 'overview'));
     }
     set_me(body);
@@ -161,7 +167,7 @@ export function App() {
     else document.querySelector('h1')?.focus();
   }, [me, route.view, route.argument]);
 
-  const View = route.view === 'node' ? Node : views[route.view];
+  const View = details[route.view]?.[0] ?? views[route.view];
   return (
     <>
       <Header me={me} route={route} live={live} seen={seen} redraw={redraw} sign_out={sign_out} />

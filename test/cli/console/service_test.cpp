@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 const std::vector<std::string> api_paths{"me",          "overview",     "fleet",           "measured",
                                          "nodes/gpu-1", "waiting",      "waiting/reasons", "pods",
                                          "namespaces",  "declarations", "capacity",        "history?chart=utilization",
-                                         "stream",      "nowhere"};
+                                         "cost",        "stream",       "nowhere",         "pods/team-a/mine-1"};
 
 /// header.payload.signature
 std::string token_with(const ordered_json& claims) {
@@ -55,6 +55,7 @@ struct console_service : two_teams {
     api.rights["a"] = {{"pods", "team-a"}, {"acceleratorquotas", "team-a"}};
     api.rights["b"] = {{"pods", "team-b"}, {"acceleratorquotas", "team-b"}};
     api.rights["admin"] = {{"pods", ""},
+                           {"events", ""},
                            {"nodes", ""},
                            {"acceleratornodes", ""},
                            {"acceleratorquotas", ""},
@@ -242,6 +243,40 @@ TEST_F(console_service, what_changes_elsewhere_does_not_change_the_etag) {
   cluster.pods.put(console_test::pod_of("team-b", "secret-new", 1, 1, "gpu-1"));
   now += 11s;
   EXPECT_EQ(field_of(get("namespaces", "token-of-a"), "ETag"), tag);
+}
+
+TEST_F(console_service, a_pod_and_its_events_need_their_own_rights) {
+  EXPECT_EQ(get("pods/team-b/secret-1", "token-of-a").status, 403);
+  EXPECT_EQ(get("pods/team-b/none", "token-of-a").status, 403) << "as one that is there";
+  EXPECT_EQ(get("pods/team-a/none", "token-of-a").status, 404);
+  for (const char* path :
+       {"pods/", "pods/team-a", "pods/team-a/", "pods//mine-1", "pods/team-a/mine-1/log", "pods/../team-b"})
+    EXPECT_THAT(get(path, "token-of-a").status, testing::AnyOf(403, 404)) << path;
+  api.objects["/api/v1/namespaces/team-a/pods/mine-1"] = {{"metadata", {{"uid", "u-1"}}}};
+  api.objects["/api/v1/namespaces/team-a/events"] = {
+      {"items", ordered_json::array({{{"reason", "Pulled"}, {"lastTimestamp", "2026-11-25T12:00:00Z"}}})}};
+  const auto hidden = ordered_json::parse(get("pods/team-a/mine-1", "token-of-a").body);
+  EXPECT_EQ(hidden["eventsMessage"], words::english("console.events.hidden"));
+  EXPECT_THAT(hidden.dump(), Not(HasSubstr("Pulled")));
+  const auto seen = ordered_json::parse(get("pods/team-a/mine-1", "token-of-admin").body);
+  EXPECT_EQ(seen["eventsMessage"], "");
+  ASSERT_EQ(seen["moments"].size(), 1u);
+  EXPECT_EQ(seen["moments"][0]["reason"], "Pulled");
+  EXPECT_THAT(api.targets["/api/v1/namespaces/team-a/events"], HasSubstr("involvedObject.uid%3Du-1"));
+}
+
+TEST_F(console_service, cost_is_of_one_of_twelve_months) {
+  const auto answer = ordered_json::parse(get("cost", "token-of-a").body);
+  ASSERT_EQ(answer["months"].size(), 12u);
+  EXPECT_EQ(answer["month"], answer["months"][0]);
+  const auto last = answer["months"][11].get<std::string>();
+  EXPECT_EQ(ordered_json::parse(get("cost?month=" + last, "token-of-a").body)["month"], last);
+  for (const std::string month : {"1999-01", "2099-12", "2026-13", "x", "2026-1"}) {
+    const auto refused = get("cost?month=" + month, "token-of-a");
+    EXPECT_EQ(refused.status, 400) << month;
+    EXPECT_THAT(refused.body, HasSubstr(last)) << "what is allowed";
+  }
+  EXPECT_EQ(get("cost?year=2026", "token-of-a").status, 400);
 }
 
 TEST_F(console_service, large_answers_are_packed_where_the_caller_unpacks) {

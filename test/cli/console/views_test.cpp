@@ -303,6 +303,68 @@ TEST_F(views, namespaces_have_their_cost_where_there_are_prices) {
   EXPECT_EQ(unpriced["costMessages"]["zh"], words::chinese("console.cost.no_prices"));
 }
 
+/// The shapes that the page is made for.
+std::set<std::string> fields_of(const ordered_json& value, const std::string& path = "") {
+  std::set<std::string> out;
+  if (value.is_object())
+    for (const auto& [key, entry] : value.items()) {
+      out.insert(path + "/" + key);
+      if (key != "asks" && key != "labels") out.merge(fields_of(entry, path + "/" + key));
+    }
+  if (value.is_array() && !value.empty() && !value[0].is_array()) out.merge(fields_of(value[0], path + "[]"));
+  return out;
+}
+ordered_json example(const std::string& name) {
+  std::ifstream file(TEST_DATA "/console/examples/" + name + ".json");
+  return ordered_json::parse(file);
+}
+
+TEST_F(views, the_cost_of_a_month_has_the_namespaces_that_are_seen_and_the_idle_hours_for_who_sees_all) {
+  const auto with_rows = [](const std::string& ns, const quota::usage_rows& rows) {
+    api::accelerator_usage out;
+    out.month = "2026-11", out.name_space = ns, out.until = 1'795'000'000, out.rows = rows;
+    return out;
+  };
+  month_usage usage{"2026-11", {}, {}};
+  const quota::card_time hour{100 * 3600, 0}, half{50 * 3600, 0};
+  usage.objects = {with_rows("team-a", {{{"Tesla-T4", "vGPU", "", 0}, hour}, {{"Tesla-T4", "vGPU", "lab", 10}, half}}),
+                   with_rows("team-b", {{{"secret", "pGPU", "", 0}, hour}}), with_rows("", {})};
+  auto& models = usage.objects.back().models;
+  models["Tesla-T4"] = {
+      .capacity = hour + hour, .parts = hour + half, .idle = half, .unhealthy = {}, .unattributed = {}, .beyond = {}};
+  models["secret"] = {.capacity = hour, .parts = hour, .idle = {}, .unhealthy = {}, .unattributed = {}, .beyond = {}};
+  reconcilers::chargeback_spec spec{"EUR", "", {{"Tesla-*", 2'500'000}}};
+  const auto own = cost_view(team_a(), usage, {"2026-11"}, spec);
+  ASSERT_EQ(own["rows"].size(), 1u) << "organizations and priorities are added up";
+  EXPECT_EQ(own["rows"][0]["gpuHours"], 1.5);
+  EXPECT_EQ(own["rows"][0]["amount"], "3.75 EUR");
+  EXPECT_EQ(own["rows"][0]["hundredths"], 375);
+  EXPECT_EQ(own["amount"], "3.75 EUR");
+  EXPECT_EQ(own["countedUntil"], 1'795'000'000);
+  EXPECT_TRUE(own["models"].is_null());
+  EXPECT_EQ(own["message"], "");
+  EXPECT_THAT(own.dump(), Not(testing::AnyOf(HasSubstr("team-b"), HasSubstr("secret"))));
+  const auto all = cost_view(everyone(), usage, {"2026-11"}, spec);
+  ASSERT_EQ(all["models"].size(), 2u);
+  EXPECT_EQ(all["models"][0]["idle"], 0.5);
+  EXPECT_EQ(all["models"][0]["idleAmount"], "1.25 EUR");
+  EXPECT_TRUE(all["models"][1]["idleAmount"].is_null());
+  EXPECT_TRUE(all["rows"][1]["amount"].is_null());
+  EXPECT_EQ(all["message"], words::english("console.cost.without_price", {{"models", "secret"}}));
+  EXPECT_EQ(fields_of(all), fields_of(example("cost")));
+  // Hours are counted without prices, too.
+  spec.prices.clear();
+  const auto unpriced = cost_view(team_a(), usage, {"2026-11"}, spec);
+  EXPECT_TRUE(unpriced["amount"].is_null());
+  EXPECT_EQ(unpriced["rows"][0]["gpuHours"], 1.5);
+  EXPECT_EQ(unpriced["message"], words::english("console.cost.no_prices"));
+  usage.objects.clear();
+  EXPECT_EQ(cost_view(team_a(), usage, {"2026-11"}, spec)["message"],
+            words::english("console.cost.nothing_in_month", {{"month", "2026-11"}}));
+  usage.problem = {"console.usage.forbidden"};
+  EXPECT_EQ(cost_view(team_a(), usage, {"2026-11"}, spec)["message"], words::english("console.usage.forbidden"));
+}
+
 TEST_F(views, capacity_says_what_is_stranded) {
   read();
   const auto rows = capacity_view(cluster, everyone(), {}, {"console.no_prometheus"})["models"];
@@ -340,22 +402,6 @@ TEST_F(views, the_person_reads_which_views_there_are) {
   EXPECT_EQ(view["allNamespaces"], false);
   EXPECT_EQ(view["prometheus"], true);
   EXPECT_EQ(me_view(cluster, viewer(), false)["views"]["waiting"], false);
-}
-
-/// The shapes that the page is made for.
-std::set<std::string> fields_of(const ordered_json& value, const std::string& path = "") {
-  std::set<std::string> out;
-  if (value.is_object())
-    for (const auto& [key, entry] : value.items()) {
-      out.insert(path + "/" + key);
-      if (key != "asks" && key != "labels") out.merge(fields_of(entry, path + "/" + key));
-    }
-  if (value.is_array() && !value.empty() && !value[0].is_array()) out.merge(fields_of(value[0], path + "[]"));
-  return out;
-}
-ordered_json example(const std::string& name) {
-  std::ifstream file(TEST_DATA "/console/examples/" + name + ".json");
-  return ordered_json::parse(file);
 }
 
 TEST_F(views, the_examples_have_the_fields_of_the_views) {
@@ -490,6 +536,59 @@ TEST_F(views, a_pod_has_its_cards_with_what_it_holds_and_uses) {
   EXPECT_EQ(holders_view(cluster, everyone(), "team-b", {1, 1}, use, {})["pods"].size(), 1u);
   EXPECT_EQ(holders_view(cluster, everyone(), "team-b", {1, 1}, use, {})["total"], 3);
   EXPECT_EQ(fields_of(view), fields_of(example("pods")));
+}
+
+TEST_F(views, S41_what_happened_to_a_pod_is_one_line_of_time) {
+  read();
+  const auto object = nlohmann::json::parse(R"({
+    "metadata": {"creationTimestamp": "2026-11-25T12:00:00Z", "annotations": {"quartermaster.io/isolation": "mps"}},
+    "status": {
+      "conditions": [
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-25T12:00:01Z"},
+        {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-25T12:10:00Z", "message": "containers with unready status"},
+        {"type": "Initialized", "status": "True", "lastTransitionTime": "2026-11-25T12:00:01Z"}],
+      "containerStatuses": [{"name": "main",
+        "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled", "startedAt": "2026-11-25T12:00:02Z", "finishedAt": "2026-11-25T12:10:00Z"}},
+        "state": {"running": {"startedAt": "2026-11-25T12:10:05Z"}}}]}})");
+  const std::vector<nlohmann::json> events{
+      {{"type", "Warning"},
+       {"reason", "BackOff"},
+       {"message", "Back-off"},
+       {"count", 3},
+       {"lastTimestamp", "2026-11-25T12:10:02Z"}},
+      {{"type", "Normal"},
+       {"reason", "Pulled"},
+       {"message", std::string(5000, 'x')},
+       {"eventTime", "2026-11-25T12:00:02.5Z"},
+       {"series", {{"count", 7}, {"lastObservedTime", "2026-11-25T12:10:04.000000Z"}}}},
+      {{"reason", "timeless"}},
+      "no event"};
+  const auto& pod = *cluster.pods.find({"team-a", "mine-1"});
+  const auto view = pod_view(cluster, pod, object, events, {{{"team-a", "mine-1"}, 25}}, {});
+  std::vector<std::string> kinds;
+  for (const auto& moment : view["moments"])
+    kinds.push_back(moment["kind"].get<std::string>() + " " + moment["reason"].get<std::string>());
+  EXPECT_EQ(kinds, (std::vector<std::string>{"created ", "scheduled PodScheduled", "started ", "ended OOMKilled",
+                                             "is_not Ready", "event BackOff", "event Pulled", "started "}));
+  EXPECT_EQ(view["moments"][3]["text"], "137");
+  EXPECT_EQ(view["moments"][3]["warning"], true);
+  EXPECT_EQ(view["moments"][5]["count"], 3);
+  EXPECT_EQ(view["moments"][6]["count"], 7);
+  EXPECT_EQ(view["moments"][6]["text"].get<std::string>().size(), 1000u);
+  EXPECT_EQ(view["isolation"], "mps");
+  EXPECT_EQ(view["use"], 25);
+  EXPECT_EQ(view["cards"].size(), 1u);
+  EXPECT_EQ(fields_of(view), fields_of(example("pod")));
+  // One that waits holds nothing, and its own words may be of any form.
+  cluster.pods.put(console_test::pod_of("team-a", "waits", 90, 64));
+  read();
+  const auto waiting =
+      pod_view(cluster, *cluster.pods.find({"team-a", "waits"}),
+               nlohmann::json::parse(R"({"status": {"conditions": {"a": 1}, "containerStatuses": "none"}})"), {}, {},
+               {"console.events.hidden"});
+  EXPECT_TRUE(waiting["cards"].empty());
+  EXPECT_TRUE(waiting["moments"].empty());
+  EXPECT_EQ(waiting["eventsMessage"], words::english("console.events.hidden"));
 }
 
 TEST_F(views, pods_that_wait_for_the_same_are_one_group) {

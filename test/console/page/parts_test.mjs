@@ -114,8 +114,8 @@ function shape_of(value) {
 test('the answers of these tests have the shape of the examples of the API', () => {
   const folder = process.env.QM_CONSOLE_EXAMPLES || fileURLToPath(new URL('../examples', import.meta.url));
   const answer = cluster_of(10);
-  for (const name of ['me', 'overview', 'fleet', 'node', 'pods', 'waiting', 'reasons', 'namespaces', 'declarations', 'capacity', 'history']) {
-    const path = { node: 'nodes/gpu-3', reasons: 'waiting/reasons' }[name] ?? name;
+  for (const name of ['me', 'overview', 'fleet', 'node', 'pods', 'pod', 'waiting', 'reasons', 'namespaces', 'cost', 'declarations', 'capacity', 'history']) {
+    const path = { node: 'nodes/gpu-3', pod: 'pods/team-a/mine-1', reasons: 'waiting/reasons' }[name] ?? name;
     const example = JSON.parse(readFileSync(`${folder}/${name}.json`, 'utf8'));
     const ours = answer(path, new URLSearchParams({ chart: 'utilization', range: '30m' }));
     assert.deepEqual(shape_of(ours), shape_of(example), `${folder}/${name}.json`);

@@ -16,8 +16,11 @@ const expected = {
   node: () => ['Ready · Unhealthy: GPU 5 · Changes its mode', 'GPU-00000000-0000-0000-0000-000000000007', 'team-a/infer-0', 'In use', 'NV12', 'XID 79',
     'Mode changes from Shares (vgpu) to Whole GPUs (pgpu)', 'Pods that you may not see: 2', 'nvidia-uvm'],
   pods: () => ['team-a/infer-0', 'GPU 0 (the whole GPU)', 'CrashLoopBackOff', '1.53', 'not known'],
+  pod: () => ['ended with exit code 137 OOMKilled', 'BackOff · Back-off restarting failed container · 4 times', 'mps', 'Measured memory of the pod’s shares', 'Maximum'],
   waiting: () => ['team-a/train-0', 'quartermaster explain pod train-0 -n team-a', 'container main: nvidia.com/gpu from 4 to 1', 'gpu-00002: 1 card less in use', 'not enough whole cards'],
   namespaces: () => ['not yours to see', 'research', '1.6 of 1.5 · 0.1 borrowed', '4 GiB lent', 'No prices are set'],
+  cost: () => ['Cost of the namespaces below: 4711.50 EUR', '12.5 EUR', 'no price', 'without a price: Tesla-T4', '2,100.25 used · 1,000 idle', '1200.00 EUR',
+    'report chargeback --month 2026-11'],
   declarations: () => ['cf-crl-broken', 'optionl', 'team-a/infer-0', 'vcuda-memory is required', 'warned about'],
   capacity: () => ['⚠ 9.5', '120', 'no growth seen', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
   history: () => ['Measured utilization of GPUs, per node', 'A · gpu-00001', 'Maximum'],
@@ -60,7 +63,7 @@ page_test('every view in Chinese', async () => {
 page_test('the examples of the API are shown', async () => {
   const folder = process.env.QM_CONSOLE_EXAMPLES || fileURLToPath(new URL('../examples', import.meta.url));
   const example = (name) => JSON.parse(readFileSync(`${folder}/${name}.json`, 'utf8'));
-  session.console.answer = (path) => example(path.startsWith('nodes/') ? 'node' : path.split('/').at(-1));
+  session.console.answer = (path) => example(path.startsWith('nodes/') ? 'node' : path.startsWith('pods/') ? 'pod' : path.split('/').at(-1));
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
   const shown = {
@@ -68,8 +71,10 @@ page_test('the examples of the API are shown', async () => {
     fleet: 'gpu-3',
     'node/gpu-3': 'Mode changes',
     pods: 'team-a/mine-1',
+    'pod/team-a%2Fmine-1': 'OOMKilled',
     waiting: '<b>bold</b>',
     namespaces: 'research',
+    cost: '12.50 EUR',
     declarations: 'cf-crl-gpu',
     capacity: '--prometheus-url',
     history: 'gpu-2',

@@ -64,7 +64,24 @@ function draw_letters(plot) {
   plot.ctx.restore();
 }
 
-function options_of(body, width) {
+/// What happened meanwhile, as lines from top to bottom.
+function draw_marks(plot, marks) {
+  const { top, height } = plot.bbox;
+  plot.ctx.save();
+  plot.ctx.lineWidth = devicePixelRatio;
+  for (const { time, warning } of marks) {
+    const x = Math.round(plot.valToPos(time, 'x', true));
+    plot.ctx.strokeStyle = color_of(warning ? '--bad' : '--quiet');
+    plot.ctx.setLineDash(warning ? [] : [3 * devicePixelRatio, 3 * devicePixelRatio]);
+    plot.ctx.beginPath();
+    plot.ctx.moveTo(x, top);
+    plot.ctx.lineTo(x, top + height);
+    plot.ctx.stroke();
+  }
+  plot.ctx.restore();
+}
+
+function options_of(body, width, marks) {
   const ink = color_of('--ink');
   const grid = { stroke: color_of('--line'), width: 1 };
   const axis = { stroke: ink, grid, ticks: grid, font: '12px system-ui, sans-serif' };
@@ -74,7 +91,7 @@ function options_of(body, width) {
     legend: { show: false },
     padding: [null, 24, null, null], // on the right there are letters
     focus: { alpha: 0.15 },
-    hooks: { draw: [draw_letters] },
+    hooks: { drawAxes: [(plot) => draw_marks(plot, marks)], draw: [draw_letters] },
     cursor: { drag: { x: false, y: false } },
     scales: {
       x: { time: true, range: [body.from, body.to] },
@@ -95,14 +112,17 @@ function options_of(body, width) {
   };
 }
 
-export function Chart({ body, label, drawing }) {
+const no_marks = [];
+
+/// `marks`: moments, `time` in seconds and `warning`, that are drawn through the chart.
+export function Chart({ body, label, drawing, marks = no_marks }) {
   const box = useRef(null);
   const drawn = useRef(null);
   // The line of the row under the pointer stands out.
   const stand_out = (index) => drawn.current?.setSeries(index === null ? null : index + 1, { focus: index !== null });
   useEffect(() => {
     const element = box.current;
-    const plot = new uPlot(options_of(body, element.clientWidth), [body.times, ...body.series.map((series) => series.values)], element);
+    const plot = new uPlot(options_of(body, element.clientWidth, marks), [body.times, ...body.series.map((series) => series.values)], element);
     drawn.current = plot;
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: plot_height }));
     observer.observe(element);
@@ -111,7 +131,7 @@ export function Chart({ body, label, drawing }) {
       drawn.current = null;
       plot.destroy();
     };
-  }, [body, drawing]);
+  }, [body, drawing, marks.length]);
   return (
     <>
       <div class="chart" role="img" aria-label={label} ref={box} />

@@ -4,27 +4,12 @@ import { useState } from 'preact/hooks';
 
 import { use_answer } from '../answers.js';
 import { cores, either, memory, number, span, text, word } from '../language.js';
+import { Held } from '../parts/held.jsx';
 import { Answer, Empty } from '../parts/state.jsx';
 import { Table, Unknown } from '../parts/table.jsx';
 import { keep_settings, route_of } from '../router.js';
 
 const page_size = 50;
-
-/// "A100-SXM4-80GB: 0, 3" and how much, one line per model.
-function Cards({ cards }) {
-  const models = new Map();
-  for (const card of cards) models.set(card.model, [...(models.get(card.model) ?? []), card]);
-  return (
-    <ul class="held">
-      {[...models].map(([model, held]) => (
-        <li key={model}>{model || text('unknown_model')}{': '}
-          {held.map(({ index, whole, cores: part, memoryMiB, guessed }) => (
-            `${text('pods.card', { index: String(index) })} (${whole ? text('card.whole') : text('card.amount', { cores: cores(part), memory: memory(memoryMiB) })}` +
-            `${guessed ? `, ${text('pods.guessed')}` : ''})`)).join(', ')}</li>
-      ))}
-    </ul>
-  );
-}
 
 export function Pods({ me, on_refused, settings }) {
   const [namespace, set_namespace] = useState(settings.namespace ?? '');
@@ -58,9 +43,9 @@ export function Pods({ me, on_refused, settings }) {
               ['column.use', true], ['column.state'], ['column.restarts', true], ['column.age', true]]}>
               {pods.map((pod) => (
                 <tr key={`${pod.namespace}/${pod.name}`}>
-                  <th scope="row" class="pod_name"><code>{pod.namespace}/<wbr />{pod.name}</code></th>
+                  <th scope="row" class="pod_name"><a href={route_of('pod', `${pod.namespace}/${pod.name}`)}><code>{pod.namespace}/<wbr />{pod.name}</code></a></th>
                   <td class="one_line">{me.views.node ? <a href={route_of('node', pod.node)}>{pod.node}</a> : pod.node}</td>
-                  <td><Cards cards={pod.cards} /></td>
+                  <td><Held cards={pod.cards} /></td>
                   <td class="number">{cores(pod.cores)}</td>
                   <td class="number">{memory(pod.memoryMiB)}</td>
                   <td class="number">{pod.use === null ? <Unknown /> : cores(pod.use)}</td>

@@ -13,7 +13,7 @@ function Pod({ pod, has_fleet }) {
   const is_known = pod.kind !== 'unknown_resource'; // else no node was looked at, and the reason says what was meant
   return (
     <article class="panel">
-      <h2><code>{pod.namespace}/{pod.name}</code></h2>
+      <h2><a href={route_of('pod', `${pod.namespace}/${pod.name}`)}><code>{pod.namespace}/{pod.name}</code></a></h2>
       <p>
         <span class="tag">{word('waits', pod.kind)}</span>
         {' '}{Object.entries(pod.asks).map(([key, amount]) => <code key={key} class="asks">{key}: {number(amount)}</code>)}

@@ -133,6 +133,15 @@ function pods_of(count, { namespace, offset, limit }) {
   return { total, offset, message: '', messages: nothing, pods };
 }
 
+function pod_of(namespace, name) {
+  const happened = (time, kind, container, reason, said, warning = false, times = 1) => ({ time: start - time, kind, container, reason, text: said, warning, count: times });
+  return { ...pods_of(10, { namespace: '', offset: 0, limit: 1 }).pods[0], namespace, name, isolation: 'mps', restarts: 1,
+    moments: [happened(7200, 'created', '', '', ''), happened(7190, 'scheduled', '', 'PodScheduled', ''), happened(7180, 'started', 'main', '', ''),
+      happened(3600, 'ended', 'main', 'OOMKilled', '137', true), happened(3500, 'event', '', 'BackOff', 'Back-off restarting failed container', true, 4),
+      happened(3400, 'started', 'main', '', '')],
+    eventsMessage: '', eventsMessages: nothing };
+}
+
 function namespaces_of(count) {
   const names = Array.from({ length: Math.min(200, Math.max(4, Math.ceil(count / 10))) }, (hole, index) => teams[index] ?? `team-${index}`);
   return {
@@ -145,6 +154,19 @@ function namespaces_of(count) {
     })),
     costMessage: 'No prices are set, so there is no cost.',
     costMessages: { en: 'No prices are set, so there is no cost.', zh: '未设置价格，因此没有费用。' },
+  };
+}
+
+function cost_of(count, month) {
+  const names = Array.from({ length: Math.min(200, Math.max(4, Math.ceil(count / 10))) }, (hole, index) => teams[index] ?? `team-${index}`);
+  return {
+    month, months: ['2026-11', '2026-10'], countedSince: 1793491200, countedUntil: 1795000000, amount: '4711.50 EUR',
+    rows: names.map((namespace, index) => ({ namespace, model: index % 3 === 2 ? 'Tesla-T4' : 'A100-SXM4-80GB', mode: index % 2 ? 'vGPU' : 'pGPU', gpuHours: 12.5 * (index + 1),
+      hundredths: index % 4 === 3 ? null : 1250 * (index + 1), amount: index % 4 === 3 ? null : `${12.5 * (index + 1)} EUR` })),
+    models: [{ model: 'A100-SXM4-80GB', capacity: 3360, used: 2100.25, idle: 1000, unhealthy: 259.75, unattributed: 0, beyond: 0, idleAmount: '1200.00 EUR' },
+      { model: 'Tesla-T4', capacity: 100, used: 40, idle: 55, unhealthy: 0, unattributed: 5, beyond: 0, idleAmount: null }],
+    message: 'Not in the cost, without a price: Tesla-T4.',
+    messages: { en: 'Not in the cost, without a price: Tesla-T4.', zh: '因没有价格而未计入费用：Tesla-T4。' },
   };
 }
 
@@ -246,7 +268,7 @@ function history_of({ chart, range, from, to }, count) {
 
 export const me = {
   user: 'system:serviceaccount:team-a:viewer', signedInBy: 'token', allNamespaces: true, namespaces: teams, lacksNamespaces: false, prometheus: true, version: '0.1.0',
-  views: { overview: true, fleet: true, node: true, pods: true, waiting: true, namespaces: true, declarations: true, capacity: true, history: true },
+  views: { overview: true, fleet: true, node: true, pods: true, waiting: true, namespaces: true, cost: true, declarations: true, capacity: true, history: true },
 };
 
 /// answer(path, query) for a cluster of `count` nodes; null: there is no such path. `path` is what follows api/v1/.
@@ -261,9 +283,11 @@ export function cluster_of(count) {
     if (path === 'measured') return measured;
     if (path === 'waiting/reasons') return reasons;
     if (path.startsWith('nodes/')) return node_of(path.slice('nodes/'.length));
+    if (path.startsWith('pods/')) return pod_of(...path.split('/').slice(1).map(decodeURIComponent));
     if (path === 'pods') return pods_of(count, { namespace: query.get('namespace'), offset: number('offset', 0), limit: number('limit', 50) });
     if (path === 'waiting') return waiting_of(count, { namespace: query.get('namespace'), offset: number('offset', 0), limit: number('limit', 50) });
     if (path === 'namespaces') return namespaces_of(count);
+    if (path === 'cost') return cost_of(count, query.get('month') ?? '2026-11');
     if (path === 'declarations') return declarations_of();
     if (path === 'capacity') return capacity_of(count);
     if (path === 'history') return history_of(Object.fromEntries(query), count);

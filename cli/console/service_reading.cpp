@@ -89,31 +89,28 @@ boost::asio::awaitable<service::outcome> service::declarations(const http_reques
 boost::asio::awaitable<service::outcome> service::pod(const http_request& request, const viewer& viewer,
                                                       kube::object_key key) {
   const refusal missing{404, "not_found", {"console.no_pod"}, 0};
-  const auto now = dependencies_.now();
-  const auto step = static_cast<std::uint64_t>(now / pod_holds);
-  const auto name = key_of(request, viewer);
   if (!dependencies_.known.pods.find(key)) co_return std::unexpected(missing);
-  if (const auto* kept = answers_.find(name, step, now)) co_return response_of(*kept, request.fields);
-  const auto message = co_await read_measured();
-  kube::client api(dependencies_.reading);
-  auto object = co_await api.get(kube::pod::of(), key);
-  if (object && !object->is_object()) co_return std::unexpected(missing);
-  if (!object && object.error().code == kube::errc::not_found) co_return std::unexpected(missing);
-  if (!object) co_return std::unexpected(unreachable(object.error()));
-  text::phrase problem;
-  std::vector<nlohmann::json> events;
   const auto may_see = co_await dependencies_.doorkeeper.may_list(viewer, "events", key.ns);
   if (!may_see) co_return std::unexpected(unreachable(may_see.error()));
+  const auto now = dependencies_.now();
+  const auto step = static_cast<std::uint64_t>(now / pod_holds);
+  const auto name = key_of(request, viewer) + (*may_see ? "\nevents" : "");
+  if (const auto* kept = answers_.find(name, step, now)) co_return response_of(*kept, request.fields);
+  (void)co_await read_measured();
+  kube::client api(dependencies_.reading);
+  auto object = co_await api.get(kube::pod::of(), key);
+  if (!object && object.error().code != kube::errc::not_found) co_return std::unexpected(unreachable(object.error()));
+  if (!object || !object->is_object()) co_return std::unexpected(missing);
+  text::phrase problem{*may_see ? "" : "console.events.hidden"};
+  std::vector<nlohmann::json> events;
   if (*may_see) {
-    const auto uid = kube::text_in((*object)["metadata"], "uid");
-    auto listed = co_await read_events_of(dependencies_.reading, key.ns, uid);
+    auto listed = co_await read_events_of(dependencies_.reading, key.ns, kube::text_in((*object)["metadata"], "uid"));
     if (listed)
       events = std::move(*listed);
+    else if (listed.error().code == kube::errc::forbidden)
+      problem = {"console.events.forbidden"};
     else
-      problem = {listed.error().code == kube::errc::forbidden ? "console.events.forbidden"
-                                                              : "console.events.unreadable"};
-  } else {
-    problem = {"console.events.hidden"};
+      problem = {"console.events.unreadable"};
   }
   const auto* pod = dependencies_.known.pods.find(key);
   if (!pod) co_return std::unexpected(missing);

@@ -255,6 +255,11 @@ TEST_F(console_service, a_pod_and_its_events_need_their_own_rights) {
   api.objects["/api/v1/namespaces/team-a/pods/mine-1"] = {{"metadata", {{"uid", "u-1"}}}};
   api.objects["/api/v1/namespaces/team-a/events"] = {
       {"items", ordered_json::array({{{"reason", "Pulled"}, {"lastTimestamp", "2026-11-25T12:00:00Z"}}})}};
+  // Who else may list the same pods gets an answer of their own.
+  api.persons["token-of-c"] = "c";
+  api.rights["c"] = api.rights["a"];
+  api.rights["c"].insert({"events", "team-a"});
+  EXPECT_THAT(get("pods/team-a/mine-1", "token-of-c").body, HasSubstr("Pulled"));
   const auto hidden = ordered_json::parse(get("pods/team-a/mine-1", "token-of-a").body);
   EXPECT_EQ(hidden["eventsMessage"], words::english("console.events.hidden"));
   EXPECT_THAT(hidden.dump(), Not(HasSubstr("Pulled")));

@@ -43,10 +43,13 @@ constexpr std::array charts{
               "sum by (container) (max by (node, uuid, model, mode, namespace, pod, container) "
               "(quartermaster_share_utilization_ratio{}))",
               true},
-    chart_row{"pod_memory", "bytes", "container", true,
-              "sum by (container) (max by (node, uuid, model, mode, namespace, pod, container) "
-              "(quartermaster_share_memory_used_bytes{}))",
-              true}};
+    chart_row{
+        "pod_memory", "bytes", "container", true,
+        "(sum by (container) (max by (node, uuid, model, mode, namespace, pod, container) "
+        "(quartermaster_share_memory_used_bytes{})) or label_replace(sum by (container) "
+        "(max by (node, uuid, model, mode, namespace, pod, container) "
+        "(quartermaster_share_allocated_memory_bytes{})), \"container\", \"$1, given\", \"container\", \"(.*)\"))",
+        true}};
 constexpr std::string_view trend_query =
     "sum by (model, mode) (max by (node, uuid, model, mode, namespace, pod, container) "
     "(quartermaster_share_allocated_cores_ratio)) * 100";
@@ -98,11 +101,11 @@ std::string query_of(const chart_row& row, const chart_request& chart, std::stri
   if (!chart.node.empty()) labels += "node=\"" + chart.node + "\"";
   if (!chart.ns.empty()) labels += (labels.empty() ? "" : ",") + ("namespace=\"" + chart.ns + "\"");
   if (!chart.pod.empty()) labels += ",pod=\"" + chart.pod + "\"";
+  const auto selector = (labels.empty() ? std::string() : "{" + labels + "}") + std::string(extra);
   std::string out(row.query);
-  const auto mark = out.find("{}");
-  out.replace(mark, 2, labels.empty() ? std::string() : "{" + labels + "}");
-  const auto end = mark + (labels.empty() ? 0 : labels.size() + 2);
-  return out.insert(end, extra);
+  for (auto mark = out.find("{}"); mark != std::string::npos; mark = out.find("{}", mark + selector.size()))
+    out.replace(mark, 2, selector);
+  return out;
 }
 
 std::string range_target(std::string_view query, std::int64_t begin, std::int64_t end, std::int64_t step) {

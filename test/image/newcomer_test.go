@@ -43,7 +43,7 @@ func TestANewcomerSeesCharts(t *testing.T) {
 // And all that the newcomer finds later: what Prometheus reads, the pods of two teams, every view, a proxy in front, series on a volume.
 func TestANewcomerStays_long(t *testing.T) {
 	visits(t, []visit{{"first look", (*newcomer).firstLook}, {"prometheus", (*newcomer).scrapeWithFewRights}, {"work", (*newcomer).work}, {"tour", (*newcomer).tour},
-		{"proxy", (*newcomer).proxy}, {"volume", (*newcomer).keepSeries}, {"uninstall", (*newcomer).uninstall}})
+		{"own rights", (*newcomer).ownRights}, {"proxy", (*newcomer).proxy}, {"volume", (*newcomer).keepSeries}, {"uninstall", (*newcomer).uninstall}})
 }
 
 type visit struct {
@@ -250,6 +250,33 @@ func (n *newcomer) work() {
 		err := n.ask("query", map[string]string{"query": "count by (namespace) (quartermaster_share_utilization_ratio)"}, &found)
 		return len(found.Result) == 2, err
 	})
+}
+
+// ownRights: with the role view in one namespace, the commands answer out of the aggregated API, which the pod of the console serves.
+func (n *newcomer) ownRights() {
+	n.run("helm", "upgrade", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--reuse-values",
+		"--set", "console.views.enabled=true", "--wait", "--timeout=180s")
+	const service = "apiservice/v1alpha1.view.quartermaster.io"
+	n.run("kubectl", "wait", service, "--for=condition=Available", "--timeout=120s")
+	file := filepath.Join(n.t.TempDir(), "person")
+	text, err := os.ReadFile(n.Kubeconfig)
+	must(n.t, err)
+	must(n.t, os.WriteFile(file, text, 0o600))
+	n.run("kubectl", "--kubeconfig", file, "config", "set-credentials", "person", "--token", n.token("team-a", "person"))
+	n.run("kubectl", "--kubeconfig", file, "config", "set-context", "--current", "--user", "person", "--namespace", "team-a")
+	for words, said := range map[string]string{"inspect nodes": worker, "inspect pods -n team-a": "holder", "top pods -n team-a": "holder", "explain pod asks": gpu,
+		"report chargeback -n team-a": "", "inspect pods -n team-b": "403"} {
+		command := exec.Command(filepath.Join(kit.Root(), "build/release/quartermaster"), append(strings.Fields(words), "--kubeconfig", file)...)
+		out, err := command.CombinedOutput()
+		isRefused := command.ProcessState.ExitCode() == 1
+		if !strings.Contains(string(out), said) || isRefused != (said == "403") || strings.Contains(string(out), "team-b/") {
+			n.t.Errorf("%s: %v\n%s", words, err, out)
+		}
+	}
+	n.run("kubectl", "delete", "pod", "--namespace", kit.Namespace, "--selector=app.kubernetes.io/name="+console, "--wait=false")
+	n.run("kubectl", "rollout", "status", "deployment/"+console, "--namespace", kit.Namespace, "--timeout=180s")
+	n.run("kubectl", "wait", service, "--for=condition=Available", "--timeout=120s")
+	n.environment[0] = "QM_CONSOLE_URL=" + n.forward() // the pod that was forwarded to has gone
 }
 
 func (n *newcomer) tour() {

@@ -31,6 +31,18 @@ TEST(history, asks_for_the_largest_series_of_the_range) {
   EXPECT_EQ(chart("chart=memory&range=7d").step, 7 * 24 * 3600 / 240);
 }
 
+TEST(history, a_pod_has_charts_of_its_own_in_its_namespace) {
+  const auto target = chart("chart=pod_memory&namespace=team-a&pod=train-0").target();
+  const std::string selector("%7Bnamespace%3D%22team-a%22%2Cpod%3D%22train-0%22%7D");
+  std::size_t count = 0;
+  for (auto place = target.find(selector); place != target.npos; place = target.find(selector, place + 1)) ++count;
+  EXPECT_EQ(count, 4u) << "used and given, once for the lines and once for the largest: " << target;
+  for (const auto* words : {"chart=pod_memory", "chart=pod_memory&namespace=team-a",
+                            "chart=pod_utilization&pod=train-0", "chart=namespace_cores&namespace=team-a&pod=train-0",
+                            "chart=utilization&pod=train-0", "chart=pod_memory&namespace=team-a&pod=a%22%7D"})
+    EXPECT_FALSE(chart_of(*parameters_in(words), 1'800'000'000)) << words;
+}
+
 TEST(history, a_name_is_a_name) {
   for (const auto* text : {"gpu-1", "a.b-c", "0"}) EXPECT_TRUE(is_name(text)) << text;
   for (const auto* text : {"", "-a", "a-", "A", "a\"}", "a b", "a/b", "..", "a\n"}) EXPECT_FALSE(is_name(text)) << text;

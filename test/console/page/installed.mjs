@@ -8,7 +8,7 @@ import { open_page, page_test, settle, show, start_browser, violations_of } from
 import { heading_of, text_of, views_of, wait_for_text } from './kit/views.mjs';
 
 const { QM_CONSOLE_URL: url, QM_CONSOLE_TOKEN: token, QM_CONSOLE_NODE: node, QM_CONSOLE_CARD: card } = process.env;
-const views = views_of(node);
+const views = views_of(node, 'team-a/holder');
 const everyone = { url, token }; // who may see the whole cluster
 
 let browser;
@@ -51,10 +51,12 @@ page_test('first look: history shows a chart with data', async () => {
 const expected = {
   overview: ['Every GPU', 'Why pods wait', 'Tesla-T4', node],
   pods: ['team-a/holder', 'team-b/holder', node],
+  pod: [node, 'GPU', 'created', 'scheduled to its node', 'started'],
   fleet: [node, 'Whole GPUs (pgpu)', 'Nodes: '],
   node: [card, 'team-a/holder', 'team-b/holder', 'Tesla-T4', 'Whole GPUs (pgpu)'],
   waiting: ['team-a/asks', 'team-b/asks', 'nvidia.com/gpu'],
   namespaces: ['team-a', 'team-b'],
+  cost: ['Month'],
   declarations: [],
   capacity: ['Tesla', 'pgpu'],
   history: ['Measured utilization of GPUs, per node', node, '%'],
@@ -85,6 +87,8 @@ page_test('tour: every chart has data', async () => {
     await settle(page);
     await wait_for_series(page, names, 90000);
   }
+  await show(page, views.pod[0]);
+  await wait_for_series(page, ['main', 'main, given'], 90000);
   assert_quiet(page);
 });
 
@@ -102,8 +106,8 @@ page_test('tour: a change in the cluster is shown at once', async () => {
 
 page_test('tour: a person of one namespace sees nothing of another', async () => {
   const page = await sign_in({ url, token: process.env.QM_CONSOLE_NARROW_TOKEN });
-  assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Overview', 'Pods', 'Waiting pods', 'Namespaces', 'History']);
-  const shown = { waiting: 'team-a/asks', namespaces: 'team-a', history: 'team-a' };
+  assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Overview', 'Pods', 'Waiting pods', 'Namespaces', 'Cost', 'History']);
+  const shown = { waiting: 'team-a/asks', namespaces: 'team-a', pod: 'Successfully assigned', history: 'team-a' };
   for (const [view, text] of Object.entries(shown)) {
     await show(page, views[view][0]);
     if (view === 'history') await wait_for_series(page, ['team-a'], 30000);
@@ -113,7 +117,8 @@ page_test('tour: a person of one namespace sees nothing of another', async () =>
   }
   assert_quiet(page);
   const ask = (path) => fetch(`${url}api/v1/${path}`, { headers: { Authorization: `Bearer ${process.env.QM_CONSOLE_NARROW_TOKEN}` } });
-  for (const path of ['fleet', `nodes/${node}`, 'history?chart=utilization', 'history?chart=namespace_cores', 'history?chart=namespace_cores&namespace=team-b']) {
+  for (const path of ['fleet', `nodes/${node}`, 'history?chart=utilization', 'history?chart=namespace_cores', 'history?chart=namespace_cores&namespace=team-b', 'pods/team-b/holder',
+    'history?chart=pod_memory&namespace=team-b&pod=holder']) {
     const answer = await ask(path);
     assert.equal(answer.status, 403, path);
     assert.ok(!(await answer.text()).includes('team-b'), path);

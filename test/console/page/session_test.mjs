@@ -100,7 +100,7 @@ page_test('a caller sees links only to the views that are open to them, and a se
   session.console.failure = (path) => (path === 'fleet' ? [403, 'forbidden', 'This needs the right to list nodes.'] : null);
   const page = await open_page(session.browser, session.console);
   await sign_in(page, session.console);
-  assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Overview', 'Pods', 'Waiting pods', 'Namespaces', 'Declarations', 'History']);
+  assert.deepEqual(await page.$$eval('nav a', (links) => links.map((link) => link.textContent)), ['Overview', 'Pods', 'Waiting pods', 'Namespaces', 'Cost', 'Declarations', 'History']);
   assert.match(await text_of(page), /some of yours may be missing/);
   assert.match(await text_of(page), /You may not see this\. This needs the right to list nodes\./);
   await show(page, '/history');

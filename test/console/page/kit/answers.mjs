@@ -255,15 +255,17 @@ function history_of({ chart, range, from, to }, count) {
   const step = Math.max(15, Math.ceil((last - first) / 240));
   const times = [];
   for (let time = first; time <= last; time += step) times.push(time);
-  const unit = { memory: 'bytes', cards: 'cards', namespace_cores: 'cards' }[chart] ?? 'ratio';
+  const unit = { memory: 'bytes', pod_memory: 'bytes', cards: 'cards', namespace_cores: 'cards' }[chart] ?? 'ratio';
   const scale = { bytes: 80 * 2 ** 30, cards: 40, ratio: 1 }[unit];
   const random = random_numbers(times.length);
-  const series = Array.from({ length: Math.min(20, count) }, (hole, index) => ({
-    name: chart.startsWith('namespace_') ? `team-${index}` : node_name(index), labels: { node: node_name(index) },
+  const containers = { pod_utilization: ['main'], pod_memory: ['main', 'main, given'] }[chart];
+  const name_of = (index) => (containers ? containers[index] : chart.startsWith('namespace_') ? `team-${index}` : node_name(index));
+  const series = Array.from({ length: containers?.length ?? Math.min(20, count) }, (hole, index) => ({
+    name: name_of(index), labels: { node: node_name(index) },
     values: times.map((time, position) => (position % 50 === 49 ? null
       : scale * (0.5 + 0.4 * Math.sin(position / (30 + 3 * index) + index) + 0.03 * random()))),
   }));
-  return { available: true, message: '', messages: nothing, chart, from: first, to: last, step, unit, times, series, more: count >= 20 };
+  return { available: true, message: '', messages: nothing, chart, from: first, to: last, step, unit, times, series, more: series.length >= 20 };
 }
 
 export const me = {

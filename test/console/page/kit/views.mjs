@@ -1,12 +1,12 @@
 // The views of the page, each by the address that shows it and the heading that it has.
 import { node_name } from './answers.mjs';
 
-export const views_of = (node) => ({
+export const views_of = (node, pod = 'team-a/infer-0') => ({
   overview: ['/overview', 'Overview', '总览'],
   fleet: ['/fleet', 'Fleet', '集群'],
   node: [`/node/${node}`, `Node ${node}`, `节点 ${node}`],
   pods: ['/pods', 'Pods', 'Pod'],
-  pod: ['/pod/team-a%2Finfer-0', 'Pod team-a/infer-0', 'Pod team-a/infer-0'],
+  pod: [`/pod/${encodeURIComponent(pod)}`, `Pod ${pod}`, `Pod ${pod}`],
   waiting: ['/waiting', 'Waiting pods', '等待中的 Pod'],
   namespaces: ['/namespaces', 'Namespaces', '命名空间'],
   cost: ['/cost', 'Cost', '费用'],

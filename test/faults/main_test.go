@@ -1,4 +1,4 @@
-// Package faults: the operator under fault, on a real control plane. The numbers are those of the fault table in docs/status.md;
+// Package faults: the operator under fault, on a real control plane. Their numbers are those of docs/claims.md;
 // run.sh runs them, README.md says what each does and how it was seen to fail.
 package faults
 

@@ -96,7 +96,7 @@ ordered_json cost_view(const viewer& viewer, const month_usage& usage, const std
     if (row.price) sum += *row.price;
   const auto message = message_of(usage, report ? &*report : nullptr, bill, spec);
   const bool has_amount = report && !spec.prices.empty();
-  // What is idle and what is sick is nobody's, and says how much of a model all others hold.
+  // What is idle and what is sick belongs to no one, and says how much of a model all others hold.
   const bool shows_models = report && report->models && viewer.nodes && viewer.all_pods;
   return {{"month", usage.month},
           {"months", months},

@@ -99,14 +99,14 @@ const nlohmann::json& part_of(const nlohmann::json& object, const char* key) {
 void add_run(std::vector<moment>& out, const std::string& container, const nlohmann::json& state) {
   if (const auto began = time_in(part_of(state, "running"), "startedAt"))
     out.push_back({began, "started", container, {}, {}, false, 1});
-  const auto& over = part_of(state, "terminated");
-  if (const auto began = time_in(over, "startedAt")) out.push_back({began, "started", container, {}, {}, false, 1});
-  const auto code = part_of(over, "exitCode").is_number_integer() ? over["exitCode"].get<std::int64_t>() : 0;
-  if (const auto end = time_in(over, "finishedAt"))
-    out.push_back({end, "ended", container, kube::text_in(over, "reason"), std::to_string(code), code != 0, 1});
+  const auto& end = part_of(state, "terminated");
+  if (const auto began = time_in(end, "startedAt")) out.push_back({began, "started", container, {}, {}, false, 1});
+  const auto code = part_of(end, "exitCode").is_number_integer() ? end["exitCode"].get<std::int64_t>() : 0;
+  if (const auto time = time_in(end, "finishedAt"))
+    out.push_back({time, "ended", container, kube::text_in(end, "reason"), std::to_string(code), code != 0, 1});
 }
 
-/// What the Pod says of itself. A container that has restarted tells of its last two runs.
+/// What the Pod says of itself. Of a container that has restarted it has the last two runs.
 std::vector<moment> moments_of(const nlohmann::json& object) {
   std::vector<moment> out;
   const auto &metadata = part_of(object, "metadata"), &status = part_of(object, "status");
@@ -187,7 +187,7 @@ ordered_json pod_view(const picture& picture, const kube::pod& pod, const nlohma
   out["isolation"] = kube::text_in(annotations, std::string(reconcilers::extender::isolation_annotation).c_str());
   auto moments = moments_of(object);
   for (const auto& event : events)
-    if (auto one = moment_of(event); one.time > 0) moments.push_back(std::move(one));
+    if (auto moment = moment_of(event); moment.time > 0) moments.push_back(std::move(moment));
   out["moments"] = moments_json(std::move(moments));
   out["eventsMessage"] = text::message_text(message);
   out["eventsMessages"] = in_languages(message);

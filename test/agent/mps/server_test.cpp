@@ -97,7 +97,7 @@ struct mps_server : testing::Test {
   }
 };
 
-TEST_F(mps_server, is_in_order_only_when_all_limits_were_read_back) {
+TEST_F(mps_server, S17_is_in_order_only_when_all_limits_were_read_back) {
   EXPECT_THAT(subject->problem(), HasSubstr("set up"));
   run();
   ASSERT_TRUE(is_ready()) << subject->problem();

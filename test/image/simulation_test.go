@@ -40,17 +40,18 @@ func TestSimulatedNodesShowTheProduct(t *testing.T) {
 	p.run("kubectl", "label", "node", "a100-0", "a100-1", kit.AskLabel+"=pgpu")
 	p.run("kubectl", "label", "node", "t4-0", kit.AskLabel+"=vgpu")
 	p.run("kubectl", "wait", "anode/a100-0", "anode/a100-1", "anode/t4-0", "--for=jsonpath={.status.phase}=Ready", "--timeout=120s")
-	p.asksForCards("demo", gpu, 2)
+	p.asksForCards("demo", `"nvidia.com/gpu": "2"`)
 	p.run("kubectl", "wait", "pod/demo", "--for=condition=Ready", "--timeout=60s")
-	p.asksForCards("too-many", gpu, 9)
+	p.asksForCards("too-many", `"nvidia.com/gpu": "9"`)
 	p.await(60*time.Second, "the scheduler says why the pod waits", func() (bool, error) {
 		pod, err := p.Client.CoreV1().Pods("default").Get(ctx, "too-many", metav1.GetOptions{})
 		return err == nil && strings.Contains(fmt.Sprint(pod.Status.Conditions), "Insufficient nvidia.com/gpu"), fmt.Errorf("%+v %v", pod.Status, err)
 	})
 	p.staysWhereContainersRun()
+	p.sharesByTheOwnScheduler()
 
 	p.refuseNextToRealCards()
-	p.run("kubectl", "delete", "pod", "demo", "too-many", "--ignore-not-found")
+	p.run("kubectl", "delete", "pod", "demo", "too-many", "share", "--ignore-not-found")
 	p.run("helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--wait", "--timeout", "180s")
 	p.simulates(0)
 	p.await(3*time.Minute, "nothing is left", func() (bool, error) {
@@ -58,6 +59,18 @@ func TestSimulatedNodesShowTheProduct(t *testing.T) {
 			p.run("kubectl", "get", "leases", "-n", "kube-node-lease", "-o", "name") + p.run("kubectl", "get", "pods", "-A", "-o", "wide")
 		return !strings.Contains(left, "quartermaster") && !strings.Contains(left, "a100-") && !strings.Contains(left, "t4-"), fmt.Errorf("%s", left)
 	})
+}
+
+// sharesByTheOwnScheduler: with mode Dedicated a share on a simulated node has its card, written down.
+func (p *product) sharesByTheOwnScheduler() {
+	p.dedicate()
+	p.asksForCards("share", `"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "4"`)
+	p.run("kubectl", "wait", "pod/share", "--for=condition=Ready", "--timeout=90s")
+	pod, err := p.Client.CoreV1().Pods("default").Get(ctx, "share", metav1.GetOptions{})
+	must(p.t, err)
+	if pod.Spec.SchedulerName != "quartermaster" || pod.Spec.NodeName != "t4-0" || pod.Annotations["quartermaster.io/placement"] == "" {
+		p.t.Errorf("the share is on %s by %s: %v", pod.Spec.NodeName, pod.Spec.SchedulerName, pod.Annotations)
+	}
 }
 
 // hasNoCards: what other tests of this lane left on the two nodes is taken off.
@@ -79,14 +92,14 @@ func (p *product) simulates(count int) {
 }
 
 // asksForCards makes a pod as people write it. A server that cannot change pods leaves the toleration to them.
-func (p *product) asksForCards(name, key string, count int) {
+func (p *product) asksForCards(name, limits string) {
 	p.t.Helper()
 	tolerations := ""
 	if minor == "1.30" {
 		tolerations = `, "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]`
 	}
 	_, err := p.Run(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q, "namespace": "default"}, "spec": {"terminationGracePeriodSeconds": 0,
-		"containers": [{"name": "main", "image": %q, "resources": {"limits": {%q: "%d"}}}]%s}}`, name, pause, key, count, tolerations), "kubectl", "create", "-f", "-")
+		"containers": [{"name": "main", "image": %q, "resources": {"limits": {%s}}}]%s}}`, name, pause, limits, tolerations), "kubectl", "create", "-f", "-")
 	must(p.t, err)
 }
 

@@ -264,7 +264,7 @@ func (n *newcomer) ownRights() {
 	must(n.t, os.WriteFile(file, text, 0o600))
 	n.run("kubectl", "--kubeconfig", file, "config", "set-credentials", "person", "--token", n.token("team-a", "person"))
 	n.run("kubectl", "--kubeconfig", file, "config", "set-context", "--current", "--user", "person", "--namespace", "team-a")
-	for words, said := range map[string]string{"inspect nodes": worker, "inspect pods -n team-a": "holder", "top pods -n team-a": "holder", "explain pod asks": gpu,
+	for words, said := range map[string]string{"inspect nodes": worker, "inspect pods -n team-a": "holder", "top pods -n team-a": "holder", "explain pod asks": "team-a/asks waits",
 		"report chargeback -n team-a": "", "inspect pods -n team-b": "403"} {
 		command := exec.Command(filepath.Join(kit.Root(), "build/release/quartermaster"), append(strings.Fields(words), "--kubeconfig", file)...)
 		out, err := command.CombinedOutput()

@@ -88,7 +88,7 @@ ordered_json as_json(const cuda::error_match& match) {
   return out;
 }
 
-/// What the text names that no table has: "Xid 500", "12345".
+/// What the text names that no table has: "Xid 171", "12345".
 std::vector<std::string> unknown_numbers(const cuda::error_finder& finder) {
   std::vector<std::string> out;
   for (const auto xid : finder.xids())

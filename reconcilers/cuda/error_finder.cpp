@@ -17,8 +17,9 @@ constexpr std::size_t longest_lookback = 512;
 constexpr std::size_t longest_typed = 256;
 constexpr std::size_t block_size = 64 << 10;
 constexpr std::size_t most_xids = 64;
-/// XIDs are below 200 today.
 constexpr std::uint64_t largest_xid = 999;
+/// XIDs are below 200 today: what a person types beyond that is a slip.
+constexpr std::uint64_t largest_typed_xid = 199;
 
 using words = std::span<const std::string_view>;
 
@@ -322,14 +323,15 @@ void error_finder::read_typed() {
 
 void error_finder::read_typed_number(std::string_view number, bool is_xid, bool is_bare) {
   const auto value = number.size() <= 3 ? number_in(number) : 0;
-  if (is_xid && value != 0) return add_xid(value);
+  if (is_xid && value != 0 && value <= largest_typed_xid) return add_xid(value);
   const auto& codes = signs_by_word().codes;
   const auto code = is_xid ? codes.end() : codes.find(number);
   if (code != codes.end()) found_[code->second] = true;
   // A number alone may be both; what only a program did is then said of CUDA's.
   const auto* xid = is_bare ? api::find_xid(value) : nullptr;
   if (xid != nullptr && (code == codes.end() || xid->action == api::xid_class::fatal)) return add_xid(value);
-  if (code == codes.end() && unknown_.size() < most_xids) unknown_.emplace_back(number);
+  if (code == codes.end() && unknown_.size() < most_xids)
+    unknown_.push_back((is_xid ? "Xid " : "") + std::string(number));
 }
 
 }  // namespace reconcilers::cuda

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <iostream>
 
@@ -102,6 +103,15 @@ std::vector<std::string> with_empty_values(std::vector<std::string> words) {
   return out;
 }
 
+/// A stream that is closed stays one to which nothing can be written: the next file or connection would take its number
+/// and receive the answer.
+void hold_closed_streams() {
+  for (const int stream : {0, 1, 2}) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    (void)open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);  // the lowest number that is free
+  }
+}
+
 bool runs_for_long(const std::vector<std::string>& words) {
   return !words.empty() && (words[0] == "controller" || words[0] == "agent" || words[0] == "console");
 }
@@ -126,7 +136,9 @@ void add_verbs(CLI::App& app, int& rc) {
   add_version(app, rc);
 }
 
-int run_program(const std::string& called, std::vector<std::string> words) {
+namespace {
+
+int run_verb(const std::string& called, std::vector<std::string> words) {
   CLI::App app{"Accelerators on Kubernetes: enrols nodes, rolls out device plugins, judges declarations.",
                "quartermaster"};
   app.set_version_flag("--version", version_line());
@@ -182,12 +194,19 @@ int run_program(const std::string& called, std::vector<std::string> words) {
     std::cerr << "quartermaster: internal error: " << bug.what() << "\n";
     return 1;
   }
-  std::cout.flush();
-  if (!std::cout) {
-    std::cerr << "quartermaster: the standard output could not be written\n";
-    return 1;
-  }
   return rc;
+}
+
+}  // namespace
+
+int run_program(const std::string& called, std::vector<std::string> words) {
+  hold_closed_streams();
+  const auto locale = language_asked(words);
+  const int rc = run_verb(called, std::move(words));
+  std::cout.flush();
+  if (std::cout) return rc;
+  std::cerr << "quartermaster: " << text::message("usage.output_lost", locale) << "\n";
+  return 1;
 }
 
 }  // namespace cli

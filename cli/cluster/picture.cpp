@@ -270,8 +270,8 @@ kube::task<void> read_ledger(kube::transport& transport, picture& picture) {
   co_return done;
 }
 
-/// A file that never ends is refused, too.
-constexpr std::size_t largest_snapshot = std::size_t{1} << 30;
+/// A file that never ends is refused, too. Its values take several times as much memory as its text.
+constexpr std::size_t largest_snapshot = std::size_t{256} << 20;
 
 std::expected<void, text::phrase> gather(const cluster_options& options, const std::string& snapshot, picture& picture,
                                          picture_request request) {
@@ -292,13 +292,16 @@ std::expected<void, text::phrase> gather(const cluster_options& options, const s
   if (!file) return wrong(std::string(std::strerror(errno)));
   std::error_code unknown;
   if (std::filesystem::is_directory(snapshot, unknown)) return wrong({"snapshot.folder"});
+  const text::phrase too_large{"snapshot.too_large", {{"size", std::to_string(largest_snapshot >> 20)}}};
+  if (const auto size = std::filesystem::file_size(snapshot, unknown); !unknown && size > largest_snapshot)
+    return wrong(too_large);
   std::string text;
   for (std::string block(1 << 20, '\0'); file && text.size() <= largest_snapshot;) {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
     text.append(block, 0, static_cast<std::size_t>(file.gcount()));
+    if (const auto first = text.find_first_not_of(" \t\r\n"); first < text.size() && text[first] != '{') break;
   }
-  if (text.size() > largest_snapshot)
-    return wrong({"snapshot.too_large", {{"size", std::to_string(largest_snapshot >> 20)}}});
+  if (text.size() > largest_snapshot) return wrong(too_large);
   if (auto read = read_snapshot(text, picture); !read) return wrong(std::move(read.error()));
   return {};
 }

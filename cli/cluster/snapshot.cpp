@@ -330,8 +330,15 @@ kube::task<void> take_snapshot(kube::transport& transport, ordered_json& object)
 namespace {
 
 /// Values that are read by functions which call themselves: a file of a stranger must not end the stack.
-bool nests_too_deep(std::string_view text) {
-  constexpr int most = 200;
+constexpr int deepest_nesting = 200;
+
+struct nesting {
+  int deepest = 0;
+  bool is_open = false;  ///< at the end of the text a list, a mapping or a string has not ended
+};
+
+nesting nesting_of(std::string_view text) {
+  nesting out;
   int depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -341,16 +348,41 @@ bool nests_too_deep(std::string_view text) {
     if (in_string) continue;
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
-    if (depth > most) return true;
+    out.deepest = std::max(out.deepest, depth);
   }
-  return false;
+  out.is_open = depth > 0 || in_string;
+  return out;
+}
+
+/// A mapping of JSON, or what keeps the text from being one.
+std::expected<ordered_json, text::phrase> mapping_in(std::string_view text) {
+  if (text.find_first_not_of(" \t\r\n") == text.npos) return std::unexpected(text::phrase{"snapshot.empty"});
+  const text::phrase none{"snapshot.none", {{"version", std::string(version)}}};
+  const auto [deepest, is_open] = nesting_of(text);
+  if (deepest > deepest_nesting) return std::unexpected(none);
+  try {
+    auto out = ordered_json::parse(text);
+    if (out.is_object()) return out;
+  } catch (const ordered_json::parse_error& problem) {
+    const auto place = std::min(problem.byte > 0 ? problem.byte - 1 : 0, text.size());
+    const auto before = text.substr(0, place);
+    const auto line = std::to_string(1 + std::ranges::count(before, '\n'));
+    const auto byte = std::to_string(std::min(problem.byte, text.size()));
+    if (is_open && problem.byte >= text.size())
+      return std::unexpected(text::phrase{"snapshot.cut", {{"line", line}, {"byte", byte}}});
+    if (text.substr(text.find_first_not_of(" \t\r\n")).starts_with('{'))
+      return std::unexpected(text::phrase{"snapshot.no_json", {{"line", line}, {"byte", byte}}});
+  }
+  return std::unexpected(none);
 }
 
 }  // namespace
 
 std::expected<void, text::phrase> read_snapshot(std::string_view text, picture& picture) {
-  const auto snapshot = nests_too_deep(text) ? ordered_json() : ordered_json::parse(text, nullptr, false);
-  if (!snapshot.is_object() || member(snapshot, "kind") != kind || member(snapshot, "apiVersion") != version)
+  const auto read = mapping_in(text);
+  if (!read) return std::unexpected(read.error());
+  const auto& snapshot = *read;
+  if (member(snapshot, "kind") != kind || member(snapshot, "apiVersion") != version)
     return std::unexpected(text::phrase{"snapshot.none", {{"version", std::string(version)}}});
   if (const auto unknown = unknown_members(snapshot); !unknown.empty())
     return std::unexpected(text::phrase{"snapshot.unknown", {text::some_of("list", unknown)}});

@@ -1,10 +1,14 @@
 #include "cli/explain/answer_form.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "quota/filter.hpp"
+#include "quota/selector.hpp"
 #include "text/list.hpp"
 #include "text/messages.hpp"
+#include "text/text.hpp"
 
 namespace cli {
 
@@ -25,6 +29,25 @@ std::string unknown_keys(const kube::pod& pod, const known_resources& known, tex
     for (const auto& [key, amount] : container.limits)
       if (amount != 0 && known.lacks(key)) texts.insert(known.text_of(key, locale));
   return text::joined(texts, text::message("finding.remedy", locale));
+}
+
+std::string change_of_annotations(const kube::pod& pod, const ext::pod_request& request,
+                                  std::span<const quota::node_view> nodes, text::language locale) {
+  if (!request.only()) return {};
+  const auto fitting_with = [&](const quota::selector* only) {
+    std::vector<quota::shortfall> found(nodes.size());
+    quota::filter(request.containers(), nodes, found, only);
+    return static_cast<std::size_t>(std::ranges::count_if(found, [](const auto& entry) { return entry.fits(); }));
+  };
+  if (fitting_with(request.only()) > 0) return {};
+  const auto fitting = fitting_with(nullptr);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : pod.annotations)
+    if (quota::selector::known(name)) names.push_back(text::shown(name, 320));
+  if (fitting == 0 || names.empty()) return {};
+  return text::message(
+      "explain.without_annotations", locale,
+      {{"list", text::some_of(names, 8, locale)}, {"nodes", text::counted(fitting, "explain.nodes", locale)}});
 }
 
 std::vector<held_row> rows_of(const quota::holding& held, const ext::pod_request& request, text::language locale) {

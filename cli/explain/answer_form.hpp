@@ -2,6 +2,7 @@
 // What `explain pod` and `simulate` share in how they answer.
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,11 @@ namespace cli {
 known_resources resources_of(const picture& cluster);
 /// The sentence about keys of a pod that no one knows; empty: it has none.
 std::string unknown_keys(const kube::pod& pod, const known_resources& known, text::language locale);
+
+/// Of a pod whose annotations choose its cards, and that fits nowhere: without them it would. Empty: that does not
+/// help.
+std::string change_of_annotations(const kube::pod& pod, const reconcilers::extender::pod_request& request,
+                                  std::span<const quota::node_view> nodes, text::language locale);
 
 /// What a container holds, as a row of a table.
 struct held_row {

@@ -88,6 +88,15 @@ ordered_json as_json(const cuda::error_match& match) {
   return out;
 }
 
+/// What the text names that no table has: "Xid 171", "12345".
+std::vector<std::string> unknown_numbers(const cuda::error_finder& finder) {
+  std::vector<std::string> out;
+  for (const auto xid : finder.xids())
+    if (!api::find_xid(xid)) out.push_back("Xid " + std::to_string(xid));
+  out.insert(out.end(), finder.unknown().begin(), finder.unknown().end());
+  return out;
+}
+
 /// Their names, and the codes of those that have one.
 std::string known_ids() {
   std::vector<std::string> ids;
@@ -160,8 +169,8 @@ std::vector<answer> answers_for(const cuda::version& runtime, const subject& abo
   const auto machine = cuda::machine_of(about.facts);
   std::vector<answer> out;
   if (const auto* shim = cuda::shim_of(about.facts.mode))
-    out.push_back({"share", cuda::judge_shared(runtime, machine, *shim)});
-  out.push_back({"whole-card", cuda::judge(runtime, machine)});
+    out.push_back({"share", cuda::doubted(cuda::judge_shared(runtime, machine, *shim))});
+  out.push_back({"whole-card", cuda::doubted(cuda::judge(runtime, machine))});
   return out;
 }
 
@@ -252,7 +261,8 @@ constexpr std::string_view error_example = R"(Examples:
   $ quartermaster explain error UNSUPPORTED_PTX_VERSION --lang zh
   $ kubectl logs POD | quartermaster explain error -
 
-Exit codes: 0 explained, 1 nothing known in it, 2 wrong usage. All of them: docs/troubleshooting.md)";
+Exit codes: 0 explained, 1 nothing known in it, 2 wrong usage, 3 a number in it is not known.
+All of them: docs/troubleshooting.md)";
 
 constexpr std::string_view compat_example = R"(Examples:
   $ quartermaster explain compat --cuda 12.4 --node gpu-1
@@ -260,7 +270,8 @@ constexpr std::string_view compat_example = R"(Examples:
   $ quartermaster explain compat --cuda 12.4        # what a driver must be
 
 Exit codes: 0 works (also by minor version compatibility), 1 the node cannot be read, 2 wrong usage,
-3 does not work, works only with PTX, needs a package, or something is not known. In vgpu mode the first verdict counts, of a share of a card.)";
+3 does not work, works only with PTX, needs a package, or something is not known: a toolkit, driver or card that is not
+in the tables. In vgpu mode the first verdict counts, of a share of a card.)";
 
 }  // namespace
 
@@ -288,6 +299,11 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
       print(found[i], language_of(options.language), out);
     }
   }
+  if (text::trimmed(text).empty() && found.empty())
+    return failed({"explain_error.empty"}, language_of(options.language), err);
+  if (const auto unknown = unknown_numbers(finder); !found.empty() && !unknown.empty())
+    return failed({"explain_error.not_known", {{"list", text::joined(unknown)}}}, language_of(options.language), err,
+                  3);
   if (!found.empty()) return 0;
   return failed({"explain_error.unknown", {{"text", text::shown(text)}, {"list", known_ids()}}},
                 language_of(options.language), err);
@@ -298,18 +314,17 @@ int explain_compat(const explain_compat_options& options, const std::optional<ku
   const auto language = language_of(options.language);
   if (const auto wrong = wrong_usage(options); !wrong.empty()) return failed(wrong, language, err, 2);
   const auto runtime = *cuda::parse_version(options.cuda);
+  const bool is_known = cuda::is_toolkit(runtime);
+  const text::phrase doubt{"explain_compat.not_known",
+                           {{"cuda", to_string(runtime)}, {"newest", to_string(cuda::toolkits().front().cuda)}}};
   if (!node && options.driver.empty()) {
     if (!printed_as_data(json_of_needs(runtime), options.output, out)) print_needs(runtime, language, out);
-    return 0;
+    return is_known ? 0 : failed(doubt, language, err, 3);
   }
-  if (const auto newest = cuda::toolkits().front().cuda; runtime > newest)
-    err << "quartermaster: "
-        << text::message("explain_compat.newer", language,
-                         {{"cuda", to_string(runtime)}, {"newest", to_string(newest)}})
-        << "\n";
   const auto about = subject_of(options, node);
   const auto all = answers_for(runtime, about);
   if (!printed_as_data(as_json(runtime, about, all), options.output, out)) print(runtime, about, all, language, out);
+  if (!is_known) return failed(doubt, language, err, 3);
   return runs(all.front().is) ? 0 : 3;
 }
 
@@ -360,13 +375,14 @@ void add_explain(CLI::App& app, int& rc) {
   auto* compat_verb = add_verb(*verb, "compat", "Does an image of a CUDA version run there, and by which rule");
   auto options = std::make_shared<explain_compat_options>();
   add_option(*compat_verb, "--cuda", options->cuda, "CUDA version the image was built with, for example 12.4")
-      ->required();
+      ->required()
+      ->check(not_empty());
   auto* node = add_node(*compat_verb, options->node, "A node of the cluster; its labels are read", "--node");
   for (auto* other :
        {add_option(*compat_verb, "--driver", options->driver, "Version of the NVIDIA driver, for example 550.54.14"),
         add_option(*compat_verb, "--compute-capability", options->capability, "Of the card, for example 8.0"),
         add_option(*compat_verb, "--card", options->card, "Name of the card, for example A100 or \"RTX 4090\"")})
-    other->excludes(node);
+    other->excludes(node)->check(not_empty());
   add_option(*compat_verb, "--mode", options->mode, "Mode of the node: pgpu, vgpu or mps; without it the node's own")
       ->check(choice({"pgpu", "vgpu", "mps"}));
   add_answer_options(*compat_verb, options->language, options->output);

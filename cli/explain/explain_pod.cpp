@@ -259,7 +259,14 @@ ordered_json as_json(const std::vector<obstacle>& obstacles) {
 /// waits is nothing.
 std::vector<obstacle> known_obstacles(const kube::pod& pod, const std::optional<kube::described_pod>& whole,
                                       const picture& picture, const bilingual& say) {
-  if (whole) return obstacles_of(*whole, asking_scheduler(picture), say.locale());
+  if (whole) {
+    auto all = obstacles_of(*whole, asking_scheduler(picture), say.locale());
+    const bool waits = pod.node_name.empty() && !pod.finished();
+    const auto selectors = waits ? unmet_selectors(*whole, picture, say.locale()) : std::vector<obstacle>();
+    const auto decisive = std::ranges::find(all, false, &obstacle::decisive);
+    all.insert(decisive, selectors.begin(), selectors.end());
+    return all;
+  }
   if (pod.node_name.empty() && !pod.finished()) return {{"not_read", say.message("explain.pod_not_read"), false}};
   kube::described_pod kept{pod};
   kept.status.reason = pod.reason;
@@ -497,6 +504,8 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (style.as_data()) {
     ordered_json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
+    const auto annotations = change_of_annotations(*pod, request, nodes, text::language::en);
+    doc["changeOfAnnotations"] = annotations.empty() ? ordered_json() : ordered_json(annotations);
     doc["quota"] = limit ? ordered_json(api::words_of(*limit, text::language::en)) : ordered_json();
     doc["kept"] = kept;
     doc["unserved"] = unserved;
@@ -517,7 +526,8 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   print_left_out(nodes, picture, say, out);
   say_old(old, say, out);
   if (style.output == "wide") print_nodes(nodes, request, picture, say, out);
-  if (held_back) print_obstacles({obstacles.front()}, out);
+  const auto decisive = std::ranges::find(obstacles, false, &obstacle::decisive);
+  print_obstacles({obstacles.begin(), decisive}, out);
   if (limit) {
     print_line("quota", {{"text", api::words_of(*limit, say.locale())}}, say, out);
     print_line("see", {}, say, out);
@@ -530,12 +540,14 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
                {{"nodes", text::counted(count, "explain.nodes", say.locale())}, {"text", shown(text, most_shown)}}, say,
                out);
   // Where the cards fit nowhere, what the scheduler says of it is the same in other words.
-  if (reason.fitting > 0) print_obstacles({obstacles.begin() + (held_back ? 1 : 0), obstacles.end()}, out);
+  if (reason.fitting > 0) print_obstacles({decisive, obstacles.end()}, out);
   if (is_kept_everywhere) return rc;
   if (reason.fitting > 0) {
     if (!held_back) print_line("not_cards", {{"command", describe}}, say, out);
     return rc;
   }
+  if (const auto text = change_of_annotations(*pod, request, nodes, say.locale()); !text.empty())
+    print_line("of_pod", {{"change", text}}, say, out);
   print(reason, nodes, request, picture, unserved, say, out);
   return rc;
 }

@@ -5,6 +5,7 @@
 
 #include "kube/client.hpp"
 #include "kube/quantity.hpp"
+#include "kube/quantity_text.hpp"
 #include "text/messages.hpp"
 #include "text/text.hpp"
 
@@ -41,7 +42,7 @@ constexpr std::int64_t largest = 1'000'000'000'000;
 std::optional<std::int64_t> amount_of(const json& value) {
   std::optional<std::int64_t> out;
   if (value.is_number_integer()) out = value.get<std::int64_t>();
-  if (value.is_string()) out = kube::parse_quantity(value.get<std::string>());
+  if (value.is_string()) out = kube::parse_quantity(kube::unpadded_quantity(value.get_ref<const std::string&>()));
   return out ? std::optional(std::clamp<std::int64_t>(*out, 0, largest)) : out;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/explain/obstacles.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "cli/lint/unoffered.hpp"
 #include "controller/clock.hpp"
@@ -126,6 +127,27 @@ std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional
     if (std::ranges::find(finder.found, "gated", &obstacle::code) == finder.found.end()) finder.add_scheduler(asking);
   }
   return finder.found;
+}
+
+std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const picture& cluster, text::language locale) {
+  std::vector<obstacle> out;
+  const auto nodes = cluster.nodes.all();
+  for (const auto& [label, wanted] : pod.rules.selector) {
+    std::set<std::string> values;  // of that label, which nodes have
+    for (const auto& node : nodes)
+      if (const auto value = node.labels.find(label)) values.emplace(*value);
+    if (nodes.empty() || values.contains(wanted)) continue;
+    std::vector<std::string> near;
+    for (const auto& value : values) near.push_back(shown(label + "=" + value, 400));
+    const auto others =
+        near.empty() ? std::string()
+                     : text::message("explain.obstacle.selector_others", locale, {{"list", some_of(near, 3, locale)}});
+    out.push_back({"selector",
+                   text::message("explain.obstacle.selector", locale,
+                                 {{"label", shown(label + "=" + wanted, 400)}, {"others", others}}),
+                   true});
+  }
+  return out;
 }
 
 std::string gates_of(const kube::described_pod& pod, text::language locale) {

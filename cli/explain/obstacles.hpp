@@ -7,13 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/cluster/picture.hpp"
 #include "kube/projections/described_pod.hpp"
 #include "text/message.hpp"
 
 namespace cli {
 
 struct obstacle {
-  /// ended, deleted, native_resource, gated, not_looked_at, other_scheduler, scheduler_says, not_read or not_well
+  /// ended, deleted, native_resource, gated, selector, not_looked_at, other_scheduler, scheduler_says, not_read or
+  /// not_well
   std::string code;
   std::string text;  ///< a sentence in the language of the answer, safe to print
   /// No card and no node would help while it is there.
@@ -24,6 +26,9 @@ struct obstacle {
 /// @return the decisive ones first
 std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional<std::string_view> asking,
                                    text::language locale);
+
+/// What the nodeSelector of a waiting pod asks for and no node of the cluster has, a sentence for each label.
+std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const picture& cluster, text::language locale);
 
 /// The scheduling gates that hold a pod, in the language of the answer; empty: it has none.
 std::string gates_of(const kube::described_pod& pod, text::language locale);

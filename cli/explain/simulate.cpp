@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/lint/field_forms.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/listing.hpp"
@@ -38,13 +38,12 @@ using nlohmann::ordered_json;
 constexpr std::size_t most_pods = 10'000;
 
 /// Why the API server refuses what an object describes there, or would drop the part that asks for a card: the first
-/// error of `quartermaster lint`.
+/// error of `quartermaster lint`, with its place.
 std::string refusal_of(const manifest& manifest, const pod_forms& forms, text::language locale) {
-  std::vector<lint_finding> findings;
-  lint_kind(manifest, locale, findings);
-  lint_workload(manifest, forms, {}, locale, findings);
-  const auto error = std::ranges::find(findings, text::severity::error, &lint_finding::level);
-  return error == findings.end() ? std::string() : error->message;
+  const auto error = first_error_of(manifest, forms, locale);
+  if (!error) return {};
+  return text::shown(error->file, 400) + ":" + std::to_string(error->location.line) + ":" +
+         std::to_string(error->location.column) + ": " + error->message;
 }
 
 constexpr std::string_view simulate_example = R"(Examples:
@@ -53,7 +52,7 @@ constexpr std::string_view simulate_example = R"(Examples:
   $ quartermaster inspect --save now.json && quartermaster simulate -f pods.yaml --snapshot now.json
 
 Pods are tried in the order of the file, each on what the earlier ones left. A workload (Deployment, Job, ...) counts as
-new pods, as many as its replicas; a DaemonSet as one. Judged are cards, declared keys, limits of the namespace,
+new pods, as many as run at once; a DaemonSet as one. Judged are cards, declared keys, limits of the namespace,
 ResourceQuota and LimitRange of cards, scheduling gates, the scheduler's name, nodeSelector, required node affinity and
 taints; not CPU, memory, ports, pod affinity and topology spread.
 Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
@@ -149,6 +148,8 @@ seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, 
         serving.push_back(node);
     if (!serving.empty() || refused.empty())
       reason = words_of(quota::explain(request.containers(), serving, request.only()), serving, request, locale);
+    if (const auto text = change_of_annotations(pod, request, serving, locale); !text.empty())
+      reason += text::message("finding.remedy", locale) + text;
     for (const auto& [text, count] : refused.texts(locale)) add(text, count);
   }
   for (const auto& [text, count] : closed) add(text, count);
@@ -159,36 +160,20 @@ seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, 
 
 namespace {
 
-struct replica_count {
-  std::int64_t count = 1;
-  text::phrase wrong;  ///< what is wrong with it
-};
-
-replica_count number_at(const text::yaml::node* parent, std::string_view key, std::int64_t otherwise) {
-  const auto text = text::yaml::text_at(parent, key);
-  if (text.empty()) return {otherwise, {}};
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool legal = failed == std::errc() && end == text.data() + text.size() && number >= 0 &&
-                     number <= static_cast<std::int64_t>(most_pods);
-  if (legal) return {number, {}};
-  return {0, text::phrase("explain.simulate.replicas", {{"field", std::string(key)},
-                                                        {"value", std::string(text.substr(0, 40))},
-                                                        {"most", std::to_string(most_pods)}})};
-}
-
-/// How many pods it makes at once.
-replica_count count_of(const manifest& manifest, const pod_forms& forms, const pod_form& form) {
-  if (forms.by_form) return form.counted ? number_at(form.counted, "replicas", 1) : replica_count();
-  if (manifest.kind == "Pod") return {};
+/// How many pods it makes at once. What is no number there has been refused.
+std::int64_t count_of(const manifest& manifest, const pod_forms& forms, const pod_form& form) {
+  const auto number_at = [](const text::yaml::node* parent, std::string_view key, std::int64_t otherwise) {
+    const auto* value = text::yaml::find(parent, key);
+    return value ? field_forms::whole_number(*value).value_or(otherwise) : otherwise;
+  };
+  if (forms.by_form) return form.counted ? number_at(form.counted, "replicas", 1) : 1;
+  if (manifest.kind == "Pod" || manifest.kind == "PodTemplate") return 1;
   const auto* workload = text::yaml::find(manifest.root, "spec");
-  auto out = number_at(workload, "replicas", 1);
-  if (out.wrong.empty()) out = number_at(workload, "parallelism", out.count);
-  // A Job runs no more at once than are to be completed.
-  const auto completions = number_at(workload, "completions", out.count);
-  if (!completions.wrong.empty()) return completions;
-  out.count = std::min(out.count, completions.count);
-  return out;
+  if (manifest.kind == "CronJob") workload = text::yaml::find(text::yaml::find(workload, "jobTemplate"), "spec");
+  if (manifest.kind != "Job" && manifest.kind != "CronJob") return number_at(workload, "replicas", 1);
+  // A Job runs no more at once than are to be completed; where it does not say how many are, as many as run at once.
+  const auto parallel = number_at(workload, "parallelism", 1);
+  return std::min(parallel, number_at(workload, "completions", parallel));
 }
 
 /// The spec as JSON. Resources that stand alone are those of a container.
@@ -316,13 +301,13 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
   };
   auto base = manifest.key.name;
   if (base.empty()) base = text::yaml::text_at(text::yaml::find(manifest.root, "metadata"), "generateName");
-  if (base.empty()) refuse("-", text::message("explain.simulate.no_name", locale));
+  if (base.empty()) refuse("-", refused.empty() ? text::message("explain.simulate.no_name", locale) : refused);
   if (base.empty()) return {};
   for (const auto& form : forms.forms) {
-    // Of a workload that is not known, what has no such form makes no pods.
-    if (!form.spec && !forms.by_form)
-      refuse(base, bare || refused.empty() ? text::message("explain.simulate.no_spec", locale) : refused);
-    if (!form.spec) continue;
+    if (!form.spec || !refused.empty()) {
+      refuse(base, refused);
+      break;  // once
+    }
     const auto read = spec_of(form);
     if (!read) return text::message("explain.simulate.too_large", locale, {{"pod", manifest.key.to_string()}});
     nlohmann::json metadata{{"namespace", !manifest.key.ns.empty() ? manifest.key.ns : ns.empty() ? "default" : ns}};
@@ -330,30 +315,21 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
     for (const auto* part : {"labels", "annotations"})
       if (const auto* map = text::yaml::find(about, part); map && map->mapping())
         for (const auto& entry : map->entries) metadata[part][entry.key->text] = text::yaml::canonical(*entry.value);
-    const auto number = count_of(manifest, forms, form);
-    if (!number.wrong.empty())
-      return text::message(
-          "explain.simulate.of_object", locale,
-          {{"kind", manifest.kind}, {"name", manifest.key.to_string()}, {"wrong", words_of(number.wrong, locale)}});
-    const bool single = forms.forms.size() == 1 && number.count == 1;
-    for (std::int64_t i = 0; i < number.count; ++i, ++index) {
+    const auto count = count_of(manifest, forms, form);
+    const bool single = forms.forms.size() == 1 && count == 1;
+    for (std::int64_t i = 0; i < count; ++i, ++index) {
       metadata["name"] = single ? base : base + "-" + std::to_string(index);
       if (tried_pods.size() == most_pods)
         return text::message("explain.simulate.too_many", locale, {{"most", std::to_string(most_pods)}});
-      tried_pod tried{{}, {}, !bare, refused};
+      tried_pod tried{{}, {}, !bare};
       tried.pod.key = {metadata["namespace"].get<std::string>(), metadata["name"].get<std::string>()};
-      if (refused.empty()) {
-        auto pod = pod_of(metadata, *read);
-        if (pod) {
-          take_pod(std::move(*pod), tried);
-          tried.document =
-              deciding_part(metadata, *read).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-        } else {
-          tried.refused = pod.error().message;
-        }
+      if (auto pod = pod_of(metadata, *read)) {
+        take_pod(std::move(*pod), tried);
+        tried.document = deciding_part(metadata, *read).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      } else {
+        tried.refused = pod.error().message;
       }
       tried_pods.push_back(std::move(tried));
-      if (!refused.empty()) break;  // said once
     }
   }
   return {};
@@ -537,6 +513,8 @@ void add_simulate(CLI::App& app, int& rc) {
     const auto file = text::yaml::read_file(flags->file, std::cin);
     const auto locale = bilingual(flags->style.language).locale();
     if (!file) return fail(unreadable(file.error(), locale), 2);
+    if (file->documents.empty())
+      return fail(text::message("explain.simulate.empty", locale, {{"file", flags->file}}), 2);
     std::vector<tried_pod> pods;
     std::vector<std::string> unjudged;
     bool makes_pods = false;  // none at the moment is an answer, too

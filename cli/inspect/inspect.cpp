@@ -141,6 +141,14 @@ std::string verdict_in(const declarations::judgement& judgement, language locale
                        locale);
 }
 
+/// Where the declaration says none, what the program behind the key counts.
+std::string unit_of(const declarations::declaration& declaration) {
+  const auto* known = quota::resource_key_of(declaration.key);
+  if (!declaration.unit.empty() || !known) return declaration.unit;
+  const bool is_percentage = known->unit_mib == 0 && (known->legal.max == 99 || known->legal.max == 100);
+  return is_percentage ? "%" : std::string(quota::unit_of(*known));
+}
+
 std::string default_of(const declarations::declaration& declaration) {
   return declaration.default_value ? std::to_string(*declaration.default_value) : std::string();
 }
@@ -182,7 +190,7 @@ const listing<resource_row>& resources_listing() {
         [](const row& entry, const bilingual& say) { return shown(entry.declaration.label(locale(say)), 256); }},
        {"group",
         [](const row& entry, const bilingual& say) { return shown(group_of(entry.declaration, locale(say)), 256); }},
-       {"unit", [](const row& entry, const bilingual&) { return entry.declaration.unit; }},
+       {"unit", [](const row& entry, const bilingual&) { return unit_of(entry.declaration); }},
        {"default", [](const row& entry, const bilingual&) { return default_of(entry.declaration); }},
        {"limits", [](const row& entry,
                      const bilingual&) { return word_of(entry.declaration.limits, entry.judged, "data.limits"); }},
@@ -241,7 +249,7 @@ ordered_json as_json(const resource_row& resource_row) {
                       {"description", both(declaration.description_en, declaration.description_zh)},
                       {"group", declaration.group},
                       {"groupName", both(declaration.group_en, declaration.group_zh)},
-                      {"unit", declaration.unit}};
+                      {"unit", unit_of(declaration)}};
   out["default"] = declaration.default_value ? ordered_json(*declaration.default_value) : ordered_json();
   const auto word = [&](declarations::use use, const char* field) {
     return unreadable(resource_row.judged, field) ? ordered_json() : ordered_json(to_string(use));
@@ -294,7 +302,7 @@ kube::task<void> fetch(kube::transport& transport, std::string ns, inspection& i
 constexpr std::string_view resources_example = R"(Example:
   $ quartermaster inspect resources --lang zh
   资源名                  名称  组           单位  默认值  LIMITS    REQUESTS  启用  结论  CONFIGMAP
-  tencent.com/vcuda-core  核心  gpu-manager  -     20      optional  disabled  是    有效  cf-crl-gpu-manager-vcuda-core
+  tencent.com/vcuda-core  核心  gpu-manager  %     20      optional  disabled  是    有效  cf-crl-gpu-manager-vcuda-core
 
 Reads ConfigMaps, RuntimeClasses, Pods and our own objects, and changes nothing. -o json and -o yaml have both languages.
 Exit codes: 0 done, 1 the cluster or its ConfigMaps cannot be read, 2 wrong usage.)";

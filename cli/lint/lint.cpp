@@ -116,8 +116,9 @@ class linter {
       workloads_.emplace_back(&manifest, std::move(forms));
     else if (!config_map)
       return;
-    named(manifest, "metadata.name", manifest.key.name, true);
-    if (!manifest.key.ns.empty()) named(manifest, "metadata.namespace", manifest.key.ns, false);
+    const auto known = out_.findings.size();
+    lint_names(manifest, language_, out_.findings);
+    for (auto i = known; i < out_.findings.size(); ++i) refuse(manifest, out_.findings[i].field);
     if (config_map) look_at_config_map(manifest);
   }
 
@@ -240,18 +241,6 @@ class linter {
                          std::move(rule));
     }
     return rules;
-  }
-
-  void named(const manifest& manifest, std::string_view field, std::string_view value, bool name) {
-    // A generateName may end in a dash.
-    while (name && value.size() > 1 && value.ends_with('-')) value.remove_suffix(1);
-    const bool legal = name ? text::is_dns_subdomain(value) : text::is_dns_subdomain(value, 63) && !value.contains('.');
-    if (legal) return;
-    auto lower = text::lower_case(value.substr(0, 253));
-    std::ranges::replace(lower, '_', '-');
-    const auto hint = text::is_dns_subdomain(lower) ? lower : std::string();
-    refuse(manifest, field);
-    say(lint_code::name_malformed, manifest, place_of(manifest, field), {.field = field, .value = value, .hint = hint});
   }
 
   void look_at_config_map(const manifest& manifest) {
@@ -416,7 +405,8 @@ constexpr std::string_view example = R"(Example:
   fpga.yaml:14:3: error: ConfigMap kube-public/cf-crl-lab-fpga: data.limits is "requried"; allowed: disabled, required, optional; write "required" [not_in_vocabulary]
   $ kubectl get cm -n kube-public -o yaml | quartermaster lint - deployment.yaml --lang zh
 
-Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read or is no YAML, 2 wrong usage, 3 found errors.
+Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read or is no YAML, or nothing was there to
+judge, 2 wrong usage, 3 found errors.
 What each code means: docs/declarations.md and docs/cli.md)";
 
 std::string summary(const lint_report& lint_report, language locale) {
@@ -479,9 +469,13 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
   const bool no_rules = report.config_maps == 0 && cluster.config_maps.empty();
   const auto* hint = options.from_cluster ? "lint_summary.no_declaration_there" : "lint_summary.no_declaration";
   if (report.workloads > 0 && no_rules) err << "quartermaster: " << text::message(hint, settings.locale) << "\n";
-  if (!as_data) err << "quartermaster: " << summary(report, settings.locale) << "\n";
+  for (const auto& file : files)
+    if (file.documents.empty() && files.size() > 1)
+      failed({"lint_summary.empty", {{"file", text::shown(file.name, 400)}}}, settings.locale, err);
+  if (!as_data || report.nothing) err << "quartermaster: " << summary(report, settings.locale) << "\n";
+  if (report.nothing) return 1;
   const auto counts = [&](const lint_finding& f) { return options.strict || f.level == text::severity::error; };
-  return std::ranges::any_of(report.findings, counts) || (options.strict && report.nothing) ? 3 : 0;
+  return std::ranges::any_of(report.findings, counts) ? 3 : 0;
 }
 
 void add_lint(CLI::App& app, int& rc) {
@@ -492,10 +486,14 @@ void add_lint(CLI::App& app, int& rc) {
   add_answer_options(*verb, options->language, options->output);
   add_flag(*verb, "--strict", options->strict, "Warnings count as errors");
   add_namespace_option(*verb, options->ns, "Namespace of the declarations")->capture_default_str();
-  add_flag(*verb, "--cluster", options->from_cluster,
-           "Add the declarations of the cluster, where those in files take the place of their namesakes, and "
-           "what its nodes offer and which drivers they have");
+  auto* from_cluster =
+      add_flag(*verb, "--cluster", options->from_cluster,
+               "Add the declarations of the cluster, where those in files take the place of their namesakes, and "
+               "what its nodes offer and which drivers they have");
   add_cluster_options(*verb, options->cluster);
+  // Who names a cluster wants it asked.
+  for (const auto* name : {"--kubeconfig", "--context", "--as", "--as-group", "--request-timeout"})
+    verb->get_option(name)->needs(from_cluster);
   verb->footer(std::string(example));
   refuse_flags_before_subcommands(*verb);
   add_lint_scheduler(*verb, rc);

@@ -27,10 +27,12 @@ enum class lint_code : std::uint8_t {
   name_malformed,
   not_selected,
   spec_unreadable,
+  wrong_form,
   unknown_field,
   not_judged,
   kind_unknown,
   api_version,
+  api_version_missing,
   values_file,
   config_not_judged,
   // Kubernetes' own rule for extended resources

@@ -6,10 +6,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "api/names.hpp"
+#include "cli/lint/field_forms.hpp"
 #include "cli/lint/field_names.hpp"
 #include "kube/quantity.hpp"
+#include "kube/quantity_text.hpp"
 #include "quota/selector.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/admission/compatibility.hpp"
@@ -158,6 +161,7 @@ class workload {
       fields(text::yaml::find(root, "metadata"), "metadata.", field_names::metadata());
     else
       metadata(text::yaml::find(root, "metadata"), "metadata");
+    if (known_kind_ && manifest_.kind != "ConfigMap") misformed(field_forms::of_workload(root));
     if (const auto names = object_fields_of(manifest_); !names.empty()) fields(root, "", names);
     if (const auto names = workload_fields_of(manifest_); !names.empty())
       fields(text::yaml::find(root, "spec"), "spec.", names);
@@ -179,6 +183,8 @@ class workload {
     const auto* spec = form_.spec;
     if (!spec) return say(lint_code::spec_unreadable, manifest_.root->location, {.field = path_, .other = missing()});
     if (form_.alone) return check_resources_alone(rules);
+    misformed(field_forms::of_pod_spec(spec, path_));
+    if (form_.counted) misformed(field_forms::of_replicas(form_.counted, counted_path()));
     if (!form_.holder_path.empty()) metadata(text::yaml::find(pod(), "metadata"), form_.holder_path + "metadata");
     if (known_kind_) fields(spec, path_ + ".", field_names::pod_spec());
     if (known_kind_ && !form_.holder_path.empty()) fields(pod(), form_.holder_path, field_names::pod_template());
@@ -236,7 +242,8 @@ class workload {
   void no_containers(const node& spec) {
     const auto like_it = [](const auto& entry) { return text::lower_case(entry.key->text).starts_with("container"); };
     const auto* entry = text::yaml::find_entry(&spec, "containers");
-    const bool empty = entry && entry->value->sequence() && entry->value->items.empty();
+    const bool empty =
+        entry && (entry->value->is == node::shape::null || (entry->value->sequence() && entry->value->items.empty()));
     if (empty || std::ranges::none_of(spec.entries, like_it))
       say(lint_code::containers_missing, entry ? entry->key->location : spec.location,
           {.field = path_ + ".containers"});
@@ -448,6 +455,7 @@ class workload {
 
   void metadata(const node* node, const std::string& path) {
     if (known_kind_) fields(node, path + ".", field_names::metadata());
+    if (!manifest_.kind.empty()) misformed(field_forms::of_metadata(node, path));
     for (const auto* part : {"labels", "annotations"})
       not_text(text::yaml::find(node, part), path + "." + part + "[{}]");
   }
@@ -485,6 +493,7 @@ class workload {
       containers_.push_back(
           {item, path, (main ? "container " : "init container ") + std::string(text::yaml::text_at(item, "name"))});
       fields(item, path + ".", field_names::container());
+      misformed(field_forms::of_container(item, path));
       resources(containers_.back(), rules);
       variables(containers_.back());
     }
@@ -539,6 +548,72 @@ class workload {
       text.remove_prefix(std::min(text.size(), comma + 1));
     }
     return out;
+  }
+
+  /// Of a pod that a kind makes which is not known: what holds the template and its `replicas`.
+  std::string counted_path() const {
+    const auto holder_path = std::string_view(form_.holder_path).substr(0, form_.holder_path.size() - 1);
+    const auto dot = holder_path.rfind('.');
+    return std::string(holder_path.substr(0, dot == holder_path.npos ? 0 : dot));
+  }
+
+  void misformed(const std::vector<field_forms::form_fault>& faults) {
+    for (const auto& fault : faults) {
+      const bool has_parts = fault.expected == field_forms::form::mapping || fault.expected == field_forms::form::list;
+      if (has_parts) readable_ = false;  // the pod as a whole is judged by readers that want its parts
+      if (fault.expected == field_forms::form::text) {
+        findings_.push_back(
+            finding_of(config_map_file::not_text{fault.field, fault.place, fault.value}, manifest_, language_));
+        continue;
+      }
+      const auto& is = *fault.value;
+      const bool is_number = fault.expected == field_forms::form::number ||
+                             fault.expected == field_forms::form::count ||
+                             fault.expected == field_forms::form::long_number;
+      if (is_number && is.scalar() && is.text.contains("{{")) {
+        say(lint_code::template_text, fault.place->location, {.field = fault.field, .value = is.text});
+        continue;
+      }
+      const auto value = !is.scalar() ? std::string(kind_in_manifest(is, language_))
+                         : is.quoted  ? "\"" + is.text + "\""
+                                      : is.text;
+      say(lint_code::wrong_form, fault.place->location,
+          {.field = fault.field, .value = value, .other = words_of(fault.expected), .hint = number_in_quotes(fault)});
+    }
+  }
+
+  std::string_view words_of(field_forms::form form) const {
+    using enum field_forms::form;
+    switch (form) {
+      case text:
+        return text::pattern_of("yaml.text", language_);
+      case number:
+      case long_number:
+        return text::pattern_of("yaml.whole_number", language_);
+      case count:
+        return text::pattern_of("yaml.count", language_);
+      case flag:
+        return text::pattern_of("yaml.boolean", language_);
+      case mapping:
+        return text::pattern_of("yaml.mapping", language_);
+      case list:
+        return text::pattern_of("yaml.list", language_);
+    }
+    return {};
+  }
+
+  /// 3 for "3", and true for "true".
+  static std::string number_in_quotes(const field_forms::form_fault& fault) {
+    const bool is_list = fault.expected == field_forms::form::mapping || fault.expected == field_forms::form::list;
+    if (is_list || !fault.value->scalar() || !fault.value->quoted) return {};
+    node plain;
+    plain.is = node::shape::scalar;
+    plain.text = fault.value->text;
+    if (fault.expected == field_forms::form::flag)
+      return plain.text == "true" || plain.text == "false" ? plain.text : std::string();
+    const auto number = field_forms::whole_number(plain);
+    const bool legal = number && (*number >= 0 || fault.expected != field_forms::form::count);
+    return legal && *number <= std::numeric_limits<std::int32_t>::max() ? std::to_string(*number) : std::string();
   }
 
   void unreadable(const std::string& field, const node& key, const node& is) {
@@ -622,7 +697,7 @@ class workload {
 
   static std::string amount_at(const node& node) {
     const auto text = text::yaml::canonical(node);
-    return std::string(node.scalar() ? declarations::amount_in(text) : text);
+    return std::string(node.scalar() ? kube::unpadded_quantity(text) : std::string_view(text));
   }
 
   /// A name that no one knows: in a cluster no node offers it; without one, it looks like a known name.
@@ -787,12 +862,48 @@ void lint_kind(const manifest& manifest, language language, std::vector<lint_fin
     const auto place = entry ? entry->key->location : manifest.root->location;
     lint_findings.push_back(finding_of(code, manifest, place, details, language));
   };
-  if (is_no_kind(manifest)) {
+  const bool names_kind = !text::yaml::text_at(manifest.root, "kind").empty();  // items of a list need not
+  if (version.empty() && names_kind) {
+    const auto hint = version_meant(manifest);
+    say(lint_code::api_version_missing, {.field = "apiVersion", .key = manifest.kind, .hint = hint});
+  } else if (is_no_kind(manifest)) {
     const auto hint = nearest_kind(manifest);
     say(lint_code::kind_unknown, {.field = "kind", .value = manifest.kind, .other = version, .hint = hint});
-  } else if (const auto meant = version_meant(manifest); !meant.empty()) {
+  } else if (const auto meant = version_meant(manifest); !version.empty() && !meant.empty()) {
     say(lint_code::api_version, {.field = "apiVersion", .value = version, .key = manifest.kind, .hint = meant});
   }
+}
+
+void lint_names(const manifest& manifest, language language, std::vector<lint_finding>& lint_findings) {
+  const auto check = [&](std::string_view field, std::string_view value, bool name) {
+    // A generateName may end in a dash.
+    while (name && value.size() > 1 && value.ends_with('-')) value.remove_suffix(1);
+    const bool legal = name ? text::is_dns_subdomain(value) : text::is_dns_subdomain(value, 63) && !value.contains('.');
+    if (legal) return;
+    auto lower = text::lower_case(value.substr(0, 253));
+    std::ranges::replace(lower, '_', '-');
+    const auto hint = text::is_dns_subdomain(lower) ? lower : std::string();
+    lint_findings.push_back(finding_of(lint_code::name_malformed, manifest, place_of(manifest, field),
+                                       {.field = field, .value = value, .hint = hint}, language));
+  };
+  check("metadata.name", manifest.key.name, true);
+  if (!manifest.key.ns.empty()) check("metadata.namespace", manifest.key.ns, false);
+}
+
+std::optional<lint_finding> first_error_of(const manifest& manifest, const pod_forms& forms, language language) {
+  std::vector<lint_finding> findings;
+  if (!manifest.kind.empty()) {
+    lint_kind(manifest, language, findings);
+    lint_names(manifest, language, findings);
+  }
+  lint_workload(manifest, forms, {}, language, findings);
+  std::erase_if(findings, [](const lint_finding& finding) { return finding.level != text::severity::error; });
+  const auto rank = [](const lint_finding& finding) {
+    return std::tuple(finding.location, std::string_view(finding.code), std::string_view(finding.message));
+  };
+  const auto first = std::ranges::min_element(findings, {}, rank);
+  if (first == findings.end()) return std::nullopt;
+  return std::move(*first);
 }
 
 void lint_amounts(const manifest& manifest, std::span<const amounts_at> all, const declarations::rule_set& rules,

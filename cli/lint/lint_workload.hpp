@@ -31,8 +31,13 @@ void lint_workload(const manifest& manifest, const pod_forms& forms, const recon
                    text::language language, std::vector<lint_finding>& lint_findings,
                    const known_cluster* known = nullptr);
 
-/// Whether API servers of today have the object's kind in its apiVersion, where it says one.
+/// What is wrong with the object as such: its kind and apiVersion, which API servers of today must have, and its name.
 void lint_kind(const manifest& manifest, text::language language, std::vector<lint_finding>& lint_findings);
+void lint_names(const manifest& manifest, text::language language, std::vector<lint_finding>& lint_findings);
+
+/// All that Kubernetes itself refuses of an object that makes pods, whatever is declared: the first error in the order
+/// of the file, as `quartermaster lint` reports it. Nothing: it takes the object.
+std::optional<lint_finding> first_error_of(const manifest& manifest, const pod_forms& forms, text::language language);
 
 /// Amounts that stand in no container.
 struct amounts_at {

@@ -255,7 +255,7 @@ bool is_no_kind(const manifest& manifest) {
 
 std::string_view version_meant(const manifest& manifest) {
   const auto version = text::yaml::text_at(manifest.root, "apiVersion");
-  if (version.empty() || !is_core_group(manifest.group)) return {};
+  if (!is_core_group(manifest.group)) return {};
   std::string_view meant;
   if (const auto known = std::ranges::find(workload_kinds, manifest.kind, &workload_kind::kind);
       known != workload_kinds.end())

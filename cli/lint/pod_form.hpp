@@ -42,7 +42,7 @@ pod_forms pod_forms_of(const manifest& manifest);
 std::string nearest_kind(const manifest& manifest);
 /// The object says that it is of Kubernetes itself (apps/v1, ...), and no API server has such a kind.
 bool is_no_kind(const manifest& manifest);
-/// The apiVersion in which API servers have this kind of Kubernetes, where the object has another; else empty.
+/// The apiVersion in which API servers have this kind of Kubernetes, where the object has another or none; else empty.
 std::string_view version_meant(const manifest& manifest);
 
 /// Fields of the object, and of its own spec next to the template, of a kind of Kubernetes; empty: not known.

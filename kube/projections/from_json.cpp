@@ -12,6 +12,7 @@
 #include "kube/projections/lease.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
+#include "kube/quantity_text.hpp"
 #include "kube/rfc3339.hpp"
 
 namespace kube {
@@ -156,7 +157,7 @@ void write_entries(pbf_writer& out, std::uint32_t tag, on_demand::value value, b
     const auto type = inner.type().value();
     std::string_view text;
     if (type == json_type::string)
-      text = on_demand::text_or(inner);
+      text = amounts ? unpadded_quantity(on_demand::text_or(inner)) : on_demand::text_or(inner);
     else if (amounts && type == json_type::number)
       text = trimmed(inner.raw_json_token());
     else

@@ -17,8 +17,9 @@ constexpr std::size_t longest_lookback = 512;
 constexpr std::size_t longest_typed = 256;
 constexpr std::size_t block_size = 64 << 10;
 constexpr std::size_t most_xids = 64;
-/// XIDs are below 200 today.
 constexpr std::uint64_t largest_xid = 999;
+/// XIDs are below 200 today: what a person types beyond that is a slip.
+constexpr std::uint64_t largest_typed_xid = 199;
 
 using words = std::span<const std::string_view>;
 
@@ -129,6 +130,13 @@ bool ends_as_code(std::string_view text, std::size_t end) {
   if (text[end] == '%' || text[end] == '/') return false;
   if (text[end] != ' ') return true;
   return !has(units, word_at(text, end + 1)) && !text.substr(end + 1).starts_with('%');
+}
+
+/// A version such as 560.35, not two numbers.
+bool has_fraction(std::string_view text) {
+  for (std::size_t i = 1; i + 1 < text.size(); ++i)
+    if (text[i] == '.' && is_digit(text[i - 1]) && is_digit(text[i + 1])) return true;
+  return false;
 }
 
 std::size_t section_named(std::string_view id) {
@@ -284,42 +292,46 @@ bool error_finder::is_hedged(std::size_t begin) const {
   return out;
 }
 
-/// All of it is a number with the words that people put before it, or a name.
+/// All of it is numbers with the words that people put before them, or a name. Each number has its own verdict.
 void error_finder::read_typed() {
   const auto typed = text::trimmed(text_);
-  const auto& index = signs_by_word();
-  const auto mark = [this](const auto& names, std::string_view name) {
-    const auto match = names.find(name);
-    if (match != names.end()) found_[match->second] = true;
-    return match != names.end();
+  const auto& names = signs_by_word().names;
+  if (const auto match = names.find(typed); match != names.end()) found_[match->second] = true;
+  struct number_read {
+    std::string_view number;
+    bool is_xid, is_bare;
   };
-  mark(index.names, typed);
+  std::vector<number_read> numbers;
   bool is_xid = false, has_other = false, is_bare = true;
-  std::vector<std::string_view> numbers;
-  each_part(typed, " \n:=()#',.!", [&](std::string_view word) {
-    constexpr std::string_view allowed[] = {"cuda",    "error",  "code",   "cudaerror", "err",   "failure",
-                                            "runtime", "driver", "nvidia", "nvrm",      "number"};
+  each_part(typed, " \n:=()#',.!;/", [&](std::string_view word) {
+    constexpr std::string_view allowed[] = {"cuda",   "error",  "code", "cudaerror", "err", "failure", "runtime",
+                                            "driver", "nvidia", "nvrm", "number",    "and", "or"};
     if (word.starts_with("xid")) {
       is_xid = true;
       word.remove_prefix(word.starts_with("xids") ? 4 : 3);
+    } else if (word.starts_with("cuda")) {
+      is_xid = false;
     }
-    if (word.size() > 3)
-      has_other = has_other || !has(allowed, word);
-    else if (!word.empty() && std::ranges::all_of(word, is_digit))
-      numbers.push_back(word);
-    else
-      has_other = has_other || (!word.empty() && !has(allowed, word));
-    is_bare = is_bare && (word.empty() || is_digit(word.front()));
+    if (!word.empty() && std::ranges::all_of(word, is_digit))
+      return numbers.push_back({word, is_xid, is_bare && !is_xid});
+    has_other = has_other || (!word.empty() && !has(allowed, word));
+    is_bare = is_bare && (word.empty() || word == "and" || word == "or");
   });
-  if (has_other) return;
-  for (const auto number : numbers) {
-    const auto* xid = api::find_xid(number_in(number));
-    const bool is_code = !is_xid && numbers.size() == 1 && mark(index.codes, number);
-    // A number alone may be both; what only a program did is then said of CUDA's.
-    const bool may_be_xid =
-        xid != nullptr && is_bare && numbers.size() == 1 && (!is_code || xid->action == api::xid_class::fatal);
-    if (xid != nullptr && (is_xid || may_be_xid)) add_xid(xid->number);
-  }
+  if (has_other || has_fraction(typed)) return;
+  for (const auto& entry : numbers) read_typed_number(entry.number, entry.is_xid, entry.is_bare);
+}
+
+void error_finder::read_typed_number(std::string_view number, bool is_xid, bool is_bare) {
+  const auto value = number.size() <= 3 ? number_in(number) : 0;
+  if (is_xid && value != 0 && value <= largest_typed_xid) return add_xid(value);
+  const auto& codes = signs_by_word().codes;
+  const auto code = is_xid ? codes.end() : codes.find(number);
+  if (code != codes.end()) found_[code->second] = true;
+  // A number alone may be both; what only a program did is then said of CUDA's.
+  const auto* xid = is_bare ? api::find_xid(value) : nullptr;
+  if (xid != nullptr && (code == codes.end() || xid->action == api::xid_class::fatal)) return add_xid(value);
+  if (code == codes.end() && unknown_.size() < most_xids)
+    unknown_.push_back((is_xid ? "Xid " : "") + std::string(number));
 }
 
 }  // namespace reconcilers::cuda

@@ -27,6 +27,8 @@ class error_finder {
   const std::vector<bool>& found() const { return found_; }
   /// XIDs that the text names, the first 64 of them.
   const std::set<std::uint64_t>& xids() const { return xids_; }
+  /// Numbers that a person typed and that are neither a code of CUDA nor an XID, as they were typed.
+  const std::vector<std::string>& unknown() const { return unknown_; }
 
  private:
   void search(std::size_t end);
@@ -36,6 +38,7 @@ class error_finder {
   void read_xid(std::size_t begin, std::size_t end);
   void read_xid_metric(std::size_t end);
   void read_typed();
+  void read_typed_number(std::string_view number, bool is_xid, bool is_bare);
   void add_xid(std::uint64_t xid);
   bool is_hedged(std::size_t begin) const;
 
@@ -45,6 +48,7 @@ class error_finder {
   bool is_whole_ = true;  ///< `text_` has lost nothing
   std::vector<bool> found_;
   std::set<std::uint64_t> xids_;
+  std::vector<std::string> unknown_;
 };
 
 /// The section about an XID: "xid-memory".

@@ -15,6 +15,15 @@ constexpr std::array<toolkit_row, 23> toolkit_table{{
     {{10, 2}, {440, 33, 0}}, {{10, 1}, {418, 39, 0}}, {{10, 0}, {410, 48, 0}},
 }};
 
+/// Toolkits older than the table of drivers.
+constexpr std::array<version, 24> older_toolkits{{
+    {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}, {2, 3}, {3, 0}, {3, 1}, {3, 2}, {4, 0}, {4, 1},  {4, 2},
+    {5, 0}, {5, 5}, {6, 0}, {6, 5}, {7, 0}, {7, 5}, {8, 0}, {9, 0}, {9, 1}, {9, 2}, {10, 0}, {10, 1},
+}};
+
+/// Capabilities of cards that the table of first toolkits has not: Fermi and older, and Tegra K1.
+constexpr std::array<version, 7> older_capabilities{{{1, 0}, {1, 1}, {1, 2}, {1, 3}, {2, 0}, {2, 1}, {3, 2}}};
+
 /// The documents write 450, 525 and 580, and that within 450 it takes 450.80.02 (CUDA 11.0 came with an older one).
 constexpr std::array<family_row, 3> family_table{{
     {13, {580, 0, 0}},
@@ -75,6 +84,10 @@ std::optional<driver_version> driver_for(const version& cuda) {
   return match == toolkit_table.end() ? std::nullopt : std::optional(match->driver);
 }
 
+bool is_toolkit(const version& cuda) {
+  return driver_for(cuda).has_value() || std::ranges::find(older_toolkits, cuda) != older_toolkits.end();
+}
+
 std::span<const family_row> families() { return family_table; }
 
 const family_row* family_of(int major) {
@@ -87,6 +100,11 @@ std::span<const removal_row> removals() { return removal_table; }
 std::optional<version> first_toolkit_for(const version& capability) {
   const auto match = std::ranges::find_if(first_table, [&](const auto& row) { return capability >= row.capability; });
   return match == first_table.end() ? std::nullopt : std::optional(match->cuda);
+}
+
+bool is_capability_of_cards(const version& capability) {
+  return std::ranges::find(first_table, capability, &first_toolkit_row::capability) != first_table.end() ||
+         std::ranges::find(older_capabilities, capability) != older_capabilities.end();
 }
 
 std::vector<version> runnable_code(const version& capability, const version& toolkit) {

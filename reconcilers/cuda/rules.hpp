@@ -37,6 +37,8 @@ std::span<const toolkit_row> toolkits();
 std::optional<version> cuda_of(const driver_version& driver);
 /// Empty for a version that is not in the table.
 std::optional<driver_version> driver_for(const version& cuda);
+/// There is such a toolkit, as far as is known here: 12.7 and 12.99 are none, 9.2 is.
+bool is_toolkit(const version& cuda);
 
 /// From this driver on, every toolkit of the major version runs (minor version compatibility).
 struct family_row {
@@ -69,6 +71,8 @@ struct first_toolkit_row {
   bool tegra = false;
 };
 std::optional<version> first_toolkit_for(const version& capability);
+/// There are cards of this capability, as far as is known here.
+bool is_capability_of_cards(const version& capability);
 /// The older capabilities whose code runs on a card of this one, and which this toolkit builds for; oldest first.
 std::vector<version> runnable_code(const version& capability, const version& toolkit);
 

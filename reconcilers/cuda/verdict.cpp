@@ -19,7 +19,7 @@ struct rule_row {
   std::string_view name, source;
 };
 
-constexpr std::array<rule_row, 16> rule_table{{
+constexpr std::array<rule_row, 19> rule_table{{
     {rule::backward, outcome::works, "backward", sources::compatibility},
     {rule::backward_by_older_code, outcome::works, "backward-by-older-code", sources::binary_code},
     {rule::backward_by_ptx, outcome::ptx_only, "backward-by-ptx", sources::binary_code},
@@ -32,6 +32,9 @@ constexpr std::array<rule_row, 16> rule_table{{
     {rule::driver_before_card, outcome::fails, "driver-before-card", sources::drivers},
     {rule::capability_removed, outcome::fails, "capability-removed", sources::release_notes},
     {rule::card_not_known, outcome::unknown, "card-not-known", sources::cards},
+    {rule::toolkit_not_known, outcome::unknown, "toolkit-not-known", sources::release_notes},
+    {rule::driver_not_known, outcome::unknown, "driver-not-known", sources::drivers},
+    {rule::capability_not_known, outcome::unknown, "capability-not-known", sources::cards},
     {rule::shim_covers, outcome::works, "shared-covered", ""},
     {rule::shim_too_old, outcome::fails, "shared-baseline-too-old", ""},
     {rule::shim_other_major, outcome::fails, "shared-other-major", ""},
@@ -146,6 +149,19 @@ verdict judge_shared(const version& runtime, const machine& machine, const shim_
   return made(rule::shim_covers, runtime, machine, &shim_row);
 }
 
+bool is_beyond_table(const driver_version& driver) { return driver.major > toolkits().front().driver.major; }
+
+verdict doubted(const verdict& judged) {
+  const auto& host = judged.host;
+  const bool is_sure = judged.is == outcome::fails || judged.is == outcome::unknown;
+  if (is_sure) return judged;
+  if (!is_toolkit(judged.runtime)) return made(rule::toolkit_not_known, judged.runtime, host);
+  if (host.driver && is_beyond_table(*host.driver)) return made(rule::driver_not_known, judged.runtime, host);
+  if (host.capability && !is_capability_of_cards(*host.capability))
+    return made(rule::capability_not_known, judged.runtime, host);
+  return judged;
+}
+
 std::string text_of(const verdict& verdict, language locale) {
   const auto cuda = verdict.host.known_cuda();
   const auto* family = family_of(verdict.runtime.major);
@@ -164,6 +180,8 @@ std::string text_of(const verdict& verdict, language locale) {
       key_of("rule", name_of(verdict.reason)), locale,
       {
           {"runtime", to_string(verdict.runtime)},
+          {"newest", to_string(toolkits().front().cuda)},
+          {"newest_branch", std::to_string(toolkits().front().driver.major)},
           {"major", std::to_string(verdict.runtime.major)},
           {"cuda", cuda ? to_string(*cuda) : before},
           {"capability", verdict.host.capability ? to_string(*verdict.host.capability) : unknown},

@@ -37,6 +37,9 @@ enum class rule : std::uint8_t {
   driver_before_card,
   capability_removed,
   card_not_known,
+  toolkit_not_known,
+  driver_not_known,
+  capability_not_known,
   shim_covers,
   shim_too_old,
   shim_other_major,
@@ -71,6 +74,12 @@ verdict judge(const version& runtime, const machine& machine);
 /// The same through a library that shares cards: its baseline must know the runtime, majors must be the same, and the
 /// card must not be cut by MIG; and the driver alone must do.
 verdict judge_shared(const version& runtime, const machine& machine, const shim_row& shim_row);
+
+/// Unknown instead of "runs" where the tables have no such toolkit, driver or capability: NVIDIA's rules speak of those
+/// that there are. For a person who asks; an admission goes by the rules alone.
+verdict doubted(const verdict& verdict);
+/// A driver newer than all that the tables have.
+bool is_beyond_table(const driver_version& driver);
 
 /// One or two sentences.
 std::string text_of(const verdict& verdict, text::language language);

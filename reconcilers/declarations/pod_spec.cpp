@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kube/quantity_text.hpp"
+
 namespace reconcilers::declarations {
 namespace {
 
@@ -24,13 +26,11 @@ kube::quantities read_amounts(on_demand::value amounts, room& left, bool limits)
   on_demand::each_member(amounts, [&](std::string_view key, on_demand::value field) {
     if (limits && !left.take(left.limits)) return;
     if (!kube::is_extended_resource(key) || (!limits && !left.take(left.requests))) return;
-    std::string name(key);
-    std::int64_t number = 0;
-    if (field.get_int64().get(number) == simdjson::SUCCESS) {
-      out.emplace_back(std::move(name), number);
-    } else if (const auto amount = kube::parse_quantity(amount_in(on_demand::text_or(field)))) {
-      out.emplace_back(std::move(name), *amount);
-    }
+    const bool is_number = field.type() == simdjson::ondemand::json_type::number;
+    const std::string_view text = is_number ? field.raw_json_token() : on_demand::text_or(field);
+    const auto length = text.find_last_not_of(" \t\r\n") + 1;  // the token of a number has the blanks behind it
+    if (const auto amount = kube::parse_quantity(is_number ? text.substr(0, length) : kube::unpadded_quantity(text)))
+      out.emplace_back(key, *amount);
   });
   std::ranges::sort(out);
   const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
@@ -86,11 +86,6 @@ toleration read_toleration(on_demand::value object) {
 }
 
 }  // namespace
-
-std::string_view amount_in(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
 
 pod_spec read_pod_spec(on_demand::value spec, program_wish wish) {
   pod_spec out;

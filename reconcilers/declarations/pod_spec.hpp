@@ -53,9 +53,6 @@ inline constexpr std::size_t read_containers = 1'024;
 inline constexpr std::size_t read_limits = 32'768;  ///< of all containers; and as many requests of extended resources
 inline constexpr std::size_t read_tolerations = 256;
 
-/// The quantity in an amount as JSON has it: blanks around it do not count (Quantity.UnmarshalJSON).
-std::string_view amount_in(std::string_view text);
-
 /// `spec` is the value of "spec" of a Pod, or of a template's. Amounts of extended resources only; an amount that is no
 /// quantity is left out, the API server refuses it. Throws simdjson::simdjson_error.
 pod_spec read_pod_spec(kube::on_demand::value spec, program_wish wish = program_wish::skipped);

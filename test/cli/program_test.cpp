@@ -1,11 +1,14 @@
 // The command line as a whole: what a person sees who types too little, too much, or the singular.
 #include "cli/program.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "controller/log.hpp"
@@ -112,6 +115,104 @@ TEST(program, takes_who_asks_and_how_long_as_kubectl_does) {
   refused({"--as-group", "admins"}, "--as");
   refused({"--as", ""}, words::english("usage.empty", {{"name", "--as"}}));
   refused({"node/"}, words::english("usage.empty", {{"name", "node"}}));
+}
+
+/// The standard output is another file meanwhile; -1: it is closed.
+said with_output_to(int output, std::vector<std::string> words) {
+  testing::internal::CaptureStderr();
+  const int kept = dup(STDOUT_FILENO);
+  if (output < 0)
+    close(STDOUT_FILENO);
+  else
+    dup2(output, STDOUT_FILENO);
+  said got;
+  got.rc = run_program("quartermaster", std::move(words));
+  dup2(kept, STDOUT_FILENO);
+  close(kept);
+  std::cout.clear();
+  clearerr(stdout);
+  got.err = testing::internal::GetCapturedStderr();
+  return got;
+}
+
+TEST(program, says_that_its_output_is_lost) {
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  const auto lost = "quartermaster: " + words::english("usage.output_lost") + "\n";
+  for (const int output : {full, -1}) {
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"--help"},
+                                                  {"--version"},
+                                                  {"help", "lint"},
+                                                  {"version", "--client"},
+                                                  {"explain", "error", "999"},
+                                                  {"explain", "compat", "--cuda", "12.4"},
+                                                  {"completion", "bash"},
+                                                  {"man"},
+                                                  {"__complete", "ins"}}) {
+      const auto got = with_output_to(output, words);
+      EXPECT_EQ(got.rc, 1) << words.front();
+      EXPECT_EQ(got.err, lost) << words.front();
+    }
+  }
+  close(full);
+  EXPECT_EQ(with_output_to(-1, {"inspect"}).rc, 2) << "there was nothing to write";
+}
+
+TEST(program, refuses_flags_of_a_cluster_that_it_would_not_ask) {
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{"--as", "bob"},
+                                                {"--kubeconfig", "/nowhere"},
+                                                {"--context", "c"},
+                                                {"--request-timeout", "1s"}}) {
+    std::vector<std::string> words{"lint", "-"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const auto got = call(words);
+    EXPECT_EQ(got.rc, 2) << got.err;
+    EXPECT_THAT(got.err, HasSubstr(words::english("usage.requires", {{"name", flags[0]}, {"value", "--cluster"}})));
+  }
+}
+
+TEST(program, refuses_flags_of_compat_that_are_empty) {
+  for (const std::string flag : {"--driver", "--card", "--compute-capability", "--node"}) {
+    const auto got = call({"explain", "compat", "--cuda", "12.4", flag, ""});
+    EXPECT_EQ(got.rc, 2) << flag;
+    EXPECT_THAT(got.err, HasSubstr(words::english("usage.empty", {{"name", flag}})));
+  }
+}
+
+TEST(program, a_file_with_nothing_in_it_is_said_to_be_one) {
+  const auto folder = std::filesystem::temp_directory_path() / ("nothing_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto empty = (folder / "empty.yaml").string(), comments = (folder / "comments.yaml").string();
+  std::ofstream(empty).flush();
+  std::ofstream(comments) << "# a\n---\n# b\n";
+  for (const auto& file : {empty, comments}) {
+    const auto linted = call({"lint", file});
+    EXPECT_EQ(linted.rc, 1);
+    EXPECT_EQ(linted.err, "quartermaster: " + words::english("lint_summary.nothing") + "\n");
+    EXPECT_EQ(call({"lint", file, "-o", "json"}).rc, 1);
+    const auto simulated = call({"simulate", "-f", file, "--snapshot", "/nowhere"});
+    EXPECT_EQ(simulated.rc, 2);
+    EXPECT_THAT(simulated.err, HasSubstr(words::english("explain.simulate.empty", {{"file", file}})));
+  }
+  const auto second = call({"lint", "test/golden/lint/pods.yaml", empty});
+  EXPECT_THAT(second.err, HasSubstr(words::english("lint_summary.empty", {{"file", empty}})));
+  const auto snapshot = call({"inspect", "nodes", "--snapshot", empty});
+  EXPECT_EQ(snapshot.rc, 1);
+  EXPECT_THAT(snapshot.err, HasSubstr(words::english("snapshot.empty")));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(program, a_snapshot_without_end_is_refused_at_once) {
+  const auto zeros = call({"inspect", "nodes", "--snapshot", "/dev/zero"});
+  EXPECT_EQ(zeros.rc, 1);
+  EXPECT_THAT(zeros.err, HasSubstr(words::english("snapshot.none", {{"version", "quartermaster.io/v1alpha1"}})));
+  const auto large = std::filesystem::temp_directory_path() / ("large_" + std::to_string(getpid()));
+  std::ofstream(large) << "{";
+  std::filesystem::resize_file(large, std::uintmax_t{3} << 30);  // a hole: it takes no room
+  const auto got = call({"inspect", "nodes", "--snapshot", large.string()});
+  EXPECT_EQ(got.rc, 1);
+  EXPECT_THAT(got.err, HasSubstr(words::english("snapshot.too_large", {{"size", "256"}})));
+  std::filesystem::remove(large);
 }
 
 TEST(program, without_a_verb_it_lists_them) {

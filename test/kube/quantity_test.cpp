@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kube/quantity_text.hpp"
 #include "test/kube/golden.hpp"
 
 namespace {
@@ -42,6 +43,16 @@ TEST(quantity, extended_resources_have_a_domain_that_is_not_kubernetes_own) {
        {"cpu", "memory", "hugepages-2Mi", "kubernetes.io/batch-cpu", "requests.nvidia.com/gpu", ""}) {
     EXPECT_FALSE(kube::is_extended_resource(name)) << name;
   }
+}
+
+/// resource.Quantity.UnmarshalJSON of apimachinery v0.36.3: a tab and U+2028 stand in JSON as escapes.
+TEST(quantity, blanks_around_it_do_not_count_in_json) {
+  for (const auto* text : {"1", " 1", "1 ", "  1  ", "\u00a01", "1\u3000", "\u0085 1\u2003"})
+    EXPECT_EQ(kube::unpadded_quantity(text), "1") << text;
+  EXPECT_EQ(kube::unpadded_quantity("1 0"), "1 0");
+  for (const auto* text : {"\t1", "1\n", "\u20281", "\u200b1", "\ufeff1"})
+    EXPECT_EQ(kube::unpadded_quantity(text), text);
+  EXPECT_EQ(kube::unpadded_quantity(" "), "");
 }
 
 }  // namespace

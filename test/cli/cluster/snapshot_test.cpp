@@ -134,6 +134,32 @@ TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   EXPECT_THAT(read_error(broken), HasSubstr("Node: "));
 }
 
+TEST_F(snapshot_test, a_file_that_ends_too_early_says_where) {
+  take();
+  const auto text = taken.dump(2);
+  const auto error_of = [](const std::string& bytes) {
+    picture picture;
+    const auto read = read_snapshot(bytes, picture);
+    return read ? text::phrase() : read.error();
+  };
+  for (std::size_t size = 1; size < text.size(); size += 7) {
+    const auto part = text.substr(0, size);
+    const auto line = std::to_string(1 + std::ranges::count(part, '\n'));
+    const auto last = part.substr(part.size() - 1);
+    const auto error = error_of(part);
+    EXPECT_EQ(error.key, "snapshot.cut") << size;
+    if (last != "\n")
+      EXPECT_THAT(words_of(error, text::language::en),
+                  words::english("snapshot.cut", {{"line", line}, {"byte", std::to_string(size)}}));
+  }
+  EXPECT_EQ(error_of("").key, "snapshot.empty");
+  EXPECT_EQ(error_of(" \n").key, "snapshot.empty");
+  EXPECT_EQ(error_of(text + "}").key, "snapshot.no_json");
+  EXPECT_EQ(error_of("{\n\"a\": x}").key, "snapshot.no_json");
+  EXPECT_THAT(words_of(error_of("{\n\"a\": x}"), text::language::en), HasSubstr("line 2"));
+  EXPECT_EQ(error_of("apiVersion: v1\n").key, "snapshot.none");
+}
+
 TEST_F(snapshot_test, a_part_that_is_not_in_the_file_is_named_and_not_taken_for_empty) {
   take();
   EXPECT_THAT(taken["unseen"]["configmaps"].get<std::string>(), HasSubstr("403"));

@@ -142,8 +142,7 @@ TEST(explain, S28_S29_golden_verdicts_come_with_their_source) {
     const auto show = [&](explain_compat_options options, const std::optional<kube::node>& node = {}) {
       options.language = language;
       const auto got = compat_of(options, node);
-      EXPECT_EQ(got.err, "");
-      all += "exit code " + std::to_string(got.rc) + "\n" + got.out + "\n";
+      all += "exit code " + std::to_string(got.rc) + "\n" + got.out + got.err + "\n";
     };
     show(with_driver("12.4", "550.144.03"));
     show(with_driver("12.4", "535.54.03"));
@@ -165,6 +164,80 @@ TEST(explain, S28_S29_golden_verdicts_come_with_their_source) {
     show(with_driver("12.4", ""), kube::node());
   }
   compare("compat.txt", all);
+}
+
+TEST(explain, S28_what_is_in_no_table_is_said_to_be_unknown) {
+  const auto rule_of = [](explain_compat_options options, const std::optional<kube::node>& node = {}) {
+    const auto text = compat_of(options, node);
+    EXPECT_EQ(text.rc, 3) << options.cuda << " " << options.driver;
+    options.output = "json";
+    const auto got = compat_of(options, node);
+    EXPECT_EQ(got.rc, 3);
+    const auto verdict = nlohmann::json::parse(got.out)["verdicts"][0];
+    EXPECT_EQ(verdict["runs"], false);
+    return verdict["rule"].get<std::string>();
+  };
+  const auto doubt = [](const std::string& toolkit) {
+    return "quartermaster: " + words::english("explain_compat.not_known", {{"cuda", toolkit}, {"newest", "13.1"}}) +
+           "\n";
+  };
+  for (const std::string toolkit : {"12.99", "12.7", "12.10", "11.9", "10.3", "9.3", "8.5", "0.1", "13.9"}) {
+    EXPECT_EQ(rule_of(with_driver(toolkit, "590.44.01")), "toolkit-not-known") << toolkit;
+    EXPECT_EQ(compat_of(with_driver(toolkit, "590.44.01")).err, doubt(toolkit));
+    const auto needs = compat_of(with_driver(toolkit, ""));
+    EXPECT_EQ(needs.rc, 3);
+    EXPECT_EQ(needs.err, doubt(toolkit));
+  }
+  for (const std::string driver : {"9999", "591", "1000.1"})
+    EXPECT_EQ(rule_of(with_driver("12.4", driver)), "driver-not-known") << driver;
+  auto capability = with_driver("12.4", "550.54.14");
+  for (const std::string value : {"9.9", "8.1", "19.0"}) {
+    capability.capability = value;
+    EXPECT_EQ(rule_of(capability), "capability-not-known") << value;
+  }
+  EXPECT_EQ(rule_of(with_driver("12.7", ""), node_in("pgpu")), "toolkit-not-known");
+  for (const std::string toolkit : {"12.4", "12.0", "11.8", "10.0", "9.2", "8.0"})
+    EXPECT_EQ(compat_of(with_driver(toolkit, "550.54.14")).rc, 0) << toolkit;
+}
+
+TEST(explain, S31_each_number_has_its_own_verdict) {
+  const auto xids_of = [](const std::vector<std::string>& words) {
+    std::set<int> out;
+    for (const auto& section : nlohmann::json::parse(error(words, "en", "json").out))
+      if (section.contains("xids"))
+        for (const auto& xid : section["xids"]) out.insert(xid["number"].get<int>());
+    return out;
+  };
+  const auto unknown = [](const std::string& list) {
+    return "quartermaster: " + words::english("explain_error.not_known", {{"list", list}}) + "\n";
+  };
+  using numbers = std::set<int>;
+  EXPECT_EQ(xids_of({"xid", "79", "48"}), (numbers{48, 79}));
+  EXPECT_EQ(xids_of({"xid 79, 48 and 31"}), (numbers{31, 48, 79}));
+  EXPECT_EQ(xids_of({"XID 79/XID 48"}), (numbers{48, 79}));
+  EXPECT_EQ(xids_of({"79", "48"}), (numbers{48, 79}));
+  EXPECT_EQ(error({"79", "48"}).rc, 0);
+  EXPECT_EQ(xids_of({"cuda", "error", "999", "xid", "79"}), numbers{79});
+  const auto both = error({"cuda error 999, xid 79"});
+  EXPECT_EQ(both.rc, 0) << both.err;
+  EXPECT_THAT(both.out, HasSubstr("999"));
+  // An XID that the table has not is one all the same, wherever it stands.
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"xid", "171"}, {"NVRM: Xid (PCI:0000:61:00): 171, pid=1"}}) {
+    EXPECT_EQ(xids_of(words), numbers{171});
+    const auto got = error(words);
+    EXPECT_EQ(got.rc, 3);
+    EXPECT_EQ(got.err, unknown("Xid 171"));
+  }
+  const auto some = error({"79", "12345", "xid", "500"});
+  EXPECT_EQ(some.rc, 3);
+  EXPECT_EQ(some.err, unknown("12345, Xid 500"));
+  EXPECT_EQ(error({"xid", "790"}).rc, 1);
+  EXPECT_EQ(error({"12345"}).rc, 1);
+  EXPECT_EQ(error({"driver", "560.35.03"}).rc, 1);
+  const auto nothing = error({"-"}, "en", "text", "\n");
+  EXPECT_EQ(nothing.rc, 1);
+  EXPECT_EQ(nothing.err, "quartermaster: " + words::english("explain_error.empty") + "\n");
 }
 
 TEST(explain, compat_in_json_is_for_programs) {

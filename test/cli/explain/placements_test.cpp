@@ -194,6 +194,49 @@ TEST_F(placements_test, nodes_where_the_cards_fit_may_be_closed_to_the_pod) {
                                             {"text", english("explain.closed_by.selector", {{"label", "zone=x"}})}})));
 }
 
+TEST_F(placements_test, a_label_that_no_node_has_is_the_first_reason) {
+  cluster.pods.put(share("p", 20, 4));
+  cluster.pods.put(share("large", 20, 4000));
+  finish();
+  const auto reason = [](const std::string& label, const std::string& others) {
+    return english("explain.obstacle.selector", {{"label", label}, {"others", others}});
+  };
+  const auto answer = [&](const std::string& name, const json& selector) {
+    out.str("");
+    EXPECT_EQ(explain_pod(cluster, {"lab", name}, {}, out, err, described({{"spec", {{"nodeSelector", selector}}}})),
+              3);
+    return out.str();
+  };
+  const auto near = english("explain.obstacle.selector_others", {{"list", "quartermaster.io/module=vgpu"}});
+  for (const std::string name : {"p", "large"}) {
+    const auto both = answer(name, {{"zone", "x"}, {"quartermaster.io/module", "pgpu"}});
+    EXPECT_THAT(both, HasSubstr(reason("zone=x", "") + "\n"));
+    EXPECT_THAT(both, HasSubstr(reason("quartermaster.io/module=pgpu", near) + "\n"));
+  }
+  EXPECT_LT(answer("large", {{"zone", "x"}}).find("zone=x"), out.str().find(english("engine.reason.memory")));
+  EXPECT_THAT(answer("large", {{"quartermaster.io/module", "vgpu"}}), Not(HasSubstr("nodeSelector")));
+}
+
+TEST_F(placements_test, annotations_that_choose_no_card_of_the_cluster_are_the_smallest_change) {
+  auto choosy = share("choosy", 20, 4), large = share("large", 20, 4000);
+  for (auto* pod : {&choosy, &large}) {
+    pod->annotations = kube::packed_map::of({{"gaia.tencent.com/gpu-model", "H100"}, {"quartermaster.io/note", "x"}});
+    cluster.pods.put(*pod);
+  }
+  finish();
+  const auto change =
+      english("explain.without_annotations", {{"list", "gaia.tencent.com/gpu-model"}, {"nodes", nodes_of(2)}});
+  EXPECT_EQ(explain("lab/choosy"), 3);
+  EXPECT_THAT(out.str(), HasSubstr(english("explain.of_pod", {{"change", change}})));
+  out.str("");
+  EXPECT_EQ(explain("lab/large"), 3);
+  EXPECT_THAT(out.str(), Not(HasSubstr("gaia.tencent.com/gpu-model")));
+  out.str("");
+  const tried_pod list[] = {tried(choosy)};
+  EXPECT_EQ(simulate(cluster, limits, list, {"json", "en"}, out), 3);
+  EXPECT_THAT(json::parse(out.str())["pods"][0].value("why", ""), HasSubstr(change));
+}
+
 TEST_F(placements_test, a_pod_that_has_ended_says_how) {
   auto failed = share("failed", 20, 4, "a");
   failed.phase = kube::pod_phase::failed;

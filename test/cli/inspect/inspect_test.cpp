@@ -165,11 +165,12 @@ TEST(inspect, S26_golden_table_of_every_declared_key_in_both_languages) {
   const auto found = cluster.look();
   EXPECT_EQ(
       printed(found, "zh"),
-      "资源名                    名称  组           单位  默认值  LIMITS    REQUESTS    启用  结论    CONFIGMAP\n"
-      "example.com/fpga          FPGA  实验室       -     -       ?         fromLimits  是    被拒绝  cf-crl-lab-fpga\n"
-      "tencent.com/vcuda-core    核心  gpu-manager  -     20      optional  disabled    是    有效    "
+      "资源名                    名称  组           单位     默认值  LIMITS    REQUESTS    启用  结论    CONFIGMAP\n"
+      "example.com/fpga          FPGA  实验室       -        -       ?         fromLimits  是    被拒绝  "
+      "cf-crl-lab-fpga\n"
+      "tencent.com/vcuda-core    核心  gpu-manager  %        20      optional  disabled    是    有效    "
       "cf-crl-gpu-manager-vcuda-core\n"
-      "tencent.com/vcuda-memory  -     gpu-manager  -     20      optional  disabled    是    有效    "
+      "tencent.com/vcuda-memory  -     gpu-manager  256 MiB  20      optional  disabled    是    有效    "
       "cf-crl-gpu-manager-vcuda-memory\n"
       "\n"
       "名称为 cf-crl-*，但既没有标签 features.cpaas.io/type=CustomResourceLimitation，也没有 "

@@ -265,11 +265,12 @@ const auto container_m = english("objection.container", {{"name", "m"}});
 TEST(lint, judges_files_together_wherever_the_declarations_stand) {
   const auto rules = (golden / "crl/manual-vcuda.yaml").string();
   const std::string pod =
-      "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, resources: {limits: {tencent.com/vcuda-core: "
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, resources: {limits: "
+      "{tencent.com/vcuda-core: "
       "20}}}]}\n";
   const auto together = run({"-", rules}, "en", "text", false, pod);
   EXPECT_EQ(together.rc, 3);
-  EXPECT_THAT(together.out, HasSubstr(error_at("<stdin>:3:52") + "Pod a: " +
+  EXPECT_THAT(together.out, HasSubstr(error_at("<stdin>:4:52") + "Pod a: " +
                                       english("objection.share_needs_partner", {{"container", container_m},
                                                                                 {"key", "tencent.com/vcuda-core"},
                                                                                 {"amount", "20"},
@@ -326,7 +327,8 @@ std::string sums_of_pods(std::size_t workloads, std::size_t errors) {
 
 TEST(lint, finds_what_is_in_lists_of_lists) {
   const std::string pod =
-      "{kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, resources: {limits: {gpu: 1}}}]}}";
+      "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, resources: {limits: {gpu: "
+      "1}}}]}}";
   const auto summarize = [](const std::string& text) { return run({"-"}, "en", "text", false, text).err; };
   EXPECT_THAT(
       summarize("kind: List\nitems:\n- kind: List\n  items: [" + pod + "]\n- kind: PodList\n  items: [" + pod + "]\n"),
@@ -344,7 +346,8 @@ TEST(lint, finds_what_is_in_lists_of_lists) {
 TEST(lint, S49_an_amount_on_the_pod_is_found_where_it_is_written) {
   const auto rules = (golden / "crl/manual-vcuda.yaml").string();
   const std::string deployment =
-      "kind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    metadata:\n      annotations:\n        "
+      "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    metadata:\n      "
+      "annotations:\n        "
       "tencent.com/vcuda-core-limit: banana\n    spec: {containers: [{name: m, resources: {limits: "
       "{tencent.com/vcuda-core: 20, tencent.com/vcuda-memory: 4}}}]}\n";
   const auto got = run({"-", rules}, "en", "text", false, deployment);
@@ -355,7 +358,7 @@ TEST(lint, S49_an_amount_on_the_pod_is_found_where_it_is_written) {
                                                                 {"key", "tencent.com/vcuda-core"},
                                                                 {"amount", "20"},
                                                                 {"on_pod", "|"}});
-  EXPECT_THAT(got.out, HasSubstr(error_at("<stdin>:7:9") + "Deployment a: " + wrong.substr(0, wrong.find('|'))));
+  EXPECT_THAT(got.out, HasSubstr(error_at("<stdin>:8:9") + "Deployment a: " + wrong.substr(0, wrong.find('|'))));
   EXPECT_THAT(got.out, HasSubstr(english("lint.pod_amount_not_legal.remedy") + " [pod_amount_not_legal]"));
   const auto data = nlohmann::json::parse(run({"-", rules}, "en", "json", false, deployment).out);
   EXPECT_EQ(data[0]["field"], "spec.template.metadata.annotations[tencent.com/vcuda-core-limit]");
@@ -363,7 +366,7 @@ TEST(lint, S49_an_amount_on_the_pod_is_found_where_it_is_written) {
 
 TEST(lint, F38_a_pod_that_is_too_large_is_told_as_in_the_cluster) {
   const auto rules = (golden / "crl/manual-vcuda.yaml").string();
-  std::string pod = "kind: Pod\nmetadata: {name: a}\nspec: {containers: [";
+  std::string pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [";
   for (int i = 0; i < 257; ++i)
     pod += "{name: c" + std::to_string(i) + ", resources: {limits: {tencent.com/vcuda-core: 100}}},";
   const auto got = run({"-", rules}, "en", "text", false, pod + "]}\n");
@@ -375,7 +378,8 @@ TEST(lint, F38_a_pod_that_is_too_large_is_told_as_in_the_cluster) {
 TEST(lint, nobody_is_held_to_the_rules_in_system_namespaces) {
   const auto rules = (golden / "crl/manual-vcuda.yaml").string();
   const std::string pod =
-      "kind: Pod\nmetadata: {name: a, namespace: kube-system}\nspec: {containers: [{name: m, resources: {limits: "
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system}\nspec: {containers: [{name: m, "
+      "resources: {limits: "
       "{tencent.com/vcuda-core: 20}}}]}\n";
   EXPECT_EQ(run({"-", rules}, "en", "text", false, pod).rc, 0);
 }
@@ -418,12 +422,13 @@ TEST(lint, declarations_of_a_cluster_count_beside_those_in_files) {
     for (const auto& f : lint(files, settings).findings) out.push_back(f.code);
     return out;
   };
-  EXPECT_THAT(
-      find_codes("kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, resources: {limits: {example.com/fpga: "
-                 "1}}}]}"),
-      ElementsAre("resource_forbidden"));
+  EXPECT_THAT(find_codes("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, resources: "
+                         "{limits: {example.com/fpga: "
+                         "1}}}]}"),
+              ElementsAre("resource_forbidden"));
   const std::string again =
-      "kind: ConfigMap\nmetadata: {name: cf-crl-lab-2, namespace: kube-public, labels: {features.cpaas.io/type: "
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cf-crl-lab-2, namespace: kube-public, labels: "
+      "{features.cpaas.io/type: "
       "CustomResourceLimitation, features.cpaas.io/group: lab, features.cpaas.io/enabled: 'true'}}\n"
       "data: {key: example.com/fpga, dataType: integer, group: lab, limits: optional, requests: disabled, "
       "runtimeClassName: nvidai}\n";

@@ -23,8 +23,9 @@ check=''
 [[ -z $check ]] || shift
 (($# == 2)) || wrong "it takes a folder and a registry"
 folder=$1 registry=${2%/}
-[[ $registry =~ ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$ ]] ||
-  wrong "'$2' is no registry; allowed is HOST[:PORT][/PATH] in small letters, without https://"
+label='[a-z0-9]([a-z0-9-]*[a-z0-9])?'
+[[ $registry =~ ^$label(\.$label)*(:([1-9][0-9]{0,4}))?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$ ]] && ((${BASH_REMATCH[5]:-1} <= 65535)) ||
+  wrong "'$2' is no registry; allowed is HOST[:PORT][/PATH] in small letters, without https://, and a port from 1 to 65535"
 [[ -z $check ]] || exit 0
 version=$(<"$root/VERSION")
 chart=$folder/quartermaster-$version.tgz

@@ -43,7 +43,7 @@ out=$root/dist url='' repository=quartermaster architectures=amd64 registry='' c
 while (($#)); do
   case $1 in
     -h|--help) usage; exit 0 ;;
-    --arch=*) set -- --arch "${1#*=}" "${@:2}" ;;
+    --out=*|--base-url=*|--image=*|--arch=*|--push=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
     --out|--base-url|--image|--arch|--push) (($# >= 2)) && [[ -n $2 ]] || wrong "$1 needs a value" ;;&
     --out) out=$2; shift 2 ;;
     --base-url) url=${2%/}; shift 2 ;;
@@ -59,7 +59,7 @@ done
   wrong "--image '$repository' is no name of an image; allowed is REGISTRY/NAME without a tag"
 case $architectures in amd64) ;; all) architectures="amd64 arm64" ;; *) wrong "--arch '$architectures' cannot be made; allowed are amd64 and all" ;; esac
 [[ -z $registry ]] || "$here/push.sh" --check "$out" "$registry" 2>/dev/null ||
-  wrong "--push '$registry' is no registry; allowed is HOST[:PORT][/PATH] in small letters, without https://"
+  wrong "--push '$registry' is no registry; allowed is HOST[:PORT][/PATH] in small letters, without https://, and a port from 1 to 65535"
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 # ours FOLDER: all in it is what its SHA256SUMS lists, that file and its signature.
 ours() {

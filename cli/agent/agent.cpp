@@ -158,7 +158,7 @@ int run_agent(const agent_options& agent_options) {
     options.cards.node = options.node;
     agent::card_agent program(options.cards, std::move(*cluster));
     const auto done = program.run();
-    return done ? 0 : failed(phrase_without_hint(done.error()), locale, std::cerr);
+    return done ? 0 : failed(phrase_without_grants(done.error()), locale, std::cerr);
   }
   if (options.ns.empty()) options.ns = cluster->ns;
   agent::static_pod::driver program(options, std::move(*cluster));

@@ -40,7 +40,7 @@ int run_mps(const mps_flags& flags) {
   log::configure(flags.log_format == "json" ? log::format::json : log::format::text, level);
   agent::mps_host program(flags.mps);
   const auto done = program.run();
-  return done ? 0 : failed(phrase_without_hint(done.error()), language_of_refusal(flags.language), std::cerr);
+  return done ? 0 : failed(phrase_without_grants(done.error()), language_of_refusal(flags.language), std::cerr);
 }
 
 }  // namespace

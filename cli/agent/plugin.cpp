@@ -138,7 +138,7 @@ int run_plugin(plugin_flags flags) {
   if (!cluster) return failed(phrase_of(cluster.error()), locale, std::cerr);
   agent::card_plugin program(flags.plugin, std::move(*cluster));
   const auto done = program.run();
-  return done ? 0 : failed(phrase_without_hint(done.error()), locale, std::cerr);
+  return done ? 0 : failed(phrase_without_grants(done.error()), locale, std::cerr);
 }
 
 }  // namespace

@@ -204,6 +204,7 @@ void print(const chargeback& report, const listing_style& style, std::ostream& o
   if (report.models) {
     out << "\n";
     print_table(times_listing(), {report.models->begin(), report.models->end()}, style, out);
+    out << say.message("report.columns") << "\n";
   }
   print_period(report, say, out);
 }

@@ -67,6 +67,14 @@ void add_kubeconfig_options(CLI::App& verb, cluster_options& options) {
   add_option(verb, "--context", options.context, "Context of the kubeconfig; without it its current-context");
 }
 
+void add_namespace_scope(CLI::App& verb, namespace_scope& scope, std::string help) {
+  add_namespace_option(verb, scope.ns, std::move(help));
+  const auto choose_all = [&scope] { scope = {{}, true}; };
+  verb.add_flag_callback("-A,--all-namespaces", choose_all, "All namespaces, whatever -n says");
+}
+
+text::phrase own_namespace(const std::string& ns) { return {"transport.own_namespace", {{"namespace", ns}}}; }
+
 std::string namespace_of(const cluster_options& options) {
   const auto cluster = config_of(options);
   return cluster && !cluster->ns.empty() ? cluster->ns : "default";

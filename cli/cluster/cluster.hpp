@@ -14,6 +14,7 @@
 #include "kube/projections/config_map.hpp"
 #include "kube/task.hpp"
 #include "kube/transport.hpp"
+#include "text/phrase.hpp"
 
 namespace CLI {
 class App;
@@ -31,6 +32,20 @@ struct cluster_options {
 void add_kubeconfig_options(CLI::App& verb, cluster_options& options);
 /// These, and --as, --as-group and --request-timeout as kubectl has them.
 void add_cluster_options(CLI::App& verb, cluster_options& options);
+
+/// What -n and -A say of a verb that lists what lies in namespaces: -n that one; -A, or neither, all. Who named none
+/// and may not see all gets that of the context, with a line that says so.
+struct namespace_scope {
+  std::string ns;           ///< empty: all
+  bool everywhere = false;  ///< -A
+
+  bool is_open() const { return ns.empty() && !everywhere; }
+};
+/// -n and -A; as kubectl has it, -A counts where both are there. `scope` must outlive parsing.
+void add_namespace_scope(CLI::App& verb, namespace_scope& scope, std::string help);
+
+/// That a scope which is open came down to `ns`.
+text::phrase own_namespace(const std::string& ns);
 
 /// The namespace of the context, as kubectl takes it; "default" where there is no configuration.
 std::string namespace_of(const cluster_options& options);

@@ -118,6 +118,7 @@ reconcilers::verify::cluster_view view_of(const fleet& fleet, std::string_view o
   const auto& picture = fleet.cluster;
   reconcilers::verify::cluster_view out;
   out.missing_types = picture.missing_types;
+  out.view_api_problem = picture.view_api_problem;
   if (fleet.policy) out.policy = *fleet.policy;
   for (const auto& policy : picture.policies.all())
     if (policy.key.name != api::names::policy) out.other_policies.push_back(policy.key.name);

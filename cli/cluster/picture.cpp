@@ -159,6 +159,15 @@ kube::task<void> read_slices(kube::transport& transport, picture& picture) {
   co_return kube::result<void>();
 }
 
+/// Everyone may ask which types a group has. Where no such API is installed there is no such group.
+kube::task<void> read_view_api(kube::transport& transport, picture& picture) {
+  kube::client api(transport);
+  const auto answer = co_await api.raw("/apis/view.quartermaster.io/v1alpha1");
+  if (!answer) picture.view_api_problem = answer.error().message;
+  if (answer && answer->status >= 500) picture.view_api_problem = kube::error_of("", *answer).message.substr(2);
+  co_return kube::result<void>();
+}
+
 kube::task<void> read_part(kube::transport& transport, part part, const picture_request& request, picture& picture) {
   switch (part) {
     case part::types:
@@ -188,6 +197,8 @@ kube::task<void> read_part(kube::transport& transport, part part, const picture_
       co_return co_await read_lease(transport, picture);
     case part::slices:
       co_return co_await read_slices(transport, picture);
+    case part::view_api:
+      co_return co_await read_view_api(transport, picture);
     case part::limits:  // of the namespaces that a verb is about (cli/explain/namespace_limits)
       break;
   }
@@ -206,7 +217,8 @@ constexpr std::array order{part::types,
                            part::lease,
                            part::daemon_sets,
                            part::pods,
-                           part::slices};
+                           part::slices,
+                           part::view_api};
 
 }  // namespace
 
@@ -243,6 +255,10 @@ kube::list_options selection_of(part part) {
 picture_request ledger_parts() {
   return {{part::rules, part::policies, part::quotas, part::accelerator_nodes, part::nodes, part::pods},
           {part::old_quotas}};
+}
+
+bool sees_ledger(const picture& picture) {
+  return std::ranges::all_of(ledger_parts().needed, [&](part part) { return picture.reason_unseen(part).empty(); });
 }
 
 kube::task<void> read_picture(kube::transport& transport, picture_request request, picture& picture) {

@@ -52,6 +52,7 @@ enum class part : std::uint8_t {
   lease,          ///< the operator's
   limits,         ///< of namespaces: ResourceQuotas and LimitRanges
   slices,         ///< what DRA drivers offer
+  view_api,       ///< whether the console's aggregated API answers
 };
 inline constexpr kube::resource resource_quotas{"", "v1", "resourcequotas", "ResourceQuota", true},
     limit_ranges{"", "v1", "limitranges", "LimitRange", true};
@@ -71,6 +72,7 @@ struct picture {
   std::vector<std::string> limits;                 ///< of namespaces, JSON; of a file alone, a cluster is asked later
   std::map<kube::object_key, std::string> whole_pods;  ///< JSON; of a file alone
   std::vector<std::string> missing_types;              ///< of our group, by plural
+  std::string view_api_problem;  ///< the API server knows the aggregated API, and gets no answer: why; empty: neither
   operator_seen leader;
   std::map<part, text::phrase> unseen;  ///< why a part could not be seen
   std::chrono::system_clock::time_point taken = std::chrono::system_clock::now();
@@ -94,6 +96,9 @@ kube::list_options selection_of(part part);
 
 /// What the ledger is made from.
 picture_request ledger_parts();
+
+/// All that the ledger is made from was seen, where it was wanted.
+bool sees_ledger(const picture& picture);
 
 /// errc::not_found where the node is not there. Types that the cluster does not know are empty.
 kube::task<void> read_picture(kube::transport& transport, picture_request request, picture& picture);

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <vector>
+
+#include "text/text.hpp"
 
 namespace cli {
 
@@ -37,39 +41,116 @@ std::string subject_of(const std::string& person) {
   return "--user=" + quoted(person.empty() ? "NAME" : person);
 }
 
-std::string cluster_wide(std::string_view role, const std::string& person) {
+/// One after the other: what is missing, on what, and what the server adds of its own.
+struct refused_request {
+  std::string person, verb, resource, ns, reason;
+};
+
+/// Of the words of RBAC: `User "alice" cannot list resource "pods" in API group "" in the namespace "lab"`.
+std::optional<refused_request> refused_request_in(std::string_view message) {
+  const auto begin = message.find("User \"");
+  if (begin == message.npos) return std::nullopt;
+  const auto words = message.substr(begin);
+  refused_request out{named_in(words, "User \""), {}, named_in(words, "resource \""), {}, {}};
+  constexpr std::string_view refusing = "\" cannot ", whole = "at the cluster scope", place = "in the namespace \"";
+  const auto verb = words.find(refusing);
+  if (verb == words.npos || out.person.empty() || out.resource.empty()) return std::nullopt;
+  out.verb = words.substr(verb + refusing.size());
+  out.verb.resize(std::min(out.verb.find(' '), out.verb.size()));
+  out.ns = named_in(words, place);
+  const auto scope = out.ns.empty() ? words.find(whole) : words.find(place);
+  if (scope == words.npos) return std::nullopt;
+  const auto end = out.ns.empty() ? scope + whole.size() : scope + place.size() + out.ns.size() + 1;
+  if (const auto rest = words.substr(end); rest.starts_with(": ")) out.reason = rest.substr(2);
+  const auto group = named_in(words, "API group \"");
+  if (!group.empty()) out.resource += "." + group;
+  return out;
+}
+
+std::string bound_in_cluster(std::string_view role, const std::string& person) {
   return "kubectl create clusterrolebinding " + name_of(role, person) + " --clusterrole=" + std::string(role) + " " +
          subject_of(person);
+}
+std::string bound_in_namespace(std::string_view role, std::string_view type, const std::string& ns,
+                               const std::string& person) {
+  return "kubectl create rolebinding " + name_of(role, person) + " --namespace=" + quoted(ns) + " --" +
+         std::string(type) + "=" + std::string(role) + " " + subject_of(person);
+}
+
+text::phrase_argument view_grant(const std::string& ns, const std::string& person) {
+  return {"grant",
+          text::phrase{"transport.grant.view",
+                       {{"namespace", ns}, {"command", bound_in_namespace("view", "clusterrole", ns, person)}}}};
+}
+
+/// For a person who may not read: the roles that let people read it, the smallest first.
+std::vector<text::phrase_argument> grants_of(const kube::error& refused, const std::string& person,
+                                             const std::string& ns) {
+  const std::string_view operation(refused.message);
+  if (!operation.starts_with("list ") && !operation.starts_with("get ")) return {};
+  const bool is_of_declarations = operation.starts_with("list configmaps");
+  const auto declarations = is_of_declarations && !ns.empty() ? ns : std::string("kube-public");
+  const auto declared = bound_in_namespace("quartermaster-user", "role", declarations, person);
+  if (is_of_declarations)
+    return {
+        {"grant", text::phrase{"transport.grant.declarations", {{"namespace", declarations}, {"command", declared}}}}};
+  if (operation.starts_with("list acceleratorusages"))
+    return {{"grant", text::phrase{"transport.grant.usage",
+                                   {{"command", bound_in_cluster("quartermaster-chargeback", person)}}}}};
+  std::vector<text::phrase_argument> out;
+  if (!ns.empty()) out.push_back(view_grant(ns, person));
+  out.emplace_back("grant",
+                   text::phrase{"transport.grant.user",
+                                {{"command", bound_in_cluster("quartermaster-user", person)}, {"command", declared}}});
+  return out;
+}
+
+/// Who was refused, of the arguments of phrase_of.
+std::string person_in(const text::phrase& refused) {
+  const auto match = std::ranges::find(refused.arguments, "person", &text::phrase_argument::name);
+  return match == refused.arguments.end() ? std::string() : match->values.front();
+}
+
+text::phrase with_grant(text::phrase refused, text::phrase_argument grant) {
+  const auto first = std::ranges::find(refused.arguments, "grant", &text::phrase_argument::name);
+  const bool is_there = first != refused.arguments.end() && first->inner.key == grant.inner.key;
+  if (!is_there) refused.arguments.insert(first, std::move(grant));
+  return refused;
 }
 
 }  // namespace
 
-text::phrase role_hint(const kube::error& refused) {
-  const std::string_view operation(refused.message);
-  const bool reads = operation.starts_with("list ") || operation.starts_with("get ");
-  if (refused.code != kube::errc::forbidden || !reads) return {};
-  const bool is_of_declarations = operation.starts_with("list configmaps");
-  const auto person = named_in(operation, "User \"");
-  const auto ns = is_of_declarations ? named_in(operation, "in the namespace \"") : std::string();
-  const text::phrase_argument declarations{
-      "declarations", "kubectl create rolebinding " + name_of("quartermaster-user", person) + " --namespace=" +
-                          (ns.empty() ? "kube-public" : ns) + " --role=quartermaster-user " + subject_of(person)};
-  if (is_of_declarations) return {"transport.hint.declarations", {declarations}};
-  if (operation.starts_with("list acceleratorusages"))
-    return {"transport.hint.usage", {{"usage", cluster_wide("quartermaster-chargeback", person)}}};
-  return {"transport.hint.user", {{"user", cluster_wide("quartermaster-user", person)}, declarations}};
-}
-
-text::phrase phrase_without_hint(const kube::error& error) {
-  text::phrase out{"transport." + std::string(to_string(error.code)), {{"detail", error.message}}};
-  if (error.code == kube::errc::forbidden) out.arguments.push_back({"hint", ""});
-  return out;
+text::phrase phrase_without_grants(const kube::error& error) {
+  if (error.code != kube::errc::forbidden)
+    return {"transport." + std::string(to_string(error.code)), {{"detail", error.message}}};
+  const auto request = refused_request_in(error.message);
+  if (!request) return {"transport.forbidden", {{"detail", error.message}}};
+  const text::phrase_argument person{"person", text::shown(request->person, 200)};
+  std::vector<text::phrase_argument> words{person, {"verb", request->verb}, {"resource", request->resource}};
+  if (!request->ns.empty()) words.emplace_back("namespace", request->ns);
+  words.emplace_back("reason", request->reason.empty() ? "" : " (" + text::shown(request->reason, 200) + ")");
+  const auto* key = request->ns.empty() ? "transport.refused.cluster" : "transport.refused.namespace";
+  return {"transport.forbidden", {{"detail", text::phrase{key, std::move(words)}}, person}};
 }
 
 text::phrase phrase_of(const kube::error& error) {
-  auto out = phrase_without_hint(error);
-  if (error.code == kube::errc::forbidden) out.arguments.back() = {"hint", role_hint(error)};
+  auto out = phrase_without_grants(error);
+  if (error.code != kube::errc::forbidden) return out;
+  const auto request = refused_request_in(error.message);
+  for (auto& grant : grants_of(error, request ? request->person : "", request ? request->ns : ""))
+    out.arguments.push_back(std::move(grant));
   return out;
+}
+
+text::phrase where_view_suffices(text::phrase refused, const std::string& ns) {
+  auto grant = view_grant(ns, person_in(refused));
+  return with_grant(std::move(refused), std::move(grant));
+}
+
+text::phrase where_everyone_suffices(text::phrase refused) {
+  auto command = bound_in_cluster("quartermaster-everyone", person_in(refused));
+  return with_grant(std::move(refused),
+                    {"grant", text::phrase{"transport.grant.everyone", {{"command", std::move(command)}}}});
 }
 
 std::expected<void, text::phrase> in_words(const kube::result<void>& result) {

@@ -7,13 +7,17 @@
 
 namespace cli {
 
-/// For a person who may not read: the role of the chart that lets people read it. Empty for every other error.
-text::phrase role_hint(const kube::error& refused);
-
-/// For a verb that does not only read: no role for readers helps there.
-text::phrase phrase_without_hint(const kube::error& error);
-/// It with its hint.
+/// Of a refusal (403) that is who may not do what, and where. For a verb that does not only read: no role for readers
+/// helps there.
+text::phrase phrase_without_grants(const kube::error& error);
+/// It with the roles that would allow the read, the smallest first. They are arguments that are no words of the phrase:
+/// `failed` (cli/output/answer.hpp) prints the commands below the line.
 text::phrase phrase_of(const kube::error& error);
+
+/// Where less than the read suffices for an answer: the role `view` in a namespace, or what all signed-in people may
+/// have. It then comes first.
+text::phrase where_view_suffices(text::phrase refused, const std::string& ns);
+text::phrase where_everyone_suffices(text::phrase refused);
 
 /// The error of `result` as a phrase.
 std::expected<void, text::phrase> in_words(const kube::result<void>& result);

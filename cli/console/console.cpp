@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -235,12 +237,14 @@ class console_program {
   /// What `verify` reads besides what is watched. Where an answer is missing the last one stays.
   kube::task<void> look_around() {
     picture seen;
-    const picture_request request{{}, {part::types, part::device_labels, part::daemon_sets}, known_.leader.ns};
+    const picture_request request{
+        {}, {part::types, part::device_labels, part::daemon_sets, part::view_api}, known_.leader.ns};
     const auto done = co_await read_picture(seen_, request, seen);
     if (!done) co_return std::unexpected(done.error());
     known_.missing_types = std::move(seen.missing_types);
     known_.declared = std::move(seen.declared);
     known_.daemon_sets = std::move(seen.daemon_sets);
+    known_.view_api_problem = std::move(seen.view_api_problem);
     if (known_.leader.ns.empty()) known_.leader.ns = seen.leader.ns;
     for (const auto part : {part::types, part::device_labels, part::daemon_sets}) {
       known_.unseen.erase(part);
@@ -306,7 +310,46 @@ bool is_origin(std::string_view text) {
   return false;
 }
 
+/// The chart mounts a Secret that the operator fills later, so a file that is not there yet is waited for; one whose
+/// folder is not there never comes.
+text::phrase problem_of_file(const char* flag, const std::string& path, std::string_view begin) {
+  const text::phrase_argument name{"name", flag}, value{"value", text::shown(path, 4096)};
+  std::error_code ignored;
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!std::filesystem::is_directory(folder.empty() ? "." : folder, ignored))
+    return {"usage.console.no_folder", {name, value}};
+  if (!std::filesystem::exists(path, ignored)) return {};
+  const auto content = kube::read_file(path);
+  if (!content) return {"usage.console.unreadable", {name, {"problem", content.error().message}}};
+  if (!content->contains(begin)) return {"usage.console.not_pem", {name, value, {"begin", std::string(begin)}}};
+  return {};
+}
+
+/// Someone else serves there already, or it is no address of this machine.
+text::phrase problem_of_address(const char* flag, const std::string& address) {
+  const auto endpoint = controller::parse_address(address);
+  if (address.empty() || !endpoint || endpoint->port() == 0) return {};
+  boost::asio::io_context loop(1);
+  boost::asio::ip::tcp::acceptor acceptor(loop);
+  boost::system::error_code failed;
+  acceptor.open(endpoint->protocol(), failed);
+  if (failed) return {};  // a kernel without IPv6
+  acceptor.set_option(boost::asio::ip::tcp::acceptor::reuse_address(true), failed);
+  acceptor.bind(*endpoint, failed);
+  if (!failed) acceptor.listen(1, failed);
+  if (!failed) return {};
+  return {"usage.console.address", {{"name", flag}, {"value", text::shown(address)}, {"problem", failed.message()}}};
+}
+
 }  // namespace
+
+text::phrase address_problem_of(const console_options& options) {
+  for (const auto& [flag, value] :
+       {std::pair("--listen", &options.listen), std::pair("--metrics-address", &options.metrics_address),
+        std::pair("--view-address", &options.view_address)})
+    if (auto problem = problem_of_address(flag, *value); !problem.empty()) return problem;
+  return {};
+}
 
 bool signs_in_by_link(const console_options& options) {
   const auto endpoint = controller::parse_address(options.listen);
@@ -332,6 +375,14 @@ text::phrase problem_of(const console_options& options) {
   const bool has_file = !options.view_certificate_file.empty() || !options.view_key_file.empty();
   if (options.view_address.empty() ? has_file : !has_pair)
     return {"usage.together", {{"name", "--view-address, --view-cert-file"}, {"value", "--view-key-file"}}};
+  if (has_pair) {
+    if (auto problem =
+            problem_of_file("--view-cert-file", options.view_certificate_file, "-----BEGIN CERTIFICATE-----");
+        !problem.empty())
+      return problem;
+    if (auto problem = problem_of_file("--view-key-file", options.view_key_file, "PRIVATE KEY-----"); !problem.empty())
+      return problem;
+  }
   if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
     return {"usage.together", {{"name", "--tls-cert-file"}, {"value", "--tls-key-file"}}};
   if (options.audience_only && signs_in_by_link(options)) return {"usage.console.audience"};
@@ -349,6 +400,7 @@ int run_console(console_options options) {
   log::level level = signs_in_by_link(options) ? log::level::warn : log::level::info;
   log::parse_level(options.log_level, level);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
+  if (const auto problem = address_problem_of(options); !problem.empty()) return failed(problem, locale, std::cerr);
   kube::config_options config_options;
   config_options.kubeconfig = options.cluster.kubeconfig;
   config_options.context = options.cluster.context;

@@ -224,20 +224,22 @@ node_row inspected(const picture& picture, const kube::node& node, const std::op
 /// What cards of one model and mode can still take.
 struct capacity_row {
   std::int64_t nodes = 0, cards = 0, usable = 0, free = 0, cores = 0, used_cores = 0, memory_mib = 0, used_mib = 0,
-               stranded_cores = 0, stranded_mib = 0, stranded_cards = 0;
+               stranded_cores = 0, stranded_mib = 0, stranded_cards = 0, unhealthy = 0, cordoned = 0;
 
-  void add(const card_shares& entry, bool takes_pods) {
+  void add(const node_shares& node, const card_shares& entry) {
     ++cards;
     const auto& card = *entry.card;
     const auto& used = entry.used;
-    if (!takes_pods || !card.usable()) return;
+    if (!card.healthy) ++unhealthy;
+    if (node.is_cordoned(entry)) ++cordoned;
+    if (node.node->unschedulable || !card.usable()) return;
     ++usable;
     cores += quota::whole_card;
     used_cores += entry.cores();
     memory_mib += card.lendable_mib();
     used_mib += entry.memory_mib();
     if (used.untouched()) {
-      ++free;
+      if (node.is_free(entry)) ++free;
       return;
     }
     if (used.wholes > 0) return;
@@ -356,7 +358,7 @@ ordered_json capacity_view(const picture& picture, const viewer&, const trends& 
     std::set<std::string> models;
     for (const auto& card : node.cards) {
       auto& row = rows[{card.card->model, std::string(node.mode())}];
-      row.add(card, !node.node->unschedulable);
+      row.add(node, card);
       if (models.insert(card.card->model).second) ++row.nodes;
     }
   }
@@ -370,6 +372,8 @@ ordered_json capacity_view(const picture& picture, const viewer&, const trends& 
                       {"cards", row.cards},
                       {"usable", row.usable},
                       {"free", row.free},
+                      {"unhealthy", row.unhealthy},
+                      {"cordoned", row.cordoned},
                       {"cores", row.cores},
                       {"usedCores", row.used_cores},
                       {"memoryMiB", row.memory_mib},

@@ -193,15 +193,13 @@ gpu_sums gpus_of(const picture& picture) {
   for (const auto& row : node_rows(fleet(picture))) {
     out.total += row.cards;
     if (row.mode == "none") out.without_mode += row.cards;
-    if (row.cordoned) out.cordoned += row.cards;
+    out.cordoned += row.cordoned_cards;
     out.unhealthy += row.unhealthy.value_or(0);
   }
   for (const auto& node : shares_of(picture)) {
-    const bool takes_pods = !node.node->unschedulable && !node.mode().empty();
     for (const auto& entry : node.cards) {
       out.cores += entry.cores();
-      if (takes_pods && entry.card->usable() && entry.used.untouched()) ++out.free;
-      if (!node.node->unschedulable && entry.card->cordoned) ++out.cordoned;
+      if (!node.mode().empty() && node.is_free(entry)) ++out.free;
     }
   }
   return out;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "api/names.hpp"
+#include "cli/cluster/open_node.hpp"
 #include "cli/console/viewer.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
@@ -58,6 +59,8 @@ std::string_view node_shares::mode() const {
     return report->mode.actual_mode;
   return node->labels.value_or(api::names::module_label, "");
 }
+
+bool node_shares::is_usable(const card_shares& entry) const { return takes_new_pods(*node) && entry.card->usable(); }
 
 bool node_shares::is_changing() const {
   namespace phases = reconcilers::phases;

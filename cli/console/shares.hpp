@@ -36,6 +36,11 @@ struct node_shares {
 
   std::string_view mode() const;  ///< in which the node is; empty: none
   bool is_changing() const;       ///< a change of mode is in progress, or is stuck
+  /// New pods may get a part of the card right now; all of it.
+  bool is_usable(const card_shares& entry) const;
+  bool is_free(const card_shares& entry) const { return is_usable(entry) && entry.used.untouched(); }
+  /// No new pod gets it, because someone said so of the node or of the card.
+  bool is_cordoned(const card_shares& entry) const { return node->unschedulable || entry.card->cordoned; }
 };
 
 /// Nodes with cards, a mode, or an AcceleratorNode; in the order of their names. `only`: that one; empty: all.

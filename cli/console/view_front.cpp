@@ -18,6 +18,12 @@ controller::http_server_options listening(const view_front_options& options) {
   return out;
 }
 
+kube::result<std::string> read_named(std::string_view flag, const std::string& file) {
+  auto text = kube::read_file(file);
+  if (!text) text.error().message = std::string(flag) + ": " + text.error().message;
+  return text;
+}
+
 const kube::object_key authentication{"kube-system", "extension-apiserver-authentication"};
 
 }  // namespace
@@ -52,9 +58,9 @@ kube::task<void> view_front::look() {
   if (!trust)
     co_return std::unexpected(
         kube::error{kube::errc::config, 0, "ConfigMap " + authentication.to_string() + ": " + trust.error(), {}});
-  auto certificate = kube::read_file(options_.certificate_file);
+  auto certificate = read_named("--view-cert-file", options_.certificate_file);
   if (!certificate) co_return std::unexpected(certificate.error());
-  auto key = kube::read_file(options_.key_file);
+  auto key = read_named("--view-key-file", options_.key_file);
   if (!key) co_return std::unexpected(key.error());
   const controller::given_certificate material{{std::move(*certificate), std::move(*key)}, trust->authorities};
   if (!(material == current_)) {

@@ -202,12 +202,14 @@ class operator_program {
     manager_.set_leadership(controller::elector_leadership(elector_));
     manager_.on_leading([this] { loop_.spawn("leader-label", controller::mark_leader(client_, pod_)); });
     if (!given_policy_.is_null())
-      manager_.on_leading([this] { loop_.spawn("policy", keep_policy(client_, given_policy_)); });
+      manager_.on_leading(
+          [this] { loop_.spawn("policy", keep_policy(client_, given_policy_, [this] { awaits_policy_ = false; })); });
     manager_.before_release([this] { return controller::unmark_leader(client_, pod_); });
   }
 
   controller_options options_;
   nlohmann::json given_policy_;  ///< of --policy; null: none
+  bool awaits_policy_ = !given_policy_.is_null();
   int rc_ = 0;
   bool managing_ = false;
   bool server_fills_ = true;  ///< pods, by a policy
@@ -243,7 +245,9 @@ class operator_program {
                       {.now = [this] { return clock_.now(controller::boot_now()); },
                        .watching = [this] { return manager_.watching("pods"); }}};
   node_part nodes_{ground_,
-                   {.isolates = [this] { return schedulers_.isolates(); }, .on_state = [this] { policy_.report(); }}};
+                   {.isolates = [this] { return schedulers_.isolates(); },
+                    .on_state = [this] { policy_.report(); },
+                    .awaits_policy = [this] { return awaits_policy_; }}};
   policy_part policy_{ground_, nodes_.pods(), [this] { return schedulers_.rows(); }};
   declaration_part declarations_{ground_,
                                  nodes_,

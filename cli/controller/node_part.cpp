@@ -11,7 +11,8 @@ node_part::node_part(const ground& ground, settings settings)
                  ground.client, ground.events,
                  {.ns = ground.options.ns,
                   .wake = [this](const kube::object_key& node) { queue_->add(node); },
-                  .isolates = std::move(settings.isolates)}),
+                  .isolates = std::move(settings.isolates),
+                  .awaits_policy = std::move(settings.awaits_policy)}),
       restore_(ground.stores.nodes, ground.stores.accelerator_nodes, ground.client, ground.events),
       runtime_fixer_(
           {ground.stores.policies, ground.stores.nodes, ground.stores.pods, ground.stores.accelerator_nodes},

@@ -21,7 +21,8 @@ class node_part {
   struct settings {
     /// Whether nodes with a module are kept for pods that ask for accelerators; empty: not decided yet.
     std::function<std::optional<bool>()> isolates;
-    std::function<void()> on_state;  ///< `repair` has changed
+    std::function<void()> on_state;       ///< `repair` has changed
+    std::function<bool()> awaits_policy;  ///< that of the installation is about to be applied
   };
   node_part(const ground& ground, settings settings);
 

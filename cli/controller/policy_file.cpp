@@ -17,6 +17,8 @@ using nlohmann::json;
 
 constexpr std::string_view field_owner = "quartermaster-values";
 constexpr controller::milliseconds first_wait(500), longest_wait(60'000);
+/// A watch shows what was written within this.
+constexpr controller::milliseconds watch_delay(5'000);
 
 }  // namespace
 
@@ -40,7 +42,7 @@ std::expected<json, text::phrase> read_policy_file(const std::string& path) {
   return std::move(*policy);
 }
 
-kube::task<void> keep_policy(kube::client& api, json policy) {
+kube::task<void> keep_policy(kube::client& api, json policy, std::function<void()> settled) {
   const kube::object_key key{{}, std::string(api::names::policy)};
   kube::write_options options;
   options.field_manager = field_owner;
@@ -49,8 +51,11 @@ kube::task<void> keep_policy(kube::client& api, json policy) {
     const auto done = co_await api.apply(kube::resources::accelerator_policies, key, policy, options);
     if (done) {
       log::info("policy of the installation applied", {{"policy", key.name}});
+      co_await controller::sleep_for(watch_delay);
+      settled();
       co_return kube::result<void>();
     }
+    settled();
     if (done.error().code == kube::errc::cancelled) co_return std::unexpected(done.error());
     log::error("the policy of the installation (--policy) cannot be applied, retrying",
                {{"error", done.error().message}});

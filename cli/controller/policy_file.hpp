@@ -4,6 +4,7 @@
 // edits by hand each time a leader starts. What it does not name stays as it is.
 
 #include <expected>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -17,6 +18,7 @@ std::expected<nlohmann::json, text::phrase> read_policy_file(const std::string& 
 
 /// Server-side apply as field owner quartermaster-values; again until it is done, or the fence says that we do not
 /// lead. A policy that the server refuses is logged and tried again: an upgrade may bring the CRD it fits.
-kube::task<void> keep_policy(kube::client& api, nlohmann::json policy);
+/// @param settled once: the first try has failed, or what was applied is in the stores by now
+kube::task<void> keep_policy(kube::client& api, nlohmann::json policy, std::function<void()> settled);
 
 }  // namespace cli

@@ -603,8 +603,8 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
         const auto& key = out.own->pod->key;
         view_question question{key.ns, "podviews", key.name};
         auto form = as_listing(style);
-        auto reply = co_await ask_view(transport, std::move(question), std::move(form));
-        if (reply) out.reply = std::move(*reply);
+        auto outcome = co_await ask_view(transport, std::move(question), std::move(form));
+        if (outcome) out.reply = std::move(outcome->reply);
       }
       if (out.own->is_absent) {
         out.pod =
@@ -619,7 +619,11 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
     if (!out.pod || !out.all.pods.find(out.pod->key)) co_return kube::result<void>();
     co_return co_await read_whole(transport, out.pod->key, out.whole);
   };
-  return in_words(ask_cluster(cluster, work));
+  auto done = in_words(ask_cluster(cluster, work));
+  // The pod, its events and its namespace are an answer, too.
+  if (!done && done.error().key == "transport.forbidden")
+    return std::unexpected(where_view_suffices(std::move(done.error()), target.key.ns));
+  return done;
 }
 
 }  // namespace
@@ -659,7 +663,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
         rc = print(*question.reply, locale, std::cout, std::cerr);
         return;
       }
-      rc = explain_own_view(*question.own, words_of(question.refused, locale), flags->style, std::cout);
+      rc = explain_own_view(*question.own, question.refused, flags->style, std::cout);
       return;
     }
     if (!question.pod) return fail(question.pod.error(), 1);

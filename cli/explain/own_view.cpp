@@ -120,7 +120,7 @@ kube::task<void> read_own_view(kube::transport& transport, const pod_target& tar
   co_return done;
 }
 
-int explain_own_view(const own_view& view, const std::string& refused, const report_style& style, std::ostream& out) {
+int explain_own_view(const own_view& view, const text::phrase& refused, const report_style& style, std::ostream& out) {
   const auto locale = style.language == "zh" ? text::language::zh : text::language::en;
   const auto words = [&](const std::string& key, std::initializer_list<text::parameter> parameters = {}) {
     return text::message("explain.own." + key, locale, parameters);
@@ -134,7 +134,7 @@ int explain_own_view(const own_view& view, const std::string& refused, const rep
     ordered_json doc{{"pod", pod.key.to_string()},
                      {"node", pod.node_name.empty() ? ordered_json() : ordered_json(pod.node_name)},
                      {"waits", pod.node_name.empty() && !pod.finished()},
-                     {"unseen", refused}};
+                     {"unseen", words_of(refused, locale)}};
     doc["cards"] = cards;
     doc["obstacles"] = ordered_json::array();
     for (const auto& obstacle : obstacles)
@@ -159,7 +159,7 @@ int explain_own_view(const own_view& view, const std::string& refused, const rep
   for (const auto& event : view.events) out << "  " << line_of(event) << "\n";
   for (const auto& quota : view.quotas)
     out << words("quota", {{"name", quota}, {"command", "kubectl get acceleratorquota -n " + pod.key.ns}}) << "\n";
-  out << words("unseen") << "\n  " << refused << "\n";
+  out << words("unseen") << "\n  " << words_of(refused, locale) << "\n" << grant_lines(refused, locale);
   return rc;
 }
 

@@ -31,6 +31,6 @@ kube::task<void> read_own_view(kube::transport& transport, const pod_target& tar
 
 /// @param refused why no more could be seen, with what would allow it
 /// @return exit code: 0 it has a node, 3 it waits or has failed
-int explain_own_view(const own_view& view, const std::string& refused, const report_style& style, std::ostream& out);
+int explain_own_view(const own_view& view, const text::phrase& refused, const report_style& style, std::ostream& out);
 
 }  // namespace cli

@@ -469,20 +469,20 @@ constexpr std::size_t longest_parameter = 40'000;
 
 /// From the console's server, for pods of one namespace; the API server's own limits on pods of it are judged here,
 /// with the person's own rights. Nothing: it does not answer.
-std::optional<view_reply> simulated_there(const cluster_options& cluster, std::vector<tried_pod> pods,
-                                          namespace_limits& limits, const listing_style& style) {
+view_outcome simulated_there(const cluster_options& cluster, std::vector<tried_pod> pods, namespace_limits& limits,
+                             const listing_style& style) {
   const auto ns = pods.empty() ? std::string() : pods.front().pod.key.ns;
   const auto is_elsewhere = [&](const tried_pod& tried) { return tried.pod.key.ns != ns; };
-  if (ns.empty() || std::ranges::any_of(pods, is_elsewhere)) return std::nullopt;
+  if (ns.empty() || std::ranges::any_of(pods, is_elsewhere)) return {};
   const auto read =
       ask_cluster(cluster, [&](kube::transport& transport) { return read_namespace_limits(transport, {ns}, limits); });
-  if (!read) return std::nullopt;
+  if (!read) return {};
   for (auto& tried : pods) {
     kube::pod copy = tried.pod;
     if (tried.refused.empty()) tried.refused = limits.admit(ns, copy.containers);
   }
   auto parameter = as_parameter(pods);
-  if (parameter.size() > longest_parameter) return std::nullopt;
+  if (parameter.size() > longest_parameter) return {};
   return view_reply_of(cluster, {ns, "simulations", {}, {{"pods", std::move(parameter)}}}, style);
 }
 
@@ -532,21 +532,26 @@ void add_simulate(CLI::App& app, int& rc) {
     std::set<std::string> namespaces;
     for (const auto& pod : pods) namespaces.insert(pod.pod.key.ns);
     namespace_limits limits(locale);
-    const auto read = flags->snapshot.empty()
-                          ? in_words(ask_cluster(flags->cluster,
-                                                 [&](kube::transport& transport) {
-                                                   return read_with_limits(transport, namespaces, all, limits);
-                                                 }))
-                          : gather(flags->cluster, flags->snapshot, all);
+    auto read = flags->snapshot.empty()
+                    ? in_words(ask_cluster(flags->cluster,
+                                           [&](kube::transport& transport) {
+                                             return read_with_limits(transport, namespaces, all, limits);
+                                           }))
+                    : gather(flags->cluster, flags->snapshot, all);
     if (!read && read.error().key == "transport.forbidden") {
       namespace_limits own(locale);
-      if (const auto reply = simulated_there(flags->cluster, pods, own, flags->style)) {
+      const auto outcome = simulated_there(flags->cluster, pods, own, flags->style);
+      if (outcome.reply) {
         for (const auto& text : own.doubts()) std::cerr << "quartermaster: " << text << "\n";
-        rc = print(*reply, locale, std::cout, std::cerr);
+        rc = print(*outcome.reply, locale, std::cout, std::cerr);
         return;
       }
+      if (outcome.is_refused) read = std::unexpected(where_view_suffices(read.error(), *namespaces.begin()));
     }
-    if (!read) return fail(words_of(read.error(), locale), 1);
+    if (!read) {
+      rc = failed(read.error(), locale, std::cerr);
+      return;
+    }
     if (!flags->snapshot.empty()) take_in_limits(all, limits);
     say_doubts(all, namespaces, locale, std::cerr);
     for (const auto& text : limits.doubts()) std::cerr << "quartermaster: " << text << "\n";

@@ -37,7 +37,10 @@ CLI::Option* add_option(CLI::App& verb, std::string names, std::size_t& value, s
   return verb.add_option(std::move(names), value, std::move(help));
 }
 CLI::Option* add_flag(CLI::App& verb, std::string names, bool& value, std::string help) {
-  return verb.add_flag(std::move(names), value, std::move(help));
+  const auto check = [](const std::string& text) {
+    return text == "true" || text == "false" ? std::string() : refusal("usage.not_a_switch", text::shown(text));
+  };
+  return verb.add_flag(std::move(names), value, std::move(help))->check(CLI::Validator(check, ""));
 }
 
 CLI::Option* add_node(CLI::App& verb, std::string& value, std::string help, std::string names) {

@@ -389,7 +389,7 @@ void add_save(CLI::App& verb, int& rc) {
     const auto result =
         ask_cluster(flags->cluster, [&](kube::transport& transport) { return take_snapshot(transport, all); });
     if (!result) {
-      rc = failed(words_of(phrase_of(result.error()), text::language::en), std::cerr);
+      rc = failed(phrase_of(result.error()), text::language::en, std::cerr);
       return;
     }
     const auto text = all.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

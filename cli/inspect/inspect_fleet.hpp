@@ -3,6 +3,7 @@
 // text. Cards and what is free come from the node's labels and allocatable less what its pods ask for; from
 // AcceleratorNode.status.cards where an agent reports them.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -19,10 +20,14 @@ struct resource_use {
   std::string name;
   std::int64_t capacity = 0, allocatable = 0;
   std::optional<std::int64_t> requested = 0;  ///< null: the pods there may not be seen
-  /// Never less than nothing; null: not known.
+  /// What new pods can have of it at most: 0 on a node that takes none; else what its usable cards have left, as the
+  /// ledger has them.
+  std::int64_t most = INT64_MAX;
+  /// For new pods, right now. Never less than nothing; null: not known.
   std::optional<std::int64_t> free() const {
+    if (most == 0) return 0;
     if (!requested) return {};
-    return allocatable > *requested ? allocatable - *requested : 0;
+    return std::clamp<std::int64_t>(allocatable - *requested, 0, most);
   }
 };
 
@@ -33,6 +38,7 @@ struct node_row {
   std::int64_t cards = 0, memory_mib = 0;  ///< memory of one card; 0: not known
   bool cards_known = false;
   std::optional<std::int64_t> unhealthy;     ///< cards; null: neither an agent nor a plugin has said
+  std::int64_t cordoned_cards = 0;           ///< all of a cordoned node, else those that its annotation names
   std::vector<api::other_card> other_cards;  ///< of other vendors than NVIDIA
   std::vector<resource_use> resources;       ///< of its mode; next to cards of other vendors, all
   std::vector<std::string> waits_for;        ///< pods a change of mode waits for
@@ -68,7 +74,7 @@ std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns = {}, cons
 struct look_options : listing_style {
   std::vector<std::string> only;  ///< nodes
   std::vector<std::string> pods;  ///< by name; none: all
-  std::string ns;                 ///< of pods; empty: all
+  namespace_scope scope;          ///< of pods
   std::string operator_ns;        ///< empty: found by its lease
   std::string snapshot;           ///< a file in place of the cluster
   std::string compat;             ///< "cgpu": the table of kubectl-inspect-cgpu
@@ -92,6 +98,8 @@ void print_cgpu(const fleet& fleet, const std::vector<std::string>& only, bool d
 
 /// What the rows are made from. `one_node`: of that one and its pods only; empty: of all.
 picture_request fleet_parts(const look_options& options);
+/// Of nodes also what the ledger is made from, where it may be seen.
+picture_request node_parts(const look_options& options);
 
 /// The exit codes of the verbs: 0 done, 1 failed.
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err);

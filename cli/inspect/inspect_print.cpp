@@ -100,6 +100,10 @@ void add_message(ordered_json& out, const text::phrase& message) {
     if (object.contains(key)) out[key] = object[key];
 }
 
+std::string number_of(const std::optional<std::int64_t>& number) {
+  return number ? std::to_string(*number) : std::string();
+}
+
 ordered_json number_or_null(const std::optional<std::int64_t>& number) {
   return number ? ordered_json(*number) : ordered_json();
 }
@@ -120,6 +124,7 @@ ordered_json as_json(const node_row& node_row) {
   out["cordoned"] = node_row.is_seen ? ordered_json(node_row.cordoned) : ordered_json();
   out["cards"] = node_row.cards_known ? ordered_json(node_row.cards) : ordered_json();
   out["unhealthyCards"] = node_row.unhealthy ? ordered_json(*node_row.unhealthy) : ordered_json();
+  out["cordonedCards"] = node_row.cards_known ? ordered_json(node_row.cordoned_cards) : ordered_json();
   out["otherCards"] = ordered_json::array();
   for (const auto& card : node_row.other_cards) out["otherCards"].push_back(ordered_json(api::json_of(card)));
   out["model"] = node_row.model;
@@ -181,6 +186,9 @@ const listing<node_row>& nodes_listing() {
                   {"phase", [](row node, words) { return node.phase; }},
                   {"cards", "card_number", [](row node, words) { return cards_of(node); }},
                   {"free", [](row node, words) { return free_of(node); }},
+                  {"sick", [](row node, words) { return number_of(node.unhealthy); }},
+                  {"cordoned",
+                   [](row node, words) { return node.cards_known ? std::to_string(node.cordoned_cards) : ""; }},
                   {"reason", [](row node, words) { return reason_of(node); }},
                   {"requested", [](row node, words) { return node.requested; }, true},
                   {"node", "node_state", [](row node, words say) { return node_state(node, say); }, true},

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "cli/cluster/open_node.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
 #include "controller/coded_message.hpp"
+#include "quota/resource_keys.hpp"
 #include "reconcilers/dialects/dialect.hpp"
+#include "reconcilers/extender/inventory.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
 
@@ -35,11 +40,49 @@ const reconcilers::modules::offer& offered(const fleet& fleet) {
   return reconcilers::modules::offered_by(fleet.policy);
 }
 
+/// Of cards for new pods, in the unit of the key; memory in MiB.
+std::int64_t left_of(const quota::resource_key& key, const quota::card& card, const quota::card_use& used) {
+  if (!card.usable() || used.wholes > 0) return 0;
+  if (key.unit_mib > 0) return std::max<std::int64_t>(card.lendable_mib() - used.memory_mib, 0);
+  if (key.legal.whole > 0) return std::max(quota::whole_card - used.cores, 0);
+  if (key.key == "nvidia.com/gpu") return used.untouched() ? 1 : 0;
+  return std::max<std::int64_t>(std::int64_t{card.max_sharers} - used.sharers, 0);
+}
+
+/// What the usable cards of a node have left of a resource, as the ledger has them; without a ledger, and of resources
+/// that are no cards, no bound.
+std::int64_t left_on_cards(const fleet& fleet, const kube::node& node, const resource_use& use) {
+  constexpr auto no_bound = std::numeric_limits<std::int64_t>::max();
+  const auto view = fleet.cluster.book ? fleet.cluster.book->book().view(node.key.name) : std::nullopt;
+  if (!view || view->inventory->cards.empty()) return no_bound;
+  std::string_view name = use.name;
+  const auto renamed = reconcilers::extender::renamed_keys(fleet.policy);
+  if (const auto match = std::ranges::find(renamed, use.name, &reconcilers::dialects::renamed_key::here);
+      match != renamed.end())
+    name = match->engine;
+  const auto* key = quota::resource_key_of(name);
+  if (!key) return no_bound;
+  std::int64_t left = 0, memory_mib = 0;
+  for (std::size_t i = 0; i < std::min(view->inventory->cards.size(), view->used.size()); ++i) {
+    left += left_of(*key, view->inventory->cards[i], view->used[i]);
+    memory_mib += view->inventory->cards[i].lendable_mib();
+  }
+  if (key->unit_mib == 0) return left;
+  // Plugins count in units of their own: the node's capacity says which.
+  if (memory_mib <= 0 || use.capacity <= 0) return no_bound;
+  const auto amount = static_cast<double>(left) / static_cast<double>(memory_mib) * static_cast<double>(use.capacity);
+  return static_cast<std::int64_t>(std::ceil(amount - 1e-6));
+}
+
 std::vector<resource_use> use_of(const fleet& fleet, const kube::node& node,
                                  const std::vector<std::string>& resources) {
   std::vector<resource_use> out;
-  for (const auto& name : resources)
-    out.push_back({name, kube::amount(node.capacity, name), kube::amount(node.allocatable, name), 0});
+  const bool is_open = takes_new_pods(node);
+  for (const auto& name : resources) {
+    auto& entry = out.emplace_back(
+        resource_use{name, kube::amount(node.capacity, name), kube::amount(node.allocatable, name), 0});
+    entry.most = is_open ? left_on_cards(fleet, node, entry) : 0;
+  }
   if (!fleet.cluster.reason_unseen(part::pods).empty()) {
     for (auto& entry : out) entry.requested.reset();
     return out;
@@ -51,9 +94,15 @@ std::vector<resource_use> use_of(const fleet& fleet, const kube::node& node,
   return out;
 }
 
+/// An agent has NVML's name ("Tesla T4"); people select by the label nvidia.com/gpu.product, which has dashes.
+std::string as_product(std::string model) {
+  std::ranges::replace(model, ' ', '-');
+  return model;
+}
+
 void add_cards(node_row& node_row, const fleet& fleet, const kube::node& node) {
   const auto known = facts_of(fleet, node);
-  node_row.model = known.product;
+  node_row.model = as_product(known.product);
   node_row.driver = known.driver;
   node_row.cuda = known.cuda;
   node_row.cards = known.cards;
@@ -61,7 +110,7 @@ void add_cards(node_row& node_row, const fleet& fleet, const kube::node& node) {
   if (const auto* accelerator = fleet.accelerator(node.key.name); accelerator && !accelerator->cards.empty()) {
     const auto& cards = accelerator->cards;
     if (cards.front().memory_mib > 0) node_row.memory_mib = cards.front().memory_mib;
-    if (node_row.model.empty()) node_row.model = cards.front().model;
+    if (node_row.model.empty()) node_row.model = as_product(cards.front().model);
     if (node_row.cards == 0) node_row.cards = static_cast<std::int64_t>(cards.size());
     const auto reported = [](const api::reported_card& card) { return !card.health.empty(); };
     if (std::ranges::any_of(cards, reported))
@@ -78,6 +127,13 @@ void add_cards(node_row& node_row, const fleet& fleet, const kube::node& node) {
       node_row.unhealthy = cards_of(resource.name, resource.capacity - resource.allocatable);
   }
   node_row.cards_known = node_row.cards > 0;
+}
+
+/// All of a cordoned node, else those that the annotation names.
+std::int64_t cordoned_cards_of(const node_row& row, const kube::node& node) {
+  if (row.cordoned) return row.cards;
+  const auto list = node.annotations.value_or(reconcilers::extender::cordon_annotation, "");
+  return std::min(row.cards, static_cast<std::int64_t>(reconcilers::extender::cordoned_cards(list).size()));
 }
 
 /// The operator writes in English. Where the same finding is made from what is seen here, it has words in both
@@ -128,6 +184,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
       if (std::ranges::find(resources, name) == resources.end()) resources.push_back(name);
   out.resources = use_of(fleet, node, resources);
   add_cards(out, fleet, node);
+  out.cordoned_cards = cordoned_cards_of(out, node);
   return out;
 }
 

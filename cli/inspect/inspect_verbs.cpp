@@ -7,7 +7,9 @@
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
+#include "cli/cluster/refusal.hpp"
 #include "cli/completion/completion.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
@@ -22,11 +24,13 @@ namespace {
 
 constexpr std::string_view nodes_example = R"(Examples:
   $ quartermaster inspect nodes
-  NAME   MODE  PHASE  CARDS  FREE                                      REASON
-  gpu-1  vgpu  Ready  4      vcuda-core 380/400, vcuda-memory 232/240  Enrolled
+  NAME   MODE  PHASE  CARDS  FREE                                      SICK  CORDONED  REASON
+  gpu-1  vgpu  Ready  4      vcuda-core 380/400, vcuda-memory 232/240  0     0         Enrolled
   $ quartermaster inspect nodes --compat cgpu      # also: kubectl inspect cgpu, where this program is installed as
                                                    # kubectl-inspect-cgpu
-Nodes that have cards, or have or ask for a mode. FREE is allocatable less what pods on the node ask for.
+Nodes that have cards, or have or ask for a mode. FREE is what a new pod can get right now:
+allocatable less what pods on the node ask for; nothing on a node that is cordoned, not ready or changes its mode, and
+nothing of SICK and CORDONED cards.
 --watch draws the table again on a terminal; elsewhere it prints the rows that changed.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
@@ -56,7 +60,7 @@ picture_request own_parts(const look_options& options, subject about) {
       {part::policies, part::accelerator_nodes, part::nodes, part::daemon_sets, part::device_labels, part::lease},
       options.operator_ns};
   if (options.only.size() == 1) out.node = options.only.front();
-  if (about == subject::pods) out.needed.insert(part::pods), out.pods_in = options.ns;
+  if (about == subject::pods) out.needed.insert(part::pods), out.pods_in = options.scope.ns;
   return out;
 }
 
@@ -72,15 +76,18 @@ void add_unseen_nodes(picture& picture) {
   }
 }
 
-/// Of the console's server; nothing: it is not there, or has no such answer.
-std::optional<view_reply> viewed(const look_options& options, subject about) {
-  if (about == subject::modules || !options.compat.empty()) return std::nullopt;
-  const bool is_of_pods = about == subject::pods;
-  std::string names;
-  for (const auto& name : is_of_pods ? options.pods : options.only) names += (names.empty() ? "" : ",") + name;
-  view_question question{is_of_pods ? options.ns : namespace_of(options.cluster),
-                         is_of_pods ? "podviews" : "nodeviews"};
-  if (!names.empty()) question.more.emplace_back("names", names);
+std::string joined_names(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& name : names) out += (out.empty() ? "" : ",") + name;
+  return out;
+}
+
+/// Of the console's server; without a reply where it is not there, or has no such answer.
+view_outcome viewed(const look_options& options, subject about) {
+  if (about == subject::modules || !options.compat.empty()) return {};
+  if (about == subject::nodes) return view_reply_of(options.cluster, nodes_question(options), options);
+  view_question question{options.scope.ns, "podviews"};
+  if (!options.pods.empty()) question.more.emplace_back("names", joined_names(options.pods));
   return view_reply_of(options.cluster, question, options);
 }
 
@@ -89,22 +96,26 @@ using fetched = std::expected<std::optional<view_reply>, text::phrase>;
 
 /// With fewer rights less is seen, and one line names it.
 fetched fetch(const look_options& options, picture& picture, std::ostream& err, subject about) {
-  auto request = fleet_parts(options);
-  if (about == subject::pods) request.pods_in = options.ns;
+  auto request = about == subject::nodes ? node_parts(options) : fleet_parts(options);
+  if (about == subject::pods) request.pods_in = options.scope.ns;
   auto read = gather(options.cluster, options.snapshot, picture, request);
-  const bool has_less = about == subject::nodes || (about == subject::pods && !options.ns.empty());
+  const bool has_less = about == subject::nodes || (about == subject::pods && !options.scope.ns.empty());
   if (!read && read.error().key == "transport.forbidden" && has_less) {
-    if (auto reply = viewed(options, about)) return reply;
+    if (auto outcome = viewed(options, about); outcome.reply) return std::move(outcome.reply);
     const auto seen = gather(options.cluster, options.snapshot, picture, own_parts(options, about));
     const bool sees_none =
         about == subject::nodes && is_unseen(picture, part::nodes) && is_unseen(picture, part::accelerator_nodes);
-    if (!seen || sees_none) return std::unexpected(read.error());
+    if (!seen || sees_none)
+      return std::unexpected(about == subject::nodes ? where_everyone_suffices(std::move(read.error()))
+                                                     : where_view_suffices(std::move(read.error()), options.scope.ns));
     if (about == subject::nodes) picture.unseen.emplace(part::pods, read.error());
     add_unseen_nodes(picture);
     failed({about == subject::pods ? "inspect.own_pods" : "inspect.own_nodes", {{"reason", read.error()}}},
            bilingual(options.language).locale(), err);
   } else if (!read) {
     return std::unexpected(read.error());
+  } else if (about == subject::nodes && !picture.book && sees_ledger(picture)) {
+    picture.finish();
   }
   for (const auto& name : options.only)
     if (!picture.nodes.find({{}, name}))
@@ -141,6 +152,18 @@ picture_request fleet_parts(const look_options& options) {
   return out;
 }
 
+view_question nodes_question(const look_options& options) {
+  view_question out{namespace_of(options.cluster), "nodeviews"};
+  if (!options.only.empty()) out.more.emplace_back("names", joined_names(options.only));
+  return out;
+}
+
+picture_request node_parts(const look_options& options) {
+  auto out = fleet_parts(options);
+  out.wished.insert({part::rules, part::quotas, part::old_quotas});
+  return out;
+}
+
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err) {
   picture picture;
   const auto read = fetch(options, picture, err, subject::nodes);
@@ -168,15 +191,24 @@ int run_inspect_modules(const look_options& options, std::ostream& out, std::ost
 int run_inspect_pods(const look_options& options, std::ostream& out, std::ostream& err) {
   picture picture;
   const auto read = fetch(options, picture, err, subject::pods);
+  if (!read && read.error().key == "transport.forbidden" && options.scope.is_open()) {
+    auto own = options;
+    own.scope.ns = namespace_of(options.cluster);
+    std::ostringstream rows;
+    const int code = run_inspect_pods(own, rows, err);
+    if (code == 0) failed(own_namespace(own.scope.ns), bilingual(options.language).locale(), err);
+    out << rows.str();
+    return code;
+  }
   if (!read) return failed(read.error(), bilingual(options.language).locale(), err);
   if (*read) return print(**read, bilingual(options.language).locale(), out, err);
   note_if_not_installed(picture, options, err);
   const fleet found(picture);
-  const auto rows = pod_rows(found, options.ns, options.pods);
+  const auto rows = pod_rows(found, options.scope.ns, options.pods);
   for (const auto& name : options.pods)
     if (std::ranges::find(rows, name, [](const pod_row& row) { return row.key.name; }) == rows.end())
-      return failed({options.ns.empty() ? "inspect.no_pod_of_name" : "inspect.no_pod_of_name_in",
-                     {{"pod", text::shown(name)}, {"namespace", options.ns}}},
+      return failed({options.scope.ns.empty() ? "inspect.no_pod_of_name" : "inspect.no_pod_of_name_in",
+                     {{"pod", text::shown(name)}, {"namespace", options.scope.ns}}},
                     bilingual(options.language).locale(), err);
   print(rows, options, out);
   return 0;
@@ -228,9 +260,7 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
   auto* pods =
       add(inspect, "pods", "Pods that ask for cards, and which they got", pods_example, pod_headers(), *of_pods);
   add_option(*pods, "pod", of_pods->pods, "Only pods of these names");
-  auto* ns = add_namespace_option(*pods, of_pods->ns, "Only pods of this namespace");
-  const auto everywhere = [] {};  // as without -n
-  pods->add_flag_callback("-A,--all-namespaces", everywhere, "Pods of every namespace, as without -n")->excludes(ns);
+  add_namespace_scope(*pods, of_pods->scope, "Only pods of this namespace; without it all that you may see");
   pods->callback([of_pods, &rc] { rc = run_inspect_pods(*of_pods, std::cout, std::cerr); });
 }
 

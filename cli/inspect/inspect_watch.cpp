@@ -6,11 +6,13 @@
 #include <chrono>
 #include <csignal>
 #include <ostream>
+#include <set>
 #include <sstream>
 #include <utility>
 
 #include "cli/cluster/refusal.hpp"
 #include "cli/output/answer.hpp"
+#include "cli/views/view_reply.hpp"
 #include "controller/sleep.hpp"
 
 namespace cli {
@@ -25,17 +27,65 @@ constexpr int pauses_per_read = 4;
 /// Home, clear, and clear what has scrolled away.
 constexpr std::string_view cleared = "\033[H\033[2J\033[3J";
 
-kube::task<void> keep_looking(kube::transport& transport, const look_options& options, node_watch& watch,
+/// For a person who may not read nodes and pods: the table as the console's server makes it. Where the rows alone are
+/// wanted, lines that were not there before.
+class view_watch {
+ public:
+  explicit view_watch(bool redraws) : redraws_(redraws) {}
+
+  std::string changes(const std::string& table) {
+    if (table == last_) return {};
+    std::string out = redraws_ ? std::string(cleared) + table : std::string();
+    std::set<std::string> now;
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      if (!redraws_ && !known_.contains(line)) out += line + "\n";
+      now.insert(std::move(line));
+    }
+    known_ = std::move(now), last_ = table;
+    return out;
+  }
+
+ private:
+  bool redraws_;
+  std::string last_;
+  std::set<std::string> known_;
+};
+
+/// @param refused the error where that server does not answer the first time
+kube::task<void> keep_asking(kube::transport& transport, const look_options& options, bool redraws, kube::error refused,
+                             std::ostream& out, std::ostream& err) {
+  const auto locale = bilingual(options.language).locale();
+  view_watch watch(redraws);
+  for (bool is_first = true, has_answer = true; out; is_first = false) {
+    auto question = nodes_question(options);
+    const auto outcome = co_await ask_view(transport, std::move(question), options);
+    const bool answers = outcome && outcome->reply && outcome->reply->code == 0;
+    if (!answers && is_first) co_return std::unexpected(std::move(refused));
+    if (is_first) failed({"transport.views"}, locale, err);
+    if (answers) out << watch.changes(outcome->reply->text) << std::flush;
+    if (!answers && has_answer) failed({"transport.again", {{"problem", phrase_without_grants(refused)}}}, locale, err);
+    has_answer = answers;
+    const bool slept = co_await controller::sleep_for(shortest_pause);
+    if (!slept) break;
+  }
+  co_return kube::result<void>();
+}
+
+kube::task<void> keep_looking(kube::transport& transport, const look_options& options, node_watch& watch, bool redraws,
                               std::ostream& out, std::ostream& err) {
   bool has_read = false;
   std::string last_problem;
   while (out) {
     const auto begin = clock::now();
     picture picture;
-    const auto found = co_await read_picture(transport, fleet_parts(options), picture);
+    const auto found = co_await read_picture(transport, node_parts(options), picture);
+    if (!found && !has_read && found.error().code == kube::errc::forbidden)
+      co_return co_await keep_asking(transport, options, redraws, found.error(), out, err);
     if (!found && !has_read) co_return std::unexpected(found.error());
     if (found) {
       has_read = true;
+      if (sees_ledger(picture)) picture.finish();
       last_problem.clear();
       out << watch.changes(node_rows(fleet(picture), options.only, node_selector(options))) << std::flush;
     } else if (found.error().message != last_problem) {
@@ -50,10 +100,10 @@ kube::task<void> keep_looking(kube::transport& transport, const look_options& op
 }
 
 kube::task<void> look_until_signal(kube::transport& transport, const look_options& options, node_watch& watch,
-                                   std::ostream& out, std::ostream& err) {
+                                   bool redraws, std::ostream& out, std::ostream& err) {
   using namespace asio::experimental::awaitable_operators;
   asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM);
-  auto looking = keep_looking(transport, options, watch, out, err);
+  auto looking = keep_looking(transport, options, watch, redraws, out, err);
   auto ended = co_await (std::move(looking) || signals.async_wait(asio::use_awaitable));
   if (ended.index() == 0) co_return std::get<0>(std::move(ended));
   co_return kube::result<void>();
@@ -102,7 +152,7 @@ std::string node_watch::changes(const std::vector<node_row>& rows) {
 int run_watch_nodes(const look_options& options, bool redraws, std::ostream& out, std::ostream& err) {
   node_watch watch(options, redraws);
   const auto done = ask_cluster(options.cluster, [&](kube::transport& transport) {
-    return look_until_signal(transport, options, watch, out, err);
+    return look_until_signal(transport, options, watch, redraws, out, err);
   });
   return done ? 0 : failed(phrase_of(done.error()), bilingual(options.language).locale(), err);
 }

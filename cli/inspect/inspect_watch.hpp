@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/inspect/inspect_fleet.hpp"
+#include "cli/views/view_reply.hpp"
 
 namespace cli {
 
@@ -30,8 +31,11 @@ class node_watch {
   std::map<std::string, std::string> known_;  ///< by node: its row, printed alone
 };
 
+/// What of nodes the console's server is asked by who may not read them.
+view_question nodes_question(const look_options& options);
+
 /// Until SIGINT or SIGTERM (0). 1: the first read failed; a later one that fails is a line on `err`, and is tried
-/// again.
+/// again. Who may not read nodes and pods has the table of the console's server.
 int run_watch_nodes(const look_options& options, bool redraws, std::ostream& out, std::ostream& err);
 
 }  // namespace cli

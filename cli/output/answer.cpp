@@ -61,7 +61,20 @@ int failed(std::string_view reason, std::ostream& err, int code) {
 }
 
 int failed(const text::phrase& reason, text::language locale, std::ostream& err, int code) {
-  return failed(words_of(reason, locale), err, code);
+  failed(words_of(reason, locale), err, code);
+  err << grant_lines(reason, locale);
+  return code;
+}
+
+std::string grant_lines(const text::phrase& refused, text::language locale) {
+  std::string out;
+  for (const auto& [name, values, grant] : refused.arguments) {
+    if (name != "grant") continue;
+    out += "  " + text::shown(words_of(grant, locale), longest_reason) + "\n";
+    for (const auto& argument : grant.arguments)
+      if (argument.name == "command") out += "    " + text::shown(argument.values.front(), longest_reason) + "\n";
+  }
+  return out;
 }
 
 }  // namespace cli

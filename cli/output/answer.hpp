@@ -51,6 +51,9 @@ bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view outp
 
 /// Says in one line why there is no answer. Returns `code`, the exit code.
 int failed(std::string_view reason, std::ostream& err, int code = 1);
+/// Below it the roles that would allow what was refused, with their commands, each on a line of its own.
 int failed(const text::phrase& reason, text::language locale, std::ostream& err, int code = 1);
+/// These lines; empty where nothing was refused.
+std::string grant_lines(const text::phrase& refused, text::language locale);
 
 }  // namespace cli

@@ -443,7 +443,7 @@ int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostr
     co_return done;
   });
   if (result) return rc;
-  if (problem.empty()) problem = phrase_without_hint(result.error());
+  if (problem.empty()) problem = phrase_without_grants(result.error());
   return failed(problem, bilingual(options.language).locale(), err, rc != 0 ? rc : 1);
 }
 

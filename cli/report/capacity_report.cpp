@@ -32,7 +32,8 @@ const listing<model_row>& models_listing() {
   static const listing<model_row> out{
       "models",
       {name_column("model", "model"), name_column("mode", "mode"), number_column("cards", "cards"),
-       number_column("usable", "usable"), number_column("free", "free"), part_column("cores", "usedCores", "cores"),
+       number_column("usable", "usable"), number_column("free", "free"), number_column("sick", "unhealthy"),
+       number_column("cordoned", "cordoned"), part_column("cores", "usedCores", "cores"),
        part_column("memory-mib", "usedMiB", "memoryMiB"), number_column("stranded-cores", "strandedCores"),
        number_column("stranded-mib", "strandedMiB"), number_column("days-until-full", "daysUntilFull"),
        number_column("nodes", "nodes", true), number_column("stranded-cards", "strandedCards", true)},

@@ -33,12 +33,14 @@ constexpr std::string_view chargeback_example = R"(Example:
 
   MODEL     CAPACITY  PARTS  IDLE    UNHEALTHY  UNATTRIBUTED  BEYOND
   Tesla-T4  720.00    12.50  707.50  0.00       0.00          0.00
+  PARTS: what rows hold. UNATTRIBUTED: no one looked then. BEYOND: given out beyond a card.
   It adds up. Counted through 2026-11-16T00:00:00Z.
 
 CARD-HOURS are of the cores: 100 cores are a card. COST is the price of a card-hour (spec.chargeback.prices of the
 AcceleratorPolicy) times the larger of the part of the cores and the part of the memory; -o wide has those hours as
 PAID-HOURS. Each row is rounded half up to two decimals, and the sum is that of the rounded rows. The second table has
-hours of whole cards of the cluster. -o json has exact seconds and costs with six decimals; -o csv has one line a row.
+hours of whole cards of the cluster: PARTS, IDLE, UNHEALTHY and UNATTRIBUTED are as much as CAPACITY and BEYOND.
+-o json has exact seconds and costs with six decimals; -o csv has one line a row.
 Exit codes: 0 done, 1 the cluster cannot be read or counted nothing in that month, 2 wrong usage, 3 it does not add up.)";
 
 constexpr std::string_view right_size_example = R"(Example:
@@ -52,17 +54,19 @@ Exit codes: 0 done, 1 Prometheus does not answer or has no such series, 2 wrong 
 
 constexpr std::string_view capacity_example = R"(Example:
   $ quartermaster report capacity --prometheus-url https://prometheus.example:9090
-  MODEL     MODE  CARDS  USABLE  FREE  CORES    MEMORY-MIB   STRANDED-CORES  STRANDED-MIB  DAYS-UNTIL-FULL
-  Tesla-T4  vgpu  4      4       2     130/400  20480/61440  20              0             12.5
+  MODEL  MODE  CARDS  USABLE  FREE  SICK  CORDONED  CORES   MEMORY-MIB  STRANDED-CORES  STRANDED-MIB  DAYS-UNTIL-FULL
+  T4     vgpu  4      4       3     0     0         80/400  8192/61440  20              0             12.5
 
-The numbers of the console's capacity view. Usable cards get new pods; free ones hold none. Stranded is what is left on
+The numbers of the console's capacity view. Usable cards are healthy and not cordoned. Free ones of them hold no pod,
+and a new pod gets them right now: their node is ready and in no change of mode. Stranded is what is left on
 cards that no new share fits on, because their cores, memory or number of shares has run out. Days until full follow
 from the last 7 days in Prometheus.
 Exit codes: 0 done, 1 the cluster or Prometheus cannot be read, 2 wrong usage.)";
 
 struct report_options {
   listing_style style;
-  std::string month, ns, snapshot;
+  std::string month, snapshot;
+  namespace_scope scope;
   cluster_options cluster;
   prometheus_options prometheus;
 };
@@ -94,11 +98,14 @@ int run_chargeback(const report_options& options, std::ostream& out, std::ostrea
       ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, month, found); });
   const auto locale = bilingual(options.style.language).locale();
   if (!read && read.error().code == kube::errc::not_found) return failed({"transport.no_usage"}, locale, err);
-  if (!read && read.error().code == kube::errc::forbidden && !options.ns.empty())
-    if (const auto reply = view_reply_of(options.cluster, {options.ns, "bills", month}, options.style))
-      return print(*reply, locale, out, err);
-  if (!read) return failed(phrase_of(read.error()), locale, err);
-  const auto report = chargeback_of(month, found.objects, found.spec, options.ns);
+  if (!read) {
+    auto refused = phrase_of(read.error());
+    if (const auto code =
+            namespace_answer(options.cluster, options.scope, {{}, "bills", month}, options.style, refused, out, err))
+      return *code;
+    return failed(refused, locale, err);
+  }
+  const auto report = chargeback_of(month, found.objects, found.spec, options.scope.ns);
   if (!report) return failed({"report.nothing_counted", {{"month", month}}}, locale, err);
   print(*report, options.style, out);
   if (report->discrepancy.empty()) return 0;
@@ -122,7 +129,7 @@ int run_right_size(const report_options& options, std::ostream& out, std::ostrea
   if (!unused) return 1;
   const auto sizes = asked(options, given_query(), err);
   if (!sizes) return 1;
-  const auto rows = right_sizes(*unused, *sizes, options.ns);
+  const auto rows = right_sizes(*unused, *sizes, options.scope.ns);
   if (!rows)
     return failed({"report.prometheus", {{"url", options.prometheus.url}, {"problem", rows.error()}}}, locale, err);
   if (rows->empty()) {
@@ -168,10 +175,6 @@ std::string problem_of_month(const std::string& text) {
   return api::bounds_of(text) ? "" : refusal("usage.no_month", text);
 }
 
-void add_namespace(CLI::App& verb, std::string& ns, const char* description) {
-  add_namespace_option(verb, ns, description)->type_name("NAMESPACE");
-}
-
 }  // namespace
 
 void add_report(CLI::App& app, int& rc) {
@@ -186,7 +189,8 @@ void add_report(CLI::App& app, int& rc) {
   add_option(*chargeback, "--month", bill->month, "Month of UTC; without it the current one")
       ->check(CLI::Validator(problem_of_month, ""))
       ->type_name("YYYY-MM");
-  add_namespace(*chargeback, bill->ns, "Only rows of this namespace, without the table of the cluster");
+  add_namespace_scope(*chargeback, bill->scope,
+                      "Only rows of this namespace, without the table of the cluster; without it all that you may see");
   add_cluster_options(*chargeback, bill->cluster);
   chargeback->callback([bill, &rc] { rc = run_chargeback(*bill, std::cout, std::cerr); });
 
@@ -205,7 +209,7 @@ void add_report(CLI::App& app, int& rc) {
   auto* right_size =
       add(*report, "right-size", "Containers that use little of their card memory, and what would do",
           right_size_example, [&](CLI::App& verb) { add_listing_options(verb, sizes->style, right_size_headers()); });
-  add_namespace(*right_size, sizes->ns, "Only containers of this namespace");
+  add_namespace_scope(*right_size, sizes->scope, "Only containers of this namespace; without it all");
   add_prometheus_options(*right_size, sizes->prometheus, "The Prometheus that scrapes the agents; required");
   right_size->callback([sizes, &rc] { rc = run_right_size(*sizes, std::cout, std::cerr); });
 }

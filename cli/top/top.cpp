@@ -28,12 +28,14 @@ using text::shown;
 
 /// What is given out, of what there is.
 struct given_out {
-  std::int64_t cards = 0, sick = 0, cores = 0, used_cores = 0, memory_mib = 0, used_mib = 0;
+  std::int64_t cards = 0, free = 0, sick = 0, cordoned = 0, cores = 0, used_cores = 0, memory_mib = 0, used_mib = 0;
   std::set<kube::object_key> pods;
 
-  void add(const card_shares& entry) {
+  void add(const node_shares& node, const card_shares& entry) {
     ++cards;
+    if (!node.mode().empty() && node.is_free(entry)) ++free;
     if (!entry.card->healthy) ++sick;
+    if (node.is_cordoned(entry)) ++cordoned;
     cores += quota::whole_card;
     used_cores += entry.cores();
     memory_mib += entry.card->lendable_mib();
@@ -42,8 +44,9 @@ struct given_out {
       if (share.pod) pods.insert(share.pod->key);
   }
   ordered_json as_json() const {
-    return {{"cards", cards},          {"sickCards", sick},   {"cores", cores},     {"usedCores", used_cores},
-            {"memoryMiB", memory_mib}, {"usedMiB", used_mib}, {"pods", pods.size()}};
+    return {{"cards", cards},     {"freeCards", free},       {"sickCards", sick},       {"cordonedCards", cordoned},
+            {"cores", cores},     {"usedCores", used_cores}, {"memoryMiB", memory_mib}, {"usedMiB", used_mib},
+            {"pods", pods.size()}};
   }
 };
 
@@ -63,10 +66,11 @@ double fullness(std::int64_t used_cores, std::int64_t cores, std::int64_t used_m
 
 constexpr std::string_view nodes_example = R"(Example:
   $ quartermaster top nodes
-  NODE   MODE  CARDS  SICK  CORES          MEMORY-MIB          PODS
-  gpu-1  vgpu  4      0     130/400 (33%)  20480/61440 (33%)   3
+  NODE   MODE  CARDS  FREE  SICK  CORDONED  CORES          MEMORY-MIB         PODS
+  gpu-1  vgpu  4      2     0     0         130/400 (33%)  20480/61440 (33%)  3
 
-What is given out of the cards, the fullest first: the larger of cores and memory counts. A whole card is 100 cores and all of its memory.
+What is given out of the cards, the fullest first: the larger of cores and memory counts. A whole card is 100 cores and
+all of its memory. FREE: cards that no one has a part of and a new pod gets right now; SICK and CORDONED ones are not.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 constexpr std::string_view pods_example = R"(Example:
@@ -103,7 +107,9 @@ const listing<node_sums>& nodes_listing() {
       .columns = {{"node", [](row entry, words) { return entry.node->node->key.name; }},
                   {"mode", [](row entry, words) { return shown(entry.node->mode()); }},
                   {"cards", [](row entry, words) { return std::to_string(entry.sums.cards); }},
+                  {"free", [](row entry, words) { return std::to_string(entry.sums.free); }},
                   {"sick", [](row entry, words) { return std::to_string(entry.sums.sick); }},
+                  {"cordoned", [](row entry, words) { return std::to_string(entry.sums.cordoned); }},
                   {"cores", [](row entry, words) { return part_of(entry.sums.used_cores, entry.sums.cores); }},
                   {"memory-mib", [](row entry, words) { return part_of(entry.sums.used_mib, entry.sums.memory_mib); }},
                   {"pods", [](row entry, words) { return std::to_string(entry.sums.pods.size()); }}},
@@ -144,6 +150,11 @@ const listing<card_row>& cards_listing() {
                    [](row card, words say) {
                      return say.message(card.card().healthy ? "top.healthy" : "top.unhealthy");
                    }},
+                  {"cordoned",
+                   [](row card, words say) {
+                     return card.node->is_cordoned(card.entry()) ? say.message("inspect.yes") : std::string();
+                   },
+                   true},
                   {"uuid", [](row card, words) { return shown(card.card().uuid, 128); }, true}},
       .json =
           [](row card) {
@@ -157,7 +168,8 @@ const listing<card_row>& cards_listing() {
                                 {"usedMiB", card.entry().memory_mib()},
                                 {"shares", card.entry().shares.size()},
                                 {"guessedShares", card.guesses()},
-                                {"healthy", card.card().healthy}};
+                                {"healthy", card.card().healthy},
+                                {"cordoned", card.node->is_cordoned(card.entry())}};
           },
       .object = [](row card) { return card.card().uuid; }};
   return out;
@@ -172,7 +184,7 @@ void top_nodes(const picture& picture, const listing_style& style, std::ostream&
   for (const auto& node : nodes) {
     if (!selector.selects(node.node->labels)) continue;
     auto& row = rows.emplace_back(&node, given_out());
-    for (const auto& card : node.cards) row.sums.add(card);
+    for (const auto& card : node.cards) row.sums.add(node, card);
   }
   std::ranges::sort(rows, {}, [](const node_sums& row) {
     const auto& sums = row.sums;
@@ -220,8 +232,7 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
     add_node(*subject, options->name, "Only this node", "name");
   add_listing_options(*subject, options->style, std::move(headers));
   if (is_of_pods) {
-    add_namespace_option(*subject, options->ns, "Only pods of this namespace");
-    subject->add_flag_callback("-A,--all-namespaces", [options] { options->ns.clear(); }, "Pods of all namespaces");
+    add_namespace_scope(*subject, options->scope, "Only pods of this namespace; without it all that you may see");
   } else {
     add_unused_namespace(*subject);
     add_node_selector(*subject, options->style);
@@ -233,11 +244,11 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
   subject->callback([options, print, is_of_pods, &rc] {
     picture all;
     const auto locale = bilingual(options->style.language).locale();
-    const auto read = gather(options->cluster, options->snapshot, all);
-    if (!read && read.error().key == "transport.forbidden" && is_of_pods && !options->ns.empty()) {
-      if (const auto reply =
-              view_reply_of(options->cluster, {options->ns, "holdings", options->name}, options->style)) {
-        rc = cli::print(*reply, locale, std::cout, std::cerr);
+    auto read = gather(options->cluster, options->snapshot, all);
+    if (!read && is_of_pods) {
+      if (const auto code = namespace_answer(options->cluster, options->scope, {{}, "holdings", options->name},
+                                             options->style, read.error(), std::cout, std::cerr)) {
+        rc = *code;
         return;
       }
     }
@@ -250,11 +261,11 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
       return;
     }
     const auto is_named = [&](const kube::pod& pod) {
-      return pod.key.name == options->name && (options->ns.empty() || pod.key.ns == options->ns);
+      return pod.key.name == options->name && (options->scope.ns.empty() || pod.key.ns == options->scope.ns);
     };
     if (is_of_pods && !options->name.empty() && std::ranges::none_of(all.pods.all(), is_named)) {
-      rc = failed({options->ns.empty() ? "transport.no_pod" : "transport.no_pod_in",
-                   {{"pod", text::shown(options->name)}, {"namespace", options->ns}}},
+      rc = failed({options->scope.ns.empty() ? "transport.no_pod" : "transport.no_pod_in",
+                   {{"pod", text::shown(options->name)}, {"namespace", options->scope.ns}}},
                   locale, std::cerr);
       return;
     }
@@ -273,7 +284,7 @@ void add_top(CLI::App& app, int& rc) {
     top_nodes(all, options.style, std::cout, options.name);
   };
   const auto pods = [](const picture& all, const top_options& options) {
-    top_pods(all, options.ns, options.style, std::cout, options.name);
+    top_pods(all, options.scope.ns, options.style, std::cout, options.name);
   };
   const auto cards = [](const picture& all, const top_options& options) {
     top_cards(all, options.style, std::cout, options.name);

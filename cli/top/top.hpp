@@ -13,8 +13,8 @@
 namespace cli {
 
 struct top_options {
-  std::string name;  ///< of one node, or of pods; empty: all
-  std::string ns;    ///< of pods; empty: all
+  std::string name;       ///< of one node, or of pods; empty: all
+  namespace_scope scope;  ///< of pods
   listing_style style;
   std::string snapshot;
   cluster_options cluster;

@@ -180,14 +180,10 @@ std::string runtime_class_of(const std::optional<reconcilers::accelerator_policy
 constexpr std::chrono::seconds settling{5};
 constexpr std::chrono::milliseconds between_looks{500};
 
-bool sees_ledger(const picture& picture) {
-  return std::ranges::all_of(ledger_parts().needed, [&](part part) { return picture.reason_unseen(part).empty(); });
-}
-
 /// What the walk is made from. Who may not read all that the ledger is made from does without the ledger.
 picture_request walked_parts(const std::string& ns) {
   return {{part::types, part::policies, part::accelerator_nodes, part::nodes, part::daemon_sets, part::pods},
-          {part::rules, part::quotas, part::old_quotas, part::device_labels, part::lease, part::slices},
+          {part::rules, part::quotas, part::old_quotas, part::device_labels, part::lease, part::slices, part::view_api},
           ns};
 }
 
@@ -312,7 +308,7 @@ int run_verify(const verify_options& options, std::ostream& out, std::ostream& e
                                             }));
   if (result && !problem.empty()) result = std::unexpected(problem);
   const auto locale = options.language == "zh" ? language::zh : language::en;
-  if (!result) return failed(plain(words_of(result.error(), locale)), err);
+  if (!result) return failed(result.error(), locale, err);
   print(found, options, out);
   return problems(found) > 0 || (options.strict && !all_good(found)) ? 3 : 0;
 }

@@ -25,10 +25,19 @@ struct view_reply {
   int code = 0;
 };
 
-/// Nothing: there is no such API, it does not answer, or the person may not ask it either.
-kube::task<std::optional<view_reply>> ask_view(kube::transport& transport, view_question question, listing_style style);
-std::optional<view_reply> view_reply_of(const cluster_options& cluster, const view_question& question,
-                                        const listing_style& style);
+struct view_outcome {
+  std::optional<view_reply> reply;  ///< nothing: there is no such API, it does not answer, or the person may not ask it
+  bool is_refused = false;          ///< it is there, and the person may not ask it about this namespace
+};
+kube::task<view_outcome> ask_view(kube::transport& transport, view_question question, listing_style style);
+view_outcome view_reply_of(const cluster_options& cluster, const view_question& question, const listing_style& style);
+
+/// For a person who may not see the whole cluster: the answer about the namespace that `scope` means, with `question`
+/// as it is but for that. @return its exit code. Nothing: there is none, and `refused` then names the right that
+/// suffices.
+std::optional<int> namespace_answer(const cluster_options& cluster, const namespace_scope& scope,
+                                    view_question question, const listing_style& style, text::phrase& refused,
+                                    std::ostream& out, std::ostream& err);
 
 /// With one line that says where it comes from. @return its exit code
 int print(const view_reply& reply, text::language locale, std::ostream& out, std::ostream& err);

@@ -347,7 +347,7 @@ node_state enrolment::state_of(const kube::node& node, const api::accelerator_no
 }
 
 kube::task<action> enrolment::reconcile(kube::object_key key) {
-  if (!synced()) co_return action::again(look_again);
+  if (!synced() || (!policy() && settings_.awaits_policy())) co_return action::again(look_again);
   const auto* node = stores_.nodes.find(key);
   const auto* object = stores_.accelerator_nodes.find(key);
   if (!node) {

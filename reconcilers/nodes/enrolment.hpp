@@ -46,6 +46,8 @@ class enrolment final : public controller::reconciler {
     std::function<void(const kube::object_key&)> wake = [](const kube::object_key&) {};
     /// Whether nodes with a module are kept for pods that ask for accelerators; empty: not decided yet, as it is.
     std::function<std::optional<bool>()> isolates = [] { return std::nullopt; };
+    /// The leader is about to apply the policy of the installation: until then nodes are not judged without one.
+    std::function<bool()> awaits_policy = [] { return false; };
   };
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call

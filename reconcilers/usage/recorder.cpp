@@ -34,6 +34,7 @@ boost::asio::awaitable<void> in_steps(std::vector<Item> items, Call call) {
 
 std::string_view mode_of(const quota::grant& grant, const quota::service& serves) {
   if (grant.whole) return "pGPU";
+  if (grant.cores == 0 && grant.memory_mib == 0 && serves.has(quota::mode::share)) return "share";
   return serves.has(quota::mode::mps) ? "MPS" : "vGPU";
 }
 
@@ -48,8 +49,14 @@ std::vector<quota::usage_part> parts_of(const quota::holding& held, const quota:
   for (const auto& grant : held.grants) {
     const auto* card = card_named(node, grant.card);
     const auto mode = mode_of(grant, node ? node->serves : quota::service());
-    out.push_back({grant.card, std::string(mode), grant.whole ? quota::whole_card : grant.cores,
-                   grant.whole && card ? card->memory_mib : grant.memory_mib});
+    quota::usage_part part{grant.card, std::string(mode), grant.whole ? quota::whole_card : grant.cores,
+                           grant.whole && card ? card->memory_mib : grant.memory_mib};
+    // A turn on a card has no amounts of its own: it is one of as many as the plugin offers of the card.
+    if (mode == "share" && card && card->max_sharers > 0) {
+      part.cores = quota::whole_card / card->max_sharers;
+      part.memory_mib = card->memory_mib / card->max_sharers;
+    }
+    out.push_back(std::move(part));
   }
   for (const auto& [key, amount] : held.counts)
     out.push_back({name_of_key(held.node, key), std::string(mode_of_key(key)), amount * quota::whole_card, 0});

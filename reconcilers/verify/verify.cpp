@@ -714,6 +714,8 @@ report walk(const cluster_view& view) {
     out.cluster.push_back(std::move(condition_step));
   for (auto& quota_step : quota_steps(view, leaderless || is_wrong(types)))
     out.cluster.push_back(std::move(quota_step));
+  if (!view.view_api_problem.empty())
+    out.cluster.push_back(wrong(stage::view_api, stage_code::view_api_silent, view.view_api_problem));
   if (!view.slices_unseen.empty()) out.cluster.push_back(unseen(stage::other_plugins, view.slices_unseen));
   if (!view.labels_unseen.empty()) out.cluster.push_back(unseen(stage::label, view.labels_unseen));
   out.cluster.push_back(leader);

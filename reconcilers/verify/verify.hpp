@@ -67,7 +67,9 @@ struct cluster_view {
   text::phrase sets_unseen;    ///< why our DaemonSets could not be seen; empty: they were
   text::phrase slices_unseen;  ///< why it is not known what DRA drivers offer; empty: that is known
   text::phrase labels_unseen;  ///< why the labels of device configurations could not be seen; empty: they were
-  bool whole = true;           ///< `nodes` are all that have or ask for a mode
+  std::string
+      view_api_problem{};  ///< why the console's aggregated API does not answer; empty: it does, or is not there
+  bool whole = true;       ///< `nodes` are all that have or ask for a mode
   std::vector<api::accelerator_quota> quotas;
   std::vector<node_view> nodes;
 };
@@ -84,6 +86,7 @@ enum class stage : std::uint8_t {
   runtimes,  ///< `agent fix-runtime` where the policy asks for it
   health,    ///< are sick cards withdrawn?
   quotas,
+  view_api,  ///< only where it does not answer
   // of a node
   label,
   node,
@@ -178,8 +181,9 @@ enum class stage_code : std::uint8_t {
   extender_untrusted,
   extender_refuses,
   test_pod_refused,
+  view_api_silent,  ///< value: why
 };
-inline constexpr std::size_t code_count = static_cast<std::size_t>(stage_code::test_pod_refused) + 1;
+inline constexpr std::size_t code_count = static_cast<std::size_t>(stage_code::view_api_silent) + 1;
 
 struct step {
   stage position{};

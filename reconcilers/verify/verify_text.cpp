@@ -19,18 +19,31 @@ struct cause_row {
 };
 
 constexpr std::array<stage_row, static_cast<std::size_t>(stage::allocation) + 1> stages{{
-    {stage::types, "types"},         {stage::policy, "policy"},
-    {stage::rules, "rules"},         {stage::daemon_sets, "daemonsets"},
-    {stage::leader, "leader"},       {stage::scheduler, "scheduler"},
-    {stage::extender, "extender"},   {stage::callers, "callers"},
-    {stage::runtimes, "runtimes"},   {stage::health, "health"},
-    {stage::quotas, "quotas"},       {stage::label, "label"},
-    {stage::node, "node"},           {stage::module, "module"},
-    {stage::enrolment, "enrolment"}, {stage::agent, "agent"},
-    {stage::preflight, "preflight"}, {stage::module_label, "module-label"},
-    {stage::plugin, "plugin"},       {stage::other_plugins, "other-plugins"},
-    {stage::resources, "resources"}, {stage::pods, "pods"},
-    {stage::taint, "taint"},         {stage::allocation, "allocation"},
+    {stage::types, "types"},
+    {stage::policy, "policy"},
+    {stage::rules, "rules"},
+    {stage::daemon_sets, "daemonsets"},
+    {stage::leader, "leader"},
+    {stage::scheduler, "scheduler"},
+    {stage::extender, "extender"},
+    {stage::callers, "callers"},
+    {stage::runtimes, "runtimes"},
+    {stage::health, "health"},
+    {stage::quotas, "quotas"},
+    {stage::view_api, "view-api"},
+    {stage::label, "label"},
+    {stage::node, "node"},
+    {stage::module, "module"},
+    {stage::enrolment, "enrolment"},
+    {stage::agent, "agent"},
+    {stage::preflight, "preflight"},
+    {stage::module_label, "module-label"},
+    {stage::plugin, "plugin"},
+    {stage::other_plugins, "other-plugins"},
+    {stage::resources, "resources"},
+    {stage::pods, "pods"},
+    {stage::taint, "taint"},
+    {stage::allocation, "allocation"},
 }};
 
 constexpr std::array<cause_row, code_count> codes{{
@@ -101,6 +114,7 @@ constexpr std::array<cause_row, code_count> codes{{
     {stage_code::extender_untrusted, "extender_untrusted"},
     {stage_code::extender_refuses, "extender_refuses"},
     {stage_code::test_pod_refused, "test_pod_refused"},
+    {stage_code::view_api_silent, "view_api_silent"},
 }};
 
 static_assert(

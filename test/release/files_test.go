@@ -99,6 +99,11 @@ func TestWrongUsageIsRefusedInOneLine(t *testing.T) {
 		"--base-url 'here' is no URL": {"--base-url", "here"},
 		"--image 'a/b:1' is no name":  {"--image", "a/b:1"},
 		"--push 'https://a' is no":    {"--push", "https://a"},
+		"--push 'a:99999' is no":      {"--push", "a:99999"},
+		"--push 'a:0' is no":          {"--push=a:0"},
+		"--push 'X Y' is no":          {"--push=X Y"},
+		"--push 'a..b' is no":         {"--push", "a..b"},
+		"--push needs a value":        {"--push="},
 		"unknown argument '--colour'": {"--colour"},
 		"--out needs a value":         {"--out"},
 	} {

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
 #include "cli/program.hpp"
+#include "test/kube/scratch_folder.hpp"
 #include "test/words.hpp"
 
 namespace cli::console {
@@ -59,8 +63,25 @@ TEST(console, wrong_words_are_one_line) {
       words::english("usage.together", {{"name", "--view-address, --view-cert-file"}, {"value", "--view-key-file"}});
   EXPECT_THAT(run({"--view-address", ":8443"}), one_line(together));
   EXPECT_THAT(run({"--view-key-file", "k"}), one_line(together));
+  const kube_test::scratch_folder folder;
+  folder.write("no.crt", "text");
+  const auto key = folder.path("later.key"), none = folder.path("none/tls.crt"), wrong = folder.path("no.crt");
+  EXPECT_THAT(run({"--view-address", ":0", "--view-cert-file", none, "--view-key-file", key}),
+              one_line(words::english("usage.console.no_folder", {{"name", "--view-cert-file"}, {"value", none}})));
+  EXPECT_THAT(run({"--view-address", ":0", "--view-cert-file", wrong, "--view-key-file", key}),
+              one_line(words::english(
+                  "usage.console.not_pem",
+                  {{"name", "--view-cert-file"}, {"value", wrong}, {"begin", "-----BEGIN CERTIFICATE-----"}})));
   EXPECT_THAT(run({"--prometheus-url", "http://p", "--prometheus-token-file", "t"}),
               one_line(words::english("usage.prometheus.token")));
+}
+
+TEST(console, an_address_that_someone_else_has_is_one_line_with_its_flag) {
+  boost::asio::io_context loop;
+  boost::asio::ip::tcp::acceptor other(loop, {boost::asio::ip::make_address("127.0.0.1"), 0});
+  const auto taken = "127.0.0.1:" + std::to_string(other.local_endpoint().port());
+  const auto begin = "quartermaster: --metrics-address " + taken + ": ";
+  EXPECT_THAT(run({"--listen", "127.0.0.1:0", "--metrics-address", taken}), Pair(1, testing::StartsWith(begin)));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "cli/program.hpp"
 #include "cli/verbs.hpp"
 #include "test/english.hpp"
+#include "text/messages.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -98,6 +99,30 @@ TEST_F(refusals, golden_ones_of_each_check_of_each_flag_are_Chinese) {
       }
   });
   EXPECT_GT(refused, 300);
+}
+
+/// CLI11 takes numbers and words such as "yes" for a switch, and says of others that it could not convert them.
+TEST(switches, take_true_and_false_and_say_so_of_every_other_value) {
+  int switches = 0;
+  all_verbs().walk([&](CLI::App& verb, const std::vector<std::string>& words) {
+    for (auto* option : verb.get_options([](CLI::Option*) { return true; })) {
+      if (takes_value(*option)) continue;
+      const CLI::Validator* check = nullptr;
+      try {
+        check = option->get_validator(0);
+      } catch (const CLI::OptionNotFound&) {
+        continue;  // it has no value, only a callback
+      }
+      ++switches;
+      for (std::string value : {"true", "false"}) EXPECT_EQ((*check)(value), "") << words_of(words) << value;
+      for (std::string value : {"maybe", "2", "yes", ""}) EXPECT_NE((*check)(value), "") << words_of(words) << value;
+    }
+  });
+  EXPECT_GT(switches, 10);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_program("quartermaster", {"controller", "--view-certificate=maybe"}), 2);
+  EXPECT_TRUE(testing::internal::GetCapturedStderr().contains(
+      text::message("usage.not_a_switch", text::language::en, {{"name", "--view-certificate"}, {"value", "maybe"}})));
 }
 
 TEST_F(refusals, golden_ones_of_unknown_flags_and_missing_values_are_Chinese) {

@@ -293,7 +293,7 @@ TEST(inspect_fleet, S27_cards_of_other_vendors_stand_next_to_what_their_plugin_o
   for (int i = 0; i < 8; ++i)
     cards.push_back({"0000:0" + std::to_string(i) + ":00.0", "AMD", "1002:74a1", "", "amdgpu", i / 4});
   cluster.pods.put(pod("team", "hip", "amd-1", {{"amd.com/gpu", 2}}));
-  EXPECT_EQ(printed(node_rows(cluster, {"amd-1"}), "en", "table", true), "amd-1  none  -  8 AMD  gpu 6/8  -\n");
+  EXPECT_EQ(printed(node_rows(cluster, {"amd-1"}), "en", "table", true), "amd-1  none  -  8 AMD  gpu 6/8  -  -  -\n");
   const auto row = nlohmann::json::parse(printed(node_rows(cluster, {"amd-1"}), "en", "json"))["nodes"][0];
   EXPECT_TRUE(row["cards"].is_null()) << "those are NVIDIA's";
   EXPECT_EQ(row["otherCards"].size(), 8U);

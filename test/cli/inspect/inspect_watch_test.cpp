@@ -29,12 +29,12 @@ std::string cells_of(const std::string& rows) { return std::regex_replace(rows, 
 TEST(node_watch, golden_table_for_a_pipe_and_then_the_rows_that_changed) {
   node_watch watch({}, false);
   EXPECT_EQ(watch.changes({row_of("gpu-1", "Enrolled"), row_of("gpu-2", "Enrolled")}),
-            "NAME   MODE  PHASE  CARDS  FREE  REASON\n"
-            "gpu-1  vgpu  Ready  -      -     Enrolled\n"
-            "gpu-2  vgpu  Ready  -      -     Enrolled\n");
+            "NAME   MODE  PHASE  CARDS  FREE  SICK  CORDONED  REASON\n"
+            "gpu-1  vgpu  Ready  -      -     -     -         Enrolled\n"
+            "gpu-2  vgpu  Ready  -      -     -     -         Enrolled\n");
   EXPECT_EQ(watch.changes({row_of("gpu-1", "Enrolled"), row_of("gpu-2", "Enrolled")}), "");
   EXPECT_EQ(watch.changes({row_of("gpu-1", "Enrolled"), row_of("gpu-2", "PluginNotReady")}),
-            "gpu-2  vgpu  Ready  -      -     PluginNotReady\n");
+            "gpu-2  vgpu  Ready  -      -     -     -         PluginNotReady\n");
   EXPECT_EQ(watch.changes({row_of("gpu-1", "Enrolled"), row_of("gpu-2", "PluginNotReady")}), "");
 }
 
@@ -42,9 +42,9 @@ TEST(node_watch, a_node_that_joins_or_leaves_is_a_row) {
   node_watch watch({}, false);
   watch.changes({row_of("gpu-1", "Enrolled")});
   EXPECT_EQ(cells_of(watch.changes({row_of("a-much-longer-name", "Enrolled"), row_of("gpu-1", "Enrolled")})),
-            "a-much-longer-name vgpu Ready - - Enrolled\n")
+            "a-much-longer-name vgpu Ready - - - - Enrolled\n")
       << "the row of gpu-1 is as it was, whatever the widths are";
-  EXPECT_EQ(cells_of(watch.changes({row_of("a-much-longer-name", "Enrolled")})), "gpu-1 - - - - Gone\n");
+  EXPECT_EQ(cells_of(watch.changes({row_of("a-much-longer-name", "Enrolled")})), "gpu-1 - - - - - - Gone\n");
 }
 
 TEST(node_watch, the_header_comes_with_the_first_node) {

@@ -409,8 +409,8 @@ class served_cluster {
   served_cluster& operator=(const served_cluster&) = delete;
   ~served_cluster() { loop_.stop(); }
 
-  /// Paths that have it in them get 403.
-  std::string forbidden;
+  /// Paths that have it in them get 403, or 503.
+  std::string forbidden, unavailable;
 
   /// The exit codes without and with --strict.
   std::pair<int, int> codes() {
@@ -423,8 +423,10 @@ class served_cluster {
   void write(const std::string& name, const std::string& text) { folder_.write(name, text); }
   kube_test::reply answer(cluster& cluster, const kube_test::seen_request& request) const {
     const bool is_forbidden = !forbidden.empty() && request.target.contains(forbidden);
-    const auto response =
-        is_forbidden ? recording_transport::refused(403, "Forbidden") : cluster.answer(request.target);
+    const bool is_unavailable = !unavailable.empty() && request.target.contains(unavailable);
+    const auto response = is_forbidden     ? recording_transport::refused(403, "Forbidden")
+                          : is_unavailable ? recording_transport::refused(503, "ServiceUnavailable")
+                                           : cluster.answer(request.target);
     auto out = kube_test::reply::of(response.status, response.body);
     out.headers = {"Content-Type: " + response.content_type};
     return out;
@@ -464,6 +466,15 @@ TEST(verify_strict, S4_is_0_only_where_all_was_looked_at_and_all_is_good) {
   served_cluster served(cluster);
   EXPECT_EQ(served.codes(), std::pair(0, 0)) << served.output;
   EXPECT_THAT(served.output, Not(HasSubstr(mark("unknown"))));
+}
+
+TEST(verify_strict, S4_an_aggregated_API_that_does_not_answer_is_3) {
+  cluster cluster;
+  cluster.preflight = every_check();
+  served_cluster served(cluster);
+  served.unavailable = "/apis/view.quartermaster.io/";
+  EXPECT_EQ(served.codes(), std::pair(3, 3)) << served.output;
+  EXPECT_THAT(served.output, HasSubstr("kubectl describe apiservice v1alpha1.view.quartermaster.io"));
 }
 
 TEST(verify_strict, S4_what_is_not_known_is_0_and_with_strict_3) {

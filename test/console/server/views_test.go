@@ -252,13 +252,33 @@ func TestCommandsAnswerWithEditInOneNamespace(t *testing.T) {
 	if mine, _ := output(own, "inspect", "nodes", "-o", "wide"); !strings.Contains(mine, "MESSAGE") || strings.Contains(mine, "2 pods") {
 		t.Errorf("a message that names pods:\n%s", mine)
 	}
-	for _, words := range []string{"inspect pods -n blue", "top pods -n blue", "explain pod blue-runs -n blue", "report chargeback -n blue", "inspect pods", "top pods"} {
+	// Without -n the context's namespace, and one line says so.
+	for _, words := range []string{"inspect pods", "top pods", "top pods -o json", "report chargeback"} {
+		mine, rc := output(own, strings.Fields(words)...)
+		all, code := output(kubeconfig, append(strings.Fields(words), "-n", "red")...)
+		if rc != code || mine != all || strings.Contains(mine, "blue") {
+			t.Errorf("%s: exit code %d, of an administrator with -n red %d:\n%s\n%s", words, rc, code, mine, all)
+		}
+		out, _ := testCluster.Output("", program, append(strings.Fields(words), "--kubeconfig", own)...)
+		if !strings.Contains(out, "you may not see all namespaces, so this is red,") {
+			t.Errorf("%s: no word of the namespace:\n%s", words, out)
+		}
+	}
+	// What suffices in another namespace is the role view there.
+	out, _ := testCluster.Output("", program, "top", "pods", "-n", "blue", "--kubeconfig", own)
+	for i, command := range []string{"kubectl create rolebinding view-system-serviceaccount-red-red-viewer --namespace=blue --clusterrole=view --serviceaccount=red:red-viewer",
+		"kubectl create clusterrolebinding quartermaster-user-system-serviceaccount-red-red-viewer --clusterrole=quartermaster-user --serviceaccount=red:red-viewer"} {
+		if lines := strings.Split(out, "\n"); len(lines) < 5 || strings.TrimSpace(lines[2*i+2]) != command || len(lines[0]) > 120 {
+			t.Errorf("line %d is not %s:\n%s", 2*i+2, command, out)
+		}
+	}
+	for _, words := range []string{"inspect pods -n blue", "top pods -n blue", "explain pod blue-runs -n blue", "report chargeback -n blue", "inspect pods -A", "top pods -A", "report chargeback -A"} {
 		out, rc := testCluster.Output("", program, append(strings.Fields(words), "--kubeconfig", own)...)
 		if rc != 1 || !strings.Contains(out, "403") || strings.Contains(out, "gpu-1") {
 			t.Errorf("%s: exit code %d:\n%s", words, rc, out)
 		}
 	}
-	out, _ := testCluster.Output("", program, "top", "pods", "-n", "red", "--kubeconfig", own)
+	out, _ = testCluster.Output("", program, "top", "pods", "-n", "red", "--kubeconfig", own)
 	if !strings.Contains(out, "view.quartermaster.io") {
 		t.Errorf("no word of where the answer comes from:\n%s", out)
 	}
@@ -266,6 +286,7 @@ func TestCommandsAnswerWithEditInOneNamespace(t *testing.T) {
 	if rc != 0 || !strings.Contains(out, "gpu-1") || !strings.Contains(out, "red-waits") || strings.Contains(out, "blue") {
 		t.Errorf("kubectl get: exit code %d:\n%s", rc, out)
 	}
+	watchesThroughTheView(t, own)
 	// Where the API does not answer, a command says what the person's own rights show, and does not wait.
 	kubectl(t, "", "patch", "apiservice", viewService, "--type=merge", "-p", `{"spec":{"service":{"port":1}}}`)
 	until(t, 60*time.Second, "the API is gone", func() error {
@@ -282,4 +303,25 @@ func TestCommandsAnswerWithEditInOneNamespace(t *testing.T) {
 	if out, rc := testCluster.Output("", program, "inspect", "nodes", "--kubeconfig", own); rc != 1 || !strings.Contains(out, "403") {
 		t.Errorf("nodes without the API: exit code %d:\n%s", rc, out)
 	}
+}
+
+// --watch has the table of the console's server, and says so.
+func watchesThroughTheView(t *testing.T, own string) {
+	t.Helper()
+	process := start(t, nil, program, "inspect", "nodes", "--watch", "--kubeconfig", own)
+	printed := func() string { text, _ := os.ReadFile(process.Log); return string(text) }
+	until(t, 20*time.Second, "the table", func() error {
+		if text := printed(); !strings.Contains(text, "gpu-1") || !strings.Contains(text, "view.quartermaster.io") {
+			return errors.New(text)
+		}
+		return nil
+	})
+	kubectl(t, "", "cordon", "gpu-1")
+	t.Cleanup(func() { kubectl(t, "", "uncordon", "gpu-1") })
+	until(t, 20*time.Second, "nothing is free on a cordoned node", func() error {
+		if text := printed(); !strings.Contains(text, "vcuda-core 0/400") {
+			return errors.New(text)
+		}
+		return nil
+	})
 }

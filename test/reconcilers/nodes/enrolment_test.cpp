@@ -21,11 +21,13 @@ class cluster : public fake_cluster {
   bool lag = false;
   std::vector<kube::object_key> woken;
   std::optional<bool> isolates;
+  bool awaits_policy = false;
   enrolment subject{{policies, nodes, pods, objects},
                     client,
                     recorder,
                     {"quartermaster", [] { return controller::wall_time(1'800'000'000s); }, [this] { return now; },
-                     [this](const kube::object_key& next) { woken.push_back(next); }, [this] { return isolates; }}};
+                     [this](const kube::object_key& next) { woken.push_back(next); }, [this] { return isolates; },
+                     [this] { return awaits_policy; }}};
 
   cluster() {
     sync(policies, nodes, pods, objects);
@@ -252,6 +254,22 @@ TEST(enrolment, S3_a_refusal_is_an_event_on_the_node_and_leaves_its_labels_alone
   cluster.server.forget();
   cluster.reconcile();
   EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
+}
+
+TEST(enrolment, no_node_is_judged_before_the_policy_of_the_installation_is_applied) {
+  cluster cluster;
+  auto gone = *cluster.policies.find(policy_key);
+  ++gone.resource_version;
+  cluster.policies.erase(gone);
+  cluster.awaits_policy = true;
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "no object");
+  EXPECT_TRUE(cluster.recorder.events.empty());
+  cluster.awaits_policy = false;  // it cannot be applied, or someone has deleted it
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("reason"), "NoPolicy");
+  EXPECT_FALSE(cluster.recorder.events.empty());
 }
 
 TEST(enrolment, S58_changes_the_mode_by_removing_first) {

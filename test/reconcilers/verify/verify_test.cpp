@@ -314,6 +314,13 @@ TEST(verify, passes_no_condition_of_the_policy_that_is_not_in_order) {
   EXPECT_THAT(not_good(in_order), IsEmpty());
 }
 
+TEST(verify, names_an_aggregated_API_that_does_not_answer) {
+  cluster cluster;
+  EXPECT_THAT(not_good(cluster), IsEmpty());
+  cluster.is.view_api_problem = "503: service unavailable";
+  EXPECT_THAT(not_good(cluster), ElementsAre("wrong view_api_silent"));
+}
+
 TEST(verify, says_what_the_operator_says_in_the_language_of_the_reader) {
   const text::phrase message{"status.rollout.rest.many", {{"number", "3"}}};
   const auto english = words_of(message, text::language::en), chinese = words_of(message, text::language::zh);

@@ -310,8 +310,8 @@ bool is_origin(std::string_view text) {
   return false;
 }
 
-/// The chart mounts a Secret that the operator fills later, so a file that is not there yet is waited for; one whose
-/// folder is not there never comes.
+/// A file that is not there yet is waited for: a certificate may be made later. One whose folder is not there never
+/// comes.
 text::phrase problem_of_file(const char* flag, const std::string& path, std::string_view begin) {
   const text::phrase_argument name{"name", flag}, value{"value", text::shown(path, 4096)};
   std::error_code ignored;

@@ -257,7 +257,7 @@ func (n *newcomer) ownRights() {
 	n.run("helm", "upgrade", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--reuse-values",
 		"--set", "console.views.enabled=true", "--wait", "--timeout=180s")
 	const service = "apiservice/v1alpha1.view.quartermaster.io"
-	n.run("kubectl", "wait", service, "--for=condition=Available", "--timeout=120s")
+	n.run("kubectl", "wait", service, "--for=condition=Available", "--timeout=45s")
 	file := filepath.Join(n.t.TempDir(), "person")
 	text, err := os.ReadFile(n.Kubeconfig)
 	must(n.t, err)
@@ -275,7 +275,7 @@ func (n *newcomer) ownRights() {
 	}
 	n.run("kubectl", "delete", "pod", "--namespace", kit.Namespace, "--selector=app.kubernetes.io/name="+console, "--wait=false")
 	n.run("kubectl", "rollout", "status", "deployment/"+console, "--namespace", kit.Namespace, "--timeout=180s")
-	n.run("kubectl", "wait", service, "--for=condition=Available", "--timeout=120s")
+	n.run("kubectl", "wait", service, "--for=condition=Available", "--timeout=45s")
 	n.environment[0] = "QM_CONSOLE_URL=" + n.forward() // the pod that was forwarded to has gone
 }
 

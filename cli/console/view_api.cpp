@@ -173,6 +173,7 @@ ordered_json items_of(const view_type& type, const view_target& target, const st
   auto out = ordered_json::array();
   auto document = ordered_json::parse(text, nullptr, false);
   if (!has_rows(target)) {
+    if (document.is_discarded()) document = nullptr;  // nothing was counted in the month of a bill: words alone
     out.push_back(object_of(type, target, target.name.empty() ? "now" : target.name, std::move(document)));
     return out;
   }

@@ -156,7 +156,8 @@ TEST(one_verdict, of_how_many_pods_there_are) {
   }
   expect_refused({workload_with("replicas: \"{{ .Values.n }}\""), "template_text", 5});
   expect_refused({workload_with("suspend: \"yes\"", "batch/v1\nkind: Job"), "wrong_form", 5});
-  EXPECT_THAT(judged(workload_with("replicas: \"3\"")).message, HasSubstr(" 3"));
+  EXPECT_THAT(judged(workload_with("replicas: \"3\"")).message,
+              HasSubstr(words::english("lint.wrong_form.remedy_with_hint", {{"hint", "3"}})));
 }
 
 TEST(one_verdict, of_what_the_api_server_takes) {

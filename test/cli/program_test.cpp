@@ -167,7 +167,7 @@ TEST(program, refuses_flags_of_a_cluster_that_it_would_not_ask) {
     words.insert(words.end(), flags.begin(), flags.end());
     const auto got = call(words);
     EXPECT_EQ(got.rc, 2) << got.err;
-    EXPECT_THAT(got.err, HasSubstr(words::english("usage.requires", {{"name", flags[0]}, {"value", "--cluster"}})));
+    EXPECT_THAT(got.err, HasSubstr(flags[0] + " requires --cluster")) << "CLI11's own words";
   }
 }
 

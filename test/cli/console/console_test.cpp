@@ -80,8 +80,12 @@ TEST(console, an_address_that_someone_else_has_is_one_line_with_its_flag) {
   boost::asio::io_context loop;
   boost::asio::ip::tcp::acceptor other(loop, {boost::asio::ip::make_address("127.0.0.1"), 0});
   const auto taken = "127.0.0.1:" + std::to_string(other.local_endpoint().port());
-  const auto begin = "quartermaster: --metrics-address " + taken + ": ";
-  EXPECT_THAT(run({"--listen", "127.0.0.1:0", "--metrics-address", taken}), Pair(1, testing::StartsWith(begin)));
+  const std::string reason = std::make_error_code(std::errc::address_in_use).message();
+  EXPECT_THAT(run({"--listen", "127.0.0.1:0", "--metrics-address", taken}),
+              Pair(1, "quartermaster: " +
+                          words::english("usage.console.address",
+                                         {{"name", "--metrics-address"}, {"value", taken}, {"problem", reason}}) +
+                          "\n"));
 }
 
 }  // namespace

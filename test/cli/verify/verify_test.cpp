@@ -474,7 +474,7 @@ TEST(verify_strict, S4_an_aggregated_API_that_does_not_answer_is_3) {
   served_cluster served(cluster);
   served.unavailable = "/apis/view.quartermaster.io/";
   EXPECT_EQ(served.codes(), std::pair(3, 3)) << served.output;
-  EXPECT_THAT(served.output, HasSubstr("kubectl describe apiservice v1alpha1.view.quartermaster.io"));
+  EXPECT_THAT(served.output, HasSubstr(words::english("verify.view_api_silent.remedy")));
 }
 
 TEST(verify_strict, S4_what_is_not_known_is_0_and_with_strict_3) {

@@ -128,7 +128,7 @@ TEST_F(alice, is_refused_all_namespaces_when_she_asks_for_all) {
     EXPECT_EQ(out, "");
     const auto line = words::english("transport.refused.cluster",
                                      {{"person", "alice"}, {"verb", "list"}, {"resource", "nodes"}, {"reason", ""}});
-    EXPECT_THAT(err, StartsWith("quartermaster: " + line + "\n"));
+    EXPECT_THAT(err, StartsWith("quartermaster: " + words::english("transport.forbidden", {{"detail", line}}) + "\n"));
     EXPECT_THAT(view_paths(), IsEmpty());
   }
 }

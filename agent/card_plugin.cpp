@@ -18,7 +18,8 @@ namespace {
 
 namespace log = controller::log;
 
-constexpr controller::milliseconds look_period{1'000}, mps_deadline{2'000}, hold_deadline{9'000}, end_period{500};
+constexpr controller::milliseconds look_period{1'000}, mps_period{2'000}, mps_deadline{2'000}, hold_deadline{9'000},
+    end_period{500};
 /// A program has its pod's time to end by itself. Before the kubelet kills it there is still this.
 constexpr controller::milliseconds before_kill{2'000};
 constexpr std::string_view visible_devices = "NVIDIA_VISIBLE_DEVICES", pipe_folder_inside = "/run/nvidia-mps";
@@ -220,7 +221,7 @@ boost::asio::awaitable<void> card_plugin::look_at_mps() {
     served_.clear();
     for (auto& card : cards) served_.emplace(card.uuid, std::move(card));
     offer();
-    const bool went_on = co_await controller::sleep_for(look_period);
+    const bool went_on = co_await controller::sleep_for(mps_period);
     if (!went_on) co_return;
   }
 }

@@ -16,7 +16,7 @@ namespace {
 namespace log = controller::log;
 using grpc::status_code;
 
-constexpr controller::milliseconds driver_retry{2'000}, leave_limit{20'000}, state_look{250};
+constexpr controller::milliseconds driver_retry{2'000}, leave_limit{20'000}, state_look{1'000};
 
 }  // namespace
 

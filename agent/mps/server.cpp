@@ -20,7 +20,7 @@ using clock = std::chrono::steady_clock;
 using kube::wait_list;
 using std::chrono::milliseconds;
 
-constexpr milliseconds look_again{50}, look_alive{500};
+constexpr milliseconds look_again{50}, look_alive{1'000};
 /// Each question starts a program, so most looks ask one only. Before a container starts the limits are read anyway.
 constexpr int looks_for_limits = 4;
 

@@ -22,7 +22,7 @@ const expected = {
   cost: () => ['Cost of the namespaces below: 4711.50 EUR', '12.5 EUR', 'no price', 'without a price: Tesla-T4', '2,100.25 used · 1,000 idle', '1200.00 EUR',
     'report chargeback --month 2026-11'],
   declarations: () => ['cf-crl-broken', 'optionl', 'team-a/infer-0', 'vcuda-memory is required', 'warned about'],
-  capacity: () => ['⚠ 9.5', '120', 'no growth seen', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
+  capacity: () => ['⚠ 9.5', '120', '1 unhealthy · 1 cordoned', 'no growth seen', 'NVIDIA-A100-SXM4-80GB', 'Stranded'],
   history: () => ['Measured utilization of GPUs, per node', 'A · gpu-00001', 'Maximum'],
 };
 

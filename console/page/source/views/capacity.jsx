@@ -28,7 +28,9 @@ export function Capacity({ on_refused }) {
                 <th scope="row">{row.model || text('unknown_model')}</th>
                 <td>{row.mode ? word('mode', row.mode) : text('mode_none')}</td>
                 <td class="number">{number(row.nodes)}</td>
-                <td class="number">{text('capacity.usable', { usable: row.usable, cards: row.cards })}</td>
+                <td class="number">{[text('capacity.usable', { usable: row.usable, cards: row.cards }),
+                  row.unhealthy > 0 && text('capacity.unhealthy', { count: row.unhealthy }),
+                  row.cordoned > 0 && text('capacity.cordoned', { count: row.cordoned })].filter(Boolean).join(' · ')}</td>
                 <td class="number">{number(row.free)}</td>
                 <td><Bar parts={[['given', row.usedCores], ['stranded', row.strandedCores]]} whole={row.cores}
                   label={text('capacity.of', { used: cores(row.usedCores), total: cores(row.cores) })} /></td>

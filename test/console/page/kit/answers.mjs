@@ -239,7 +239,7 @@ function capacity_of(count) {
     const stranded = mode === 'pgpu' ? 0 : Math.floor(busy / 8);
     const [name, memory] = models[model];
     return {
-      model: name, mode, nodes: count, cards: 8 * count, usable, free: usable - busy, cores: 100 * usable, usedCores: (mode === 'pgpu' ? 100 : 80) * busy,
+      model: name, mode, nodes: count, cards: 8 * count, usable, unhealthy: 1, cordoned: 1, free: usable - busy, cores: 100 * usable, usedCores: (mode === 'pgpu' ? 100 : 80) * busy,
       memoryMiB: usable * memory, usedMiB: Math.floor((mode === 'pgpu' ? 1 : 0.6) * busy * memory),
       strandedCores: 20 * stranded, strandedMiB: Math.floor(0.25 * stranded * memory), strandedCards: stranded, daysUntilFull: days };
   };

@@ -404,7 +404,9 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		}
 	}
 	seesOnlyTheirOwn(t, file, who)
-	kubectl(t, "", "patch", "node", "gpu-1", "--subresource=status", "--type=merge", "-p", `{"status":{"capacity":{"nvidia.com/gpu":"2"},"allocatable":{"nvidia.com/gpu":"2"}}}`)
+	// Nothing is free on a node that is not ready, and this one has no kubelet.
+	kubectl(t, "", "patch", "node", "gpu-1", "--subresource=status", "--type=merge", "-p", `{"status":{"capacity":{"nvidia.com/gpu":"2"},"allocatable":{"nvidia.com/gpu":"2"},
+		"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady","message":"","lastHeartbeatTime":"`+time.Now().UTC().Format(time.RFC3339)+`"}]}}`)
 	kubectl(t, "", "label", "node", "gpu-1", "quartermaster.io/module=pgpu")
 	kubectl(t, "", "create", "clusterrolebinding", "scientist-everyone", "--clusterrole", "quartermaster-everyone", "--serviceaccount", namespace+":scientist")
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(200 * time.Millisecond) {

@@ -10,7 +10,7 @@ const { join } = require('path');
 const root = join(__dirname, '..');
 const file = join(root, 'docs/performance.md');
 
-const text = (value) => (value === null ? '-' : value.toLocaleString('en-US', { maximumSignificantDigits: Math.abs(value) >= 1000 ? 21 : 4 }));
+const text = (value) => (value === null ? '-' : value.toLocaleString('en-US', Math.abs(value) >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 4 }));
 const amount = (value, unit) => (value === null ? '-' : text(value) + (unit ? ' ' + unit : ''));
 const number = (value) => String(Number(value.toPrecision(3)));
 const span = (row) => (row.interval ? ` [${row.interval.map(number).join(', ')}]` : '');

@@ -18,7 +18,7 @@ reconcilers::extender::account::stores ledger_stores(stores& stores) {
 
 ledger_part::ledger_part(const ground& ground, settings settings)
     : ground_(ground),
-      account_(ledger_stores(ground.stores), ground.metrics),
+      account_(ledger_stores(ground.stores), ground.metrics, ground.options.ns),
       recorder_({ground.stores.pods, ground.stores.nodes, ground.stores.accelerator_nodes, ground.stores.name_spaces,
                  ground.stores.policies, account_, std::move(settings.now), std::move(settings.watching)}),
       keeper_(ground.client, recorder_, ground.metrics,

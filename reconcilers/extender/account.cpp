@@ -84,8 +84,9 @@ names_by_name renamed_cards(const quota::node_inventory& before, const quota::no
 
 }  // namespace
 
-account::account(stores known, controller::registry& metrics)
+account::account(stores known, controller::registry& metrics, std::string plugins)
     : known_(known),
+      gaps_(std::move(plugins)),
       differences_(metrics.counters("quartermaster_ledger_differences_total",
                                     "Entries of the ledger that differed from the API and were repaired: missing, "
                                     "extra, different, charge (of limits).",
@@ -108,6 +109,7 @@ account::account(stores known, controller::registry& metrics)
   learn_keys(known.rules.find(api::compiled_rules::only()));
   for (const auto& entry : known.quotas.all()) learn_limits(entry.key.ns);
   for (const auto& entry : known.old_quotas.all()) learn_old_limits(&entry);
+  for (const auto& pod : known.pods.all()) gaps_.take(nullptr, &pod, controller::boot_now());
   for (const auto& node : known.nodes.all()) put(node);
   for (const auto& pod : known.pods.all()) note_nomination(nullptr, &pod), book(pod);
   known.quotas.observe([this](const api::accelerator_quota* before, const api::accelerator_quota* after) {
@@ -159,6 +161,8 @@ void account::put(const kube::node& node) {
     cards = usable;
   }
   auto now = node_of(node, policy(), keys(), cards);
+  const bool is_served = node.labels.contains(api::names::module_label);
+  now.changes_mode = now.changes_mode || (is_served && gaps_.has(node.key.name));
   const auto before = book_.view(node.key.name);
   const auto renamed = before ? renamed_cards(*before->inventory, now) : names_by_name();
   const bool same_charges = before && charged_alike(*before->inventory, now);
@@ -233,6 +237,10 @@ void account::take_in(const kube::node* before, const kube::node* after) {
 
 void account::take_in(const kube::pod* before, const kube::pod* after) {
   note_nomination(before, after);
+  if (const auto node = gaps_.take(before, after, controller::boot_now()); !node.empty()) {
+    put(node);
+    if (on_room_ && !gaps_.has(node)) on_room_();
+  }
   if (before && after && same(*before, *after)) return;
   if (before && (!after || after->id != before->id)) release(before->id);
   if (after) book(*after);
@@ -599,6 +607,7 @@ std::set<std::string> account::models() const {
 }
 
 std::size_t account::audit() {
+  for (const auto& node : gaps_.expire(controller::boot_now())) put(node);
   std::size_t found = 0;
   const auto differs = [&](std::string_view kind) {
     ++found;

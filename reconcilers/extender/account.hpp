@@ -33,6 +33,7 @@
 #include "quota/place.hpp"
 #include "reconcilers/extender/brake.hpp"
 #include "reconcilers/extender/placement.hpp"
+#include "reconcilers/extender/plugin_gaps.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 
 namespace reconcilers::extender {
@@ -49,7 +50,8 @@ class account {
     controller::store<api::accelerator_node>& cards;
   };
   /// The stores must outlive this; it observes all of them.
-  account(stores known, controller::registry& metrics);
+  /// @param plugins the namespace of the plugins' pods; empty: what becomes of them is not looked at
+  account(stores known, controller::registry& metrics, std::string plugins = {});
   account(const account&) = delete;
   account& operator=(const account&) = delete;
 
@@ -171,6 +173,7 @@ class account {
   std::unordered_map<std::string, std::map<kube::object_key, std::string>> guessed_;  ///< by node: UIDs of pods
   std::function<void()> on_room_;
   extender::brake brake_;
+  plugin_gaps gaps_;
   std::function<void()> on_brake_;
   bool was_holding_ = false;
   controller::family<controller::counter>& differences_;

@@ -59,7 +59,6 @@ unified() { [[ -f /sys/fs/cgroup/cgroup.controllers ]]; } # cgroup version 2
 hierarchies() { if unified; then echo /sys/fs/cgroup; else printf '%s\n' /sys/fs/cgroup/*/ | sed 's|/$||'; fi; }
 freezer() { if unified; then echo "/sys/fs/cgroup/$(node_cgroup "$1")"; else echo "/sys/fs/cgroup/freezer/$(node_cgroup "$1")"; fi; }
 
-# Nodes stand for machines: what else runs on this one, such as other lanes and compilers, does not hold up kubelet and plugins.
 make_cgroups() { # I
   local at level file # version 2: node_obstacle has given the controllers on
   for at in $(hierarchies); do
@@ -68,9 +67,6 @@ make_cgroups() { # I
       for file in cpuset.cpus cpuset.mems; do # version 1: no process can enter a cgroup where they are empty
         if [[ -f $at/$level/$file ]] && ! unified; then cat "$(dirname "$at/$level")/$file" >"$at/$level/$file"; fi
       done
-    done
-    for file in cpu.shares:10240 cpu.weight:1000; do # ten times the usual: version 1, version 2
-      if [[ -f $at/$(cluster_cgroup)/${file%:*} ]]; then echo "${file#*:}" >"$at/$(cluster_cgroup)/${file%:*}"; fi
     done
   done
 }

@@ -87,7 +87,7 @@ func TestS58_pods_that_tolerate_everything_do_not_come_back_to_a_node_that_chang
 		return err == nil && len(list.Items) == 3 && !slices.ContainsFunc(list.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName != "" }), err
 	}))
 	for _, successor := range list.Items {
-		h.awaitReason(successor.Name, "1 node changes its mode", 15*time.Second)
+		h.awaitReason(successor.Name, "1 node changes its mode or its device plugin", 15*time.Second)
 	}
 	time.Sleep(3 * time.Second) // in which there were 30 evictions
 	if count := len(h.evictions(began)); count != 3 {

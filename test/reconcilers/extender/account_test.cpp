@@ -145,6 +145,99 @@ TEST_F(account_test, what_is_assumed_stays_until_the_api_has_it_or_the_pod_is_go
   EXPECT_EQ(used("a", 0).cores, 20);
 }
 
+struct plugin_of_a_node : controller_test::rig {
+  stores known;
+  reconcilers::extender::account book{
+      {known.pods, known.nodes, known.policies, known.rules, known.quotas, known.old_quotas, known.cards},
+      metrics,
+      "gpu-system"};
+  int room = 0;
+
+  plugin_of_a_node() {
+    known.nodes.put(vgpu_node("a", 1));
+    book.on_room([this] { ++room; });
+  }
+  kube::pod plugin(const std::string& name, bool ready, const std::string& ns = "gpu-system") {
+    auto out = pod(name, {container("plugin", {})}, "a");
+    out.key.ns = ns;
+    out.labels = packed({{"quartermaster.io/module", "vgpu"}});
+    out.phase = kube::pod_phase::running;
+    out.ready = ready;
+    return out;
+  }
+  kube::pod leaving(kube::pod pod) {
+    pod.deleting = true;
+    pod.resource_version = next_version();
+    return pod;
+  }
+  bool takes() {
+    const auto wanted = share("p", 20, 8);
+    return book.try_on(wanted, pod_request(wanted, book.keys()), "a").held.has_value();
+  }
+};
+
+TEST_F(plugin_of_a_node, a_node_takes_no_pod_from_the_moment_its_plugin_goes_until_the_next_is_ready) {
+  const auto old = plugin("old", true);
+  known.pods.put(old);
+  EXPECT_TRUE(takes());
+  known.pods.put(leaving(old));
+  EXPECT_FALSE(takes());
+  known.pods.erase(old);
+  EXPECT_FALSE(takes()) << "the next has not come";
+  known.pods.put(plugin("new", false));
+  EXPECT_FALSE(takes());
+  const auto before = room;
+  auto next = plugin("new", true);
+  next.resource_version = next_version();
+  known.pods.put(next);
+  EXPECT_TRUE(takes());
+  EXPECT_EQ(room, before + 1) << "pods that wait are to come again";
+}
+
+TEST_F(plugin_of_a_node, where_another_plugin_is_ready_there_is_no_gap) {
+  const auto old = plugin("old", true);
+  known.pods.put(old);
+  known.pods.put(plugin("new", true));
+  known.pods.put(leaving(old));
+  EXPECT_TRUE(takes());
+}
+
+TEST_F(plugin_of_a_node, a_plugin_that_was_never_ready_and_pods_of_others_say_nothing) {
+  known.pods.put(plugin("first", false));
+  EXPECT_TRUE(takes()) << "the node offers cards, so someone else's plugin may serve it";
+  const auto forged = plugin("forged", true, "lab");
+  known.pods.put(forged);
+  known.pods.put(leaving(forged));
+  EXPECT_TRUE(takes());
+}
+
+TEST_F(plugin_of_a_node, a_node_that_leaves_its_module_has_no_gap) {
+  const auto old = plugin("old", true);
+  known.pods.put(old);
+  known.pods.erase(old);
+  EXPECT_FALSE(takes());
+  auto plain = vgpu_node("a", 1);
+  plain.labels = packed(json::object());
+  plain.resource_version = next_version();
+  known.nodes.put(plain);
+  EXPECT_FALSE(book.book().view("a")->inventory->changes_mode);
+}
+
+TEST(plugin_gaps, end_after_a_time_without_any_pod) {
+  plugin_gaps gaps("gpu-system");
+  auto old = pod("old", {}, "a");
+  old.key.ns = "gpu-system";
+  old.labels = packed({{"quartermaster.io/module", "vgpu"}});
+  old.ready = true;
+  using ms = controller::milliseconds;
+  EXPECT_EQ(gaps.take(nullptr, &old, ms(0)), "a");
+  EXPECT_EQ(gaps.take(&old, nullptr, ms(1000)), "a");
+  EXPECT_TRUE(gaps.has("a"));
+  EXPECT_TRUE(gaps.expire(ms(1000) + plugin_gaps::most - ms(1)).empty());
+  EXPECT_EQ(gaps.expire(ms(1000) + plugin_gaps::most), std::vector<std::string>{"a"});
+  EXPECT_FALSE(gaps.has("a"));
+}
+
 TEST_F(account_test, a_key_becomes_counted_when_it_is_declared) {
   known.nodes.put(node("f", {}, {{"example.com/fpga", 4}}));
   known.pods.put(pod("p", {container("main", {{"example.com/fpga", 3}})}, "f"));

@@ -33,9 +33,9 @@ std::vector<std::string> plugin_gaps::expire(controller::milliseconds now) {
   std::vector<std::string> out;
   std::erase_if(nodes_, [&](const auto& entry) {
     const auto& [node, here] = entry;
-    const bool over = here.pods.empty() && now - here.gone_since >= most;
-    if (over) out.push_back(node);
-    return over;
+    const bool has_ended = here.pods.empty() && now - here.gone_since >= most;
+    if (has_ended) out.push_back(node);
+    return has_ended;
   });
   return out;
 }

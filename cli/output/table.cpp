@@ -54,7 +54,7 @@ std::size_t width_of(std::string_view text) {
 void table::add(std::vector<std::string> row) {
   row.resize(columns_);
   for (auto& cell : row) {
-    if (cell.empty()) cell = "-";
+    cell = cell.empty() ? "-" : text::shown(cell, std::string::npos);
   }
   rows_.push_back(std::move(row));
 }

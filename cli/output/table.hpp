@@ -16,7 +16,8 @@ class table {
  public:
   explicit table(std::vector<std::string> header) : columns_(header.size()) { add(std::move(header)); }
 
-  /// As many cells as the header has; an empty one is shown as "-".
+  /// As many cells as the header has; an empty one is shown as "-". What would move the cursor of a terminal or reorder
+  /// its text is shown as its code: files of `inspect --save` come from other people.
   void add(std::vector<std::string> row);
   /// Two blanks between columns, none at the end of a line.
   void print(std::ostream& out, bool with_header = true) const;

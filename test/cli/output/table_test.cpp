@@ -32,5 +32,15 @@ TEST(table, lines_up_whatever_the_script) {
             "example.com/fpga  -       很长\n");
 }
 
+TEST(table, shows_what_would_change_the_terminal_as_its_code) {
+  table table({"NODE", "STATE"});
+  table.add({"a\x1b[31m", "Ready\nNODE b"});
+  std::ostringstream out;
+  table.print(out);
+  EXPECT_EQ(out.str(),
+            "NODE        STATE\n"
+            "a\\u{1b}[31m  Ready NODE b\n");
+}
+
 }  // namespace
 }  // namespace cli

@@ -34,8 +34,8 @@ std::expected<void, std::string> write_state(const std::string& path, const node
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), wrong);
   const auto made = path + ".new";
   std::ofstream file(made, std::ios::trunc);
-  const json all{{"failed", std::move(list)}, {"limited", std::move(limited)}};
-  file << all.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
+  const json content{{"failed", std::move(list)}, {"limited", std::move(limited)}};
+  file << content.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
   file.close();
   if (!file) return std::unexpected("cannot write " + made);
   using enum std::filesystem::perms;

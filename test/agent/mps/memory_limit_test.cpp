@@ -110,7 +110,7 @@ struct memory_limit : cgroup_tree {
     ASSERT_TRUE(library) << library.error();
     nvml.emplace(*library);
     ASSERT_EQ((*nvml)(call::init), nvml::success);
-    ASSERT_EQ(text_at(machine.content(), "/cards/0/uuid"), limited_card);
+    ASSERT_EQ(cards::text_at(machine.content(), "/cards/0/uuid"), limited_card);
   }
   void TearDown() override {
     if (nvml) (*nvml)(call::shutdown);

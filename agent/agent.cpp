@@ -176,14 +176,15 @@ void card_agent::look_at_mps() {
   auto path = options_.node_root;
   if (!path.ends_with('/')) path += '/';
   auto now = mps::read_state(path + std::string(mps::state_of_node), std::chrono::system_clock::now());
-  if (now == mps_failures_) return;
-  mps_failures_ = std::move(now);
+  if (now == mps_) return;
+  mps_ = std::move(now);
   std::set<std::string> cards;
-  for (const auto& [card, reason] : mps_failures_) {
+  for (const auto& [card, reason] : mps_.failed) {
     cards.insert(card);
     log::warn("MPS of a card has failed", {{"card", card}, {"reason", reason}});
   }
   history_.take_without_mps(std::move(cards));
+  history_.take_limited({mps_.limited.begin(), mps_.limited.end()});
   has_news_ = true;
   changed_->notify_all();
 }
@@ -306,9 +307,9 @@ void card_agent::tell(const inventory& report) {
     auto& before = defects_[card.uuid];
     if (before == card.defect) continue;
     const bool is_sick = !card.defect.empty();
-    const auto mps = mps_failures_.find(card.uuid);
+    const auto mps = mps_.failed.find(card.uuid);
     const auto cause =
-        card.defect + (card.defect == api::mps_failed && mps != mps_failures_.end() ? ": " + mps->second : "");
+        card.defect + (card.defect == api::mps_failed && mps != mps_.failed.end() ? ": " + mps->second : "");
     events_.record(
         node, is_sick ? controller::event_type::warning : controller::event_type::normal,
         is_sick ? "CardUnhealthy" : "CardHealthy", "Report",

@@ -74,7 +74,7 @@ class card_agent {
   std::optional<cards::inventory> seen_;                  ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   std::unordered_map<std::string, std::vector<std::string>> warnings_;  ///< the same of warnings
-  mps::failures mps_failures_;
+  mps::node_state mps_;
   std::vector<std::string> restored_;  ///< UUIDs that were taken back already
   bool recalled_ = false;
   std::optional<controller::milliseconds> free_at_;  ///< until then no object is made

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "agent/agent.hpp"
 #include "agent/allocation/offer.hpp"
@@ -10,6 +11,7 @@
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "controller/teardown.hpp"
+#include "quota/limits.hpp"
 #include "text/list.hpp"
 #include "text/messages.hpp"
 
@@ -22,7 +24,8 @@ constexpr controller::milliseconds look_period{1'000}, mps_period{2'000}, mps_de
     end_period{500};
 /// A program has its pod's time to end by itself. Before the kubelet kills it there is still this.
 constexpr controller::milliseconds before_kill{2'000};
-constexpr std::string_view visible_devices = "NVIDIA_VISIBLE_DEVICES", pipe_folder_inside = "/run/nvidia-mps";
+constexpr std::string_view visible_devices = "NVIDIA_VISIBLE_DEVICES", pipe_folder_inside = "/run/nvidia-mps",
+                           isolation_annotation = "quartermaster.io/isolation";
 
 /// NVIDIA's runtime reads it; what CDI sets is stronger than what the pod says.
 allocation::container_edits visible_cards(const std::vector<api::placed_share>& shares) {
@@ -40,13 +43,31 @@ allocation::container_edits named_only(const std::string& resource) {
   return out;
 }
 
-/// A client can lower these for itself; what it cannot pass are the ceilings of the server.
+/// A client can lower these for itself; what it cannot pass are the ceilings of the server, and the driver's limit.
 allocation::container_edits client_of(const mps::served_card& served, const api::placed_share& share) {
   auto out = visible_cards({share});
   out.environment["CUDA_MPS_PIPE_DIRECTORY"] = pipe_folder_inside;
   out.environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(allocation::compute_of(share));
   out.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=" + std::to_string(share.memory_mib) + "M";
+  if (served.is_limited) {
+    // NVIDIA's toolkit from 1.20.1 on limits the container's own cgroup by these before its first process; older ones
+    // ignore them. What the pod says for itself does not count: without the kernel's controller the limit of a
+    // container is not held to its pod's.
+    out.environment["NVIDIA_GPU_MEMORY_REQUEST"] = "0";
+    out.environment["NVIDIA_GPU_MEMORY_LIMIT"] = std::to_string(share.memory_mib);
+  }
   out.mounts.emplace_back(served.pipe_folder, pipe_folder_inside);
+  return out;
+}
+
+/// What all containers of the pod have of the card's memory.
+std::int64_t memory_on(std::string_view card, const kube::running_pod& pod) {
+  std::int64_t out = 0;
+  const auto placement = api::placement_in(pod.annotations.value_or(api::placement_annotation, ""));
+  if (!placement) return out;
+  for (const auto& [container, shares] : placement->containers)
+    for (const auto& share : shares)
+      if (share.card == card) out += share.memory_mib;
   return out;
 }
 
@@ -94,6 +115,7 @@ card_plugin::card_plugin(card_plugin_options options, kube::cluster_config clust
     : options_(std::move(options)), boot_(boot_of_machine()), wire_(loop_.executor(), std::move(cluster)) {
   for (auto& resource : options_.resources()) parts_.emplace_back(*this, std::move(resource), parts_.empty());
   nodes_.observe([this](const auto*, const auto*) { offer(); });
+  if (options_.lends()) pods_.observe([this](const auto*, const auto*) { is_to_limit_ = true; });
 }
 
 kube::task<grpc::reply> card_plugin::ask_mps(std::string_view method, std::string message,
@@ -118,6 +140,13 @@ card_plugin::edits card_plugin::edits_of(allocation::container_start start) {
                        {"card", share.card},
                        {"reason", served == served_.end() ? mps_trouble_ : served->second.problem}}));
   const auto edits = client_of(served->second, share);
+  const bool is_limited = served->second.is_limited;
+  const bool is_promised =
+      start.pod->annotations.value_or(isolation_annotation, "") == quota::text_of(quota::isolation::driver);
+  if (is_promised && !is_limited)
+    co_return std::unexpected(
+        text::message("start.limits_gone", text::language::en, {{"pod", name}, {"card", share.card}}));
+  const mps::limited_pod limited{start.pod->id.to_string(), share.card, memory_on(share.card, *start.pod)};
   std::vector<const kube::running_pod*> pods;
   for (const auto& pod : pods_.all()) pods.push_back(&pod);
   const auto largest = allocation::largest_share(
@@ -126,7 +155,12 @@ card_plugin::edits card_plugin::edits_of(allocation::container_start start) {
   const auto answer = co_await ask_mps(mps::hold_method, mps::message_of(wanted), hold_deadline);
   if (!answer) co_return std::unexpected(answer.error().message);
   if (!answer->is.good()) co_return std::unexpected(answer->is.text);
-  co_return edits;
+  if (!is_limited) co_return edits;
+  const auto limit = co_await ask_mps(mps::limit_method, mps::message_of(limited), hold_deadline);
+  if (limit && limit->is.good()) co_return edits;
+  co_return std::unexpected(
+      text::message("start.memory_not_limited", text::language::en,
+                    {{"pod", name}, {"card", share.card}, {"reason", limit ? limit->is.text : limit.error().message}}));
 }
 
 std::vector<quota::card> card_plugin::cards() const {
@@ -218,8 +252,10 @@ boost::asio::awaitable<void> card_plugin::look_at_mps() {
       if (!card.problem.empty() && (before == served_.end() || before->second.problem != card.problem))
         log::warn("a card is not offered", {{"card", card.uuid}, {"reason", card.problem}});
     }
-    served_.clear();
-    for (auto& card : cards) served_.emplace(card.uuid, std::move(card));
+    decltype(served_) now;
+    for (auto& card : cards) now.emplace(card.uuid, std::move(card));
+    is_to_limit_ = is_to_limit_ || now != served_;
+    served_ = std::move(now);
     offer();
     const bool went_on = co_await controller::sleep_for(mps_period);
     if (!went_on) co_return;
@@ -260,6 +296,43 @@ boost::asio::awaitable<void> card_plugin::end_clients() {
   }
 }
 
+std::vector<mps::limited_pod> card_plugin::containers_to_limit() {
+  std::vector<mps::limited_pod> out;
+  std::set<std::string, std::less<>> now;
+  for (const auto& pod : pods_.all()) {
+    const auto placement = api::placement_in(pod.annotations.value_or(api::placement_annotation, ""));
+    if (!placement || pod.finished()) continue;
+    for (const auto& [name, id] : pod.ids) {
+      const auto shares = placement->containers.find(name);
+      if (id.empty() || shares == placement->containers.end() || shares->second.size() != 1) continue;
+      const auto& share = shares->second.front();
+      const auto card = served_.find(share.card);
+      if (card == served_.end() || !card->second.is_limited) continue;
+      if (!seen_.contains(id)) out.push_back({pod.id.to_string(), share.card, share.memory_mib, id});
+      now.insert(id);
+    }
+  }
+  seen_ = std::move(now);
+  return out;
+}
+
+boost::asio::awaitable<void> card_plugin::limit_containers() {
+  for (;;) {
+    std::vector<mps::limited_pod> due;
+    if (std::exchange(is_to_limit_, false)) due = containers_to_limit();
+    for (const auto& container : due) {
+      const auto answer = co_await ask_mps(mps::limit_method, mps::message_of(container), mps_deadline);
+      if (answer && answer->is.good()) continue;
+      // It may have ended already. Its pod's limit holds it.
+      log::info("a container has no limit of its own", {{"pod", container.uid},
+                                                        {"container", container.container},
+                                                        {"reason", answer ? answer->is.text : answer.error().message}});
+    }
+    const bool went_on = co_await controller::sleep_for(look_period);
+    if (!went_on) co_return;
+  }
+}
+
 kube::result<void> card_plugin::run() {
   for (auto& part : parts_)
     if (const auto done = part.starter.begin(); !done) return kube::config_error("agent plugin: " + done.error());
@@ -274,6 +347,7 @@ kube::result<void> card_plugin::run() {
   loop_.spawn("settle", settle());
   if (options_.lends()) loop_.spawn_essential("mps", look_at_mps());
   if (options_.lends()) loop_.spawn_essential("ends", end_clients());
+  if (options_.lends()) loop_.spawn_essential("limits", limit_containers());
   for (auto& part : parts_) loop_.spawn_essential("plugin", part.plugin.run());
   log::info("starting",
             {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}, {"resource", parts_.front().resource.name}});

@@ -2,12 +2,13 @@
 // Device plugins of the product's own: quartermaster agent plugin. Whole cards by one resource, or shares by the keys
 // of a vocabulary: cores, memory, seats. Which cards there are says the agent's report (AcceleratorNode), which card a
 // pod has its placement: here both are read, and the container gets exactly that. A share is held by the MPS server of
-// its card, whose ceilings are raised to the largest share that the card has before a container starts. Loop thread
-// only.
+// its card, whose ceilings are raised to the largest share that the card has before a container starts; and where the
+// driver limits the memory of cgroups, by such a limit of its pod, which was read back. Loop thread only.
 
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,9 @@ class card_plugin {
   void offer();
   boost::asio::awaitable<void> look_after();
   boost::asio::awaitable<void> look_at_mps();
+  /// Once a container is there its own cgroup gets a limit, too: one of several in a pod then has its own share.
+  boost::asio::awaitable<void> limit_containers();
+  std::vector<mps::limited_pod> containers_to_limit();
   /// Ends the clients of pods shortly before these are killed.
   boost::asio::awaitable<void> end_clients();
   void note_ends(controller::milliseconds now);
@@ -84,6 +88,8 @@ class card_plugin {
   controller::store<api::accelerator_node> nodes_;
   std::map<std::string, mps::served_card, std::less<>> served_;  ///< by UUID
   std::string mps_trouble_;
+  bool is_to_limit_ = false;                 ///< pods or cards have changed
+  std::set<std::string, std::less<>> seen_;  ///< the runtime's IDs of containers whose own limit was asked for
   std::optional<std::vector<quota::card>>
       offered_;  ///< nothing: some of them are not usable, or it was not offered yet
   std::map<std::string, ending, std::less<>> endings_;  ///< by UID

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "agent/cards/process.hpp"
+#include "agent/mps/memory_limit.hpp"
 #include "agent/mps/state_file.hpp"
 #include "agent/settle.hpp"
 #include "controller/log.hpp"
@@ -30,6 +31,7 @@ boost::asio::awaitable<void> mps_host::begin() {
   for (;;) {
     auto known = co_await driver_.cards();
     if (known) {
+      co_await try_limits(*known);
       for (const auto& card : known->cards) {
         if (card.mig || !card.defect.empty()) {
           log::warn("a card is not lent by MPS", {{"card", card.uuid}, {"reason", card.mig ? "MIG" : card.defect}});
@@ -49,16 +51,36 @@ boost::asio::awaitable<void> mps_host::begin() {
   }
 }
 
+/// Before a card is offered, so that no container starts by a weaker means than the next one. A driver that refuses is
+/// not asked again until this program starts again.
+boost::asio::awaitable<void> mps_host::try_limits(const cards::inventory& known) {
+  const auto cgroup = mps::cgroup_for_trial(options_.cgroup_root, "/proc");
+  for (const auto& card : known.cards) {
+    if (card.mig || !card.defect.empty()) continue;
+    std::string reason;
+    if (cgroup) {
+      const auto done = co_await driver_.try_memory_limit(card.uuid, *cgroup, card.memory_mib);
+      if (!done) reason = done.error();
+    } else {
+      reason = cgroup.error();
+    }
+    if (reason.empty())
+      limited_.insert(card.uuid), log::info("the driver limits the memory of pods", {{"card", card.uuid}});
+    else
+      log::info("the memory of pods is limited by MPS alone", {{"card", card.uuid}, {"reason", reason}});
+  }
+}
+
 /// At each change, and often enough to be believed.
 boost::asio::awaitable<void> mps_host::keep_state() {
   const auto path = options_.folder + "/" + std::string(mps::state_name);
-  std::optional<mps::failures> written;
+  std::optional<mps::node_state> written;
   std::string trouble;
   auto last = controller::boot_now();
   for (;;) {
-    mps::failures now;
+    mps::node_state now{{}, limited_};
     for (const auto& card : cards_)
-      if (!card.failure().empty()) now.emplace(card.card(), card.failure());
+      if (!card.failure().empty()) now.failed.emplace(card.card(), card.failure());
     if (now != written || controller::boot_now() - last > mps::state_period) {
       const auto done = mps::write_state(path, now);
       if (!done && done.error() != trouble) log::warn("the state is not written", {{"error", done.error()}});
@@ -73,7 +95,8 @@ boost::asio::awaitable<void> mps_host::keep_state() {
 void mps_host::serve(std::shared_ptr<grpc::served_call> call, std::string_view message) {
   if (call->method() == mps::cards_method) {
     std::vector<mps::served_card> out;
-    for (const auto& card : cards_) out.push_back({card.card(), card.problem(), card.pipe_folder()});
+    for (const auto& card : cards_)
+      out.push_back({card.card(), card.problem(), card.pipe_folder(), limited_.contains(card.card())});
     call->send(mps::message_of(out));
     return call->finish();
   }
@@ -81,6 +104,12 @@ void mps_host::serve(std::shared_ptr<grpc::served_call> call, std::string_view m
     auto pod = mps::ending_pod_in(message);
     if (!pod || pod->uid.empty()) return call->finish({status_code::invalid_argument, "no pod is named"});
     loop_.spawn("end", end(std::move(call), std::move(*pod)));
+    return;
+  }
+  if (call->method() == mps::limit_method) {
+    auto pod = mps::limited_pod_in(message);
+    if (!pod) return call->finish({status_code::invalid_argument, pod.error().message});
+    loop_.spawn("limit", limit(std::move(call), std::move(*pod)));
     return;
   }
   if (call->method() != mps::hold_method) return call->finish({status_code::unimplemented, "no such call"});
@@ -98,6 +127,22 @@ boost::asio::awaitable<void> mps_host::hold(std::shared_ptr<grpc::served_call> c
   const auto done = co_await card->hold(wanted.limits);
   if (!done) {
     call->finish({status_code::failed_precondition, "card " + wanted.uuid + ": " + done.error()});
+    co_return;
+  }
+  call->send({});
+  call->finish();
+}
+
+boost::asio::awaitable<void> mps_host::limit(std::shared_ptr<grpc::served_call> call, mps::limited_pod pod) {
+  const auto cgroup = pod.container.empty() ? mps::cgroup_of_pod(options_.cgroup_root, pod.uid)
+                                            : mps::cgroup_of_container(options_.cgroup_root, pod.uid, pod.container);
+  if (!cgroup) {
+    call->finish({status_code::failed_precondition, cgroup.error()});
+    co_return;
+  }
+  const auto done = co_await driver_.limit_memory(pod.card, *cgroup, pod.memory_mib);
+  if (!done) {
+    call->finish({status_code::failed_precondition, done.error()});
     co_return;
   }
   call->send({});

@@ -97,6 +97,7 @@ reported_card read_card(on_demand::value object) {
     if (key == "index") made.index = static_cast<std::int32_t>(on_demand::number_or(field, -1));
     if (key == "numa") made.numa = static_cast<std::int32_t>(on_demand::number_or(field, -1));
     if (key == "mig") made.mig = on_demand::flag_or(field, false);
+    if (key == "memoryLimits") made.is_limited = on_demand::text_or(field) == limits_by_driver;
     if (key == "computeCapability") made.compute_capability = on_demand::text_or(field);
     if (key == "busID") made.bus_id = on_demand::text_or(field);
     if (key == "warnings")

@@ -53,6 +53,9 @@ std::vector<text::phrase> blockers_of(const mode_status& status);
 /// "namespace/name" of an entry of `blockers`.
 std::string_view pod_of_blocker(std::string_view entry);
 
+/// `memoryLimits` of a card.
+inline constexpr std::string_view limits_by_driver = "Driver";
+
 /// A card as the node's agent reports it.
 struct reported_card {
   std::string uuid, model, health;  ///< health "Healthy" or nothing: in order
@@ -60,6 +63,7 @@ struct reported_card {
   std::int32_t index = -1;          ///< N of /dev/nvidiaN; -1: its place in the list
   std::int32_t numa = -1;           ///< -1: not known
   bool mig = false;
+  bool is_limited = false;                 ///< the driver itself limits the memory of pods on it
   std::string compute_capability, bus_id;  ///< "8.0", "00000000:07:00.0"
   std::vector<quota::link> links;          ///< to each card of the node, ordered by index; empty: not said
   std::vector<std::string> warnings;       ///< what a person should look at; the card is used all the same

@@ -11,8 +11,8 @@ namespace {
 namespace on_demand = kube::on_demand;
 
 std::optional<quota::isolation> isolation_named(std::string_view text) {
-  for (const auto entry : {quota::isolation::none, quota::isolation::soft, quota::isolation::mps, quota::isolation::mig,
-                           quota::isolation::exclusive})
+  for (const auto entry : {quota::isolation::none, quota::isolation::soft, quota::isolation::mps,
+                           quota::isolation::driver, quota::isolation::mig, quota::isolation::exclusive})
     if (quota::text_of(entry) == text) return entry;
   return {};
 }

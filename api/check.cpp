@@ -14,8 +14,9 @@ constexpr std::array<std::string_view, 5> states{"ok", "warning", "failed", "unk
 constexpr check_ends nobody{}, reports{true, false, false}, warns{true, true, false}, fails{true, false, true},
     both{true, true, true};
 
-/// Kubernetes: the product's promise. Driver and toolkit: prerequisites of NVIDIA's k8s-device-plugin. RDMA: from this
-/// branch of the driver on. peermem: from this Linux on DMA-BUF does its work (NVIDIA, GPUDirect RDMA).
+/// Kubernetes: the product's promise. Driver and toolkit: prerequisites of NVIDIA's k8s-device-plugin. RDMA and limits
+/// of memory: from this branch of the driver on. peermem: from this Linux on DMA-BUF does its work (NVIDIA, GPUDirect
+/// RDMA).
 constexpr std::array<check_entry, static_cast<std::size_t>(check::vgpu_license) + 1> check_table{{
     {check::kubernetes, "kubernetes", "1.25", nobody, fails},
     {check::platform, "platform", {}, nobody, fails},
@@ -41,6 +42,7 @@ constexpr std::array<check_entry, static_cast<std::size_t>(check::vgpu_license) 
     {check::visible_devices, "visible_devices", {}, warns, nobody},
     {check::cdi, "cdi", {}, both, nobody},
     {check::cgroup, "cgroup", {}, reports, warns},
+    {check::memory_limits, "memory_limits", "615", warns, nobody},
     {check::kubelet_device_plugins, "kubelet_device_plugins", {}, fails, nobody},
     {check::kubelet_pod_resources, "kubelet_pod_resources", {}, fails, nobody},
     {check::rdma, "rdma", "471", warns, warns},

@@ -50,6 +50,7 @@ enum class check : std::uint8_t {
   visible_devices,
   cdi,
   cgroup,
+  memory_limits,
   kubelet_device_plugins,
   kubelet_pod_resources,
   rdma,

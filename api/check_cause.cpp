@@ -89,6 +89,7 @@ constexpr std::array<named_code<check_cause>, check_cause_count> causes{{
     {check_cause::cdi_other_driver, "cdi_other_driver"},
     {check_cause::cdi_device_missing, "cdi_device_missing"},
     {check_cause::cdi_switched_off, "cdi_switched_off"},
+    {check_cause::limits_need_cgroup_v2, "limits_need_cgroup_v2"},
     {check_cause::plugin_socket_missing, "plugin_socket_missing"},
     {check_cause::pods_socket_missing, "pods_socket_missing"},
     {check_cause::rdma_driver_too_old, "rdma_driver_too_old"},

@@ -94,6 +94,7 @@ enum class check_cause : std::uint8_t {
   cdi_other_driver,        ///< {path} {drivers} {driver}
   cdi_device_missing,      ///< {path} {device}
   cdi_switched_off,
+  limits_need_cgroup_v2,  ///< {driver}
   plugin_socket_missing,  ///< {path}
   pods_socket_missing,    ///< {path}
   // network and machine

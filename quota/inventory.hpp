@@ -36,6 +36,7 @@ enum class isolation : std::uint8_t {
   none,       ///< no one holds it (replicas; memory counted by the scheduler only)
   soft,       ///< a library in the container or a driver next to NVIDIA's
   mps,        ///< NVIDIA's MPS server
+  driver,     ///< its memory by the driver itself, its compute by the MPS server
   mig,        ///< the card itself
   exclusive,  ///< the card is its own
 };

@@ -386,6 +386,8 @@ std::string_view text_of(isolation isolation) {
       return "soft";
     case isolation::mps:
       return "mps";
+    case isolation::driver:
+      return "driver";
     case isolation::mig:
       return "mig";
     case isolation::exclusive:

@@ -132,6 +132,7 @@ inventory history::complete(inventory seen, std::chrono::milliseconds now) {
     if (const auto xid = xids_.find(card.uuid); (is_driven || seen.hangs) && xid != xids_.end())
       card.defect = std::string(xid_prefix) + std::to_string(xid->second);
     if (card.defect.empty() && without_mps_.contains(card.uuid)) card.defect = api::mps_failed;
+    card.is_limited = limited_.contains(card.uuid);
     card.links.clear();
     for (const auto& other : seen.cards) {
       const auto link = links_.find(pair_of(card, other));

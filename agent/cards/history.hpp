@@ -33,6 +33,8 @@ class history {
   xid_note see(const std::string& uuid, std::uint64_t xid);
   /// The cards whose MPS has failed: nothing new until it is in order again.
   void take_without_mps(std::set<std::string> cards) { without_mps_ = std::move(cards); }
+  /// The cards on which the driver limits the memory of pods.
+  void take_limited(std::set<std::string> cards) { limited_ = std::move(cards); }
   /// The inventory with the cards that are lost, and with what is wrong with each. A card that was in order and that
   /// the driver no longer counts was taken out, and is not reported. A lost one stays lost: NVML counts cards when it
   /// starts, and not those. One that answers again has to do so for a while. Without a driver all cards that were
@@ -52,7 +54,7 @@ class history {
 
   std::map<std::string, card> known_;          ///< by UUID, without defects
   std::map<std::string, std::uint64_t> xids_;  ///< the first fatal one of each card
-  std::set<std::string> lost_, without_mps_;
+  std::set<std::string> lost_, without_mps_, limited_;
   std::map<std::string, std::chrono::milliseconds> back_;  ///< lost cards that answer, since when
   std::map<std::string, quota::link> links_;               ///< by "UUID UUID", also of cards that are lost
   std::map<std::string, std::set<std::string>> warnings_;  ///< by UUID, as they are reported

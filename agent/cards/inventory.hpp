@@ -20,6 +20,7 @@ struct card {
   int numa = -1;                   ///< -1: not known
   std::int64_t memory_mib = 0;
   bool mig = false;                   ///< cut by MIG
+  bool is_limited = false;            ///< the driver limits the memory of pods on it
   std::vector<quota::link> links;     ///< to each card of the inventory, in its order; unknown to itself
   std::string defect;                 ///< what is wrong with it, in a word or two; empty: nothing
   std::vector<std::string> warnings;  ///< what a person should look at, in a word each; the card is used all the same

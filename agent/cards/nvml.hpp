@@ -76,6 +76,9 @@ inline constexpr nvml_function<unsigned, device*> handle_by_index{"nvmlDeviceGet
 inline constexpr nvml_function<const char*, device*> handle_by_uuid{"nvmlDeviceGetHandleByUUID"};
 inline constexpr nvml_function<device, int*> compute_mode{"nvmlDeviceGetComputeMode"};
 inline constexpr nvml_function<device, int> set_compute_mode{"nvmlDeviceSetComputeMode"};
+// From branch R615 on; the first one as root. MIG devices have none.
+inline constexpr nvml_function<device, nvml::memory_limits*> set_memory_limits{"nvmlDeviceSetMemoryLimits_v1"};
+inline constexpr nvml_function<device, nvml::memory_limits_in_use*> memory_limits{"nvmlDeviceGetMemoryLimits_v1"};
 inline constexpr nvml_function<device, char*, unsigned> uuid{"nvmlDeviceGetUUID"};
 inline constexpr nvml_function<device, char*, unsigned> name{"nvmlDeviceGetName"};
 inline constexpr nvml_function<device, unsigned*> minor_number{"nvmlDeviceGetMinorNumber"};

@@ -1,7 +1,7 @@
 #pragma once
 // The part of NVML's binary interface that is used here: the structs that cross it and the values of its enums. These
-// are our own declarations; only sizes, order and numbers are NVML's (API 13, driver branch R580). Handles are
-// pointers.
+// are our own declarations; only sizes, order and numbers are NVML's (API 13, driver branch R580, and the limits of
+// memory of R615). Handles are pointers.
 
 #include <cstdint>
 
@@ -113,6 +113,21 @@ struct memory {
 struct memory_v2 {
   unsigned version;
   std::uint64_t total, reserved, free, used;
+};
+
+/// No limit.
+inline constexpr std::uint64_t no_memory_limit = ~std::uint64_t{0};
+
+/// Of one card for one cgroup, which is named by its full path. `reserved` is the soft limit. Seen in NVIDIA's header
+/// as go-nvml v0.13.4-1 has it, and in nvidia-ml-py 13.615.71.
+struct memory_limits {
+  const char* cgroup;
+  std::uint64_t reserved, most;
+};
+
+struct memory_limits_in_use {
+  const char* cgroup;
+  std::uint64_t reserved, most, used;
 };
 
 /// In percent of the last sample period.

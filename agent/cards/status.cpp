@@ -22,6 +22,7 @@ json card_of(const card& card) {
   if (card.numa >= 0) out["numa"] = card.numa;
   if (!card.bus_id.empty()) out["busID"] = card.bus_id;
   if (!card.compute_capability.empty()) out["computeCapability"] = card.compute_capability;
+  if (card.is_limited) out["memoryLimits"] = api::limits_by_driver;
   if (!card.warnings.empty()) out["warnings"] = card.warnings;
   for (const auto& link : card.links) out["links"].push_back(api::text_of(link));
   return out;
@@ -82,6 +83,7 @@ std::vector<card> cards_in(const api::accelerator_node& object) {
     made.numa = reported.numa;
     made.memory_mib = reported.memory_mib;
     made.mig = reported.mig;
+    made.is_limited = reported.is_limited;
     made.links = reported.links;
     made.warnings = reported.warnings;
     if (!reported.healthy()) made.defect = reported.health;

@@ -112,6 +112,13 @@ judgement cgroup_judgement(const machine_facts& node) {
   return {check_state::ok, *node.cgroup};
 }
 
+/// Where the driver has limits of memory by cgroup.
+judgement limits_judgement(const machine_facts& node) {
+  if (!node.cgroup) return unknown(node.cgroup.error());
+  if (*node.cgroup == "v2") return {check_state::ok, node.module_version};
+  return {check_state::warning, {}, {check_cause::limits_need_cgroup_v2, {{"driver", node.module_version}}}};
+}
+
 judgement socket_judgement(const fact<bool>& socket, const std::string& path, check_cause missing) {
   if (!socket) return unknown(socket.error());
   if (*socket) return {check_state::ok, path};
@@ -127,6 +134,8 @@ void judge_containers(const machine_facts& node, std::vector<row>& rows) {
   add(rows, check::visible_devices, visible_devices_judgement(node));
   add(rows, check::cdi, cdi_judgement(node, node.module_version));
   add(rows, check::cgroup, cgroup_judgement(node));
+  if (version_parts(node.module_version) >= version_parts(entry_of(check::memory_limits).version))
+    add(rows, check::memory_limits, limits_judgement(node));
   const std::string folder = "/var/lib/kubelet/";
   add(rows, check::kubelet_device_plugins,
       socket_judgement(node.device_plugin_socket, folder + "device-plugins/kubelet.sock",

@@ -17,6 +17,7 @@ std::string message_of(const std::vector<served_card>& cards) {
     entry.add_string(1, card.uuid);
     entry.add_string(2, card.problem);
     entry.add_string(3, card.pipe_folder);
+    entry.add_bool(4, card.is_limited);
   }
   return out;
 }
@@ -26,7 +27,8 @@ kube::result<std::vector<served_card>> cards_in(std::string_view message) {
     std::vector<served_card> out;
     each_field(message, field<1>([&](std::string_view entry) {
                  auto& card = out.emplace_back();
-                 each_field(entry, field<1>(card.uuid), field<2>(card.problem), field<3>(card.pipe_folder));
+                 each_field(entry, field<1>(card.uuid), field<2>(card.problem), field<3>(card.pipe_folder),
+                            field<4>(card.is_limited));
                }));
     return out;
   });
@@ -59,6 +61,24 @@ kube::result<ending_pod> ending_pod_in(std::string_view message) {
   return kube::wire::guarded("End", [message] {
     ending_pod out;
     each_field(message, field<1>(out.uid));
+    return out;
+  });
+}
+
+std::string message_of(const limited_pod& pod) {
+  std::string out;
+  pbf_writer message(out);
+  message.add_string(1, pod.uid);
+  message.add_string(2, pod.card);
+  message.add_int64(3, pod.memory_mib);
+  message.add_string(4, pod.container);
+  return out;
+}
+
+kube::result<limited_pod> limited_pod_in(std::string_view message) {
+  return kube::wire::guarded("Limit", [message] {
+    limited_pod out;
+    each_field(message, field<1>(out.uid), field<2>(out.card), field<3>(out.memory_mib), field<4>(out.container));
     return out;
   });
 }

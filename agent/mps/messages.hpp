@@ -1,5 +1,5 @@
 #pragma once
-// What the program that keeps MPS and the device plugin say to each other over a Unix socket: three calls. The plugin
+// What the program that keeps MPS and the device plugin say to each other over a Unix socket: four calls. The plugin
 // needs neither the driver nor NVIDIA's runtime for it.
 
 #include <string>
@@ -12,12 +12,14 @@ namespace agent::mps {
 
 inline constexpr std::string_view cards_method = "/quartermaster.mps.v1.Server/Cards",
                                   hold_method = "/quartermaster.mps.v1.Server/Hold",
-                                  end_method = "/quartermaster.mps.v1.Server/End", socket_name = "server.sock";
+                                  end_method = "/quartermaster.mps.v1.Server/End",
+                                  limit_method = "/quartermaster.mps.v1.Server/Limit", socket_name = "server.sock";
 
 struct served_card {
   std::string uuid;
   std::string problem;      ///< why it is not lent; empty: it is
   std::string pipe_folder;  ///< of the node, for its containers
+  bool is_limited = false;  ///< the driver itself keeps limits of memory for pods on it
   friend bool operator==(const served_card&, const served_card&) = default;
 };
 /// What Cards answers; it is called with nothing.
@@ -38,5 +40,15 @@ struct ending_pod {
 };
 std::string message_of(const ending_pod& pod);
 kube::result<ending_pod> ending_pod_in(std::string_view message);
+
+/// What Limit is called with, where the card says that it is limited: what all containers of a pod have of the card's
+/// memory together, or one that is there. It answers when the limit was read back.
+struct limited_pod {
+  std::string uid, card;
+  std::int64_t memory_mib = 0;
+  std::string container = {};  ///< the runtime's ID; empty: the pod
+};
+std::string message_of(const limited_pod& pod);
+kube::result<limited_pod> limited_pod_in(std::string_view message);
 
 }  // namespace agent::mps

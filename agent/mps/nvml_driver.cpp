@@ -5,6 +5,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "agent/mps/memory_limit.hpp"
+
 namespace agent::mps {
 namespace {
 
@@ -80,6 +82,20 @@ answer_of<cards::inventory> nvml_driver::cards() {
 answer_of<void> nvml_driver::set_mode(std::string card, compute_mode mode) {
   co_return co_await on_thread<void>(
       [card = std::move(card), mode](const nvml_library& nvml) { return set(nvml, card, number_of(mode)); });
+}
+
+answer_of<void> nvml_driver::limit_memory(std::string card, std::string cgroup, std::int64_t memory_mib) {
+  co_return co_await on_thread<void>([card = std::move(card), cgroup = std::move(cgroup),
+                                      memory_mib](const nvml_library& nvml) -> std::expected<void, problem> {
+    return mps::limit_memory(nvml, card, cgroup, memory_mib);
+  });
+}
+
+answer_of<void> nvml_driver::try_memory_limit(std::string card, std::string cgroup, std::int64_t memory_mib) {
+  co_return co_await on_thread<void>([card = std::move(card), cgroup = std::move(cgroup),
+                                      memory_mib](const nvml_library& nvml) -> std::expected<void, problem> {
+    return mps::try_memory_limit(nvml, card, cgroup, memory_mib);
+  });
 }
 
 answer_of<std::size_t> nvml_driver::processes_on(std::string card) {

@@ -20,6 +20,9 @@ class nvml_driver final : public card_driver {
   answer_of<cards::inventory> cards();
   answer_of<void> set_mode(std::string card, compute_mode mode) override;
   answer_of<std::size_t> processes_on(std::string card) override;
+  /// As of memory_limit.hpp.
+  answer_of<void> limit_memory(std::string card, std::string cgroup, std::int64_t memory_mib);
+  answer_of<void> try_memory_limit(std::string card, std::string cgroup, std::int64_t memory_mib);
 
  private:
   template <class T>

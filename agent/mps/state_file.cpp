@@ -26,14 +26,16 @@ bool is_recent(const std::string& path, system_clock::time_point now) {
 
 }  // namespace
 
-std::expected<void, std::string> write_state(const std::string& path, const failures& cards) {
-  auto list = json::object();
-  for (const auto& [card, reason] : cards) list[card] = text::utf8_clean(reason, most_reason);
+std::expected<void, std::string> write_state(const std::string& path, const node_state& state) {
+  auto list = json::object(), limited = json::array();
+  for (const auto& [card, reason] : state.failed) list[card] = text::utf8_clean(reason, most_reason);
+  for (const auto& card : state.limited) limited.push_back(card);
   std::error_code wrong;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), wrong);
   const auto made = path + ".new";
   std::ofstream file(made, std::ios::trunc);
-  file << json{{"failed", std::move(list)}}.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
+  const json content{{"failed", std::move(list)}, {"limited", std::move(limited)}};
+  file << content.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
   file.close();
   if (!file) return std::unexpected("cannot write " + made);
   using enum std::filesystem::perms;
@@ -43,7 +45,7 @@ std::expected<void, std::string> write_state(const std::string& path, const fail
   return {};
 }
 
-failures read_state(const std::string& path, system_clock::time_point now) {
+node_state read_state(const std::string& path, system_clock::time_point now) {
   if (!is_recent(path, now)) return {};
   std::ifstream file(path);
   std::string text(most_bytes, '\0');
@@ -51,11 +53,13 @@ failures read_state(const std::string& path, system_clock::time_point now) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   const auto state = json::parse(text, nullptr, false);
   if (!state.is_object()) return {};
-  const auto list = state.find("failed");
-  if (list == state.end() || !list->is_object()) return {};
-  failures out;
-  for (const auto& [card, reason] : list->items())
-    if (reason.is_string()) out.emplace(card, text::utf8_clean(reason.get<std::string>(), most_reason));
+  node_state out;
+  if (const auto list = state.find("failed"); list != state.end() && list->is_object())
+    for (const auto& [card, reason] : list->items())
+      if (reason.is_string()) out.failed.emplace(card, text::utf8_clean(reason.get<std::string>(), most_reason));
+  if (const auto list = state.find("limited"); list != state.end() && list->is_array())
+    for (const auto& card : *list)
+      if (card.is_string()) out.limited.insert(card.get<std::string>());
   return out;
 }
 

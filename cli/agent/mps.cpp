@@ -20,7 +20,8 @@ namespace log = controller::log;
 constexpr std::string_view mps_examples =
     R"(One control daemon and one server for each card. While a card is lent it is in EXCLUSIVE_PROCESS, so that a program that
 passes MPS by gets nothing, and the limits of its server were read back. A card whose daemon answers otherwise is lent no
-more, and the log says why; its neighbours go on. When this program ends, all clients end, and cards are DEFAULT again.
+more, and the log says why; its neighbours go on. A driver of branch R615 or newer also limits the memory of a pod's
+cgroup, when the device plugin asks for it. When this program ends, all clients end, and cards are DEFAULT again.
 It needs root, the driver, and NVIDIA's nvidia-cuda-mps-control and nvidia-cuda-mps-server on the PATH; in a pod, the
 node's process IDs (hostPID). Module mps runs it next to the device plugin, which asks it over FOLDER/server.sock.
   $ quartermaster agent mps --folder /run/quartermaster/mps)";
@@ -56,6 +57,8 @@ void add_mps(CLI::App& agent, int& rc) {
       ->check(socket_path(longest_folder));
   text("--driver-root", flags->mps.driver_root, "Where the driver's file system is mounted")->check(absolute_path());
   text("--program", flags->mps.program, "NVIDIA's control daemon, on the PATH or as a path")->check(not_empty());
+  text("--cgroup-root", flags->mps.cgroup_root, "Where the node's cgroup v2 is, with the cgroups of pods")
+      ->check(absolute_path());
   text("--log-format", flags->log_format, "text or json, on stderr")->check(choice({"text", "json"}));
   text("--log-level", flags->log_level, "debug, info, warn or error")
       ->check(choice({"debug", "info", "warn", "error"}));

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <vector>
 
 #include "api/names.hpp"
+#include "quota/limits.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/dialects/card_words.hpp"
 #include "reconcilers/dialects/module_settings.hpp"
@@ -158,6 +160,14 @@ void cordon(std::vector<quota::card>& cards, std::string_view list) {
       if (card.uuid == name) card.cordoned = true;
 }
 
+/// The product's own plugin holds shares by MPS everywhere, and their memory by the driver where all cards have that:
+/// which card a pod gets is not known when it is judged.
+bool is_held_by_driver(const quota::service& serves, std::span<const api::reported_card> cards) {
+  return serves.one_card && quota::isolation_of(serves) == quota::isolation::mps &&
+         std::ranges::any_of(cards, &api::reported_card::is_limited) &&
+         std::ranges::all_of(cards, [](const auto& card) { return card.mig || card.is_limited; });
+}
+
 }  // namespace
 
 std::vector<std::string_view> cordoned_cards(std::string_view list) {
@@ -223,6 +233,7 @@ quota::node_inventory node_of(const kube::node& as_offered, const accelerator_po
     take_reported(out.cards, {reported.begin(), reported.end()},
                   with_register(dialects::serving(out.serves), out.serves) != nullptr);
     out.links = links_of(out.cards, {reported.begin(), reported.end()});
+    if (is_held_by_driver(out.serves, reported)) out.serves.held_by = quota::isolation::driver;
   }
   cordon(out.cards, node.annotations.value_or(cordon_annotation, ""));
   for (const auto& [key, amount] : node.allocatable)

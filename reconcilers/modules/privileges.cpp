@@ -20,7 +20,8 @@ constexpr privilege own_plugin_reasons[] = {
 constexpr privilege own_shares_reasons[] = {
     {"quartermaster-device-plugin", "read /run/quartermaster/mps",
      "asks the program that keeps MPS which cards are in order, and for the ceilings of a share"},
-    {"quartermaster-mps", "privileged", "sets the compute mode of cards to EXCLUSIVE_PROCESS"},
+    {"quartermaster-mps", "privileged",
+     "sets the compute mode of cards to EXCLUSIVE_PROCESS, and the driver's limits of memory for cgroups of pods"},
     {"quartermaster-mps", "root", "as above; and only root sets limits of a control daemon"},
     {"quartermaster-mps", "write /run/quartermaster/mps",
      "pipes and logs of the daemons, of which client pods mount the pipes of one card"},

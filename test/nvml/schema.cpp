@@ -124,6 +124,7 @@ constexpr row card_rows[] = {{"uuid", type::text, nullptr, true},
                              {"mig", type::object},
                              {"processes", type::list},
                              {"lost", type::flag},
+                             {"memory_limits", type::word, memory_limit_ways},
                              {"errors", type::object}};
 constexpr row link_rows[] = {{"peer", type::text, nullptr, true}, {"count", type::count}, {"down", type::flag}};
 constexpr row fabric_rows[] = {{"state", type::word, fabric_states, true},

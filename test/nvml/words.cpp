@@ -26,6 +26,7 @@ constexpr word event_words[] = {{"xid", event_xid},
                                 {"double_bit_ecc", event_double_bit_ecc},
                                 {"performance_state", event_performance_state},
                                 {"clock", event_clock}};
+constexpr word memory_limit_words[] = {{"kept", 0}, {"ignored", 1}, {"off", 2}};
 constexpr word error_words[] = {{"success", success},
                                 {"uninitialized", uninitialized},
                                 {"invalid_argument", invalid_argument},
@@ -56,6 +57,7 @@ std::span<const word> compute_modes() { return compute_mode_words; }
 std::span<const word> fabric_states() { return fabric_words; }
 std::span<const word> throttle_reasons() { return throttle_words; }
 std::span<const word> event_types() { return event_words; }
+std::span<const word> memory_limit_ways() { return memory_limit_words; }
 std::span<const word> errors() { return error_words; }
 
 std::optional<std::int64_t> number_for(std::span<const word> words, std::string_view text) {

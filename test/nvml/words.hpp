@@ -22,6 +22,8 @@ std::span<const word> compute_modes();
 std::span<const word> fabric_states();
 std::span<const word> throttle_reasons();
 std::span<const word> event_types();
+/// What a driver does with a limit that is set.
+std::span<const word> memory_limit_ways();
 std::span<const word> errors();
 
 std::optional<std::int64_t> number_for(std::span<const word> words, std::string_view text);

@@ -30,13 +30,19 @@ type mps struct {
 
 func startMps(t *testing.T) *mps {
 	t.Helper()
+	return startMpsWith(t, filepath.Join(kit.Root(), "test/nvml/fixtures/t4_pair.json"), "")
+}
+
+// startMpsWith a fixture of the driver, and flags.
+func startMpsWith(t *testing.T, fixture, flags string) *mps {
+	t.Helper()
 	control := os.Getenv("QM_MPS_CONTROL")
 	if control == "" {
 		t.Fatal("QM_MPS_CONTROL does not name the stand-in for nvidia-cuda-mps-control")
 	}
 	folder := filepath.Dir(control)
-	return &mps{startOnNode(t, "mps", fmt.Sprintf("env LD_LIBRARY_PATH=%s PATH=%s:$PATH QM_NVML_FIXTURE=%s %s agent mps --folder %s",
-		folder, folder, filepath.Join(kit.Root(), "test/nvml/fixtures/t4_pair.json"), kit.Program(), mpsFolder)), control}
+	return &mps{startOnNode(t, "mps", fmt.Sprintf("env LD_LIBRARY_PATH=%s PATH=%s:$PATH QM_NVML_FIXTURE=%s QM_NVML_LIMITS=%s.limits %s agent mps --folder %s %s",
+		folder, folder, fixture, fixture, kit.Program(), mpsFolder, flags)), control}
 }
 
 func startSharePlugin(t *testing.T) *cardPlugin {

@@ -236,6 +236,16 @@ TEST(history, S20_a_card_whose_mps_has_failed_is_sick_until_mps_is_back) {
   EXPECT_EQ(history.complete(pair(), 3s), pair());
 }
 
+TEST(history, a_card_that_the_driver_limits_is_reported_while_it_does) {
+  history history;
+  history.take_limited({"GPU-b", "GPU-none"});
+  auto expected = pair();
+  expected.cards[1].is_limited = true;
+  EXPECT_EQ(history.complete(pair(), 0s), expected);
+  history.take_limited({});
+  EXPECT_EQ(history.complete(pair(), 1s), pair());
+}
+
 TEST(history, a_report_of_failed_mps_is_no_memory_of_a_later_agent) {
   auto reported = pair();
   reported.cards[1].defect = "MpsFailed";

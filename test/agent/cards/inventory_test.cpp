@@ -117,6 +117,19 @@ TEST(report, is_written_again_when_only_its_message_changes) {
   EXPECT_FALSE(says(object, other, "boot")) << "another reason";
 }
 
+TEST(report, says_on_which_cards_the_driver_limits_memory) {
+  const machine machine("t4_pair");
+  auto report = inventory_of(machine);
+  const auto before = object_with(report);
+  report.cards[1].is_limited = true;
+  EXPECT_FALSE(says(before, report, "boot"));
+  const auto object = object_with(report);
+  EXPECT_TRUE(says(object, report, "boot"));
+  ASSERT_EQ(object.cards.size(), 2U);
+  EXPECT_FALSE(object.cards[0].is_limited);
+  EXPECT_TRUE(object.cards[1].is_limited);
+}
+
 TEST(report, is_written_again_when_a_warning_changes) {
   const machine machine("t4_pair");
   auto report = inventory_of(machine);

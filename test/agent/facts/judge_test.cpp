@@ -349,6 +349,12 @@ const std::vector<defect> defects{
      "cdi", check_state::failed, "cdi_incomplete{path=/run/cdi/nvidia.json}"},
     {"CDI is switched off", [](good_node& n) { replace(n, "enable_cdi = true", "enable_cdi = false"); }, "cdi",
      check_state::warning, "cdi_switched_off{}"},
+    {"limits by the driver, and cgroup v1",
+     [](good_node& n) {
+       driver_is(n, "615.71.09");
+       n.put("proc/self/cgroup", "5:memory:/kubepods/pod1\n4:cpu,cpuacct:/kubepods/pod1\n");
+     },
+     "memory_limits", check_state::warning, "limits_need_cgroup_v2{driver=615.71.09}"},
     {"the kubelet's registration socket is missing",
      [](good_node& n) { n.remove("var/lib/kubelet/device-plugins/kubelet.sock"); }, "kubelet_device_plugins",
      check_state::failed, "plugin_socket_missing{path=/var/lib/kubelet/device-plugins/kubelet.sock}"},

@@ -41,6 +41,9 @@ func main() {
 		}
 		fmt.Println("may write there:", os.WriteFile(folder+"/x", nil, 0o600) == nil)
 	}
+	if limit := os.Getenv("NVIDIA_GPU_MEMORY_LIMIT"); limit != "" {
+		fmt.Println("limited to", limit, "of which reserved", os.Getenv("NVIDIA_GPU_MEMORY_REQUEST"))
+	}
 	if sleep, err := time.ParseDuration(os.Getenv("QM_SLEEP")); err == nil {
 		time.Sleep(sleep)
 	}

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "api/engine_words.hpp"
+#include "quota/limits.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 
 namespace extender_test {
@@ -206,6 +207,22 @@ TEST(inventory, S52_keys_of_hami_may_have_other_names) {
   EXPECT_EQ(needs.needs()[0].memory_mib, 3000);
   EXPECT_EQ(needs.needs()[0].cores, 20);
   EXPECT_TRUE(needs.counts().empty());
+}
+
+// What keeps pods apart stands in their annotation when they are bound, before their card has been asked.
+TEST(inventory, S64_memory_is_held_by_the_driver_where_our_plugin_lends_and_all_cards_have_its_limits) {
+  const auto shares = node("a", {{"quartermaster.io/module", "mps"}}, {{"nvidia.com/mps-core", 200}});
+  const auto held_by = [](const kube::node& node, std::vector<api::reported_card> cards) {
+    return quota::text_of(quota::isolation_of(node_of(node, nullptr, is_fpga, cards).serves));
+  };
+  const api::reported_card limited{.uuid = "GPU-1", .memory_mib = 16384, .is_limited = true},
+      other{.uuid = "GPU-2", .memory_mib = 16384}, cut{.uuid = "GPU-3", .memory_mib = 16384, .mig = true};
+  EXPECT_EQ(held_by(shares, {limited}), "driver");
+  EXPECT_EQ(held_by(shares, {limited, cut}), "driver") << "of a cut card no share is given";
+  EXPECT_EQ(held_by(shares, {limited, other}), "mps");
+  EXPECT_EQ(held_by(shares, {cut}), "mps");
+  EXPECT_EQ(held_by(shares, {}), "mps");
+  EXPECT_EQ(held_by(vgpu_node("a", 4), {limited}), "soft") << "GPU-Manager's plugin sets no such limit";
 }
 
 }  // namespace

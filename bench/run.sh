@@ -17,11 +17,12 @@ case $name in
   short) bench micro --short; bench webhook --short; bench sync --short "$@" ;;
   all)
     failed=''
-    for each in micro sync idle admission webhook enrolment extender agents usage share; do
+    for each in micro sync idle admission webhook enrolment extender agents usage share node; do
       form=()
       [ "$each" != extender ] || [[ " $* " == *" --short "* ]] || form=(--long)
       printf '\n== %s, %s ==\n' "$each" "$(date +%H:%M:%S)"
-      bench "$each" "${form[@]}" "$@" || failed+=" $each"
+      rc=0; bench "$each" "${form[@]}" "$@" || rc=$?
+      case $rc in 0|77) ;; *) failed+=" $each" ;; esac # 77: not on this machine, and a line has said so
     done
     [ -z "$failed" ] || { echo "bench: failed:$failed" >&2; exit 1; } ;;
   *) bench "$name" "$@" ;;

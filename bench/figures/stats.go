@@ -47,3 +47,9 @@ func interval(values []float64) (low, high float64) {
 	slices.Sort(medians)
 	return medians[250], medians[9749]
 }
+
+// Quantile of the values, which are some.
+func Quantile(values []float64, part float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(len(sorted)-1, int(part*float64(len(sorted))))]
+}

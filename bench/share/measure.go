@@ -7,9 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -62,8 +59,8 @@ func measure(ctx context.Context, o options) ([]figures.Row, error) {
 		return nil, err
 	}
 	defer keeper.Stop(syscall.SIGTERM)
-	if err := b.awaitCards(ctx, agent); err != nil {
-		return nil, err
+	if b.cards, err = b.AwaitCards(ctx, agent, node, 8); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, agent.Tail)
 	}
 	pods, err := b.makePods(ctx)
 	if err != nil {
@@ -94,29 +91,6 @@ func (b *bed) startPlugin() (*kit.Process, error) {
 	return b.start("agent", "plugin", "--kubeconfig", b.Kubeconfig, "--node-name", node, "--share", cores+"=cores", "--share", memory+"=memory:1024",
 		"--mps-folder", filepath.Join(b.folder, "mps"), "--plugin-folder", b.folder, "--pod-resources", filepath.Join(b.folder, "pods.sock"),
 		"--cdi-folder", filepath.Join(b.folder, "cdi"))
-}
-
-// awaitCards until the agent has reported them.
-func (b *bed) awaitCards(ctx context.Context, agent *kit.Process) error {
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
-		if err := agent.Alive(); err != nil {
-			return err
-		}
-		text, err := b.Client.Discovery().RESTClient().Get().AbsPath("/apis/quartermaster.io/v1alpha1/acceleratornodes/"+node).SetHeader("Accept", "application/json").DoRaw(ctx)
-		var object struct {
-			Status struct{ Cards []struct{ UUID string } }
-		}
-		if err == nil && json.Unmarshal(text, &object) == nil && len(object.Status.Cards) == 8 {
-			for _, card := range object.Status.Cards {
-				b.cards = append(b.cards, card.UUID)
-			}
-			return nil
-		}
-		if err := kit.Pause(ctx, 200*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("the agent has not reported eight cards: %s", agent.Tail)
 }
 
 // makePods with a share each, spread over the cards.
@@ -208,8 +182,8 @@ func (b *bed) calls(ctx context.Context, client plugins.DevicePluginClient, pods
 		}
 		took = append(took, time)
 	}
-	add("Allocate, p50", "ms", 0, quantile(took, 0.5))
-	add("Allocate, p99", "ms", 2, quantile(took, 0.99))
+	add("Allocate, p50", "ms", 0, figures.Quantile(took, 0.5))
+	add("Allocate, p99", "ms", 2, figures.Quantile(took, 0.99))
 	for _, workers := range []int{1, 8} {
 		var lock sync.Mutex
 		took = nil
@@ -230,8 +204,8 @@ func (b *bed) calls(ctx context.Context, client plugins.DevicePluginClient, pods
 		if workers > 1 {
 			name, most = fmt.Sprintf("PreStartContainer, %d at once", workers), 0
 		}
-		add(name+", p50", "ms", 0, quantile(took, 0.5))
-		add(name+", p99", "ms", most, quantile(took, 0.99))
+		add(name+", p50", "ms", 0, figures.Quantile(took, 0.5))
+		add(name+", p99", "ms", most, figures.Quantile(took, 0.99))
 	}
 	return nil
 }
@@ -243,7 +217,7 @@ func (b *bed) rest(ctx context.Context, programs []*kit.Process, add adder) erro
 	names := []string{"agent", "agent mps", "agent plugin"}
 	before := make([]time.Duration, len(programs))
 	for i, program := range programs {
-		time, err := cpuWithChildren(program.PID())
+		time, err := kit.CPUWithChildren(program.PID())
 		if err != nil {
 			return err
 		}
@@ -258,7 +232,7 @@ func (b *bed) rest(ctx context.Context, programs []*kit.Process, add adder) erro
 		if err := program.Alive(); err != nil {
 			return err
 		}
-		time, err := cpuWithChildren(program.PID())
+		time, err := kit.CPUWithChildren(program.PID())
 		if err != nil {
 			return err
 		}
@@ -279,31 +253,4 @@ func (b *bed) rest(ctx context.Context, programs []*kit.Process, add adder) erro
 	}
 	add("at rest, agent mps and agent plugin, CPU, percent of a core", "%", 0.2, all)
 	return nil
-}
-
-// cpuWithChildren: those that have ended, too.
-func cpuWithChildren(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 15 {
-		return 0, fmt.Errorf("/proc/%d/stat: %q", pid, text)
-	}
-	ticks := 0
-	for _, field := range fields[11:15] { // utime, stime, cutime, cstime
-		count, err := strconv.Atoi(field)
-		if err != nil {
-			return 0, err
-		}
-		ticks += count
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond, nil
-}
-
-func quantile(values []float64, part float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(len(sorted)-1, int(part*float64(len(sorted))))]
 }

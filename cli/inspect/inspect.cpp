@@ -301,8 +301,8 @@ kube::task<void> fetch(kube::transport& transport, std::string ns, inspection& i
 
 constexpr std::string_view resources_example = R"(Example:
   $ quartermaster inspect resources --lang zh
-  资源名                  名称  组           单位  默认值  LIMITS    REQUESTS  启用  结论  CONFIGMAP
-  tencent.com/vcuda-core  核心  gpu-manager  %     20      optional  disabled  是    有效  cf-crl-gpu-manager-vcuda-core
+  资源名               名称      组          单位  默认值  LIMITS    REQUESTS  启用  结论  CONFIGMAP
+  nvidia.com/mps-core  MPS 算力  英伟达 MPS  %     20      optional  disabled  是    有效  cf-crl-nvidia-mps-core
 
 Reads ConfigMaps, RuntimeClasses, Pods and our own objects, and changes nothing. -o json and -o yaml have both languages.
 Exit codes: 0 done, 1 the cluster or its ConfigMaps cannot be read, 2 wrong usage.)";

@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "quota/mode_keys.hpp"
 #include "quota/resource_keys.hpp"
 
 namespace quota {
@@ -392,6 +393,15 @@ bool demand::add(const counted_key& count) {
 
 bool known(std::string_view key) {
   return std::ranges::any_of(table, [&](const key_meaning& row) { return row.key == key; });
+}
+
+mode_keys keys_of(mode mode, const service& service) {
+  const auto key = [&](role is) { return key_of(mode, is, service); };
+  return {.whole = key(role::whole),
+          .slot = key(role::slot),
+          .cores = key(role::cores),
+          .memory = key(role::memory),
+          .percent = key(role::percent)};
 }
 
 std::uint16_t modes_of(std::string_view key) {

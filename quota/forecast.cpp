@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t max_leaves = 32;  // its masks are as wide
 constexpr int root = -1;
 
-/// The tree it builds from the PCI paths between cards (gpu-manager, pkg/device/nvidia/tree.go): one group of cards a
+/// The tree the plugin builds from the PCI paths between cards (its pkg/device/nvidia/tree.go): one group of cards a
 /// subtree, a group of a level above the groups of closer levels it meets.
 class tree {
  public:

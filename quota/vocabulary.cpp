@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "quota/mode_keys.hpp"
 #include "quota/resource_keys.hpp"
 
 namespace quota {
@@ -186,8 +187,8 @@ reading cores_and_memory(const container_amounts& request, const service& servic
   return {};
 }
 
-/// HAMi and Volcano: a number of cards, and on each the same memory and cores. HAMi's webhook adds the number where
-/// only memory or cores are named; Volcano takes one card for memory, and skips cores alone, which we refuse.
+/// A number of cards, and on each the same memory and cores. In mode slots a webhook adds the number where only memory
+/// or cores are named; Volcano takes one card for memory, and skips cores alone, which we refuse.
 reading slots(const container_amounts& request, const service& service, need& out) {
   auto cards = request[role::slot];
   if (cards == 0) {
@@ -204,7 +205,7 @@ reading slots(const container_amounts& request, const service& service, need& ou
   out.cards = static_cast<std::uint32_t>(cards);
   const auto cores = request[role::cores];
   out.cores = static_cast<std::int32_t>(cores > 0 ? cores : service.default_cores);
-  const bool percent_first = request.first->node_mode == mode::volcano;  // where both are given; HAMi takes the MiB
+  const bool percent_first = request.first->node_mode == mode::volcano;  // where both are given; slots take the MiB
   if (request[role::memory] > 0 && !(percent_first && request[role::percent] > 0))
     out.memory_mib = request.mib(service);
   else if (request[role::percent] > 0)
@@ -216,7 +217,7 @@ reading slots(const container_amounts& request, const service& service, need& ou
   return {};
 }
 
-/// gpushare and ACK: memory in all, spread evenly over gpu-count cards; cores only with one card (ACK: multi-GPU
+/// Shares by memory: so much in all, spread evenly over gpu-count cards; cores only with one card (ACK: multi-GPU
 /// sharing).
 reading by_memory(const container_amounts& request, const service& service, need& out) {
   const auto memory = request[role::memory], cards = std::max<std::int64_t>(request[role::cards], 1),
@@ -392,6 +393,15 @@ bool demand::add(const counted_key& count) {
 
 bool known(std::string_view key) {
   return std::ranges::any_of(table, [&](const key_meaning& row) { return row.key == key; });
+}
+
+mode_keys keys_of(mode mode, const service& service) {
+  const auto key = [&](role is) { return key_of(mode, is, service); };
+  return {.whole = key(role::whole),
+          .slot = key(role::slot),
+          .cores = key(role::cores),
+          .memory = key(role::memory),
+          .percent = key(role::percent)};
 }
 
 std::uint16_t modes_of(std::string_view key) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "cli/cluster/part_refused.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -140,6 +141,14 @@ text::phrase phrase_of(const kube::error& error) {
   for (auto& grant : grants_of(error, request ? request->person : "", request ? request->ns : ""))
     out.arguments.push_back(std::move(grant));
   return out;
+}
+
+text::phrase part_refused(std::string key, text::phrase refused) {
+  std::vector<text::phrase_argument> arguments;
+  for (const auto& argument : refused.arguments)
+    if (argument.name == "grant") arguments.push_back(argument);
+  arguments.insert(arguments.begin(), text::phrase_argument{"problem", std::move(refused)});
+  return {std::move(key), std::move(arguments)};
 }
 
 text::phrase where_view_suffices(text::phrase refused, const std::string& ns) {

@@ -58,7 +58,7 @@ enum node_flag : int {
 
 ordered_json card_list(const card_shares& entry, const viewer& viewer, dictionaries& names) {
   const auto& card = *entry.card;
-  const int flags = (card.healthy ? 0 : sick) | (card.cordoned ? cordoned_card : 0) | (card.mig ? cut : 0) |
+  const int flags = (entry.is_sick ? sick : 0) | (card.cordoned ? cordoned_card : 0) | (card.mig ? cut : 0) |
                     (entry.used.wholes > 0 ? given_whole : 0) | (quota::beyond(card, entry.used) ? over_given : 0);
   auto out = ordered_json::array(
       {names.models.index_of(card.model), card.memory_mib, flags, entry.cores(), entry.memory_mib()});
@@ -74,7 +74,7 @@ ordered_json card_list(const card_shares& entry, const viewer& viewer, dictionar
 }
 
 ordered_json node_list(const node_shares& row, const viewer& viewer, dictionaries& names) {
-  const bool is_sick = std::ranges::any_of(row.cards, [](const card_shares& entry) { return !entry.card->healthy; });
+  const bool is_sick = std::ranges::any_of(row.cards, &card_shares::is_sick);
   const bool is_over =
       std::ranges::any_of(row.cards, [](const card_shares& entry) { return quota::beyond(*entry.card, entry.used); });
   const auto phase = row.report ? std::string_view(row.report->mode.phase) : std::string_view();
@@ -131,15 +131,16 @@ ordered_json cards_json(const picture& picture, const viewer& viewer, const node
       for (const auto& candidate : row.report->cards)
         if (candidate.uuid == card.uuid) reported = &candidate;
     const auto health = reported && !reported->health.empty() ? reported->health
-                        : card.healthy                        ? std::string("Healthy")
-                                                              : std::string("Unhealthy");
+                        : entry.is_sick                       ? std::string("Unhealthy")
+                                                              : std::string("Healthy");
     out.push_back({{"index", reported && reported->index >= 0 ? reported->index : static_cast<int>(i)},
                    {"uuid", card.uuid},
                    {"model", card.model},
                    {"memoryMiB", card.memory_mib},
                    {"numa", card.numa},
                    {"health", health},
-                   {"healthy", card.healthy},
+                   {"healthy", !entry.is_sick},
+                   {"heldBack", entry.is_held_back()},
                    {"cordoned", card.cordoned},
                    {"mig", card.mig},
                    {"cores", entry.cores()},
@@ -230,7 +231,7 @@ struct capacity_row {
     ++cards;
     const auto& card = *entry.card;
     const auto& used = entry.used;
-    if (!card.healthy) ++unhealthy;
+    if (entry.is_sick) ++unhealthy;
     if (node.is_cordoned(entry)) ++cordoned;
     if (node.node->unschedulable || !card.usable()) return;
     ++usable;

@@ -162,7 +162,7 @@ ordered_json namespaces_view(const picture& picture, const viewer& viewer, const
 ordered_json declarations_view(const picture& picture, const viewer& viewer, const declared_resources& declared) {
   const auto ns = declarations::parse_settings().ns;
   ordered_json out{{"namespace", ns}, {"resources", ordered_json::array()}};
-  for (const auto& [declaration, judged] : rows_of(registry_of(declared, ns))) {
+  for (const auto& [declaration, judged, is_compiled] : rows_of(registry_of(declared, ns))) {
     auto findings = ordered_json::array();
     for (const auto& finding : judged.findings)
       findings.push_back({{"code", to_string(finding.kind)},

@@ -42,6 +42,13 @@ void add_shares(node_shares& node, const quota::holding& held, const kube::pod* 
   }
 }
 
+/// The ledger calls a sick card healthy where the brake holds it back.
+bool is_sick(const quota::card& card, const api::accelerator_node* report) {
+  if (!card.healthy || !report) return !card.healthy;
+  const auto match = std::ranges::find(report->cards, card.uuid, &api::reported_card::uuid);
+  return match != report->cards.end() && !match->healthy();
+}
+
 }  // namespace
 
 std::string viewer::rights() const {
@@ -81,7 +88,10 @@ std::vector<node_shares> shares_of(const picture& picture, std::string_view only
     const bool has_cards = row.inventory && !row.inventory->cards.empty();
     if (only.empty() && !has_cards && !row.report && row.mode().empty()) continue;
     for (std::size_t i = 0; has_cards && i < std::min(row.inventory->cards.size(), view->used.size()); ++i)
-      row.cards.push_back({&row.inventory->cards[i], view->used[i], {}});
+      row.cards.push_back({.card = &row.inventory->cards[i],
+                           .used = view->used[i],
+                           .is_sick = is_sick(row.inventory->cards[i], row.report),
+                           .shares = {}});
     if (const auto match = holders.find(node.key.name); match != holders.end())
       for (const auto& [pod, held] : match->second) add_shares(row, *held, pod);
     for (auto& card : row.cards)

@@ -22,9 +22,12 @@ struct held_share {
 struct card_shares {
   const quota::card* card = nullptr;
   quota::card_use used;
+  bool is_sick = false;            ///< as its agent or its plugin reports it, whether or not new pods get it
   std::vector<held_share> shares;  ///< by namespace and name of the pod
 
   std::int64_t cores() const { return used.cores + std::int64_t{used.wholes} * quota::whole_card; }
+  /// So many nodes have sick cards that new pods get this one all the same (spec.health.maxWithdrawn of the policy).
+  bool is_held_back() const { return is_sick && card->healthy; }
   std::int64_t memory_mib() const { return used.memory_mib + used.wholes * card->memory_mib; }
 };
 

@@ -4,11 +4,9 @@
 #include <span>
 
 #include "api/engine_words.hpp"
-#include "api/names.hpp"
-#include "cli/explain/explain_pod.hpp"
+#include "cli/explain/proposals.hpp"
 #include "cli/explain/unserved.hpp"
 #include "reconcilers/extender/reasons.hpp"
-#include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/verify/verify.hpp"
 #include "text/messages.hpp"
 
@@ -75,42 +73,36 @@ std::string reason_of(const waiting_answer& answer, std::span<const quota::node_
   return answer.reason.fitting > 0 ? text::message("engine.answer.not_cards", locale, {{"answer", out}}) : out;
 }
 
-/// The first node with cards that no mode serves and that takes pods; empty: there is none.
-std::string idle_node(const picture& picture) {
-  std::string out;
-  for (const auto& node : picture.nodes.all()) {
-    const auto* report = picture.cards.find(node.key);
-    const bool is_idle = reconcilers::has_cards(node) && !node.unschedulable &&
-                         !node.labels.contains(api::names::module_label) &&
-                         (!report || report->mode.requested_mode.empty() || report->mode.requested_mode == "none");
-    if (is_idle && (out.empty() || node.key.name < out)) out = node.key.name;
-  }
+/// In the order in which people should try them.
+ordered_json changes_json(const std::vector<proposal>& proposals) {
+  auto out = ordered_json::array();
+  for (const auto& entry : proposals)
+    out.push_back({{"kind", to_string(entry.action)},
+                   {"text", in_both([&](language locale) { return words_of(entry.text, locale); })},
+                   {"command", entry.command.empty() ? ordered_json() : ordered_json(entry.command)}});
   return out;
-}
-
-/// What someone with the right types to place the pod; empty: no one command does.
-std::string placing_command(const picture& picture, const known_resources& known, const waiting_answer& answer,
-                            const kube::pod& pod) {
-  const auto& change = answer.reason.of_node;
-  if (change && change->action == quota::change::kind::uncordon_card && !answer.fits())
-    return "kubectl annotate node " + answer.nodes[change->node].inventory->name + " quartermaster.io/cordon-";
-  if (answer.unserved.empty()) return {};
-  const auto label = serving_label(picture, known, pod), node = idle_node(picture);
-  return label.empty() || node.empty() ? std::string() : "kubectl label node " + node + " " + label;
 }
 
 constexpr std::size_t most_examples = 3;
 
-/// What would place most of the pods with the least: the node's cards that only have to be used, then the pod, then
-/// cards in use.
+/// What would place most of the pods with the least. A module that is off, or has no node yet, comes before what the
+/// pod or the holder of a card would give up.
 const ordered_json* smallest_change(const ordered_json& reason) {
-  static const std::string in_use_again = "uncordon_card";
-  const auto& node = reason["changeOfNode"];
-  const bool is_free = !node.is_null() && node["code"] == in_use_again;
-  if (is_free) return &node["text"];
-  if (!reason["unserved"].empty()) return &reason["unserved"][0];
-  if (!reason["changeOfPod"].is_null()) return &reason["changeOfPod"]["text"];
-  return node.is_null() ? nullptr : &node["text"];
+  const auto& changes = reason["changes"];
+  const auto gives_up = [](const ordered_json& change) {
+    const auto kind = change["kind"].get<std::string>();
+    return kind == to_string(proposal::kind::pod) || kind == to_string(proposal::kind::key) ||
+           kind == to_string(proposal::kind::card);
+  };
+  const bool is_free = !changes.empty() && !gives_up(changes[0]);
+  if (!is_free && !reason["unserved"].empty()) return &reason["unserved"][0];
+  return changes.empty() ? nullptr : &changes[0]["text"];
+}
+
+/// What someone with the right types to place the pod; empty: no one command does.
+ordered_json placing_command(const std::vector<proposal>& proposals) {
+  return proposals.empty() || proposals.front().command.empty() ? ordered_json()
+                                                                : ordered_json(proposals.front().command);
 }
 
 }  // namespace
@@ -147,7 +139,7 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
   const auto chinese =
       answer.unserved.empty() ? answer.unserved : unserved_resources(picture, known, pod, language::zh);
   for (std::size_t i = 0; i < chinese.size(); ++i) unserved.push_back({{"en", answer.unserved[i]}, {"zh", chinese[i]}});
-  const auto command = viewer.nodes ? placing_command(picture, known, answer, pod) : std::string();
+  const auto proposals = proposals_of(picture, pod, answer, nullptr, viewer.nodes);
   return {
       {"asks", asks_json(pod)},
       {"kind", kind_of(answer)},
@@ -161,7 +153,8 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
       {"nearestNode", names_node ? ordered_json(answer.nodes[*answer.reason.nearest].inventory->name) : ordered_json()},
       {"quota",
        answer.limit ? in_both([&](language locale) { return api::words_of(*answer.limit, locale); }) : ordered_json()},
-      {"command", command.empty() ? ordered_json() : ordered_json(command)}};
+      {"changes", changes_json(proposals)},
+      {"command", placing_command(proposals)}};
 }
 
 std::string question_of(const viewer& viewer, const kube::pod& pod) {

@@ -16,6 +16,7 @@
 #include "cli/explain/obstacles.hpp"
 #include "cli/explain/own_view.hpp"
 #include "cli/explain/pod_target.hpp"
+#include "cli/explain/proposals.hpp"
 #include "cli/explain/uncounted.hpp"
 #include "cli/explain/unserved.hpp"
 #include "cli/flags/flags.hpp"
@@ -120,6 +121,22 @@ void print_rows(const listing<Row>& listing, const std::vector<Row>& rows, const
   print_table(listing, rows, listing_style("table", say.zh ? "zh" : "en"), out);
 }
 
+void print_proposals(const std::vector<proposal>& proposals, const bilingual& say, std::ostream& out) {
+  for (const auto& entry : proposals) {
+    out << words_of(line_of(entry), say.locale()) << "\n";
+    if (!entry.command.empty()) out << "  " << entry.command << "\n";
+  }
+}
+
+ordered_json as_json(const std::vector<proposal>& proposals, text::language locale) {
+  ordered_json out = ordered_json::array();
+  for (const auto& entry : proposals)
+    out.push_back({{"kind", to_string(entry.action)},
+                   {"text", words_of(entry.text, locale)},
+                   {"command", entry.command.empty() ? ordered_json() : ordered_json(entry.command)}});
+  return out;
+}
+
 /// Why a pod with cards is refused whatever it tolerates, and where to look.
 void print_changing(std::span<const quota::node_view> nodes, const bilingual& say, std::ostream& out) {
   std::vector<std::string> names;
@@ -132,7 +149,7 @@ void print_changing(std::span<const quota::node_view> nodes, const bilingual& sa
 
 void print(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
            const ext::pod_request& request, const picture& picture, const std::vector<std::string>& unserved,
-           const bilingual& say, std::ostream& out) {
+           const std::vector<proposal>& proposals, const bilingual& say, std::ostream& out) {
   std::vector<reason_row> rows;
   std::map<std::string, std::size_t> refusals;
   for (const auto& node : nodes)
@@ -154,17 +171,11 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
   }
   print_rows(reasons_listing(), rows, say, out);
   if (explanation.nearest) print_line("nearest", {{"name", nodes[*explanation.nearest].inventory->name}}, say, out);
-  if (explanation.of_pod)
-    print_line("of_pod", {{"change", shown(words_of(*explanation.of_pod, nodes, request, say.locale()), most_shown)}},
-               say, out);
-  if (explanation.of_node)
-    print_line("of_node", {{"change", shown(words_of(*explanation.of_node, nodes, request, say.locale()), most_shown)}},
-               say, out);
+  print_proposals(proposals, say, out);
   for (const auto& text : unserved) out << text << "\n";
   print_changing(nodes, say, out);
   const bool changes = std::ranges::any_of(nodes, [](const auto& node) { return node.inventory->changes_mode; });
-  if (!changes && !explanation.of_pod && !explanation.of_node && unserved.empty() && !has_advice)
-    print_line("no_change", {}, say, out);
+  if (!changes && proposals.empty() && unserved.empty() && !has_advice) print_line("no_change", {}, say, out);
 }
 
 /// Of the nodes that fit, those where a nominated pod goes before this one: "node a is kept for lab/urgent".
@@ -501,11 +512,14 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   std::vector<std::string> node_names;
   for (const auto& node : nodes) node_names.push_back(node.inventory->name);
   const auto old = old_reports(node_names, picture);
+  const auto rules = whole ? std::optional(node_rules(*whole)) : std::nullopt;
+  const auto proposals = proposals_of(picture, *pod, answer, rules ? &*rules : nullptr);
   if (style.as_data()) {
     ordered_json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
     const auto annotations = change_of_annotations(*pod, request, nodes, text::language::en);
     doc["changeOfAnnotations"] = annotations.empty() ? ordered_json() : ordered_json(annotations);
+    doc["changes"] = as_json(proposals, say.locale());
     doc["quota"] = limit ? ordered_json(api::words_of(*limit, text::language::en)) : ordered_json();
     doc["kept"] = kept;
     doc["unserved"] = unserved;
@@ -530,6 +544,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   print_obstacles({obstacles.begin(), decisive}, out);
   if (limit) {
     print_line("quota", {{"text", api::words_of(*limit, say.locale())}}, say, out);
+    print_proposals(proposals, say, out);
     print_line("see", {}, say, out);
     out << where_limits_are(picture, key.ns);
     return rc;
@@ -546,9 +561,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
     if (!held_back) print_line("not_cards", {{"command", describe}}, say, out);
     return rc;
   }
-  if (const auto text = change_of_annotations(*pod, request, nodes, say.locale()); !text.empty())
-    print_line("of_pod", {{"change", text}}, say, out);
-  print(reason, nodes, request, picture, unserved, say, out);
+  print(reason, nodes, request, picture, unserved, proposals, say, out);
   return rc;
 }
 

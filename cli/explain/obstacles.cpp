@@ -21,6 +21,32 @@ std::string reason_and_message(const kube::statement& status) {
   return reason.empty() || message.empty() ? reason + message : reason + ": " + message;
 }
 
+/// What stands behind the words; empty: they are not there.
+std::string_view behind(std::string_view text, std::string_view words) {
+  const auto begin = text.find(words);
+  return begin == std::string_view::npos ? std::string_view() : text.substr(begin + words.size());
+}
+
+/// The sentence of a device plugin in what its kubelet says; empty: it says none.
+std::string plugin_sentence(std::string_view text) {
+  auto out = behind(text, "desc = ");
+  constexpr std::string_view end = ", which is unexpected";  // the kubelet's own
+  if (out.ends_with(end)) out.remove_suffix(end.size());
+  return shown(out, longest);
+}
+
+/// The resource of which the kubelet had too little: "requested number of devices unavailable for K. Requested: 1,
+/// ...".
+std::string unavailable_key(std::string_view text) {
+  const auto out = behind(text, "requested number of devices unavailable for ");
+  return shown(out.substr(0, out.find(". ")), 320);
+}
+
+/// The kubelet refused a pod that was bound to its node, before any container started.
+bool is_rejection(std::string_view reason) {
+  return reason == "UnexpectedAdmissionError" || reason == "TopologyAffinityError" || reason.starts_with("OutOf");
+}
+
 std::vector<std::string> all_shown(const std::vector<std::string>& names) {
   std::vector<std::string> out;
   for (const auto& name : names) out.push_back(shown(name));
@@ -36,8 +62,8 @@ class finder {
     if (pod_.phase != kube::pod_phase::failed) return;
     const auto cause = reason_and_message(pod_.status);
     auto text = cause.empty() ? words("failed") : words("failed_with", {{"cause", cause}});
-    if (pod_.status.reason == "UnexpectedAdmissionError") text += "\n" + words("refused_by_kubelet");
     add("ended", std::move(text), true);
+    if (is_rejection(pod_.status.reason)) add_rejected();
   }
 
   void add_deleted() {
@@ -93,12 +119,38 @@ class finder {
       if (reason.empty() || reason == "PodInitializing" || reason == "ContainerCreating") continue;
       add("not_well",
           words("container_waits", {{"name", shown(container.name)}, {"text", reason_and_message(container)}}));
+      // The kubelet keeps such a pod and asks the plugin again.
+      if (const auto answer = behind(container.message, "PreStartContainer"); !answer.empty())
+        add("start_refused", words("start_refused", {{"name", shown(container.name)},
+                                                     {"node", shown(pod_.node_name)},
+                                                     {"text", plugin_sentence(answer)}}));
     }
   }
 
   std::vector<obstacle> found;
 
  private:
+  /// What the kubelet found, that the pod never runs, and how there will be another.
+  void add_rejected() {
+    const auto node = shown(pod_.node_name);
+    const auto& message = pod_.status.message;
+    const auto key = unavailable_key(message), sentence = plugin_sentence(message);
+    auto text = words("rejected.for_good", {{"node", node}});
+    const auto add_line = [&](const std::string& line) { text += "\n" + line; };
+    if (!key.empty())
+      add_line(words("rejected.unavailable", {{"key", key}, {"node", node}}));
+    else if (!sentence.empty())
+      add_line(words("rejected.by_plugin", {{"text", sentence}, {"node", node}}));
+    else if (!pod_.status.reason.starts_with("OutOf"))  // whose message says it
+      add_line(words("rejected.look", {{"node", node}, {"reason", shown(pod_.status.reason)}}));
+    const auto owner = std::ranges::find(pod_.owners, true, &kube::owner_ref::controller);
+    add_line(words(owner == pod_.owners.end() ? "rejected.bare" : "rejected.owned",
+                   {{"owner", owner == pod_.owners.end() ? "" : shown(owner->kind) + " " + shown(owner->name)},
+                    {"namespace", shown(pod_.key.ns)},
+                    {"name", shown(pod_.key.name)}}));
+    add("rejected", std::move(text), true);
+  }
+
   std::string words(const std::string& key, std::initializer_list<text::parameter> parameters = {}) const {
     return text::message("explain.obstacle." + key, locale_, parameters);
   }

@@ -14,8 +14,8 @@
 namespace cli {
 
 struct obstacle {
-  /// ended, deleted, native_resource, gated, selector, not_looked_at, other_scheduler, scheduler_says, not_read or
-  /// not_well
+  /// ended, rejected, deleted, native_resource, gated, selector, not_looked_at, other_scheduler, scheduler_says,
+  /// not_read, not_well or start_refused
   std::string code;
   std::string text;  ///< a sentence in the language of the answer, safe to print
   /// No card and no node would help while it is there.

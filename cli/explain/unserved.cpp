@@ -68,16 +68,4 @@ std::vector<std::string> unserved_resources(const picture& picture, const known_
   return out;
 }
 
-std::string serving_label(const picture& picture, const known_resources& known, const kube::pod& pod) {
-  const auto* policy = picture.policies.find(reconcilers::policy_key);
-  for (const auto& [key, amount] : reconcilers::verify::asked_by(pod)) {
-    if (amount <= 0 || known.offered.contains(key)) continue;
-    const auto* module = offering(policy, key);
-    const bool helps = module && policy && policy->enabled(module->name) && !module->label_values.empty() &&
-                       nodes_in(*module, picture) == 0;
-    if (helps) return "nvidia-device-enable=" + std::string(module->label_values.front());
-  }
-  return {};
-}
-
 }  // namespace cli

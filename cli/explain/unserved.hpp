@@ -14,7 +14,4 @@ namespace cli {
 std::vector<std::string> unserved_resources(const picture& picture, const known_resources& known, const kube::pod& pod,
                                             text::language locale);
 
-/// The label that gives the pod a node: "nvidia-device-enable=vgpu". Empty where no module that is on lacks a node.
-std::string serving_label(const picture& picture, const known_resources& known, const kube::pod& pod);
-
 }  // namespace cli

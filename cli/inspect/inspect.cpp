@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/cluster/part_refused.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "cli/cluster/snapshot.hpp"
 #include "cli/flags/flags.hpp"
@@ -104,6 +105,7 @@ kube::task<std::optional<nlohmann::json>> read_default(kube::transport& transpor
 struct rules_in_force {
   declarations::rule_set rules;
   std::string enforcement;
+  bool is_compiled = false;  ///< by the operator
 };
 kube::task<rules_in_force> read_rules(kube::transport& transport, const declarations::registry& registry) {
   const auto compiled = co_await read_default(transport, kube::resources::resource_rules);
@@ -112,25 +114,30 @@ kube::task<rules_in_force> read_rules(kube::transport& transport, const declarat
   if (!policy) co_return std::unexpected(policy.error());
   rules_in_force out;
   const auto& object = *compiled;
-  out.rules = object && object->contains("spec") ? declarations::rules_of(object->at("spec")) : registry.compile();
+  out.is_compiled = object && object->contains("spec");
+  out.rules = out.is_compiled ? declarations::rules_of(object->at("spec")) : registry.compile();
   const auto& spec = *policy;
   out.enforcement = spec ? text_at(*spec, "/spec/customResources/enforcement") : "unknown";
   if (out.enforcement == "Off") out.enforcement.clear();
   co_return out;
 }
 
-kube::task<audit> audit_pods(kube::transport& transport, const declarations::registry& registry) {
-  auto in_force = co_await read_rules(transport, registry);
-  if (!in_force) co_return std::unexpected(in_force.error());
+kube::task<audit> audit_pods(kube::transport& transport, const rules_in_force& in_force, std::string own) {
   audit out;
-  out.enforcement = in_force->enforcement;
+  out.enforcement = in_force.enforcement;
   const std::function<void(kube::pod)> look_at = [&](kube::pod pod) {
-    auto held = judge(in_force->rules, pod);
+    auto held = judge(in_force.rules, pod);
     if (!held.concerned) return;
     ++out.looked_at;
     if (!held.refused.empty()) out.refused.push_back({std::move(pod.key), std::move(held.refused)});
   };
-  const auto listed = co_await list_each<kube::pod>(transport, kube::list_options(), look_at);
+  auto listed = co_await list_each<kube::pod>(transport, kube::list_options(), look_at);
+  if (!listed && listed.error().code == kube::errc::forbidden && !own.empty()) {
+    kube::list_options options;
+    options.ns = out.ns = std::move(own);
+    const auto of_own = co_await list_each<kube::pod>(transport, options, look_at);
+    if (of_own) listed = {};
+  }
   if (!listed) co_return std::unexpected(listed.error());
   std::ranges::sort(out.refused, {}, &audit::row::pod);
   co_return out;
@@ -165,6 +172,9 @@ bool unreadable(const declarations::judgement& judged, std::string_view field) {
     return no_word && (f.field == field || f.field == "data");
   });
 }
+/// The operator's rules say of limits alone what a ConfigMap asks for.
+bool says_requests(const resource_row& row) { return !row.is_compiled; }
+
 std::string word_of(declarations::use use, const declarations::judgement& judged, std::string_view field) {
   return unreadable(judged, field) ? std::string("?") : std::string(to_string(use));
 }
@@ -196,7 +206,8 @@ const listing<resource_row>& resources_listing() {
                      const bilingual&) { return word_of(entry.declaration.limits, entry.judged, "data.limits"); }},
        {"requests",
         [](const row& entry, const bilingual&) {
-          return word_of(entry.declaration.requests, entry.judged, "data.requests");
+          return says_requests(entry) ? word_of(entry.declaration.requests, entry.judged, "data.requests")
+                                      : std::string("?");
         }},
        {"enabled", [](const row& entry, const bilingual& say) { return enabled_in(entry.declaration, say); }},
        {"verdict", [](const row& entry, const bilingual& say) { return verdict_in(entry.judged, locale(say)); }},
@@ -255,7 +266,7 @@ ordered_json as_json(const resource_row& resource_row) {
     return unreadable(resource_row.judged, field) ? ordered_json() : ordered_json(to_string(use));
   };
   out["limits"] = word(declaration.limits, "data.limits");
-  out["requests"] = word(declaration.requests, "data.requests");
+  out["requests"] = says_requests(resource_row) ? word(declaration.requests, "data.requests") : ordered_json();
   out["relatedResources"] = declaration.related;
   out["excludeResources"] = declaration.excluded;
   out["ignoreNodeCheck"] = declaration.ignore_node_check;
@@ -276,7 +287,8 @@ ordered_json as_json(const audit& audit) {
       object["reasons"].push_back(both(text_of(reason, language::en), text_of(reason, language::zh)));
     pods.push_back(std::move(object));
   }
-  ordered_json out = {{"enforcement", audit.enforcement.empty() ? "Off" : audit.enforcement},
+  ordered_json out = {{"namespace", audit.ns.empty() ? ordered_json() : ordered_json(audit.ns)},
+                      {"enforcement", audit.enforcement.empty() ? "Off" : audit.enforcement},
                       {"podsLookedAt", audit.looked_at},
                       {"podsRefused", audit.refused.size()}};
   out["pods"] = std::move(pods);
@@ -292,25 +304,64 @@ ordered_json rest_of(const inspection& inspection) {
   return out;
 }
 
-kube::task<void> fetch(kube::transport& transport, std::string ns, inspection& inspection) {
-  auto found = co_await inspect_resources(transport, std::move(ns));
+kube::task<void> fetch(kube::transport& transport, std::string ns, std::string own, inspection& inspection) {
+  auto found = co_await inspect_resources(transport, std::move(ns), std::move(own));
   if (!found) co_return std::unexpected(std::move(found.error()));
   inspection = std::move(*found);
   co_return kube::result<void>();
 }
 
+/// Of an audit that came down to the pods of one namespace.
+text::phrase own_pods(const std::string& ns) { return {"inspect.resources.own_pods", {{"namespace", ns}}}; }
+
 constexpr std::string_view resources_example = R"(Example:
   $ quartermaster inspect resources --lang zh
-  资源名                  名称  组           单位  默认值  LIMITS    REQUESTS  启用  结论  CONFIGMAP
-  tencent.com/vcuda-core  核心  gpu-manager  %     20      optional  disabled  是    有效  cf-crl-gpu-manager-vcuda-core
+  资源名               名称      组          单位  默认值  LIMITS    REQUESTS  启用  结论  CONFIGMAP
+  nvidia.com/mps-core  MPS 算力  英伟达 MPS  %     20      optional  disabled  是    有效  cf-crl-nvidia-mps-core
 
 Reads ConfigMaps, RuntimeClasses, Pods and our own objects, and changes nothing. -o json and -o yaml have both languages.
-Exit codes: 0 done, 1 the cluster or its ConfigMaps cannot be read, 2 wrong usage.)";
+Who may not read the ConfigMaps sees the keys of the rules that the operator compiled from them, and of pods those of
+the own namespace.
+Exit codes: 0 done, 1 the cluster, or both the ConfigMaps and the rules, cannot be read, 2 wrong usage, 3 the ConfigMaps
+were not looked at)";
+
+resource_row row_of_rule(const declarations::rule& rule) {
+  using declarations::use;
+  resource_row out;
+  out.is_compiled = true;
+  auto& declaration = out.declaration;
+  declaration.config_map = rule.config_map;
+  declaration.key = rule.key;
+  declaration.group = rule.group;
+  declaration.enabled = declaration.sound = true;
+  declaration.limits = rule.forbidden ? use::disabled : rule.must ? use::required : use::optional;
+  declaration.default_value = rule.fill;
+  declaration.related = rule.related;
+  declaration.excluded = rule.excluded;
+  declaration.ignore_node_check = !rule.offered;
+  declaration.runtime_class = rule.runtime_class;
+  return out;
+}
+
+/// What can be said where the ConfigMaps may not be read. The refusal where the rules may not either.
+kube::task<inspection> inspect_rules(kube::transport& transport, kube::error refusal, std::string own) {
+  const declarations::registry none;
+  const auto in_force = co_await read_rules(transport, none);
+  if (!in_force || !in_force->is_compiled) co_return std::unexpected(std::move(refusal));
+  inspection out;
+  for (const auto& rule : in_force->rules.rules) out.resources.push_back(row_of_rule(rule));
+  out.unseen = part_refused("inspect.resources.unseen", phrase_of(refusal));
+  auto audited = co_await audit_pods(transport, *in_force, std::move(own));
+  if (audited) out.audited = std::move(*audited);
+  co_return out;
+}
 
 }  // namespace
 
-kube::task<inspection> inspect_resources(kube::transport& transport, std::string ns) {
+kube::task<inspection> inspect_resources(kube::transport& transport, std::string ns, std::string own) {
   const auto found = co_await read_declared(transport, ns);
+  if (!found && found.error().code == kube::errc::forbidden)
+    co_return co_await inspect_rules(transport, found.error(), std::move(own));
   if (!found) co_return std::unexpected(found.error());
   auto not_selected = co_await list_not_selected(transport, ns);
   if (!not_selected) co_return std::unexpected(not_selected.error());
@@ -318,7 +369,9 @@ kube::task<inspection> inspect_resources(kube::transport& transport, std::string
   inspection out;
   out.resources = rows_of(registry);
   out.not_selected = std::move(*not_selected);
-  auto audited = co_await audit_pods(transport, registry);
+  const auto in_force = co_await read_rules(transport, registry);
+  kube::result<audit> audited = std::unexpected(in_force ? kube::error() : in_force.error());
+  if (in_force) audited = co_await audit_pods(transport, *in_force, std::move(own));
   if (audited)
     out.audited = std::move(*audited);
   else
@@ -341,13 +394,16 @@ void print(const inspection& inspection, const inspect_options& options, std::os
 
 int run_inspect_resources(const inspect_options& options, std::ostream& out, std::ostream& err) {
   inspection found;
-  const auto result =
-      ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, options.ns, found); });
+  const auto own = namespace_of(options.cluster);
+  const auto result = ask_cluster(options.cluster,
+                                  [&](kube::transport& transport) { return fetch(transport, options.ns, own, found); });
   const auto locale = bilingual(options.style.language).locale();
   if (!result) return failed(phrase_of(result.error()), locale, err);
   if (!found.left_out.empty()) failed(found.left_out, locale, err);
+  if (found.audited && !found.audited->ns.empty()) failed(own_pods(found.audited->ns), locale, err);
+  if (!found.unseen.empty()) failed(found.unseen, locale, err);
   print(found, options, out);
-  return 0;
+  return found.unseen.empty() ? 0 : 3;
 }
 
 namespace {

@@ -24,6 +24,7 @@ struct inspect_options {
 struct resource_row {
   reconcilers::declarations::declaration declaration;
   reconcilers::declarations::judgement judged;
+  bool is_compiled = false;  ///< of the operator's rules, which do not say all that a ConfigMap says
 };
 
 /// The declarations of a namespace, judged together, and as rows in the order of their keys.
@@ -41,6 +42,7 @@ struct audit {
     kube::object_key pod;
     std::vector<reconcilers::declarations::objection> reasons;
   };
+  std::string ns;           ///< whose pods were looked at; empty: those of all namespaces
   std::string enforcement;  ///< Warn, Deny, or unknown where we may not read the policy; empty: Off
   std::size_t looked_at = 0;
   std::vector<row> refused;  ///< in the order of their keys
@@ -51,15 +53,19 @@ struct inspection {
   std::vector<kube::object_key> not_selected;  ///< named cf-crl-*, with neither label
   std::optional<audit> audited;                ///< null: we may not list pods
   text::phrase left_out;                       ///< why
+  text::phrase
+      unseen;  ///< not empty: why the ConfigMaps were not seen; the rules are as the operator compiled them last
 };
 
-/// errc::forbidden and everything else about ConfigMaps is an error, about pods a part that is left out.
-kube::task<inspection> inspect_resources(kube::transport& transport, std::string ns);
+/// An error about ConfigMaps is one of the whole, but for a refusal (403) where the operator's rules may be read. About
+/// pods it is a part that is left out.
+/// @param own the namespace of the caller, whose pods are looked at where those of all may not be; empty: none
+kube::task<inspection> inspect_resources(kube::transport& transport, std::string ns, std::string own = {});
 
 /// For people with the audit after the table; json and yaml have both languages.
 void print(const inspection& inspection, const inspect_options& options, std::ostream& out);
 
-/// The exit code of the verb: 0 done, 1 failed.
+/// The exit code of the verb: 0 done, 1 failed, 3 not all was looked at.
 int run_inspect_resources(const inspect_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace cli

@@ -11,12 +11,15 @@
 #include <set>
 #include <tuple>
 
+#include "api/compiled_rules.hpp"
+#include "cli/cluster/part_refused.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/subcommands.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
+#include "reconcilers/declarations/compiled.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/registry.hpp"
 #include "reconcilers/declarations/resource_rules.hpp"
@@ -29,6 +32,17 @@ namespace {
 
 namespace declarations = reconcilers::declarations;
 using text::language;
+
+/// Rules of the cluster for the keys that no file declares.
+void add_missing(declarations::rule_set& rules, const declarations::rule_set& more) {
+  const auto known = rules;
+  for (const auto& rule : more.rules)
+    if (!known.find(rule.key)) rules.rules.push_back(rule);
+  for (const auto& group : more.groups)
+    if (!known.group(group.name)) rules.groups.push_back(group);
+  std::ranges::sort(rules.rules, {}, &declarations::rule::key);
+  std::ranges::sort(rules.groups, {}, &declarations::group_rule::name);
+}
 
 std::string located(const manifest& manifest) {
   return manifest.file->name + ":" + std::to_string(manifest.root->location.line);
@@ -55,7 +69,8 @@ class linter {
     const auto one_only = settings_.one_only.value_or(std::string(reconcilers::single_share({})));
     declarations::compile_options options;
     options.one_only = one_only;
-    const auto rules = registry_.compile(options);
+    auto rules = registry_.compile(options);
+    if (settings_.compiled) add_missing(rules, *settings_.compiled);
     known_cluster known;
     if (settings_.nodes) {
       for (const auto& node : *settings_.nodes) {
@@ -365,22 +380,10 @@ class linter {
   lint_report out_;
 };
 
-/// @param nodes empty: they may not be listed
-/// @param policy left alone where the cluster has none, or it may not be read
-kube::task<void> fetch(kube::transport& transport, std::string ns, declared_resources& declared,
-                       std::optional<std::vector<kube::node>>& nodes, reconcilers::accelerator_policy& policy) {
-  auto found = co_await read_declared(transport, std::move(ns));
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  declared = std::move(*found);
-  std::vector<kube::node> all;
-  const std::function<void(kube::node)> keep = [&](kube::node node) { all.push_back(std::move(node)); };
-  auto listed = co_await list_each<kube::node>(transport, {}, keep);
-  if (listed) nodes = std::move(all);
-  if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(listed.error()));
-  const std::function<void(reconcilers::accelerator_policy)> take = [&](reconcilers::accelerator_policy object) {
-    if (object.key == reconcilers::policy_key) policy = std::move(object);
-  };
-  (void)co_await list_each<reconcilers::accelerator_policy>(transport, {}, take);
+kube::task<void> fetch(kube::transport& transport, std::string ns, linted_cluster& cluster) {
+  auto read = co_await read_linted_cluster(transport, std::move(ns));
+  if (!read) co_return std::unexpected(std::move(read.error()));
+  cluster = std::move(*read);
   co_return kube::result<void>();
 }
 
@@ -406,7 +409,8 @@ constexpr std::string_view example = R"(Example:
   $ kubectl get cm -n kube-public -o yaml | quartermaster lint - deployment.yaml --lang zh
 
 Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read or is no YAML, or nothing was there to
-judge, 2 wrong usage, 3 found errors.
+judge, 2 wrong usage, 3 found errors, or with --cluster what is declared there could not be seen (with --strict its
+nodes, too).
 What each code means: docs/declarations.md and docs/cli.md)";
 
 std::string summary(const lint_report& lint_report, language locale) {
@@ -430,10 +434,34 @@ lint_report lint(std::span<const text::yaml::source> files, const lint_settings&
   return linter(files, settings).run();
 }
 
+kube::task<linted_cluster> read_linted_cluster(kube::transport& transport, std::string ns) {
+  linted_cluster out;
+  auto found = co_await read_declared(transport, std::move(ns));
+  if (!found && found.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(found.error()));
+  if (found) {
+    out.declared = std::move(*found);
+  } else {
+    out.refusal = phrase_of(found.error());
+    const std::function<void(api::compiled_rules)> keep = [&](api::compiled_rules rules) {
+      const auto spec = nlohmann::json::parse(rules.spec, nullptr, false);
+      if (rules.key == api::compiled_rules::only() && spec.is_object()) out.compiled = declarations::rules_of(spec);
+    };
+    (void)co_await list_each<api::compiled_rules>(transport, {}, keep);
+  }
+  std::vector<kube::node> all;
+  const std::function<void(kube::node)> keep = [&](kube::node node) { all.push_back(std::move(node)); };
+  auto listed = co_await list_each<kube::node>(transport, {}, keep);
+  if (listed) out.nodes = std::move(all);
+  if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(listed.error()));
+  const std::function<void(reconcilers::accelerator_policy)> take = [&](reconcilers::accelerator_policy object) {
+    if (object.key == reconcilers::policy_key) out.policy = std::move(object);
+  };
+  (void)co_await list_each<reconcilers::accelerator_policy>(transport, {}, take);
+  co_return out;
+}
+
 int run_lint(const lint_options& options, std::istream& input, std::ostream& out, std::ostream& err) {
-  lint_settings settings;
-  settings.ns = options.ns;
-  settings.locale = options.language == "zh" ? language::zh : language::en;
+  const auto locale = options.language == "zh" ? language::zh : language::en;
   std::vector<text::yaml::source> files;
   bool readable = true;
   for (const auto& path : options.files) {
@@ -441,41 +469,52 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
     if (file) {
       files.push_back(std::move(*file));
     } else {
-      err << text::shown(unreadable(file.error(), settings.locale), 4096) << "\n";
+      err << text::shown(unreadable(file.error(), locale), 4096) << "\n";
       readable = false;
     }
   }
   if (!readable) return 1;
 
-  declared_resources cluster;
-  std::optional<std::vector<kube::node>> nodes;
-  reconcilers::accelerator_policy policy;
-  if (options.from_cluster) {
-    const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) {
-      return fetch(transport, options.ns, cluster, nodes, policy);
-    });
-    if (!result) return failed(phrase_of(result.error()), settings.locale, err);
-    settings.one_only = reconcilers::single_share(policy);
-    settings.cluster = &cluster;
-    if (nodes)
-      settings.nodes = &*nodes;
-    else
-      failed({"lint_summary.no_nodes"}, settings.locale, err);
-  }
+  if (!options.from_cluster) return run_lint(options, nullptr, files, out, err);
+  linted_cluster cluster;
+  const auto result =
+      ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, options.ns, cluster); });
+  if (!result) return failed(phrase_of(result.error()), locale, err);
+  return run_lint(options, &cluster, files, out, err);
+}
 
+int run_lint(const lint_options& options, const linted_cluster* cluster, std::span<const text::yaml::source> files,
+             std::ostream& out, std::ostream& err) {
+  lint_settings settings;
+  settings.ns = options.ns;
+  settings.locale = options.language == "zh" ? language::zh : language::en;
+  if (cluster) {
+    settings.one_only = reconcilers::single_share(cluster->policy);
+    settings.cluster = &cluster->declared;
+    if (cluster->compiled) settings.compiled = &*cluster->compiled;
+    if (cluster->nodes) settings.nodes = &*cluster->nodes;
+    if (!cluster->refusal.empty())
+      failed(part_refused(cluster->compiled ? "lint_summary.rules_compiled" : "lint_summary.rules_unseen",
+                          cluster->refusal),
+             settings.locale, err);
+    if (!cluster->nodes) failed({"lint_summary.no_nodes"}, settings.locale, err);
+  }
   const auto report = lint(files, settings);
   const bool as_data = printed_as_data(to_json(report.findings), options.output, out);
   if (!as_data) print_text(report.findings, settings.locale, out);
-  const bool no_rules = report.config_maps == 0 && cluster.config_maps.empty();
-  const auto* hint = options.from_cluster ? "lint_summary.no_declaration_there" : "lint_summary.no_declaration";
-  if (report.workloads > 0 && no_rules) err << "quartermaster: " << text::message(hint, settings.locale) << "\n";
+  const bool is_refused = cluster && !cluster->refusal.empty();  // of which a line has been written
+  const bool no_rules = report.config_maps == 0 && (!cluster || cluster->declared.config_maps.empty());
+  const auto* hint = cluster ? "lint_summary.no_declaration_there" : "lint_summary.no_declaration";
+  if (report.workloads > 0 && no_rules && !is_refused)
+    err << "quartermaster: " << text::message(hint, settings.locale) << "\n";
   for (const auto& file : files)
     if (file.documents.empty() && files.size() > 1)
       failed({"lint_summary.empty", {{"file", text::shown(file.name, 400)}}}, settings.locale, err);
   if (!as_data || report.nothing) err << "quartermaster: " << summary(report, settings.locale) << "\n";
   if (report.nothing) return 1;
+  const bool is_enough = !cluster || (options.strict ? cluster->is_whole() : cluster->knows_rules());
   const auto counts = [&](const lint_finding& f) { return options.strict || f.level == text::severity::error; };
-  return std::ranges::any_of(report.findings, counts) ? 3 : 0;
+  return !is_enough || std::ranges::any_of(report.findings, counts) ? 3 : 0;
 }
 
 void add_lint(CLI::App& app, int& rc) {

@@ -11,6 +11,8 @@
 #include "cli/cluster/cluster.hpp"
 #include "cli/lint/lint_finding.hpp"
 #include "cli/lint/unoffered.hpp"
+#include "reconcilers/declarations/rule_set.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
 
 namespace cli {
 
@@ -19,6 +21,8 @@ struct lint_settings {
   text::language locale = text::language::en;
   /// Declarations that are in a cluster already; those in files take the place of their namesakes. May be null.
   const declared_resources* cluster = nullptr;
+  /// As the operator compiled them: in place of declarations that may not be seen. May be null.
+  const reconcilers::declarations::rule_set* compiled = nullptr;
   /// Nodes of the cluster; null: not known, and unknown names and what nodes have are not reported.
   const std::vector<kube::node>* nodes = nullptr;
   /// The key of which a container may ask for one (reconcilers::single_share); as the module is set by default where no
@@ -35,6 +39,20 @@ struct lint_report {
 };
 lint_report lint(std::span<const text::yaml::source> files, const lint_settings& settings = {});
 
+/// What `--cluster` adds.
+struct linted_cluster {
+  declared_resources declared;
+  text::phrase refusal;  ///< not empty: the declarations may not be listed, and why
+  std::optional<reconcilers::declarations::rule_set> compiled;  ///< then, where they may be read
+  std::optional<std::vector<kube::node>> nodes;                 ///< nothing: they may not be listed
+  reconcilers::accelerator_policy policy;  ///< as made by default where there is none, or it may not be read
+
+  /// Whether there are declarations is known.
+  bool knows_rules() const { return refusal.empty() || compiled; }
+  bool is_whole() const { return refusal.empty() && nodes.has_value(); }
+};
+kube::task<linted_cluster> read_linted_cluster(kube::transport& transport, std::string ns);
+
 struct lint_options {
   std::vector<std::string> files;
   std::string ns = "kube-public", language = "en", output = "text";
@@ -42,7 +60,11 @@ struct lint_options {
   cluster_options cluster;
 };
 
-/// The exit code of the verb: 0 clean, 1 unreadable, 3 found errors (warnings too when `strict`).
+/// The exit code of the verb: 0 clean, 1 unreadable, 3 found errors (warnings too when `strict`), or rules of a cluster
+/// that was named could not be seen (with `strict` its nodes, too).
 int run_lint(const lint_options& options, std::istream& input, std::ostream& out, std::ostream& err);
+/// With what was read of a cluster; null: none was named.
+int run_lint(const lint_options& options, const linted_cluster* cluster, std::span<const text::yaml::source> files,
+             std::ostream& out, std::ostream& err);
 
 }  // namespace cli

@@ -58,9 +58,10 @@ constexpr std::string_view capacity_example = R"(Example:
   T4     vgpu  4      4       3     0     0         80/400  8192/61440  20              0             12.5
 
 The numbers of the console's capacity view. Usable cards are healthy and not cordoned. Free ones of them hold no pod,
-and a new pod gets them right now: their node is ready and in no change of mode. Stranded is what is left on
-cards that no new share fits on, because their cores, memory or number of shares has run out. Days until full follow
-from the last 7 days in Prometheus.
+and a new pod gets them right now: their node is ready and in no change of mode. Sick cards of more nodes than
+spec.health.maxWithdrawn allows are usable, too: pods still get them. Stranded is what is left on cards that no new
+share fits on, because their cores, memory or number of shares has run out. Days until full follow from the last 7 days
+in Prometheus.
 Exit codes: 0 done, 1 the cluster or Prometheus cannot be read, 2 wrong usage.)";
 
 struct report_options {

@@ -34,7 +34,7 @@ struct given_out {
   void add(const node_shares& node, const card_shares& entry) {
     ++cards;
     if (!node.mode().empty() && node.is_free(entry)) ++free;
-    if (!entry.card->healthy) ++sick;
+    if (entry.is_sick) ++sick;
     if (node.is_cordoned(entry)) ++cordoned;
     cores += quota::whole_card;
     used_cores += entry.cores();
@@ -148,7 +148,9 @@ const listing<card_row>& cards_listing() {
                    }},
                   {"health",
                    [](row card, words say) {
-                     return say.message(card.card().healthy ? "top.healthy" : "top.unhealthy");
+                     return say.message(card.entry().is_held_back() ? "top.held_back"
+                                        : card.entry().is_sick      ? "top.unhealthy"
+                                                                    : "top.healthy");
                    }},
                   {"cordoned",
                    [](row card, words say) {
@@ -168,7 +170,8 @@ const listing<card_row>& cards_listing() {
                                 {"usedMiB", card.entry().memory_mib()},
                                 {"shares", card.entry().shares.size()},
                                 {"guessedShares", card.guesses()},
-                                {"healthy", card.card().healthy},
+                                {"healthy", !card.entry().is_sick},
+                                {"heldBack", card.entry().is_held_back()},
                                 {"cordoned", card.node->is_cordoned(card.entry())}};
           },
       .object = [](row card) { return card.card().uuid; }};

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "reconcilers/dialects/dialect.hpp"
+#include "reconcilers/dialects/plugin_names.hpp"
 
 namespace reconcilers::dialects {
 
@@ -13,6 +14,23 @@ const dialect& gpushare();
 const dialect& ack_topology();
 const dialect& volcano();
 const dialect& qgpu();
+
+std::vector<plugin_name> hami_plugins();
+std::vector<plugin_name> volcano_plugins();
+std::vector<plugin_name> gpushare_plugins();
+std::vector<plugin_name> gpu_manager_plugins();
+std::vector<plugin_name> nvidia_plugins();
+
+const std::vector<plugin_name>& plugin_names() {
+  static const auto names = [] {
+    std::vector<plugin_name> out;
+    for (const auto& product :
+         {hami_plugins(), volcano_plugins(), gpushare_plugins(), gpu_manager_plugins(), nvidia_plugins()})
+      out.insert(out.end(), product.begin(), product.end());
+    return out;
+  }();
+  return names;
+}
 
 std::span<const dialect* const> all() {
   // Whose key is its own comes before those who share one; of those, the one that is certain comes first.

@@ -1,13 +1,14 @@
 // GPU-Manager (module vgpu, unless our own plugin serves its names): cores and memory of cards, which its plugin
-// chooses again by itself when the kubelet asks it (quota/forecast.hpp). It numbers cards by /dev/nvidiaN, and
-// containers by their place in spec.containers. It takes the pod with the oldest predicate time for the one that the
-// kubelet has just admitted. What it took it writes on the pod.
+// chooses again by itself when the kubelet asks it (quota/forecast.hpp; its pkg/device/nvidia/tree.go). It numbers
+// cards by /dev/nvidiaN, and containers by their place in spec.containers. It takes the pod with the oldest predicate
+// time for the one that the kubelet has just admitted. What it took it writes on the pod.
 
 #include <nlohmann/json.hpp>
 
 #include "kube/json_text.hpp"
 #include "reconcilers/dialects/card_words.hpp"
 #include "reconcilers/dialects/module_settings.hpp"
+#include "reconcilers/dialects/plugin_names.hpp"
 
 namespace reconcilers::dialects {
 namespace {
@@ -90,6 +91,8 @@ class gpu_manager_plugin final : public dialect {
 };
 
 }  // namespace
+
+std::vector<plugin_name> gpu_manager_plugins() { return {{"gpu-manager", "GPU-Manager"}}; }
 
 const dialect& gpu_manager() {
   static const gpu_manager_plugin plugin;

@@ -9,6 +9,7 @@
 #include "api/names.hpp"
 #include "reconcilers/dialects/card_words.hpp"
 #include "reconcilers/dialects/module_settings.hpp"
+#include "reconcilers/dialects/plugin_names.hpp"
 
 namespace reconcilers::dialects {
 namespace {
@@ -86,6 +87,8 @@ class gpushare_plugin final : public dialect {
 };
 
 }  // namespace
+
+std::vector<plugin_name> gpushare_plugins() { return {{"gpushare-device-plugin", "gpushare"}}; }
 
 const dialect& gpushare() {
   static const gpushare_plugin plugin;

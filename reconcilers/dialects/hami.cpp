@@ -19,6 +19,7 @@
 #include "kube/rfc3339.hpp"
 #include "reconcilers/dialects/card_words.hpp"
 #include "reconcilers/dialects/module_settings.hpp"
+#include "reconcilers/dialects/plugin_names.hpp"
 #include "reconcilers/modules/settings.hpp"
 
 namespace reconcilers::dialects {
@@ -318,6 +319,8 @@ std::optional<quota::holding> hami_plugin::read(const pod_on_node& here, const q
 }
 
 }  // namespace
+
+std::vector<plugin_name> hami_plugins() { return {{"hami-device-plugin", "HAMi"}}; }
 
 const dialect& hami() {
   static const hami_plugin plugin;

@@ -6,6 +6,7 @@
 #include "api/names.hpp"
 #include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/dialects/module_settings.hpp"
+#include "reconcilers/dialects/plugin_names.hpp"
 
 namespace reconcilers::dialects {
 namespace {
@@ -53,6 +54,13 @@ class time_slice_plugin final : public dialect {
 };
 
 }  // namespace
+
+std::vector<plugin_name> nvidia_plugins() {
+  constexpr auto product = "NVIDIA's device plugin";
+  return {{"nvidia-device-plugin", product},
+          {"nvidia-gpu-device-plugin", product},  // GKE
+          {"nvidia-mps-device-plugin", product}};
+}
 
 const dialect& whole_cards() {
   static const whole_card_plugin plugin;

@@ -4,6 +4,7 @@
 
 #include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/dialects/module_settings.hpp"
+#include "reconcilers/dialects/plugin_names.hpp"
 
 namespace reconcilers::dialects {
 namespace {
@@ -30,6 +31,8 @@ class volcano_plugin final : public dialect {
 };
 
 }  // namespace
+
+std::vector<plugin_name> volcano_plugins() { return {{"volcano-device-plugin", "Volcano"}}; }
 
 const dialect& volcano() {
   static const volcano_plugin plugin;

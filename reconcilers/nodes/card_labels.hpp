@@ -23,7 +23,7 @@ inline constexpr std::string_view card_labels_annotation = "state.quartermaster.
 /// Label values by key.
 using label_values = std::map<std::string, std::string, std::less<>>;
 
-/// @param families of spec.cardLabels: GPUFeatureDiscovery, ACK, GPUManager
+/// @param families as spec.cardLabels of the policy names them
 /// @return empty where the agent reports no cards. What the cards do not have in common is left out, as is what is no
 ///         label value.
 label_values card_labels(const api::accelerator_node& report, const std::vector<std::string>& families);

@@ -5,34 +5,21 @@
 
 #include "api/names.hpp"
 #include "quota/vocabulary.hpp"
+#include "reconcilers/dialects/plugin_names.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers {
 namespace {
 
-/// Parts of names of DaemonSets, as the products' own manifests and charts have them (a Helm release puts its name in
-/// front); the first that fits counts.
-struct known_plugin {
-  std::string_view part, product;
-};
-constexpr auto nvidia = "NVIDIA's device plugin";
-constexpr std::array<known_plugin, 8> known{{
-    {"hami-device-plugin", "HAMi"},
-    {"volcano-device-plugin", "Volcano"},
-    {"gpushare-device-plugin", "gpushare"},
-    {"gpu-manager", "GPU-Manager"},
-    {"vgpu-manager", "vgpu-manager"},
-    {"nvidia-device-plugin", nvidia},
-    {"nvidia-gpu-device-plugin", nvidia},  // GKE
-    {"nvidia-mps-device-plugin", nvidia},
-}};
+/// A product without a dialect; the name of GPU-Manager's is a part of its own.
+constexpr std::string_view vgpu_manager = "vgpu-manager";
 /// Of the same charts, but nothing that registers with the kubelet.
 constexpr std::array<std::string_view, 3> companions{"mps-control-daemon", "feature-discovery", "validator"};
 constexpr std::string_view gpu_operator_set = "nvidia-device-plugin-daemonset";
 /// GPU Operator sets it to "true" on every node with cards, with its device plugin switched off too; "false" keeps the
 /// plugin away from a node, and "paused-for-mig-change" takes it away for a while.
 constexpr std::string_view gpu_operator_label = "nvidia.com/gpu.deploy.device-plugin";
-constexpr std::string_view vgpu_manager_label = "vgpu-manager", vgpu_manager_value = "device-plugin";
+constexpr std::string_view vgpu_manager_value = "device-plugin";  // of the label of that name
 
 /// Domains by which plugins of others offer NVIDIA's cards.
 constexpr std::string_view card_domains[] = {"nvidia.com",
@@ -91,7 +78,9 @@ std::string_view foreign_product(const kube::pod& pod) {
   const std::string_view name = set ? std::string_view(set->name) : std::string_view(pod.key.name);
   const auto in_name = [&](std::string_view part) { return name.contains(part); };
   if (std::ranges::any_of(companions, in_name)) return {};
-  const auto match = std::ranges::find_if(known, in_name, &known_plugin::part);
+  if (in_name(vgpu_manager)) return vgpu_manager;
+  const auto& known = dialects::plugin_names();
+  const auto match = std::ranges::find_if(known, in_name, &dialects::plugin_name::part);
   return match == known.end() ? std::string_view() : match->product;
 }
 
@@ -115,7 +104,7 @@ std::vector<foreign_plugin> foreign_plugins(const kube::node& node, const foreig
                     {{"name", is_static ? entry.pod : entry.daemon_set}, {"product", std::string(entry.product)}}},
                    remedy_of(entry, node)});
   }
-  if (says(node, vgpu_manager_label, vgpu_manager_value) && !asks_us(vgpu_manager_label, vgpu_manager_value, policy))
+  if (says(node, vgpu_manager, vgpu_manager_value) && !asks_us(vgpu_manager, vgpu_manager_value, policy))
     out.push_back({{"intent.plugin.vgpu_manager"}, {"intent.plugin.vgpu_manager_remedy"}});
   if (out.empty() && around.gpu_operator && wanted_by_gpu_operator(node) &&
       !asks_us(gpu_operator_label, "true", policy))

@@ -398,9 +398,13 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 		if strings.Join(verb, " ") == "explain pod lab/one" {
 			continue // it shows a part
 		}
+		expected := 1
+		if verb[0] == "lint" {
+			expected = 3 // it judges the file, and says that the rules of the cluster were not looked at
+		}
 		out, rc := run("", operator, append(verb, "--kubeconfig", file)...)
-		if rc != 1 || !strings.Contains(out, "403") || !strings.Contains(out, "Role quartermaster-user") {
-			t.Errorf("%v without a role: exit code %d, not 1 with the role to ask for:\n%s", verb, rc, out)
+		if rc != expected || !strings.Contains(out, "403") || !strings.Contains(out, "Role quartermaster-user") {
+			t.Errorf("%v without a role: exit code %d, not %d with the role to ask for:\n%s", verb, rc, expected, out)
 		}
 	}
 	seesOnlyTheirOwn(t, file, who)

@@ -248,7 +248,7 @@ TEST_F(placements_test, a_pod_that_has_ended_says_how) {
   EXPECT_EQ(explain("lab/failed"), 3);
   EXPECT_THAT(out.str(), HasSubstr(english("explain.ended_on", {{"pod", "lab/failed"}, {"node", "a"}}) + "\n" +
                                    english("explain.obstacle.failed_with", {{"cause", "UnexpectedAdmissionError"}}) +
-                                   "\n" + english("explain.obstacle.refused_by_kubelet")));
+                                   "\n" + english("explain.obstacle.rejected.for_good", {{"node", "a"}})));
   out.str("");
   const json whole = {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "low on\x1b disk"}}}};
   EXPECT_EQ(explain_pod(cluster, {"lab", "failed"}, {}, out, err, described(whole)), 3);
@@ -256,6 +256,59 @@ TEST_F(placements_test, a_pod_that_has_ended_says_how) {
   out.str("");
   EXPECT_EQ(explain("lab/done"), 0);
   EXPECT_THAT(out.str(), HasSubstr(english("explain.obstacle.ended_well")));
+}
+
+/// The kubelet's own messages, as 1.30 and 1.36 write them.
+constexpr auto taken_devices =
+    "Pod was rejected: Allocate failed due to requested number of devices unavailable for tencent.com/vcuda-core. "
+    "Requested: 20, Available: 0, which is unexpected";
+constexpr auto refused_by_plugin =
+    "Allocate failed due to rpc error: code = Unknown desc = card GPU-7 is sick, which is unexpected";
+constexpr auto refused_start =
+    "device plugin PreStartContainer rpc failed with err: rpc error: code = FailedPrecondition desc = no MPS daemon";
+
+TEST_F(placements_test, a_pod_that_its_kubelet_rejected_says_why_and_how_there_will_be_another) {
+  auto rejected = share("r", 20, 4, "a");
+  rejected.phase = kube::pod_phase::failed;
+  cluster.pods.put(rejected);
+  finish();
+  const auto answer = [&](const std::string& reason, const std::string& message, const json& owners = json::array()) {
+    const json whole = {{"metadata", {{"namespace", "lab"}, {"ownerReferences", owners}}},
+                        {"spec", {{"nodeName", "a"}}},
+                        {"status", {{"phase", "Failed"}, {"reason", reason}, {"message", message}}}};
+    out.str("");
+    EXPECT_EQ(explain_pod(cluster, {"lab", "r"}, {}, out, err, described(whole)), 3);
+    return out.str();
+  };
+  const auto words = [](const std::string& key, std::initializer_list<text::parameter> parameters) {
+    return english("explain.obstacle.rejected." + key, parameters) + "\n";
+  };
+  const auto good = words("for_good", {{"node", "a"}});
+  const auto bare = words("bare", {{"namespace", "lab"}, {"name", "p"}});
+  EXPECT_THAT(answer("UnexpectedAdmissionError", taken_devices),
+              HasSubstr(good + words("unavailable", {{"key", "tencent.com/vcuda-core"}, {"node", "a"}}) + bare));
+  const json owner = {{"kind", "Job"}, {"name", "train"}, {"uid", "u"}, {"controller", true}};
+  EXPECT_THAT(answer("UnexpectedAdmissionError", refused_by_plugin, json::array({owner})),
+              HasSubstr(good + words("by_plugin", {{"text", "card GPU-7 is sick"}, {"node", "a"}}) +
+                        words("owned", {{"owner", "Job train"}, {"namespace", "lab"}, {"name", "p"}})));
+  EXPECT_THAT(answer("TopologyAffinityError", "not aligned"),
+              HasSubstr(good + words("look", {{"node", "a"}, {"reason", "TopologyAffinityError"}}) + bare));
+  EXPECT_THAT(answer("OutOftencent.com/vcuda-core", "not enough"), HasSubstr(good + bare));
+  EXPECT_THAT(answer("Evicted", "low on memory"), Not(HasSubstr(good)));
+}
+
+/// The kubelet keeps such a pod, and asks the plugin again.
+TEST_F(placements_test, a_start_that_the_plugin_refuses_is_said_with_its_sentence) {
+  cluster.pods.put(share("s", 20, 4, "a"));
+  finish();
+  const json waiting = {{"reason", "CreateContainerConfigError"}, {"message", refused_start}};
+  const json status = {{"name", "main"}, {"state", {{"waiting", waiting}}}};
+  const json whole = {{"metadata", {{"namespace", "lab"}}},
+                      {"spec", {{"nodeName", "a"}}},
+                      {"status", {{"phase", "Pending"}, {"containerStatuses", json::array({status})}}}};
+  EXPECT_EQ(explain_pod(cluster, {"lab", "s"}, {}, out, err, described(whole)), 0);
+  EXPECT_THAT(out.str(), HasSubstr(english("explain.obstacle.start_refused",
+                                           {{"node", "a"}, {"name", "main"}, {"text", "no MPS daemon"}})));
 }
 
 TEST_F(placements_test, what_the_old_config_map_of_quotas_refuses_is_shown_where_it_stands) {

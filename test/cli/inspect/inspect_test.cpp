@@ -307,6 +307,50 @@ TEST(inspect, config_maps_that_may_not_be_read_are_an_error) {
   EXPECT_EQ(out.error().code, kube::errc::forbidden);
 }
 
+/// With the role for everyone, or rights in one namespace and the rules.
+TEST(inspect, without_the_config_maps_the_rules_of_the_operator_are_shown) {
+  cluster cluster;
+  cluster.pods = {pod("lab", "large", {{"example.com/fpga", 3}}), pod("lab", "fine", {{"example.com/dsp", 1}})};
+  cluster.rules = recording_transport::answered(
+      200, {{"spec",
+             {{"keys", {"example.com/dsp", "example.com/fpga"}},
+              {"rules",
+               {{"example.com/dsp", {{"source", "kube-public/cf-crl-lab-dsp"}}},
+                {"example.com/fpga", {{"source", "kube-public/cf-crl-lab-fpga"}, {"forbidden", true}}}}}}}});
+  cluster.transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {
+    const bool is_everywhere = request.target.starts_with("/api/v1/pods");
+    if (request.target.contains("/configmaps") || is_everywhere)
+      return recording_transport::refused(403, "Forbidden", "no");
+    return cluster.answer(request);
+  };
+  const auto found = reconcilers::run(inspect_resources(cluster.transport, "kube-public", "lab"));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->unseen.key, "inspect.resources.unseen");
+  ASSERT_EQ(found->resources.size(), 2U);
+  EXPECT_EQ(found->resources[1].declaration.key, "example.com/fpga");
+  const auto rows = nlohmann::json::parse(printed(*found, "en", "json"));
+  EXPECT_EQ(rows["resources"][1]["limits"], "disabled");
+  EXPECT_TRUE(rows["resources"][1]["requests"].is_null()) << "the rules do not say it";
+  EXPECT_EQ(rows["audit"]["namespace"], "lab");
+  EXPECT_EQ(rows["audit"]["podsLookedAt"], 2);
+  EXPECT_EQ(rows["audit"]["pods"][0]["name"], "large");
+  EXPECT_EQ(rows["audit"]["podsRefused"], 1);
+}
+
+TEST(inspect, the_pods_of_the_own_namespace_are_audited_where_those_of_all_may_not_be_seen) {
+  cluster cluster;
+  cluster.pods = {pod("lab", "one", {{"tencent.com/vcuda-core", 20}}), pod("lab", "two", {})};
+  cluster.transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {
+    if (request.target.starts_with("/api/v1/pods")) return recording_transport::refused(403, "Forbidden", "no");
+    return cluster.answer(request);
+  };
+  const auto found = reconcilers::run(inspect_resources(cluster.transport, "kube-public", "lab"));
+  ASSERT_TRUE(found && found->audited);
+  EXPECT_EQ(found->audited->ns, "lab");
+  EXPECT_TRUE(found->unseen.empty());
+  EXPECT_FALSE(cluster.look().audited) << "no own namespace is known";
+}
+
 TEST(inspect, waits_where_the_server_says_when) {
   cluster cluster;
   int refusals = 2;

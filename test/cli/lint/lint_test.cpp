@@ -17,6 +17,7 @@
 #include "cli/verbs.hpp"
 #include "reconcilers/declarations/registry.hpp"
 #include "test/cli/lint/outcome.hpp"
+#include "test/reconcilers/recording_transport.hpp"
 
 namespace cli {
 namespace {
@@ -396,6 +397,74 @@ TEST(lint, what_follows_from_another_finding_is_not_said) {
   };
   EXPECT_THAT(break_one("limits: optional", "limits: optoinal"), ElementsAre("not_in_vocabulary"));
   EXPECT_THAT(break_one("key: nvidia.com/gpualloc", "key: Nvidia.com/gpualloc"), ElementsAre("key_malformed"));
+}
+
+/// Which of a cluster's objects a person may list.
+struct rights {
+  bool declarations = true, rules = true, nodes = true;
+};
+linted_cluster seen_with(const rights& rights) {
+  reconcilers::recording_transport transport;
+  const std::string spec =
+      R"({"keys":["example.com/fpga"],"rules":{"example.com/fpga":{"source":"kube-public/cf-crl-lab-fpga","forbidden":true}}})";
+  transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {
+    const auto& target = request.target;
+    const bool may = target.contains("/configmaps")      ? rights.declarations
+                     : target.contains("/resourcerules") ? rights.rules
+                     : target.contains("/nodes")         ? rights.nodes
+                                                         : true;
+    if (!may)
+      return reconcilers::recording_transport::refused(
+          403, "Forbidden", "User \"a\" cannot list resource \"x\" in API group \"\" in the namespace \"kube-public\"");
+    if (request.accept.contains("protobuf")) {
+      kube::response none;
+      none.status = 200;
+      none.content_type = "application/vnd.kubernetes.protobuf";
+      return none;
+    }
+    if (!target.contains("/resourcerules"))
+      return reconcilers::recording_transport::answered(200, {{"items", nlohmann::json::array()}});
+    return reconcilers::recording_transport::answered(
+        200, {{"items", {{{"metadata", {{"name", "default"}}}, {"spec", nlohmann::json::parse(spec)}}}}});
+  };
+  auto out = reconcilers::run(read_linted_cluster(transport, "kube-public"));
+  EXPECT_TRUE(out) << out.error().message;
+  return out ? std::move(*out) : linted_cluster();
+}
+outcome run_with(const rights& rights, const std::string& text, bool strict = false) {
+  const auto cluster = seen_with(rights);
+  std::vector<text::yaml::source> files;
+  files.push_back(*text::yaml::read("f", text));
+  lint_options options;
+  options.strict = strict;
+  std::ostringstream out, err;
+  const int rc = run_lint(options, &cluster, files, out, err);
+  return {rc, out.str(), err.str()};
+}
+std::string pod_with(const std::string& key) {
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, image: x, resources: {limits: "
+         "{" +
+         key + ": 1}}}]}\n";
+}
+
+TEST(lint, without_the_declarations_of_the_cluster_its_compiled_rules_hold) {
+  const auto got = run_with({.declarations = false}, pod_with("example.com/fpga"));
+  EXPECT_EQ(got.rc, 3);
+  EXPECT_THAT(got.out, HasSubstr("example.com/fpga"));
+  EXPECT_THAT(got.err, HasSubstr(words::begin_of("lint_summary.rules_compiled", "problem")));
+  EXPECT_THAT(got.err, HasSubstr("kubectl create rolebinding quartermaster-user-a")) << "who may grant it how";
+  EXPECT_THAT(got.err, testing::Not(HasSubstr(english("lint_summary.no_declaration_there"))));
+  EXPECT_EQ(run_with({.declarations = false}, pod_with("cpu")).rc, 0) << "all rules were seen";
+}
+
+TEST(lint, what_is_clean_without_the_rules_of_the_named_cluster_is_not_called_clean) {
+  const auto got = run_with({.declarations = false, .rules = false}, pod_with("example.com/fpga"));
+  EXPECT_EQ(got.rc, 3);
+  EXPECT_EQ(got.out, "");
+  EXPECT_THAT(got.err, HasSubstr(words::begin_of("lint_summary.rules_unseen", "problem")));
+  EXPECT_EQ(run_with({}, pod_with("cpu"), true).rc, 0);
+  EXPECT_EQ(run_with({.nodes = false}, pod_with("cpu")).rc, 0);
+  EXPECT_EQ(run_with({.nodes = false}, pod_with("cpu"), true).rc, 3);
 }
 
 TEST(lint, declarations_of_a_cluster_count_beside_those_in_files) {

@@ -304,6 +304,8 @@ TEST(intent, S74_knows_the_device_plugins_of_others_by_their_daemon_sets) {
                            "nvidia-container-toolkit-daemonset", "nvidia-operator-validator", "rdma-shared-dp-ds",
                            "kube-sriov-device-plugin", "amdgpu-device-plugin-daemonset"})
     EXPECT_TRUE(foreign_product(of_set(name)).empty()) << name;
+  EXPECT_EQ(foreign_product(of_set("gpu-manager-daemonset")), "GPU-Manager");
+  EXPECT_EQ(foreign_product(of_set("vgpu-manager-device-plugin")), "vgpu-manager") << "another product";
   auto loose = of_set("x");
   loose.owners = {{"Job", "nvidia-device-plugin-validator", {}, true}};
   loose.key.name = "nvidia-device-plugin-x";

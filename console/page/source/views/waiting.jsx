@@ -11,6 +11,8 @@ const page_size = 50;
 
 function Pod({ pod, has_fleet }) {
   const is_known = pod.kind !== 'unknown_resource'; // else no node was looked at, and the reason says what was meant
+  const shown = [pod.changeOfPod?.text.en, pod.changeOfNode?.text.en];
+  const others = pod.changes.filter((change) => !shown.includes(change.text.en));
   return (
     <article class="panel">
       <h2><a href={route_of('pod', `${pod.namespace}/${pod.name}`)}><code>{pod.namespace}/{pod.name}</code></a></h2>
@@ -21,6 +23,7 @@ function Pod({ pod, has_fleet }) {
       <p>{either(pod.reason)}</p>
       {pod.unserved.map((sentence) => <p key={sentence.en}><strong>{either(sentence)}</strong></p>)}
       <dl class="facts">
+        {others.map((change) => <div key={change.text.en}><dt>{text('waiting.change')}</dt><dd><strong>{either(change.text)}</strong></dd></div>)}
         {pod.changeOfPod && <div><dt>{text('waiting.change_of_pod')}</dt><dd><strong>{either(pod.changeOfPod.text)}</strong></dd></div>}
         {pod.changeOfNode && <div><dt>{text('waiting.change_of_node')}</dt><dd><strong>{either(pod.changeOfNode.text)}</strong></dd></div>}
         {pod.nearestNode && (
@@ -30,7 +33,7 @@ function Pod({ pod, has_fleet }) {
         {pod.quota && <div><dt>{text('waiting.quota')}</dt><dd>{either(pod.quota)}</dd></div>}
         {is_known && <div><dt>{text('waiting.nodes')}</dt><dd>{text('waiting.nodes_of', { fitting: pod.fitting, nodes: pod.nodes })}</dd></div>}
       </dl>
-      {is_known && !pod.changeOfPod && !pod.changeOfNode && pod.unserved.length === 0 && <p class="quiet">{text('waiting.no_change')}</p>}
+      {is_known && pod.changes.length === 0 && pod.unserved.length === 0 && <p class="quiet">{text('waiting.no_change')}</p>}
       <Command command={pod.command ?? `quartermaster explain pod ${pod.name} -n ${pod.namespace}`} />
       {pod.causes.length > 0 && (
         <ul>

@@ -10,6 +10,7 @@
 #include "reconcilers/modules/node_sets.hpp"
 #include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/settings.hpp"
+#include "text/text.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -195,7 +196,7 @@ std::string names_for_people() {
   return out;
 }
 
-offer::offer(const std::map<std::string, module_spec, std::less<>>& modules) {
+offer::offer(const module_specs& modules) {
   rows_ = {
       pgpu, vgpu, mps, hami, share, gpushare,
   };
@@ -206,11 +207,12 @@ offer::offer(const std::map<std::string, module_spec, std::less<>>& modules) {
     if (row.prefixes_with) row.prefixes = keep(row.prefixes_with(match->second));
   }
   for (const auto& [name, spec] : modules) {
-    if (!spec.device.empty() && !find(name)) add(name, spec);
+    if (!spec.device.empty() && !find(name)) add(name, modules);
   }
 }
 
-void offer::add(const std::string& name, const module_spec& spec) {
+void offer::add(const std::string& name, const module_specs& modules) {
+  const auto& spec = modules.find(name)->second;
   auto row = custom::row_of(spec);
   row.name = keep(name);
   row.label_values = keep(std::vector{name});
@@ -218,8 +220,55 @@ void offer::add(const std::string& name, const module_spec& spec) {
   row.resources = keep(row.resources_with(spec));
   row.needs.architectures = keep(custom::architectures_of(spec));
   row.daemon_set = keep(custom::daemon_set_of(name, spec));
-  if (auto alias = custom::alias_of(name, spec)) aliases_.push_back(*std::move(alias));
+  auto alias = custom::alias_of(name, spec);
+  if (auto conflict = spec.enabled ? conflict_of(row, alias, modules) : text::phrase(); !conflict.empty())
+    conflicts_.emplace(name, std::move(conflict));
+  else if (alias)
+    aliases_.push_back(*std::move(alias));
   rows_.push_back(row);
+}
+
+text::phrase offer::conflict_of(const module_type& row, const std::optional<label_alias>& alias,
+                                const module_specs& modules) const {
+  const auto is_off = [&](std::string_view name) {
+    const auto match = modules.find(name);
+    return match != modules.end() && !match->second.device.empty() && !match->second.enabled;
+  };
+  const auto path = "spec.modules." + std::string(row.name) + ".device.";
+  for (const auto& other : rows_) {
+    if (is_off(other.name)) continue;
+    for (const auto& resource : row.resources) {
+      if (std::ranges::find(other.resources, resource) != other.resources.end())
+        return {
+            "status.settings.advertised",
+            {{"field", path + "resources"}, {"resource", std::string(resource)}, {"module", std::string(other.name)}}};
+    }
+    if (row.daemon_set == other.daemon_set)
+      return {
+          "status.settings.daemon_set",
+          {{"field", path + "daemonSet"}, {"value", std::string(row.daemon_set)}, {"module", std::string(other.name)}}};
+  }
+  if (!alias) return {};
+  const auto value = text::lower_case(alias->value);
+  const auto asks_for = [&](std::string_view module) {
+    return text::phrase{
+        "status.settings.label",
+        {{"field", path + "nodeLabel"}, {"value", alias->key + "=" + alias->value}, {"module", std::string(module)}}};
+  };
+  for (const auto& other : rows_) {
+    if (alias->key == mode_label && std::ranges::find(other.label_values, value) != other.label_values.end())
+      return asks_for(other.name);
+  }
+  for (const auto& other : aliases_) {
+    if (!is_off(other.mode) && alias->key == other.key && value == text::lower_case(other.value))
+      return asks_for(other.mode);
+  }
+  return {};
+}
+
+text::phrase offer::conflict_of(std::string_view name) const {
+  const auto match = conflicts_.find(name);
+  return match == conflicts_.end() ? text::phrase() : match->second;
 }
 
 std::string_view offer::keep(std::string text) { return texts_.emplace_back(std::move(text)); }

@@ -150,13 +150,19 @@ const module_type* advertiser(std::string_view resource);
 /// "pgpu, vgpu and mps".
 std::string names_for_people();
 
+/// spec.modules of a policy.
+using module_specs = std::map<std::string, module_spec, std::less<>>;
+
+/// The node label that asks for a module by one of its `label_values`.
+inline constexpr std::string_view mode_label = "nvidia-device-enable";
+
 /// The catalogue as one policy has it: resources as its settings name them, and a row for each module of its own.
 /// Immutable; the rows live as long as it.
 class offer {
  public:
   /// Without a policy.
-  offer() : offer(std::map<std::string, module_spec, std::less<>>()) {}
-  explicit offer(const std::map<std::string, module_spec, std::less<>>& modules);
+  offer() : offer(module_specs()) {}
+  explicit offer(const module_specs& modules);
   offer(const offer&) = delete;
   offer& operator=(const offer&) = delete;
 
@@ -170,16 +176,22 @@ class offer {
   bool goes_with_its_plugin(std::string_view resource) const;
   /// The node labels by which modules of the policy's own are asked for.
   std::vector<label_alias> aliases() const { return aliases_; }
+  /// What a module of the policy's own has in common with a row before it, and may not: a resource, a DaemonSet, the
+  /// label that asks for it. Its label then asks for nothing. Empty: nothing.
+  text::phrase conflict_of(std::string_view name) const;
 
  private:
   std::string_view keep(std::string text);
   std::span<const std::string_view> keep(const std::vector<std::string>& texts);
-  void add(const std::string& name, const module_spec& spec);
+  void add(const std::string& name, const module_specs& modules);
+  text::phrase conflict_of(const module_type& row, const std::optional<label_alias>& alias,
+                           const module_specs& modules) const;
 
   std::vector<module_type> rows_;
   std::deque<std::string> texts_;
   std::deque<std::vector<std::string_view>> lists_;
   std::vector<label_alias> aliases_;
+  std::map<std::string, text::phrase, std::less<>> conflicts_;  ///< by module
 };
 
 /// That of the policy; the catalogue alone where there is none, or it was made by hand.

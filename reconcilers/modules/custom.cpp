@@ -86,19 +86,6 @@ std::vector<json> objects(const module_spec& spec, const facts& known) {
   if (spec.image.empty()) throw invalid_policy({"status.settings.no_image", {{"field", module_path + ".image"}}});
   if (resources(spec).empty())
     throw invalid_policy({"status.settings.no_resource", {{"field", module_path + ".device.resources"}}});
-  for (const auto& name : resources(spec)) {
-    if (const auto* other = advertiser(name))
-      throw invalid_policy(
-          {"status.settings.advertised",
-           {{"field", module_path + ".device.resources"}, {"resource", name}, {"module", std::string(other->name)}}});
-  }
-  for (const auto& other : catalogue()) {
-    if (daemon_set_of(known.module, spec) == other.daemon_set)
-      throw invalid_policy({"status.settings.daemon_set",
-                            {{"field", module_path + ".device.daemonSet"},
-                             {"value", std::string(other.daemon_set)},
-                             {"module", std::string(other.name)}}});
-  }
   json plugin = {
       {"name", "device-plugin"},
       {"image", spec.image},

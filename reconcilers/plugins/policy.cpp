@@ -112,6 +112,10 @@ policy::desired_objects policy::made_of(const accelerator_policy& rules,
   for (const auto& [name, spec] : rules.modules) {
     const auto* match = offered.find(name);
     if (!match || !spec.enabled) continue;
+    if (auto conflict = offered.conflict_of(name); !conflict.empty()) {
+      out.broken[name] = std::move(conflict);
+      continue;
+    }
     try {
       auto made = modules::intents_of(*match, spec, known);
       if (rules.resources.publish)

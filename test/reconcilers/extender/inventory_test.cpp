@@ -215,8 +215,15 @@ TEST(inventory, S64_memory_is_held_by_the_driver_where_our_plugin_lends_and_all_
   const auto held_by = [](const kube::node& node, std::vector<api::reported_card> cards) {
     return quota::text_of(quota::isolation_of(node_of(node, nullptr, is_fpga, cards).serves));
   };
-  const api::reported_card limited{.uuid = "GPU-1", .memory_mib = 16384, .is_limited = true},
-      other{.uuid = "GPU-2", .memory_mib = 16384}, cut{.uuid = "GPU-3", .memory_mib = 16384, .mig = true};
+  const auto card = [](const char* uuid) {
+    api::reported_card out;
+    out.uuid = uuid;
+    out.memory_mib = 16384;
+    return out;
+  };
+  auto limited = card("GPU-1"), other = card("GPU-2"), cut = card("GPU-3");
+  limited.is_limited = true;
+  cut.mig = true;
   EXPECT_EQ(held_by(shares, {limited}), "driver");
   EXPECT_EQ(held_by(shares, {limited, cut}), "driver") << "of a cut card no share is given";
   EXPECT_EQ(held_by(shares, {limited, other}), "mps");

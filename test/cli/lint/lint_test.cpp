@@ -420,12 +420,17 @@ linted_cluster seen_with(const rights& rights) {
       kube::response none;
       none.status = 200;
       none.content_type = "application/vnd.kubernetes.protobuf";
+      none.body =
+          "\x0a\x05\x12\x03"
+          "100";  // metadata with a resourceVersion, and no item
       return none;
     }
     if (!target.contains("/resourcerules"))
-      return reconcilers::recording_transport::answered(200, {{"items", nlohmann::json::array()}});
+      return reconcilers::recording_transport::answered(
+          200, {{"metadata", {{"resourceVersion", "100"}}}, {"items", nlohmann::json::array()}});
     return reconcilers::recording_transport::answered(
-        200, {{"items", {{{"metadata", {{"name", "default"}}}, {"spec", nlohmann::json::parse(spec)}}}}});
+        200, {{"metadata", {{"resourceVersion", "100"}}},
+              {"items", {{{"metadata", {{"name", "default"}}}, {"spec", nlohmann::json::parse(spec)}}}}});
   };
   auto out = reconcilers::run(read_linted_cluster(transport, "kube-public"));
   EXPECT_TRUE(out) << out.error().message;
@@ -458,7 +463,7 @@ TEST(lint, without_the_declarations_of_the_cluster_its_compiled_rules_hold) {
 }
 
 TEST(lint, what_is_clean_without_the_rules_of_the_named_cluster_is_not_called_clean) {
-  const auto got = run_with({.declarations = false, .rules = false}, pod_with("example.com/fpga"));
+  const auto got = run_with({.declarations = false, .rules = false}, pod_with("cpu"));
   EXPECT_EQ(got.rc, 3);
   EXPECT_EQ(got.out, "");
   EXPECT_THAT(got.err, HasSubstr(words::begin_of("lint_summary.rules_unseen", "problem")));

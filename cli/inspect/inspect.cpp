@@ -18,6 +18,7 @@
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
+#include "cli/views/view_reply.hpp"
 #include "kube/client.hpp"
 #include "kube/json_text.hpp"
 #include "kube/projections/pod.hpp"
@@ -344,7 +345,13 @@ int run_inspect_resources(const inspect_options& options, std::ostream& out, std
   const auto result =
       ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, options.ns, found); });
   const auto locale = bilingual(options.style.language).locale();
-  if (!result) return failed(phrase_of(result.error()), locale, err);
+  if (!result) {
+    auto refused = phrase_of(result.error());
+    const view_question question{{}, "declarations", {}, {{"declared", options.ns}}};
+    const auto code = namespace_answer(options.cluster, {namespace_of(options.cluster), false}, question, options.style,
+                                       refused, out, err);
+    return code ? *code : failed(refused, locale, err);
+  }
   if (!found.left_out.empty()) failed(found.left_out, locale, err);
   print(found, options, out);
   return 0;

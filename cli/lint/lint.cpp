@@ -11,12 +11,14 @@
 #include <set>
 #include <tuple>
 
+#include "cli/cluster/declared_document.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/subcommands.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
+#include "cli/views/view_reply.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/registry.hpp"
 #include "reconcilers/declarations/resource_rules.hpp"
@@ -365,20 +367,42 @@ class linter {
   lint_report out_;
 };
 
-/// @param nodes empty: they may not be listed
-/// @param policy left alone where the cluster has none, or it may not be read
-kube::task<void> fetch(kube::transport& transport, std::string ns, declared_resources& declared,
-                       std::optional<std::vector<kube::node>>& nodes, reconcilers::accelerator_policy& policy) {
-  auto found = co_await read_declared(transport, std::move(ns));
+/// What `--cluster` adds.
+struct seen_cluster {
+  declared_resources declared;
+  bool is_viewed = false;                        ///< the console's server said what is declared
+  std::optional<std::vector<kube::node>> nodes;  ///< empty: they may not be listed
+  reconcilers::accelerator_policy policy;        ///< as it is by default where there is none, or it may not be read
+};
+
+/// For a person who may not list ConfigMaps in namespace `ns`: as the console's server has them. `refused` where it has
+/// no answer. @param own a namespace of the person
+kube::task<declared_resources> viewed_declarations(kube::transport& transport, std::string own, std::string ns,
+                                                   kube::error refused) {
+  const view_question question{std::move(own), "declarations", {}, {{"declared", std::move(ns)}}};
+  const auto outcome = co_await ask_view(transport, question, listing_style("source"));
+  auto declared = outcome && outcome->reply ? declared_in(outcome->reply->text) : std::nullopt;
+  if (!declared) co_return std::unexpected(std::move(refused));
+  co_return std::move(*declared);
+}
+
+/// @param own a namespace of the person
+kube::task<void> fetch(kube::transport& transport, std::string ns, std::string own, seen_cluster& seen) {
+  auto found = co_await read_declared(transport, ns);
+  if (!found && found.error().code == kube::errc::forbidden) {
+    auto refused = std::move(found.error());
+    found = co_await viewed_declarations(transport, own, ns, refused);
+    seen.is_viewed = found.has_value();
+  }
   if (!found) co_return std::unexpected(std::move(found.error()));
-  declared = std::move(*found);
+  seen.declared = std::move(*found);
   std::vector<kube::node> all;
   const std::function<void(kube::node)> keep = [&](kube::node node) { all.push_back(std::move(node)); };
   auto listed = co_await list_each<kube::node>(transport, {}, keep);
-  if (listed) nodes = std::move(all);
+  if (listed) seen.nodes = std::move(all);
   if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(listed.error()));
   const std::function<void(reconcilers::accelerator_policy)> take = [&](reconcilers::accelerator_policy object) {
-    if (object.key == reconcilers::policy_key) policy = std::move(object);
+    if (object.key == reconcilers::policy_key) seen.policy = std::move(object);
   };
   (void)co_await list_each<reconcilers::accelerator_policy>(transport, {}, take);
   co_return kube::result<void>();
@@ -447,18 +471,17 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
   }
   if (!readable) return 1;
 
-  declared_resources cluster;
-  std::optional<std::vector<kube::node>> nodes;
-  reconcilers::accelerator_policy policy;
+  seen_cluster cluster;
   if (options.from_cluster) {
     const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) {
-      return fetch(transport, options.ns, cluster, nodes, policy);
+      return fetch(transport, options.ns, namespace_of(options.cluster), cluster);
     });
     if (!result) return failed(phrase_of(result.error()), settings.locale, err);
-    settings.one_only = reconcilers::single_share(policy);
-    settings.cluster = &cluster;
-    if (nodes)
-      settings.nodes = &*nodes;
+    if (cluster.is_viewed) failed({"transport.views"}, settings.locale, err);
+    settings.one_only = reconcilers::single_share(cluster.policy);
+    settings.cluster = &cluster.declared;
+    if (cluster.nodes)
+      settings.nodes = &*cluster.nodes;
     else
       failed({"lint_summary.no_nodes"}, settings.locale, err);
   }
@@ -466,7 +489,7 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
   const auto report = lint(files, settings);
   const bool as_data = printed_as_data(to_json(report.findings), options.output, out);
   if (!as_data) print_text(report.findings, settings.locale, out);
-  const bool no_rules = report.config_maps == 0 && cluster.config_maps.empty();
+  const bool no_rules = report.config_maps == 0 && cluster.declared.config_maps.empty();
   const auto* hint = options.from_cluster ? "lint_summary.no_declaration_there" : "lint_summary.no_declaration";
   if (report.workloads > 0 && no_rules) err << "quartermaster: " << text::message(hint, settings.locale) << "\n";
   for (const auto& file : files)

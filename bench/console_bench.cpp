@@ -7,8 +7,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
+#include "bench/large_fleet.hpp"
 #include "cli/cluster/picture.hpp"
 #include "cli/console/overview.hpp"
 #include "cli/console/view_answers.hpp"
@@ -16,38 +16,17 @@
 
 namespace {
 
-constexpr std::int64_t node_count = 5'000, pod_count = 20'000, waiting_count = 50, card_count = 8;
-
-kube::packed_map packed(std::vector<std::pair<std::string, std::string>> texts) {
-  std::vector<kube::packed_map::entry> entries(texts.begin(), texts.end());
-  return kube::packed_map::of(entries);
-}
+constexpr std::int64_t waiting_count = 50;
 
 kube::node node(std::int64_t number) {
-  kube::node out;
-  out.key.name = "gpu-" + std::to_string(number);
-  out.id = kube::uid::parse(out.key.name);
-  out.resource_version = 1;
-  out.ready = kube::condition_status::yes;
-  out.labels = packed({{"nvidia.com/gpu.product", number % 3 ? "NVIDIA-A100-SXM4-80GB" : "Tesla-T4"},
-                       {"quartermaster.io/module", "vgpu"}});
-  out.allocatable =
-      out.capacity = {{"tencent.com/vcuda-core", card_count * 100}, {"tencent.com/vcuda-memory", card_count * 320}};
-  return out;
+  return bench::fleet_node(number, number % 3 ? "NVIDIA-A100-SXM4-80GB" : "Tesla-T4");
 }
 
-kube::pod pod(std::int64_t number) {
-  kube::pod out;
-  out.key = {"team-" + std::to_string(number % 200), "train-" + std::to_string(number)};
-  out.id = kube::uid::parse("pod-" + std::to_string(number));
-  out.resource_version = 1;
-  const bool is_placed = number < pod_count;
-  if (is_placed) out.node_name = "gpu-" + std::to_string(number % node_count);
-  out.phase = is_placed ? kube::pod_phase::running : kube::pod_phase::pending;
-  kube::container main;
-  main.name = "main";
-  main.limits = {{"tencent.com/vcuda-core", is_placed ? 20 : 90}, {"tencent.com/vcuda-memory", 16}};
-  out.containers = {main};
+kube::pod waiting_pod(std::int64_t number) {
+  auto out = bench::fleet_pod(number);
+  out.node_name.clear();
+  out.phase = kube::pod_phase::pending;
+  out.containers.front().limits = {{"tencent.com/vcuda-core", 90}, {"tencent.com/vcuda-memory", 16}};
   return out;
 }
 
@@ -59,8 +38,9 @@ cli::picture& cluster() {
           act(out->cards);
     };
     each([](auto& store) { store.begin(); });
-    for (std::int64_t i = 0; i < node_count; ++i) out->nodes.put(node(i));
-    for (std::int64_t i = 0; i < pod_count + waiting_count; ++i) out->pods.put(pod(i));
+    for (std::int64_t i = 0; i < bench::node_count; ++i) out->nodes.put(node(i));
+    for (std::int64_t i = 0; i < bench::pod_count; ++i) out->pods.put(bench::fleet_pod(i));
+    for (std::int64_t i = 0; i < waiting_count; ++i) out->pods.put(waiting_pod(bench::pod_count + i));
     each([](auto& store) { store.commit(); });
     out->finish();
     return out;

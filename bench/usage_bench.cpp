@@ -10,18 +10,14 @@
 #include <chrono>
 #include <string>
 
+#include "bench/large_fleet.hpp"
 #include "reconcilers/usage/allocation_metrics.hpp"
 #include "reconcilers/usage/keeper.hpp"
 #include "reconcilers/usage/recorder.hpp"
 
 namespace {
 
-constexpr std::int64_t node_count = 5'000, pod_count = 20'000, card_count = 8, first_second = 1'800'000'000;
-
-kube::packed_map packed(std::vector<std::pair<std::string, std::string>> texts) {
-  std::vector<kube::packed_map::entry> entries(texts.begin(), texts.end());
-  return kube::packed_map::of(entries);
-}
+constexpr std::int64_t first_second = 1'800'000'000;
 
 /// Every list is empty, and every object is as it was sent.
 struct agreeing_server final : kube::transport {
@@ -55,37 +51,17 @@ struct fleet {
   std::size_t bytes_of_book = 0;
 
   fleet() {
-    for (std::int64_t i = 0; i < node_count; ++i) nodes.put(node(i));
-    for (std::int64_t i = 0; i < pod_count; ++i) pods.put(pod(i));
+    for (std::int64_t i = 0; i < bench::node_count; ++i) nodes.put(bench::fleet_node(i, "NVIDIA-A100-SXM4-80GB"));
+    for (std::int64_t i = 0; i < bench::pod_count; ++i) pods.put(pod(i));
     const auto before = mallinfo2().uordblks;
     recorder.begin();
     bytes_of_book = mallinfo2().uordblks - before;
     recorder.book().resume(now);
   }
-  static kube::node node(std::int64_t number) {
-    kube::node out;
-    out.key.name = "gpu-" + std::to_string(number);
-    out.id = kube::uid::parse(out.key.name);
-    out.resource_version = 1;
-    out.ready = kube::condition_status::yes;
-    out.labels = packed({{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"}, {"quartermaster.io/module", "vgpu"}});
-    out.allocatable =
-        out.capacity = {{"tencent.com/vcuda-core", card_count * 100}, {"tencent.com/vcuda-memory", card_count * 320}};
-    return out;
-  }
   static kube::pod pod(std::int64_t number) {
-    kube::pod out;
-    out.key = {"team-" + std::to_string(number % 200), "train-" + std::to_string(number)};
-    out.id = kube::uid::parse("pod-" + std::to_string(number));
-    out.resource_version = 1;
-    out.node_name = "gpu-" + std::to_string(number % node_count);
+    auto out = bench::fleet_pod(number);
     out.scheduled_at = first_second - 10;
-    out.phase = kube::pod_phase::running;
     out.owners = {{"ReplicaSet", "web-" + std::to_string(number % 2'000), {}, true}};
-    kube::container main;
-    main.name = "main";
-    main.limits = {{"tencent.com/vcuda-core", 20}, {"tencent.com/vcuda-memory", 16}};
-    out.containers = {main};
     return out;
   }
 };
@@ -140,7 +116,7 @@ BENCHMARK(scrape)->Unit(benchmark::kMillisecond);
 
 void churn(benchmark::State& state) {
   auto& all = the_fleet();
-  std::int64_t number = pod_count;
+  std::int64_t number = bench::pod_count;
   for (auto _ : state) {
     ++all.now;
     auto pod = fleet::pod(++number);

@@ -473,7 +473,7 @@ asio::awaitable<void> http_server::core::write_pieces(http_stream& stream, const
     } catch (const std::exception& bug) {
       log::error("exception out of an HTTP handler", {{"server", options.name}, {"error", bug.what()}});
     }
-    if (!piece || stream.is_left()) co_return;
+    if (!piece || stream.has_gone()) co_return;
     if (piece->empty()) continue;
     stream.expires_after(options.body_deadline);
     const auto failed = co_await stream.write(*piece);

@@ -62,7 +62,7 @@ awaitable<error_code> http_stream::write(std::string_view bytes) {
   co_return failed;
 }
 
-bool http_stream::is_left() {
+bool http_stream::has_gone() {
   pollfd socket{.fd = tcp_.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
   return ::poll(&socket, 1, 0) == 1;
 }

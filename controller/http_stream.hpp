@@ -48,7 +48,7 @@ class http_stream {
   /// All of it, or an error.
   boost::asio::awaitable<error_code> write(std::string_view bytes);
   /// The other side has ended, and waits for no answer. Seen without reading.
-  bool is_left();
+  bool has_gone();
   /// Says that we are done. With `drain` what still comes is thrown away until the deadline, the end, or 16 MiB of it:
   /// closing with unread bytes resets the connection, and the caller would never see why it was refused.
   boost::asio::awaitable<void> finish(bool drain);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/json_text.hpp"
+#include "kube/reason.hpp"
 #include "kube/wire.hpp"
 
 namespace kube {
@@ -102,6 +103,25 @@ std::string one_line(std::string_view message) {
   return cut ? line + "..." : line;
 }
 
+std::string reason_in(const api_status& status) {
+  std::string out;
+  if (status.code != 0) out = std::to_string(status.code);
+  if (!status.reason.empty()) out += (out.empty() ? "" : " ") + one_line(status.reason);
+  if (!status.message.empty()) out += (out.empty() ? "" : ": ") + one_line(status.message);
+  return out;
+}
+
+api_status status_in(const response& answer) {
+  // A server that is too busy, starting, or not an API server at all answers in plain text.
+  const auto format = answer.body.starts_with(std::string_view("k8s\0", 4)) ? encoding::protobuf : encoding::json;
+  api_status status = read_status(answer.body, format).value_or(api_status{0, {}, answer.body, false, {}});
+  status.code = answer.status;
+  if (answer.retry_after) status.retry_after = answer.retry_after;
+  if (answer.status >= 300 && answer.status < 400)
+    status.message = "a redirect, which no API server sends: is there a proxy with a login before it?";
+  return status;
+}
+
 }  // namespace
 
 result<api_status> read_status(std::string_view bytes, encoding format) {
@@ -110,22 +130,13 @@ result<api_status> read_status(std::string_view bytes, encoding format) {
 
 error error_of(std::string_view operation, const api_status& status) {
   error made{code_of(status), status.code, std::string(operation), status.retry_after};
-  if (status.code != 0) made.message += ": " + std::to_string(status.code);
-  if (!status.reason.empty()) made.message += " " + one_line(status.reason);
-  if (!status.message.empty()) made.message += ": " + one_line(status.message);
+  if (const auto reason = reason_in(status); !reason.empty()) made.message += ": " + reason;
   return made;
 }
 
-error error_of(std::string_view operation, const response& answer) {
-  // A server that is too busy, starting, or not an API server at all answers in plain text.
-  const auto format = answer.body.starts_with(std::string_view("k8s\0", 4)) ? encoding::protobuf : encoding::json;
-  api_status status = read_status(answer.body, format).value_or(api_status{0, {}, answer.body, false, {}});
-  status.code = answer.status;
-  if (answer.retry_after) status.retry_after = answer.retry_after;
-  if (answer.status >= 300 && answer.status < 400)
-    status.message = "a redirect, which no API server sends: is there a proxy with a login before it?";
-  return error_of(operation, status);
-}
+error error_of(std::string_view operation, const response& answer) { return error_of(operation, status_in(answer)); }
+
+std::string reason_of(const response& answer) { return reason_in(status_in(answer)); }
 
 error error_of_status(std::string_view operation, std::string_view bytes, encoding format) {
   const auto status = read_status(bytes, format);

@@ -45,7 +45,7 @@ ordered() {  # ordered FOLDER LEVEL...
 ordered reconcilers "modules quotas" "certificates container_runtime declarations dialects" cuda "admission nodes" "extender views" \
   "plugins usage" "own_scheduler verify"
 ordered agent "cards disk grpc" "device_plugin facts kubelet mps static_pod" "allocation container_runtime exporter"
-ordered cli "alerts flags" "cluster completion output" "agent controller lint manual remove version" views "explain inspect render" chargeback console \
+ordered cli "alerts flags" "cluster completion output" views "agent controller lint manual remove version" "explain inspect render" chargeback console \
   "report top verify"
 
 # The engine and the extender name no product: what one of them says and reads is in reconcilers/dialects. Left out are the

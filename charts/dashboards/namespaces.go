@@ -24,7 +24,7 @@ var namespaces = board{
 	title:       "Quartermaster / Namespaces and chargeback",
 	description: "Who has which part of the cards, who uses it, and what does it cost? Card-hours need the chart's rules.",
 	variables: []variable{typeChoice, modelChoice, namespaceChoice,
-		{name: "price", label: "Price of a card-hour", description: "In your currency. Choose a model where prices differ.", text: "1"}},
+		{name: "price", label: "Price of a card-hour", description: "In your currency, for a card of each model.", text: "1"}},
 	rows: []row{
 		{"Now", []panel{
 			{title: "Cards given", unit: count, description: "Shares count as parts of a card. A share of unknown size, such as a part of a MIG card, does not count.",
@@ -71,8 +71,8 @@ var namespaces = board{
 				queries: []query{{cardHours("utilization", "namespace, model, mode"), "card-hours"}}},
 			{form: list, title: "Used part of the card-hours", unit: percent, description: "Of the card-hours that the namespace was given.",
 				queries: []query{{inPercent(cardHours("utilization", "namespace")) + " / (" + cardHours("allocated_cores", "namespace") + ")", "used"}}},
-			{form: list, title: "Cost at the chosen price", unit: count, description: "Card-hours given, times the price of a card-hour that is typed above.",
-				queries: []query{{"$price * " + cardHours("allocated_cores", "namespace"), "cost"}}},
+			{form: list, title: "Cost at the chosen price", unit: count, description: "What the bill counts, at the price of a card-hour that is typed above: the same for all models.",
+				queries: []query{{"$price * " + by("sum", "namespace", billedHours()), "cost"}}},
 		}},
 	},
 }

@@ -70,13 +70,15 @@ void take_in_pods(const fleet& fleet, reconcilers::verify::node_view& view) {
 
 }  // namespace
 
-fleet::fleet(const picture& picture, std::string_view only_node)
+fleet::fleet(const picture& picture, std::string_view only_node, std::string_view only_ns)
     : cluster(picture), reports(&picture.reports), policy(picture.policies.find(reconcilers::policy_key)) {
   for (const auto& node : picture.nodes.all())
     if (only_node.empty() || node.key.name == only_node) nodes.emplace_back(node);
   std::ranges::sort(nodes, {}, [](const kube::node& node) -> const std::string& { return node.key.name; });
-  for (const auto& pod : picture.pods.all())
-    if ((only_node.empty() || pod.node_name == only_node) && matters(pod)) pods.push_back(&pod);
+  for (const auto& pod : picture.pods.all()) {
+    const bool is_of_node = only_node.empty() || pod.node_name == only_node;
+    if (is_of_node && (only_ns.empty() || pod.key.ns == only_ns) && matters(pod)) pods.push_back(&pod);
+  }
   std::ranges::sort(pods, {}, [](const kube::pod* pod) -> const kube::object_key& { return pod->key; });
   for (const auto* pod : pods) by_node_[pod->node_name].push_back(pod);
 }

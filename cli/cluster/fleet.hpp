@@ -15,8 +15,8 @@
 namespace cli {
 
 struct fleet {
-  /// `only_node`: that one and its pods; empty: all.
-  explicit fleet(const picture& picture, std::string_view only_node = {});
+  /// `only_node`: that one and its pods; empty: all. `only_ns`: of pods those of this namespace; empty: of all.
+  explicit fleet(const picture& picture, std::string_view only_node = {}, std::string_view only_ns = {});
 
   const picture& cluster;
   const agent_reports* reports;                                 ///< the picture's, unless others are set

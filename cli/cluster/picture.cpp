@@ -15,6 +15,7 @@
 #include "controller/sleep.hpp"
 #include "kube/client.hpp"
 #include "kube/json_text.hpp"
+#include "kube/reason.hpp"
 #include "kube/status.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/declared_config_map.hpp"
@@ -164,7 +165,7 @@ kube::task<void> read_view_api(kube::transport& transport, picture& picture) {
   kube::client api(transport);
   const auto answer = co_await api.raw("/apis/view.quartermaster.io/v1alpha1");
   if (!answer) picture.view_api_problem = answer.error().message;
-  if (answer && answer->status >= 500) picture.view_api_problem = kube::error_of("", *answer).message.substr(2);
+  if (answer && answer->status >= 500) picture.view_api_problem = kube::reason_of(*answer);
   co_return kube::result<void>();
 }
 

@@ -183,9 +183,9 @@ class console_program {
     views_ = std::make_unique<view_front>(
         loop_, serving_,
         view_front_options{options_.view_address, options_.view_certificate_file, options_.view_key_file},
-        view_api::dependencies{.known = known_, .api = client_, .not_ready = [this] {
-                                 return text::phrase{is_read() ? "" : "console.not_read_yet"};
-                               }});
+        view_api::dependencies{.look = [this]() -> picture& { return known_; },
+                               .api = client_,
+                               .not_ready = [this] { return text::phrase{is_read() ? "" : "console.not_read_yet"}; }});
     views_->join(manager_);
   }
   template <class T>

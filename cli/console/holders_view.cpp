@@ -115,8 +115,8 @@ std::vector<moment> moments_of(const nlohmann::json& object) {
   for (const auto& condition : part_of(status, "conditions")) {
     const auto type = kube::text_in(condition, "type");
     const bool is_true = kube::text_in(condition, "status") == "True";
-    const bool is_told = (is_true && type == "PodScheduled") || type == "Ready" || type == "DisruptionTarget";
-    if (const auto time = time_in(condition, "lastTransitionTime"); time && is_told)
+    const bool is_shown = (is_true && type == "PodScheduled") || type == "Ready" || type == "DisruptionTarget";
+    if (const auto time = time_in(condition, "lastTransitionTime"); time && is_shown)
       out.push_back({time,
                      type == "PodScheduled" ? "scheduled"
                      : is_true              ? "is"

@@ -1,11 +1,10 @@
 #include "cli/console/holdings.hpp"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cli/console/shares.hpp"
+#include "quota/card_use.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -18,6 +17,27 @@ struct holding_row {
   std::set<std::string> cards;
   std::int64_t whole = 0, cores = 0, memory_mib = 0;
 };
+
+/// Without cards: it holds none.
+holding_row holding_of(const picture& picture, const kube::pod& pod) {
+  holding_row out;
+  out.key = pod.key;
+  const auto& book = picture.book->book();
+  const auto* entry = pod.node_name.empty() || pod.containers.empty() ? nullptr : book.find(pod.id.to_string());
+  const auto view = entry ? book.view(entry->held.node) : std::nullopt;
+  if (!view || !picture.nodes.find({{}, entry->held.node})) return out;
+  out.node = entry->held.node;
+  for (const auto& grant : entry->held.grants) {
+    const auto& cards = view->inventory->cards;
+    const auto match = std::ranges::find(cards, grant.card, &quota::card::uuid);
+    if (match == cards.end()) continue;
+    out.cards.insert(match->uuid);
+    out.whole += grant.whole ? 1 : 0;
+    out.cores += grant.whole ? quota::whole_card : grant.cores;
+    out.memory_mib += grant.whole ? match->memory_mib : grant.memory_mib;
+  }
+  return out;
+}
 
 const listing<holding_row>& holdings_listing() {
   using row = const holding_row&;
@@ -60,23 +80,13 @@ void top_pods(const picture& picture, const std::string& ns, const listing_style
   const auto wanted = [&](const kube::object_key& pod) {
     return (ns.empty() || pod.ns == ns) && (name.empty() || pod.name == name);
   };
-  std::map<kube::object_key, holding_row> pods;
-  for (const auto& node : console::shares_of(picture))
-    for (const auto& card : node.cards)
-      for (const auto& share : card.shares) {
-        if (!share.pod || !wanted(share.pod->key)) continue;
-        auto& row = pods[share.pod->key];
-        row.key = share.pod->key;
-        row.node = node.node->key.name;
-        row.cards.insert(card.card->uuid);
-        row.whole += share.whole ? 1 : 0;
-        row.cores += share.cores;
-        row.memory_mib += share.memory_mib;
-      }
   std::vector<holding_row> rows;
-  for (auto& [key, row] : pods) rows.push_back(std::move(row));
+  for (const auto& pod : picture.pods.all()) {
+    if (!wanted(pod.key)) continue;  // first: what pods of others hold is not looked at
+    if (auto row = holding_of(picture, pod); !row.cards.empty()) rows.push_back(std::move(row));
+  }
   std::ranges::sort(rows, {}, [](const holding_row& row) { return std::pair(-row.cores, row.key); });
-  auto uncounted = uncounted_pods(picture);
+  auto uncounted = uncounted_pods(picture, {}, ns);
   std::erase_if(uncounted, [&](const uncounted_pod& entry) { return !wanted(entry.pod); });
   if (print(holdings_listing(), std::move(rows), style, out, {{"uncounted", uncounted_texts(uncounted)}}))
     print_uncounted(uncounted, bilingual(style.language), out);

@@ -3,10 +3,10 @@
 #include <sstream>
 
 #include "cli/chargeback/chargeback.hpp"
-#include "cli/cluster/cluster.hpp"
 #include "cli/cluster/usage.hpp"
 #include "cli/console/holdings.hpp"
 #include "cli/explain/explain_pod.hpp"
+#include "cli/inspect/inspect.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
 #include "cli/output/answer.hpp"
 #include "kube/projections/from_json.hpp"
@@ -38,7 +38,7 @@ view_answer nodes_answer(const picture& picture, const listing_style& style, con
 view_answer pods_answer(const picture& picture, const std::string& ns, const listing_style& style,
                         const std::vector<std::string>& only) {
   std::ostringstream out;
-  print(pod_rows(fleet(picture), ns, only), look_of(style), out);
+  print(pod_rows(fleet(picture, {}, ns), ns, only), look_of(style), out);
   return {out.str(), {}, 0};
 }
 
@@ -85,6 +85,20 @@ kube::task<view_answer> bill_answer(kube::transport& transport, const picture& p
   print(own, style, out);
   if (!adds_up) failed({"report.discrepancy_of_month", {{"month", month}, {"text", own.discrepancy}}}, locale, note);
   co_return view_answer{out.str(), note.str(), adds_up ? 0 : 3};
+}
+
+view_answer declarations_answer(const declared_resources& declared, const std::string& ns, const listing_style& style,
+                                std::string_view name) {
+  inspection found;  // without ConfigMaps that declare nothing, and without an audit of pods
+  found.resources = rows_of(registry_of(declared, ns));
+  if (!name.empty())
+    std::erase_if(found.resources, [&](const resource_row& row) { return row.declaration.config_map.name != name; });
+  inspect_options options;
+  options.ns = ns;
+  options.style = style;
+  std::ostringstream out;
+  print(found, options, out);
+  return {out.str(), {}, 0};
 }
 
 view_answer simulation_answer(picture& picture, std::span<const tried_pod> pods, const listing_style& style) {

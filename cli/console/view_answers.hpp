@@ -5,8 +5,10 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "cli/cluster/cluster.hpp"
 #include "cli/cluster/picture.hpp"
 #include "cli/explain/simulate.hpp"
 #include "cli/output/listing.hpp"
@@ -37,6 +39,10 @@ kube::task<view_answer> explanation_answer(kube::transport& transport, const pic
 /// `report chargeback -n`, of a month such as 2026-11.
 kube::task<view_answer> bill_answer(kube::transport& transport, const picture& picture, std::string ns,
                                     std::string month, listing_style style);
+/// `inspect resources`: what is declared in namespace `ns`, without the audit of pods and without other ConfigMaps of
+/// that namespace. `name`: of the ConfigMap that declares it; empty: all.
+view_answer declarations_answer(const declared_resources& declared, const std::string& ns, const listing_style& style,
+                                std::string_view name);
 /// `simulate`. The picture is afterwards as it was.
 view_answer simulation_answer(picture& picture, std::span<const tried_pod> pods, const listing_style& style);
 

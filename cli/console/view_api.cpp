@@ -6,9 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "api/accelerator_usage.hpp"
-#include "cli/console/history.hpp"
+#include "cli/cluster/declared_document.hpp"
 #include "cli/explain/simulate.hpp"
 #include "kube/label_selector.hpp"
+#include "reconcilers/declarations/parse.hpp"
 #include "text/phrase_code.hpp"
 #include "text/text.hpp"
 
@@ -22,11 +23,16 @@ using nlohmann::ordered_json;
 
 constexpr std::array view_types{view_type{"nodeviews", "nodeview", "NodeView"},
                                 view_type{"podviews", "podview", "PodView"},
-                                view_type{"holdings", "holding", "Holding"}, view_type{"bills", "bill", "Bill"},
-                                view_type{"simulations", "simulation", "Simulation", false}};
+                                view_type{"holdings", "holding", "Holding"},
+                                view_type{"bills", "bill", "Bill"},
+                                view_type{"simulations", "simulation", "Simulation", false},
+                                view_type{"declarations", "declaration", "Declaration"}};
 
 /// A pod against a node, in one answer: some tenths of a second.
 constexpr std::size_t most_trials = 100'000;
+constexpr controller::milliseconds declarations_hold{10'000};
+/// What declares, for `lint --cluster` (cli/cluster/declared_document.hpp).
+constexpr std::string_view source_form = "source";
 
 std::string group_version() { return std::string(view_group) + "/" + std::string(view_version); }
 std::string version_path() { return "/apis/" + group_version(); }
@@ -145,7 +151,8 @@ std::expected<view_request, refusal> view_request_in(const parameters& words, co
   static constexpr std::array forms{std::string_view(""),     std::string_view("text"), std::string_view("table"),
                                     std::string_view("wide"), std::string_view("json"), std::string_view("yaml"),
                                     std::string_view("name"), std::string_view("csv")};
-  if (std::ranges::find(forms, out.style.output) == forms.end())
+  const bool is_source = out.style.output == source_form && target.plural == "declarations";
+  if (!is_source && std::ranges::find(forms, out.style.output) == forms.end())
     return std::unexpected(wrong_word("form", "text, table, wide, json, yaml, name, csv"));
   if (out.style.language != "en" && out.style.language != "zh") return std::unexpected(wrong_word("lang", "en, zh"));
   if (const auto selector = kube::label_selector::parse(out.style.selector); !selector)
@@ -165,8 +172,14 @@ ordered_json object_of(const view_type& type, const view_target& target, const s
 
 /// The answer of -o json is one list of rows, each with its name, or one object.
 bool has_rows(const view_target& target) {
-  return target.plural == "nodeviews" || target.plural == "holdings" ||
+  return target.plural == "nodeviews" || target.plural == "holdings" || target.plural == "declarations" ||
          (target.plural == "podviews" && target.name.empty());
+}
+
+/// Of a declaration it is that of its ConfigMap: keys have a slash.
+std::string name_in(const ordered_json& row) {
+  const auto config_map = row.find("configMap");
+  return config_map == row.end() ? row.value("name", "") : config_map->value("name", "");
 }
 
 ordered_json items_of(const view_type& type, const view_target& target, const std::string& text) {
@@ -178,7 +191,7 @@ ordered_json items_of(const view_type& type, const view_target& target, const st
     return out;
   }
   if (document.is_object() && !document.empty() && document.begin()->is_array())
-    for (const auto& row : *document.begin()) out.push_back(object_of(type, target, row.value("name", ""), row));
+    for (const auto& row : *document.begin()) out.push_back(object_of(type, target, name_in(row), row));
   return out;
 }
 
@@ -232,9 +245,10 @@ boost::asio::awaitable<view_api::outcome> view_api::view(const http_request& req
     co_return std::unexpected(refusal{
         429, "TooManyRequests", {"console.too_often", {{"seconds", std::to_string(wait->count())}}}, wait->count()});
   if (auto refused = co_await objection(*person, *target)) co_return std::unexpected(std::move(*refused));
+  auto& known = dependencies_.look();
   if (const auto reason = dependencies_.not_ready(); !reason.empty())
     co_return std::unexpected(refusal{503, "ServiceUnavailable", reason, 2});
-  co_return co_await answer_about(request, *target);
+  co_return co_await answer_to(request, *target, known);
 }
 
 boost::asio::awaitable<std::optional<refusal>> view_api::objection(const controller::token_owner& person,
@@ -263,56 +277,75 @@ boost::asio::awaitable<std::optional<refusal>> view_api::objection(const control
                     0};
 }
 
-boost::asio::awaitable<view_api::made> view_api::explanation(const view_target& target, const listing_style& style) {
+boost::asio::awaitable<view_api::made> view_api::explanation(const picture& known, const view_target& target,
+                                                             const listing_style& style) {
   const kube::object_key key{target.ns, target.name};
-  if (!dependencies_.known.pods.find(key)) co_return std::unexpected(unknown_object("pod", target.name));
-  auto answer = co_await explanation_answer(dependencies_.api.used_transport(), dependencies_.known, key, style);
+  if (!known.pods.find(key)) co_return std::unexpected(unknown_object("pod", target.name));
+  auto answer = co_await explanation_answer(dependencies_.api.used_transport(), known, key, style);
   if (!answer) co_return std::unexpected(unread(answer.error()));
   co_return std::move(*answer);
 }
 
-boost::asio::awaitable<view_api::made> view_api::bill(const view_target& target, const listing_style& style) {
+boost::asio::awaitable<view_api::made> view_api::bill(const picture& known, const view_target& target,
+                                                      const listing_style& style) {
   const auto month = target.name.empty() ? api::month_of(dependencies_.wall()) : target.name;
   if (!api::bounds_of(month)) co_return std::unexpected(unknown_object("bill", month));
-  auto answer = co_await bill_answer(dependencies_.api.used_transport(), dependencies_.known, target.ns, month, style);
+  auto answer = co_await bill_answer(dependencies_.api.used_transport(), known, target.ns, month, style);
   if (!answer) co_return std::unexpected(unread(answer.error()));
   co_return std::move(*answer);
 }
 
-view_api::made view_api::simulation(const view_target& target, const listing_style& style, std::string_view parameter) {
+view_api::made view_api::simulation(picture& known, const view_target& target, const listing_style& style,
+                                    std::string_view parameter) {
   const auto pods = tried_pods_in(parameter, target.ns);
   if (!pods) return std::unexpected(wrong_words(pods.error()));
-  const auto work = pods->size() * (dependencies_.known.nodes.all().size() + 1);
+  const auto work = pods->size() * (known.nodes.all().size() + 1);
   if (work > most_trials) return std::unexpected(refusal{413, "RequestEntityTooLarge", {"console.view.too_many"}, 0});
-  return simulation_answer(dependencies_.known, *pods, style);
+  return simulation_answer(known, *pods, style);
 }
 
-boost::asio::awaitable<view_api::outcome> view_api::answer_about(const http_request& request,
-                                                                 const view_target& target) {
+/// They hold for all namespaces. `parameter`: in which one the command looks for them; no other has an answer.
+boost::asio::awaitable<view_api::made> view_api::declarations(const view_target& target, const listing_style& style,
+                                                              std::string_view parameter) {
+  const auto ns = reconcilers::declarations::parse_settings().ns;
+  if (!parameter.empty() && parameter != ns) co_return std::unexpected(wrong_word("declared", ns));
+  const auto now = dependencies_.now();
+  if (!declared_read_ || now - *declared_read_ > declarations_hold) {
+    auto declared = co_await read_declared(dependencies_.api.used_transport(), ns);
+    if (!declared) co_return std::unexpected(unread(declared.error()));
+    declared_ = std::move(*declared);
+    declared_read_ = now;
+  }
+  if (style.output == source_form) co_return view_answer{document_of(declared_), {}, 0};
+  co_return declarations_answer(declared_, ns, style, target.name);
+}
+
+boost::asio::awaitable<view_api::made> view_api::answer_about(picture& known, const view_target& target,
+                                                              const listing_style& style,
+                                                              const std::vector<std::string>& only,
+                                                              const parameters& words) {
+  if (target.plural == "nodeviews") {
+    for (const auto& name : only)
+      if (!known.nodes.find({{}, name})) co_return std::unexpected(unknown_object("node", name));
+    co_return nodes_answer(known, style, only);
+  }
+  if (target.plural == "holdings") co_return holdings_answer(known, target.ns, style, target.name);
+  if (target.plural == "bills") co_return co_await bill(known, target, style);
+  if (target.plural == "simulations") co_return simulation(known, target, style, word_of(words, "pods"));
+  if (target.plural == "declarations") co_return co_await declarations(target, style, word_of(words, "declared"));
+  if (!target.name.empty()) co_return co_await explanation(known, target, style);
+  co_return pods_answer(known, target.ns, style, only);
+}
+
+boost::asio::awaitable<view_api::outcome> view_api::answer_to(const http_request& request, const view_target& target,
+                                                              picture& known) {
   const auto words = parameters_in(request.query);
   if (!words) co_return std::unexpected(wrong_words(words.error()));
   auto wanted = view_request_in(*words, target);
   if (!wanted) co_return std::unexpected(wanted.error());
-  auto& style = wanted->style;
-  const bool as_objects = style.output.empty();
-  if (as_objects) style.output = "json";
-  const auto& known = dependencies_.known;
-  made answer;
-  if (target.plural == "nodeviews") {
-    for (const auto& name : wanted->only)
-      if (!known.nodes.find({{}, name})) co_return std::unexpected(unknown_object("node", name));
-    answer = nodes_answer(known, style, wanted->only);
-  } else if (target.plural == "holdings") {
-    answer = holdings_answer(known, target.ns, style, target.name);
-  } else if (target.plural == "bills") {
-    answer = co_await bill(target, style);
-  } else if (target.plural == "simulations") {
-    answer = simulation(target, style, word_of(*words, "pods"));
-  } else if (!target.name.empty()) {
-    answer = co_await explanation(target, style);
-  } else {
-    answer = pods_answer(known, target.ns, style, wanted->only);
-  }
+  const bool as_objects = wanted->style.output.empty();
+  if (as_objects) wanted->style.output = "json";
+  const auto answer = co_await answer_about(known, target, wanted->style, wanted->only, *words);
   if (!answer) co_return std::unexpected(answer.error());
   if (!as_objects)
     co_return json_response({{"apiVersion", group_version()},

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cli/cluster/picture.hpp"
+#include "cli/console/history.hpp"
 #include "cli/console/proxied_person.hpp"
 #include "cli/console/view_answers.hpp"
 #include "controller/http_server.hpp"
@@ -38,7 +39,9 @@ std::optional<view_target> view_target_in(std::string_view path);
 class view_api {
  public:
   struct dependencies {
-    picture& known;
+    /// The cluster, for one answer. It is asked for once the person's right has been judged, and never for a request
+    /// that is refused: so no refusal can tell what there is, by its words or by its time.
+    std::function<picture&()> look;
     kube::client& api;                        ///< needs create of SubjectAccessReviews
     std::function<text::phrase()> not_ready;  ///< why the stores are not filled; empty: they are
     std::function<controller::milliseconds()> now = controller::boot_now;
@@ -62,14 +65,21 @@ class view_api {
   boost::asio::awaitable<std::optional<controller::refusal>> objection(const controller::token_owner& person,
                                                                        const view_target& target);
   using made = std::expected<view_answer, controller::refusal>;
-  boost::asio::awaitable<made> explanation(const view_target& target, const listing_style& style);
-  boost::asio::awaitable<made> bill(const view_target& target, const listing_style& style);
-  made simulation(const view_target& target, const listing_style& style, std::string_view parameter);
-  boost::asio::awaitable<outcome> answer_about(const controller::http_request& request, const view_target& target);
+  boost::asio::awaitable<made> explanation(const picture& known, const view_target& target, const listing_style& style);
+  boost::asio::awaitable<made> bill(const picture& known, const view_target& target, const listing_style& style);
+  made simulation(picture& known, const view_target& target, const listing_style& style, std::string_view parameter);
+  boost::asio::awaitable<made> declarations(const view_target& target, const listing_style& style,
+                                            std::string_view parameter);
+  boost::asio::awaitable<made> answer_about(picture& known, const view_target& target, const listing_style& style,
+                                            const std::vector<std::string>& only, const parameters& words);
+  boost::asio::awaitable<outcome> answer_to(const controller::http_request& request, const view_target& target,
+                                            picture& known);
 
   dependencies dependencies_;
   proxy_trust trust_;
   controller::rate people_;
+  declared_resources declared_;
+  std::optional<controller::milliseconds> declared_read_;
 };
 
 }  // namespace cli::console

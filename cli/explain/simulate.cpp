@@ -234,6 +234,10 @@ bool is_sent(const kube::pod& pod) {
 
 namespace {
 
+/// Of a pod on its way to the console's server. Values are copied by a call for each level, and who sends 50,000 levels
+/// must not take the server's stack.
+constexpr int deepest_value = 32;
+
 void take_pod(kube::described_pod pod, tried_pod& tried) {
   tried.pod = std::move(pod);
   tried.pod.id = kube::uid::parse("simulated " + tried.pod.key.to_string());
@@ -259,9 +263,14 @@ std::string as_parameter(std::span<const tried_pod> pods) {
 
 std::expected<std::vector<tried_pod>, text::phrase> tried_pods_in(std::string_view parameter, const std::string& ns) {
   const auto text = kube::base64_decode(parameter);
-  const auto all = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+  bool is_too_deep = false;
+  const auto is_shallow = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    is_too_deep = is_too_deep || depth > deepest_value;
+    return depth <= deepest_value;
+  };
+  const auto all = text ? nlohmann::json::parse(*text, is_shallow, false) : nlohmann::json();
   const auto unusable = std::unexpected(text::phrase{"console.view.pods"});
-  if (!all.is_array() || all.empty()) return unusable;
+  if (!all.is_array() || all.empty() || is_too_deep) return unusable;
   std::vector<tried_pod> out;
   for (const auto& entry : all) {
     if (!entry.is_object()) return unusable;

@@ -18,11 +18,12 @@ text::phrase miscounted(const quota::node_view& node, const reconcilers::extende
           {{"text", api::words_of(*no, text::language::en), api::words_of(*no, text::language::zh)}}};
 }
 
-std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node) {
+std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node, std::string_view ns) {
   std::vector<uncounted_pod> out;
   const auto& book = picture.book->book();
   for (const auto& pod : picture.pods.all()) {
     if (pod.node_name.empty() || (!node.empty() && pod.node_name != node)) continue;
+    if (!ns.empty() && pod.key.ns != ns) continue;
     if (pod.finished() || pod.containers.empty() || book.find(pod.id.to_string())) continue;
     const auto view = book.view(pod.node_name);
     if (!view) continue;

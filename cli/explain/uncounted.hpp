@@ -23,7 +23,7 @@ struct uncounted_pod {
   text::phrase text() const;
 };
 
-/// In the order of their names. `node`: those on it; empty: all.
-std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node = {});
+/// In the order of their names. `node`: those on it; empty: all. `ns`: those of this namespace; empty: of all.
+std::vector<uncounted_pod> uncounted_pods(const picture& picture, std::string_view node = {}, std::string_view ns = {});
 
 }  // namespace cli

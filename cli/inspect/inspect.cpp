@@ -19,6 +19,7 @@
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
+#include "cli/views/view_reply.hpp"
 #include "kube/client.hpp"
 #include "kube/json_text.hpp"
 #include "kube/projections/pod.hpp"
@@ -398,7 +399,13 @@ int run_inspect_resources(const inspect_options& options, std::ostream& out, std
   const auto result = ask_cluster(options.cluster,
                                   [&](kube::transport& transport) { return fetch(transport, options.ns, own, found); });
   const auto locale = bilingual(options.style.language).locale();
-  if (!result) return failed(phrase_of(result.error()), locale, err);
+  if (!result || !found.unseen.empty()) {  // the console's server knows more than the operator's rules say
+    auto refused = result ? found.unseen : phrase_of(result.error());
+    const view_question question{{}, "declarations", {}, {{"declared", options.ns}}};
+    const auto code = namespace_answer(options.cluster, {own, false}, question, options.style, refused, out, err);
+    if (code) return *code;
+    if (!result) return failed(refused, locale, err);
+  }
   if (!found.left_out.empty()) failed(found.left_out, locale, err);
   if (found.audited && !found.audited->ns.empty()) failed(own_pods(found.audited->ns), locale, err);
   if (!found.unseen.empty()) failed(found.unseen, locale, err);

@@ -42,7 +42,8 @@ lint_report lint(std::span<const text::yaml::source> files, const lint_settings&
 /// What `--cluster` adds.
 struct linted_cluster {
   declared_resources declared;
-  text::phrase refusal;  ///< not empty: the declarations may not be listed, and why
+  bool is_viewed = false;  ///< the console's server said what is declared
+  text::phrase refusal;    ///< not empty: the declarations may not be listed, and why
   std::optional<reconcilers::declarations::rule_set> compiled;  ///< then, where they may be read
   std::optional<std::vector<kube::node>> nodes;                 ///< nothing: they may not be listed
   reconcilers::accelerator_policy policy;  ///< as made by default where there is none, or it may not be read
@@ -51,7 +52,8 @@ struct linted_cluster {
   bool knows_rules() const { return refusal.empty() || compiled; }
   bool is_whole() const { return refusal.empty() && nodes.has_value(); }
 };
-kube::task<linted_cluster> read_linted_cluster(kube::transport& transport, std::string ns);
+/// @param own a namespace of the person, for which the console's server may answer; empty: it is not asked
+kube::task<linted_cluster> read_linted_cluster(kube::transport& transport, std::string ns, std::string own = {});
 
 struct lint_options {
   std::vector<std::string> files;

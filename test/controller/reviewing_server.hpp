@@ -29,6 +29,7 @@ class reviewing_server final : public kube::transport {
   bool is_down = false;
   std::function<boost::asio::awaitable<void>()> before_review;  ///< may be empty
   std::map<std::string, nlohmann::json> objects;                ///< by path; others are not there
+  std::map<std::string, std::string> bodies;                    ///< by path, as they are sent
   std::map<std::string, std::string> targets;                   ///< path and query of the last question, by path
 
   kube::task<kube::response> send(kube::request request) override {
@@ -61,7 +62,7 @@ class reviewing_server final : public kube::transport {
       EXPECT_EQ(spec["groups"], json({"everyone"})) << "rights of groups count";
       const bool is_path = spec.contains("nonResourceAttributes");
       const auto& question = spec[is_path ? "nonResourceAttributes" : "resourceAttributes"];
-      EXPECT_EQ(question["verb"], is_path ? "get" : "list");
+      EXPECT_EQ(question["verb"], is_path || question.contains("name") ? "get" : "list");
       const auto& own = rights[spec["user"].get<std::string>()];
       const auto name = question[is_path ? "path" : "resource"];
       const bool is_allowed = own.contains({name, question.value("namespace", "")}) || own.contains({name, ""});
@@ -70,8 +71,11 @@ class reviewing_server final : public kube::transport {
       EXPECT_EQ(request.verb, kube::method::get) << request.target;
       targets[path] = request.target;
       const auto match = objects.find(path);
-      out.status = match == objects.end() ? 404 : 200;
-      out.body = match == objects.end() ? R"({"kind":"Status","code":404})" : match->second.dump();
+      const auto bytes = bodies.find(path);
+      out.status = match == objects.end() && bytes == bodies.end() ? 404 : 200;
+      out.body = match != objects.end()  ? match->second.dump()
+                 : bytes != bodies.end() ? bytes->second
+                                         : R"({"kind":"Status","code":404})";
     }
     co_return out;
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kube/reason.hpp"
 #include "test/kube/golden.hpp"
 
 namespace {
@@ -80,6 +81,15 @@ TEST(status, of_an_old_server_says_in_words_that_the_version_is_too_large) {
           504,
           R"({"kind":"Status","message":"Timeout: Too large resource version: 9, current: 1","reason":"Timeout","code":504})"));
   EXPECT_EQ(made.code, errc::version_too_large);
+}
+
+TEST(status, has_its_reason_without_the_operation) {
+  for (const auto& [name, code, http] : rows) {
+    const auto made = answer(http, golden::read(std::string(name) + ".json"));
+    EXPECT_EQ("list pods: " + reason_of(made), error_of("list pods", made).message) << name;
+  }
+  EXPECT_EQ(reason_of(answer(503, "no endpoints\n")), "503: no endpoints");
+  EXPECT_EQ(reason_of(answer(503, "")), "503");
 }
 
 TEST(status, F37_is_one_line_of_bounded_length_whatever_the_server_sent) {

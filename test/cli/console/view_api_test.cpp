@@ -1,7 +1,10 @@
 #include "cli/console/view_api.hpp"
 
+#include "cli/cluster/declared_document.hpp"
+#include "cli/cluster/fleet.hpp"
 #include "kube/config.hpp"
 #include "test/cli/console/two_teams.hpp"
+#include "test/cli/wire_objects.hpp"
 #include "test/controller/reviewing_server.hpp"
 #include "test/kube/loop.hpp"
 
@@ -18,7 +21,11 @@ struct views_of_teams : two_teams {
   kube::client client{api};
   std::string not_ready;
   controller::milliseconds now{1'000'000};
-  view_api views{view_api::dependencies{.known = cluster,
+  int looks = 0;  ///< at the cluster
+  view_api views{view_api::dependencies{.look = [this]() -> picture& {
+                                          ++looks;
+                                          return cluster;
+                                        },
                                         .api = client,
                                         .not_ready = [this] { return text::phrase{not_ready}; },
                                         .now = [this] { return now; },
@@ -26,7 +33,7 @@ struct views_of_teams : two_teams {
                                         .people = {1000, 1000, 16}}};
 
   views_of_teams() {
-    for (const auto* plural : {"nodeviews", "podviews", "holdings", "bills", "simulations"})
+    for (const auto* plural : {"nodeviews", "podviews", "holdings", "bills", "simulations", "declarations"})
       api.rights["a"].insert({plural, "team-a"});
     views.trust({.authorities = "x",
                  .names = {"front-proxy"},
@@ -45,6 +52,12 @@ struct views_of_teams : two_teams {
     request.fields.remote = {{"x-remote-user", "a"}, {"x-remote-group", "everyone"}};
     request.caller_name = "front-proxy";
     return kube_test::run(loop, views.answer(std::move(request)));
+  }
+  /// The text without this name: refusals about two objects are to differ by nothing else.
+  static std::string without(std::string text, const std::string& name) {
+    for (auto place = text.find(name); place != text.npos; place = text.find(name, place + 1))
+      text.replace(place, name.size(), "NAME");
+    return text;
   }
   static std::string simulating(const json& pods) {
     auto text = kube::base64_encode(pods.dump());
@@ -84,6 +97,105 @@ TEST_F(views_of_teams, without_the_right_nothing_is_looked_at) {
   EXPECT_EQ(api.access_reviews, 6);
   api.is_down = true;
   EXPECT_EQ(get("/namespaces/team-a/nodeviews").status, 503);
+}
+
+/// Time tells nothing of what was not looked at. `team-b` and its pods are there, `team-c` and `none` are not.
+TEST_F(views_of_teams, a_refusal_has_looked_at_nothing_and_says_the_same_of_what_is_not_there) {
+  read();
+  const auto refused = [&](const std::string& path, int status) {
+    looks = 0, api.access_reviews = 0;
+    api.targets.clear();
+    const auto answer = get(path);
+    EXPECT_EQ(answer.status, status) << path << answer.body;
+    EXPECT_EQ(looks, 0) << path;
+    EXPECT_EQ(api.access_reviews, status == 403 ? 1 : 0) << path;
+    EXPECT_TRUE(api.targets.empty()) << path << " read " << api.targets.begin()->first;
+    return answer.body;
+  };
+  for (const std::string plural : {"nodeviews", "podviews", "holdings", "bills", "simulations", "declarations"}) {
+    const auto present = refused("/namespaces/team-b/" + plural, 403);
+    EXPECT_EQ(without(present, "team-b"), without(refused("/namespaces/team-c/" + plural, 403), "team-c"));
+    for (const auto& [name, other] : {std::pair("secret-1", "none"), std::pair("gpu-1", "gpu-9")}) {
+      const auto existing = refused("/namespaces/team-b/" + plural + "/" + name, 403);
+      EXPECT_EQ(without(existing, name), without(refused("/namespaces/team-b/" + plural + "/" + other, 403), other));
+      EXPECT_EQ(without(existing, "team-b"),
+                without(refused("/namespaces/team-c/" + plural + "/" + name, 403), "team-c"));
+    }
+    refused("/namespaces/team-b/" + plural + "?watch=true&resourceVersion=1", 403);
+    refused("/namespaces/team-b/" + plural + "?names=secret-1&form=yaml", 403);
+    refused("/namespaces/team-b/" + plural + "?fieldSelector=metadata.name%3Dsecret-1", 403);
+  }
+  refused("/namespaces/team-b/secrets/secret-1", 404);
+  views.trust({});
+  refused("/namespaces/team-a/podviews", 401);
+}
+
+TEST_F(views_of_teams, a_pod_of_the_other_team_is_as_unknown_in_ones_own_namespace_as_one_that_no_one_has_made) {
+  for (const std::string plural : {"podviews", "holdings"}) {
+    std::vector<std::string> texts;
+    for (const std::string name : {"secret-1", "none"}) {
+      looks = 0;
+      api.targets.clear();
+      const auto answer = get("/namespaces/team-a/" + plural + "/" + name + "?form=text");
+      texts.push_back(std::to_string(answer.status) + without(answer.body, name));
+      EXPECT_EQ(looks, 1);
+      EXPECT_TRUE(api.targets.empty()) << "nothing is read of it";
+    }
+    EXPECT_EQ(texts.front(), texts.back());
+  }
+  read();
+  EXPECT_EQ(fleet(cluster, {}, "team-a").pods.size(), 3u) << "a list is made of the pods of its namespace alone";
+}
+
+TEST_F(views_of_teams, what_is_declared_is_the_same_for_all_who_may_ask) {
+  const cli_test::texts labels{{"features.cpaas.io/type", "CustomResourceLimitation"},
+                               {"features.cpaas.io/group", "lab"},
+                               {"features.cpaas.io/enabled", "true"}};
+  const cli_test::texts data{{"key", "example.com/fpga"}, {"dataType", "integer"},  {"group", "lab"},
+                             {"limits", "optional"},      {"requests", "disabled"}, {"note", "secret"}};
+  api.bodies["/api/v1/namespaces/kube-public/configmaps"] =
+      cli_test::list_body({cli_test::config_map("cf-crl-lab-fpga", labels, data)});
+  api.rights["a"].insert({"declarations", ""});  // as the role of all signed-in people grants it
+  const auto table = get("/namespaces/team-a/declarations?form=table");
+  EXPECT_EQ(table.status, 200) << table.body;
+  EXPECT_THAT(table.body, HasSubstr("example.com/fpga"));
+  EXPECT_EQ(get("/namespaces/no-such-team/declarations?form=table").body, table.body);
+  const auto list = json::parse(get("/namespaces/team-a/declarations").body);
+  EXPECT_EQ(list["kind"], "DeclarationList");
+  EXPECT_EQ(list["items"][0]["metadata"]["name"], "cf-crl-lab-fpga");
+  EXPECT_EQ(list["items"][0]["view"]["key"], "example.com/fpga");
+  EXPECT_EQ(get("/namespaces/team-a/declarations/cf-crl-lab-fpga").status, 200);
+  EXPECT_EQ(get("/namespaces/team-a/declarations/cf-crl-lab-none").status, 404);
+  const auto source = json::parse(get("/namespaces/team-a/declarations?form=source&declared=kube-public").body);
+  const auto declared = declared_in(source["text"].get<std::string>());
+  ASSERT_TRUE(declared);
+  ASSERT_EQ(declared->config_maps.size(), 1u);
+  EXPECT_EQ(declared->config_maps.front().data.value_or("key", ""), "example.com/fpga");
+  for (const auto* form : {"", "?form=table", "?form=wide", "?form=json", "?form=yaml", "?form=name", "?form=source"})
+    EXPECT_THAT(get(std::string("/namespaces/team-a/declarations") + form).body, Not(HasSubstr("secret"))) << form;
+  EXPECT_EQ(get("/namespaces/team-a/nodeviews?form=source").status, 400);
+}
+
+TEST_F(views_of_teams, no_other_namespace_is_looked_at_for_what_is_declared) {
+  api.targets.clear();
+  EXPECT_EQ(get("/namespaces/team-a/declarations?declared=secret").status, 400);
+  EXPECT_EQ(get("/namespaces/team-a/declarations?declared=none").status, 400);
+  EXPECT_TRUE(api.targets.empty());
+  EXPECT_EQ(get("/namespaces/team-a/declarations").status, 503) << "the server may not read them";
+}
+
+TEST_F(views_of_teams, pods_that_are_nested_without_end_are_refused) {
+  constexpr std::size_t levels = 24'000;  // as many as a head has room for
+  for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}")}) {
+    std::string pods = R"([{"name": "a", "namespace": "team-a", "pod": {"spec": )";
+    for (std::size_t i = 0; i < levels; ++i) pods += open;
+    pods += "1";
+    for (std::size_t i = 0; i < levels; ++i) pods += close;
+    const auto text = kube::base64_encode(pods + "}}]");
+    std::string query;
+    for (const char c : text) query += c == '+' ? "%2B" : std::string(1, c);
+    EXPECT_EQ(get("/namespaces/team-a/simulations?pods=" + query).status, 400);
+  }
 }
 
 TEST_F(views_of_teams, other_paths_methods_and_watches_are_refused) {

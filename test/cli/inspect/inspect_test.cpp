@@ -8,6 +8,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <sstream>
 
+#include "test/cli/wire_objects.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 #include "test/words.hpp"
 #include "text/yaml/source.hpp"
@@ -15,38 +16,13 @@
 namespace cli {
 namespace {
 
+using cli_test::config_map, cli_test::entry, cli_test::metadata, cli_test::texts;
 using reconcilers::recording_transport;
 using testing::HasSubstr;
 using testing::StartsWith;
 using words::english;
-using texts = std::map<std::string, std::string>;
 
 // --- the API server's protobuf, by field number
-std::string entry(const std::string& key, const std::string& value) {
-  std::string out;
-  protozero::pbf_writer writer(out);
-  writer.add_string(1, key);
-  writer.add_string(2, value);
-  return out;
-}
-std::string metadata(const std::string& ns, const std::string& name, const texts& labels = {},
-                     const texts& annotations = {}) {
-  std::string out;
-  protozero::pbf_writer writer(out);
-  writer.add_string(1, name);
-  writer.add_string(3, ns);
-  writer.add_string(6, "7");
-  for (const auto& [key, value] : labels) writer.add_message(11, entry(key, value));
-  for (const auto& [key, value] : annotations) writer.add_message(12, entry(key, value));
-  return out;
-}
-std::string config_map(const std::string& name, const texts& labels, const texts& data) {
-  std::string out;
-  protozero::pbf_writer writer(out);
-  writer.add_message(1, metadata("kube-public", name, labels));
-  for (const auto& [key, value] : data) writer.add_message(2, entry(key, value));
-  return out;
-}
 std::string amounts(const std::map<std::string, int>& quantities) {
   std::string out;
   protozero::pbf_writer writer(out);
@@ -72,16 +48,10 @@ std::string pod(const std::string& ns, const std::string& name, const std::map<s
   return out;
 }
 kube::response list_of(const std::vector<std::string>& items, const std::string& next = "") {
-  std::string meta, body;
-  protozero::pbf_writer(meta).add_string(2, "100");
-  if (!next.empty()) protozero::pbf_writer(meta).add_string(3, next);
-  protozero::pbf_writer writer(body);
-  writer.add_message(1, meta);
-  for (const auto& item : items) writer.add_message(2, item);
   kube::response out;
   out.status = 200;
   out.content_type = "application/vnd.kubernetes.protobuf";
-  out.body = body;
+  out.body = cli_test::list_body(items, next);
   return out;
 }
 

@@ -57,7 +57,13 @@ class alice : public testing::Test {
     return paths_;
   }
 
+  std::string file(const std::string& name, const std::string& text) {
+    folder_.write(name, text);
+    return folder_.path(name);
+  }
+
   bool has_views = true;
+  std::string declarations = R"({"configMaps": []})";  ///< as the console's server has them
   std::string out, err;
 
  private:
@@ -69,6 +75,8 @@ class alice : public testing::Test {
       paths_.push_back(path);
     }
     if (is_view && has_views && path == views) return json_reply(200, {{"kind", "APIGroup"}});
+    if (is_view && has_views && seen.target.contains("form=source"))
+      return json_reply(200, {{"kind", "Answer"}, {"text", declarations}, {"note", ""}, {"exitCode", 0}});
     if (is_view && has_views && path.contains("/namespaces/red/"))
       return json_reply(200, {{"kind", "Answer"}, {"text", "ROWS\n"}, {"note", ""}, {"exitCode", 0}});
     if (path == "/apis/quartermaster.io/v1alpha1")
@@ -150,6 +158,35 @@ TEST_F(alice, sees_the_smallest_right_that_suffices_elsewhere) {
   EXPECT_THAT(err, HasSubstr(user));
   EXPECT_EQ(run({"inspect", "nodes"}), 1);
   EXPECT_THAT(err, HasSubstr("--clusterrole=quartermaster-everyone --user=alice\n"));
+}
+
+TEST_F(alice, sees_what_is_declared) {
+  EXPECT_EQ(run({"inspect", "resources"}), 0) << err;
+  EXPECT_EQ(out, "ROWS\n");
+  EXPECT_THAT(err, HasSubstr(words::english("transport.views")));
+  EXPECT_THAT(view_paths(), Contains("/apis/view.quartermaster.io/v1alpha1/namespaces/red/declarations"));
+  has_views = false;
+  EXPECT_EQ(run({"inspect", "resources"}), 1);
+  EXPECT_EQ(out, "");
+  EXPECT_THAT(err, HasSubstr("403"));
+}
+
+TEST_F(alice, has_her_pods_held_to_what_is_declared) {
+  declarations = R"({"configMaps": [{"namespace": "kube-public", "name": "cf-crl-lab-fpga", "created": 1,
+    "labels": {"features.cpaas.io/type": "CustomResourceLimitation", "features.cpaas.io/group": "lab",
+               "features.cpaas.io/enabled": "true"},
+    "data": {"key": "example.com/fpga", "dataType": "integer", "group": "lab", "limits": "disabled",
+             "requests": "disabled"}}]})";
+  const auto pod = file("pod.yaml",
+                        "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, image: x, "
+                        "resources: {limits: {example.com/fpga: 1}}}]}}\n");
+  EXPECT_EQ(run({"lint", "--cluster", pod}), 3) << err;
+  EXPECT_THAT(out, HasSubstr("[resource_forbidden]"));
+  EXPECT_THAT(err, HasSubstr(words::english("transport.views")));
+  has_views = false;
+  EXPECT_EQ(run({"lint", "--cluster", pod}), 1);
+  EXPECT_THAT(err, HasSubstr("403"));
+  EXPECT_EQ(out, "");
 }
 
 }  // namespace

@@ -171,12 +171,14 @@ func TestViewsOfOneNamespaceBehindTheAggregator(t *testing.T) {
 		t.Errorf("a pod of the other namespace is tried: %d %s", got.status, got.body)
 	}
 	onlyTheAggregator(t, port, red)
+	forgedRequests(t, red)
+	withoutTheKey(t, port)
 }
 
 // Who is not the API server is not answered, and what the API server passes on is judged again.
 func onlyTheAggregator(t *testing.T, port, token string) {
 	t.Helper()
-	pair := func(name string) []tls.Certificate {
+	certificate := func(name string) []tls.Certificate {
 		base := filepath.Join(filepath.Dir(kubeconfig), "certs", name)
 		out, err := tls.LoadX509KeyPair(base+".crt", base+".key")
 		if err != nil {
@@ -186,12 +188,12 @@ func onlyTheAggregator(t *testing.T, port, token string) {
 	}
 	url := "https://127.0.0.1:" + port + views + "/namespaces/red/podviews"
 	asAdmin := http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}
-	for name, certificates := range map[string][]tls.Certificate{"no certificate": nil, "an administrator's": pair("kwok")} {
+	for name, certificates := range map[string][]tls.Certificate{"no certificate": nil, "an administrator's": certificate("kwok")} {
 		if got, err := tryURL("GET", url, token, asAdmin, certificates); err == nil {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
-	proxy := pair("front-proxy")
+	proxy := certificate("front-proxy")
 	for name, row := range map[string]struct {
 		path   string
 		header http.Header
@@ -214,6 +216,7 @@ func onlyTheAggregator(t *testing.T, port, token string) {
 			t.Errorf("%s as an administrator: %d %s", method, got.status, got.body)
 		}
 	}
+	straightToTheServer(t, port, proxy)
 }
 
 // Every command of docs/ask-for-a-card.md answers a person with edit in one namespace as it answers an administrator, from the API.
@@ -287,6 +290,7 @@ func TestCommandsAnswerWithEditInOneNamespace(t *testing.T) {
 	if rc != 0 || !strings.Contains(out, "gpu-1") || !strings.Contains(out, "red-waits") || strings.Contains(out, "blue") {
 		t.Errorf("kubectl get: exit code %d:\n%s", rc, out)
 	}
+	declarationsForAll(t, own)
 	watchesThroughTheView(t, own)
 	// Where the API does not answer, a command says what the person's own rights show, and does not wait.
 	kubectl(t, "", "patch", "apiservice", viewService, "--type=merge", "-p", `{"spec":{"service":{"port":1}}}`)

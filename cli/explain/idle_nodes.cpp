@@ -130,9 +130,9 @@ void add_registered(quota::node_inventory& inventory, std::span<const api::repor
   }
 }
 
-class search {
+class idle_search {
  public:
-  search(const picture& picture, const kube::pod& pod, const ext::pod_request& request, const node_rules* rules)
+  idle_search(const picture& picture, const kube::pod& pod, const ext::pod_request& request, const node_rules* rules)
       : picture_(picture), pod_(pod), request_(request), rules_(rules) {
     for (const auto& other : picture.pods.all())
       if (!other.node_name.empty() && !other.finished() && !other.containers.empty()) busy_.insert(other.node_name);
@@ -211,7 +211,7 @@ std::vector<idle_node> idle_nodes_for(const picture& picture, const kube::pod& p
   if (!policy) return {};
   const auto able = serving_modules(*policy, picture.book->keys(), request);
   if (able.empty()) return {};
-  const search search(picture, pod, request, rules);
+  const idle_search search(picture, pod, request, rules);
   std::vector<const kube::node*> nodes;
   for (const auto& node : picture.nodes.all())
     if (search.is_idle(node)) nodes.push_back(&node);

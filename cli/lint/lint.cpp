@@ -452,8 +452,8 @@ kube::task<linted_cluster> read_linted_cluster(kube::transport& transport, std::
   if (!found && found.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(found.error()));
   std::optional<declared_resources> viewed;
   if (!found && !own.empty()) {
-    auto asked = co_await viewed_declarations(transport, std::move(own), std::move(ns));
-    if (asked) viewed = std::move(*asked);
+    auto answer = co_await viewed_declarations(transport, std::move(own), std::move(ns));
+    if (answer) viewed = std::move(*answer);
   }
   if (found) {
     out.declared = std::move(*found);

@@ -150,9 +150,9 @@ TEST_F(memory_limit, of_a_pod_is_set_and_read_back_and_reserves_nothing) {
 
 TEST_F(memory_limit, that_a_driver_does_not_keep_is_an_error) {
   change([](nlohmann::json& content) { content["cards"][0]["memory_limits"] = "ignored"; });
-  EXPECT_THAT(refusal(), HasSubstr("does not keep a limit of memory for " + pod));
+  EXPECT_THAT(refusal(), testing::AllOf(HasSubstr("does not keep"), HasSubstr(pod)));
   change([](nlohmann::json& content) { content["cards"][0]["memory_limits"] = "off"; });
-  EXPECT_THAT(refusal(), HasSubstr("refuses a limit of memory for " + pod));
+  EXPECT_THAT(refusal(), testing::AllOf(HasSubstr("refuses a limit"), HasSubstr(pod)));
   change([](nlohmann::json& content) {
     content["cards"][0].erase("memory_limits");
     content["cards"][0]["errors"] = {{"nvmlDeviceGetMemoryLimits_v1", "unknown"}};

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <exception>
 #include <iostream>
@@ -16,6 +17,7 @@
 #include "cli/verbs.hpp"
 #include "controller/log.hpp"
 #include "text/messages.hpp"
+#include "text/nearest.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -27,6 +29,21 @@ std::vector<CLI::App*> verbs_below(CLI::App& verb) {
 
 bool takes_arguments(CLI::App& verb) {
   return !verb.get_options([](const CLI::Option* option) { return option->get_positional(); }).empty();
+}
+
+/// What people type who know kubectl.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> habits{
+    {{"get", "inspect"}, {"list", "inspect"}, {"describe", "explain"}, {"status", "verify"}, {"why", "explain"}}};
+
+/// The verb of these that the word stands for; empty: none is near.
+std::string meant_verb(std::string_view word, const std::vector<CLI::App*>& choices) {
+  std::vector<std::string> names;
+  for (const auto* choice : choices) names.push_back(choice->get_name());
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const auto habit = std::ranges::find(habits, word, &std::pair<std::string_view, std::string_view>::first);
+  if (habit != habits.end() && std::ranges::find(views, habit->second) != views.end())
+    return std::string(habit->second);
+  return std::string(text::nearest(word, views));
 }
 
 /// How far the words of the command line name verbs, and what is wrong with the next one.
@@ -51,6 +68,8 @@ command_path path_of(CLI::App& app, const std::vector<std::string>& words, text:
     if (takes_arguments(*verb)) return out;
     for (const auto* choice : shown_verbs(*verb)) out.problem += (out.problem.empty() ? "" : ", ") + choice->get_name();
     out.problem = text::message("usage.no_verb", locale, {{"verb", word}, {"verbs", out.problem}});
+    if (const auto meant = meant_verb(word, shown_verbs(*verb)); !meant.empty())
+      out.problem = text::message("usage.meant", locale, {{"problem", out.problem}, {"verb", out.path + " " + meant}});
     return out;
   }
   return out;

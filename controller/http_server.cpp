@@ -31,6 +31,12 @@ constexpr milliseconds farewell{1000};
 /// Connections taken from the kernel in one turn of the loop; fewer than places, so that none of them ends another.
 constexpr int most_accepted = 32;
 constexpr int not_modified = 304;
+/// A redirect to another path of this server. Any other is none of ours: who calls us must not be sent elsewhere.
+bool stays_here(const http_response& answer) {
+  const auto location = std::ranges::find(answer.fields, "Location", &std::pair<std::string, std::string>::first);
+  return answer.status == 302 && location != answer.fields.end() && location->second.starts_with('/') &&
+         !location->second.starts_with("//");
+}
 /// Of a GET's body, which means nothing (RFC 9110, 9.3.1).
 constexpr std::size_t body_of_get = 1024;
 
@@ -424,7 +430,7 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
     metrics.seconds.with({options.name, label}).observe(took.count());
     waits(self, phase::busy);
   }
-  if (out.status < 200 || (out.status >= 300 && out.status < 400 && out.status != not_modified))
+  if (out.status < 200 || (out.status >= 300 && out.status < 400 && out.status != not_modified && !stays_here(out)))
     out = {500, "no redirects\n"};
   if (out.status == not_modified) out.body.clear();
   metrics.requests.with({options.name, label, std::to_string(out.status)}).add();

@@ -354,6 +354,21 @@ closed_nodes closed_to(const std::optional<kube::described_pod>& whole, const ex
   return out;
 }
 
+/// Where its cards fit only on nodes that are closed to the pod, the answer is about the others: they are too full.
+void keep_open_nodes(const kube::described_pod& whole, const picture& picture, waiting_answer& answer) {
+  const node_rules rules(whole);
+  auto open = answer.nodes;
+  std::erase_if(open, [&](const quota::node_view& view) {
+    const auto* node = picture.nodes.find({{}, view.inventory->name});
+    return !node || !rules.refuses(*node, text::language::en).empty();
+  });
+  if (open.empty()) return;
+  answer.nodes = std::move(open);
+  answer.reason = quota::explain(answer.request.containers(), answer.nodes, answer.request.only());
+  answer.kept.clear();
+  answer.is_kept_everywhere = false;
+}
+
 std::vector<std::string> why_these(const quota::holding& held, const quota::node_view& node,
                                    const ext::pod_request& request, text::language locale) {
   std::vector<std::string> out;
@@ -502,12 +517,14 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
   const bool held_back = !obstacles.empty() && obstacles.front().decisive;
-  const auto answer = why_waiting(picture, resources_of(picture), *pod, say.locale(), names);
+  auto answer = why_waiting(picture, resources_of(picture), *pod, say.locale(), names);
   if (!answer.unknown.empty() || answer.request.nothing())
     return explain_without_cards(*pod, answer.unknown, obstacles, style, out);
+  const auto closed = closed_to(whole, answer.request, answer.nodes, picture, say.locale());
+  const auto all_nodes = answer.nodes;
+  if (whole && closed.open == 0 && !closed.reasons.empty()) keep_open_nodes(*whole, picture, answer);
   const auto& request = answer.request;
   const auto& [unknown, pod_limits, nodes, reason, limit, kept, unserved, is_kept_everywhere] = answer;
-  const auto closed = closed_to(whole, request, nodes, picture, say.locale());
   const int rc = answer.fits() && !held_back && (closed.open > 0 || closed.reasons.empty()) ? 0 : 3;
   std::vector<std::string> node_names;
   for (const auto& node : nodes) node_names.push_back(node.inventory->name);
@@ -537,7 +554,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
       reason.nodes == 1 ? "waits.one" : "waits.many",
       {{"pod", key.to_string()}, {"fitting", std::to_string(reason.fitting)}, {"number", std::to_string(reason.nodes)}},
       say, out);
-  print_left_out(nodes, picture, say, out);
+  print_left_out(all_nodes, picture, say, out);
   say_old(old, say, out);
   if (style.output == "wide") print_nodes(nodes, request, picture, say, out);
   const auto decisive = std::ranges::find(obstacles, false, &obstacle::decisive);

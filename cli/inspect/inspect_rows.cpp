@@ -126,6 +126,9 @@ void add_cards(node_row& node_row, const fleet& fleet, const kube::node& node) {
     if (cards_of(resource.name, resource.capacity) > 0 && node_row.unhealthy.value_or(0) == 0)
       node_row.unhealthy = cards_of(resource.name, resource.capacity - resource.allocatable);
   }
+  // An agent may report a sick card to those who may read its reports.
+  if (node_row.unhealthy == 0 && !fleet.cluster.reason_unseen(part::accelerator_nodes).empty())
+    node_row.unhealthy.reset();
   node_row.cards_known = node_row.cards > 0;
 }
 

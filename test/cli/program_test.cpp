@@ -324,6 +324,14 @@ TEST(program, agent_has_a_verb_of_its_own_that_asks_no_cluster) {
   EXPECT_EQ(call({"agent"}).rc, 2) << "the agent itself still wants --node-name";
 }
 
+TEST(program, a_verb_that_there_is_not_leads_to_the_one_that_was_meant) {
+  const auto meant = [](std::vector<std::string> words) { return call(std::move(words)).err; };
+  EXPECT_THAT(meant({"verfiy"}), HasSubstr("quartermaster verify"));
+  EXPECT_THAT(meant({"get", "nodes"}), HasSubstr("quartermaster inspect"));
+  EXPECT_THAT(meant({"inspect", "nods"}), HasSubstr("quartermaster inspect nodes"));
+  EXPECT_THAT(meant({"zzzzzzzz"}), testing::Not(HasSubstr("quartermaster zzz")));
+}
+
 TEST(program, the_singular_is_the_same_verb) {
   for (const auto* name : {"node", "module", "pod", "resource"}) {
     const auto got = call({"inspect", name, "--help"});

@@ -44,6 +44,11 @@ struct http_server : controller_test::rig {
     });
     server->route("GET", "/redirects",
                   [](const controller::http_request&) { return controller::http_response{302, ""}; });
+    server->route("GET", "/moved", [](const controller::http_request& r) {
+      controller::http_response out{302, ""};
+      out.fields = {{"Location", r.query}};
+      return out;
+    });
     server->route_async("GET", "/slow", [](controller::http_request) -> asio::awaitable<controller::http_response> {
       co_await controller::sleep_for(20ms);
       co_return controller::http_response{200, "late\n"};
@@ -93,6 +98,18 @@ TEST_F(http_server, answers_and_keeps_the_connection) {
   EXPECT_NE(c.until("{}").find("Content-Type: application/json"), std::string::npos);
   EXPECT_FALSE(c.ended);
   EXPECT_EQ(metric(R"(quartermaster_http_requests_total{server="test",path="/hello",status="200"})"), 1);
+}
+
+TEST_F(http_server, sends_people_to_other_paths_of_its_own_alone) {
+  start();
+  const auto status = [&](const std::string& location) {
+    client c(*this);
+    c.send("GET /moved?" + location + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    return c.until("\r\n\r\n").substr(0, 12);
+  };
+  EXPECT_EQ(status("/console/"), "HTTP/1.1 302");
+  EXPECT_EQ(status("//elsewhere/"), "HTTP/1.1 500");
+  EXPECT_EQ(status("https://elsewhere/"), "HTTP/1.1 500");
 }
 
 TEST_F(http_server, answers_pipelined_requests_in_order) {

@@ -194,6 +194,22 @@ TEST_F(placements_test, nodes_where_the_cards_fit_may_be_closed_to_the_pod) {
                                             {"text", english("explain.closed_by.selector", {{"label", "zone=x"}})}})));
 }
 
+TEST_F(placements_test, where_only_closed_nodes_have_room_the_open_ones_are_explained) {
+  cluster.nodes.put(extender_test::node("full", {{"quartermaster.io/module", "vgpu"}, {"zone", "x"}},
+                                        {{"tencent.com/vcuda-core", 100}, {"tencent.com/vcuda-memory", 64}}));
+  cluster.pods.put(share("there", 90, 8, "full"));
+  cluster.pods.put(share("p", 20, 4));
+  finish();
+  const json whole = {{"spec", {{"nodeSelector", {{"zone", "x"}}}}}};
+  EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {.output = "json"}, out, err, described(whole)), 3);
+  const auto answer = json::parse(out.str());
+  EXPECT_EQ(answer["explanation"]["fitting"], 0) << answer;
+  EXPECT_EQ(answer["closed"].size(), 1u);
+  out.str("");
+  EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {}, out, err, described(whole)), 3);
+  EXPECT_THAT(out.str(), HasSubstr(english("engine.reason.cores")));
+}
+
 TEST_F(placements_test, a_label_that_no_node_has_is_the_first_reason) {
   cluster.pods.put(share("p", 20, 4));
   cluster.pods.put(share("large", 20, 4000));

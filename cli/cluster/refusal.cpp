@@ -142,6 +142,14 @@ text::phrase phrase_of(const kube::error& error) {
   return out;
 }
 
+text::phrase phrase_without_grants(const cluster_error& error) {
+  return error.words.empty() ? phrase_without_grants(static_cast<const kube::error&>(error)) : error.words;
+}
+
+text::phrase phrase_of(const cluster_error& error) {
+  return error.words.empty() ? phrase_of(static_cast<const kube::error&>(error)) : error.words;
+}
+
 text::phrase where_view_suffices(text::phrase refused, const std::string& ns) {
   auto grant = view_grant(ns, person_in(refused));
   return with_grant(std::move(refused), std::move(grant));
@@ -153,7 +161,7 @@ text::phrase where_everyone_suffices(text::phrase refused) {
                     {"grant", text::phrase{"transport.grant.everyone", {{"command", std::move(command)}}}});
 }
 
-std::expected<void, text::phrase> in_words(const kube::result<void>& result) {
+std::expected<void, text::phrase> in_words(const cluster_answer& result) {
   if (result) return {};
   return std::unexpected(phrase_of(result.error()));
 }

@@ -23,6 +23,7 @@
 #include "text/messages.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
+#include "text/yaml/fault_words.hpp"
 
 namespace cli {
 namespace {
@@ -64,6 +65,10 @@ class linter {
       }
     }
     for (const auto& rule : rules.rules) known.resources.declared.insert(rule.key);
+    known.resources.classes = settings_.classes;
+    for (const auto& object : objects_)
+      if (is_of_dra(object) && object.kind == "DeviceClass")
+        add_class(text::yaml::to_json(*object.root).value_or(nlohmann::json()), known.resources.classes);
     const auto of_modules = with_modules(rules, one_only);
     const auto* cluster = settings_.nodes ? &known : nullptr;
     for (const auto& [object, forms] : workloads_) {
@@ -127,7 +132,7 @@ class linter {
     const auto is = manifest.kind + (manifest.group.empty() ? "" : " of " + manifest.group);
     const auto* entry = text::yaml::find_entry(manifest.root, "kind");
     const auto hint = nearest_kind(manifest);
-    say(lint_code::not_judged, manifest, entry ? entry->key->location : manifest.root->location,
+    say(is_of_dra(manifest) ? lint_code::devices_not_judged : lint_code::not_judged, manifest, entry ? entry->key->location : manifest.root->location,
         {.field = "kind", .value = is, .hint = hint});
   }
 
@@ -366,9 +371,10 @@ class linter {
 };
 
 /// @param nodes empty: they may not be listed
-/// @param policy left alone where the cluster has none, or it may not be read
+/// @param policy left alone where the cluster has none, or it may not be read; so are `classes`
 kube::task<void> fetch(kube::transport& transport, std::string ns, declared_resources& declared,
-                       std::optional<std::vector<kube::node>>& nodes, reconcilers::accelerator_policy& policy) {
+                       std::optional<std::vector<kube::node>>& nodes, reconcilers::accelerator_policy& policy,
+                       classes_by_resource& classes) {
   auto found = co_await read_declared(transport, std::move(ns));
   if (!found) co_return std::unexpected(std::move(found.error()));
   declared = std::move(*found);
@@ -381,6 +387,7 @@ kube::task<void> fetch(kube::transport& transport, std::string ns, declared_reso
     if (object.key == reconcilers::policy_key) policy = std::move(object);
   };
   (void)co_await list_each<reconcilers::accelerator_policy>(transport, {}, take);
+  if (auto read = co_await read_device_classes(transport)) classes = std::move(*read);
   co_return kube::result<void>();
 }
 
@@ -441,7 +448,7 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
     if (file) {
       files.push_back(std::move(*file));
     } else {
-      err << text::shown(unreadable(file.error(), settings.locale), 4096) << "\n";
+      err << text::shown(words_of(text::yaml::unreadable(file.error()), settings.locale), 4096) << "\n";
       readable = false;
     }
   }
@@ -452,7 +459,7 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
   reconcilers::accelerator_policy policy;
   if (options.from_cluster) {
     const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) {
-      return fetch(transport, options.ns, cluster, nodes, policy);
+      return fetch(transport, options.ns, cluster, nodes, policy, settings.classes);
     });
     if (!result) return failed(phrase_of(result.error()), settings.locale, err);
     settings.one_only = reconcilers::single_share(policy);

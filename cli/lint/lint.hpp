@@ -24,6 +24,7 @@ struct lint_settings {
   /// The key of which a container may ask for one (reconcilers::single_share); as the module is set by default where no
   /// cluster says otherwise.
   std::optional<std::string> one_only{};
+  classes_by_resource classes = {};  ///< DeviceClasses of the cluster; those in files are added
 };
 
 struct lint_report {

@@ -21,7 +21,9 @@ namespace {
 
 bool readable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 
-text::phrase words_of_system(int reason) { return text::quotation_of(text::phrase(std::string(std::strerror(reason)))); }
+text::phrase words_of_system(int reason) {
+  return text::quotation_of(text::phrase(std::string(std::strerror(reason))));
+}
 
 }  // namespace
 
@@ -78,8 +80,8 @@ std::expected<std::string, text::phrase> bytes_of_file(const std::string& path) 
   while (stream.read(part, sizeof part), stream.gcount() > 0) {
     text.append(part, static_cast<std::size_t>(stream.gcount()));
     if (text.size() > max_file_bytes)
-      return std::unexpected(text::phrase{"kubeconfig.large_file",
-                                          {{"file", path}, {"size", std::to_string(max_file_bytes >> 20)}}});
+      return std::unexpected(
+          text::phrase{"kubeconfig.large_file", {{"file", path}, {"size", std::to_string(max_file_bytes >> 20)}}});
   }
   if (stream.bad()) return unreadable(errno);
   return text;

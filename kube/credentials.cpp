@@ -193,7 +193,8 @@ result<std::string> credentials::line_in(watched_file& file, std::string_view no
   if (!read && now_.authorization.empty()) return std::unexpected(read.error());
   const std::vector<text::phrase_argument> name{{"key", std::string(noun)}, {"file", file.path()}};
   auto line = std::string(without_line_end(file.text()));
-  if (line.empty() && now_.authorization.empty()) return std::unexpected(unless_wrong({"kubeconfig.empty_file", name}).error());
+  if (line.empty() && now_.authorization.empty())
+    return std::unexpected(unless_wrong({"kubeconfig.empty_file", name}).error());
   if (!one_line(line)) return std::unexpected(unless_wrong({"kubeconfig.more_lines", name}).error());
   return line;
 }

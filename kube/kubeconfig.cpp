@@ -126,7 +126,8 @@ const entry& pick(const entry_map& entries, const std::string& name, const char*
 
 exec_config exec_of(const entry& user) {
   const entry section{user.body["exec"], user.file};
-  if (!section.body.IsMap()) throw fault("no_map", {{"place", at(section.file, section.body)}, {"key", std::string("exec")}});
+  if (!section.body.IsMap())
+    throw fault("no_map", {{"place", at(section.file, section.body)}, {"key", std::string("exec")}});
   exec_config exec;
   exec.api_version = text(section, "apiVersion");
   if (exec.api_version != "client.authentication.k8s.io/v1" &&
@@ -163,8 +164,7 @@ user_config user_of(const entry& entry) {
     throw fault("no_token_file", {{"place", at(entry.file, entry.body["tokenFile"])}, {"file", user.token_file}});
   user.certificate = pem(entry, "client-certificate");
   user.key = pem(entry, "client-key");
-  if (user.certificate.empty() != user.key.empty())
-    throw fault("half_a_pair", {{"place", at(entry.file, entry.body)}});
+  if (user.certificate.empty() != user.key.empty()) throw fault("half_a_pair", {{"place", at(entry.file, entry.body)}});
   user.username = text(entry, "username");
   user.password = text(entry, "password");
   user.as_user = text(entry, "as");
@@ -230,8 +230,9 @@ std::expected<cluster_config, text::phrase> kubeconfig_in_words(std::span<const 
   return std::unexpected(
       text::phrase{"kubeconfig.of_library", {{"place", "kubeconfig" + line}, {"problem", words_of_library(wrong)}}});
 } catch (const fs::filesystem_error& wrong) {
-  return std::unexpected(text::phrase{"kubeconfig.of_system",
-                                      {{"file", wrong.path1().string()}, {"problem", text::quotation_of(text::phrase(wrong.code().message()))}}});
+  return std::unexpected(text::phrase{
+      "kubeconfig.of_system",
+      {{"file", wrong.path1().string()}, {"problem", text::quotation_of(text::phrase(wrong.code().message()))}}});
 }
 
 }  // namespace kube

@@ -76,8 +76,8 @@ struct picture {
   std::vector<reconcilers::label_alias> declared;  ///< labels of device configurations
   slices_by_node claimed;                          ///< devices of DRA drivers
   std::vector<std::string> limits;                 ///< of namespaces, JSON; of a file alone, a cluster is asked later
-  classes_by_resource classes;                         ///< DeviceClasses of DRA, where a verb has read them
-  std::map<kube::object_key, std::string> claims;      ///< ResourceClaims, JSON; of a file alone
+  classes_by_resource classes;                     ///< DeviceClasses of DRA, where a verb has read them
+  std::map<kube::object_key, std::string> claims;  ///< ResourceClaims, JSON; of a file alone
   std::map<kube::object_key, std::string> whole_pods;  ///< JSON; of a file alone
   std::vector<std::string> missing_types;              ///< of our group, by plural
   std::string view_api_problem;  ///< the API server knows the aggregated API, and gets no answer: why; empty: neither

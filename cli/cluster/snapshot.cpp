@@ -110,7 +110,8 @@ ordered_json stripped(const kube::resource& type, const ordered_json& object) {
     for (const auto* list : {"initContainers", "containers"})
       if (const auto& all = member(spec, list); all.is_array()) out["spec"][list] = containers_of(all);
     // Messages of the kubelet and of the scheduler, not of containers.
-    out["status"] = only(status, {"phase", "reason", "message", "nominatedNodeName", "startTime", "resourceClaimStatuses"});
+    out["status"] =
+        only(status, {"phase", "reason", "message", "nominatedNodeName", "startTime", "resourceClaimStatuses"});
     out["status"]["conditions"] =
         each_only(member(status, "conditions"), {"type", "status", "reason", "message", "lastTransitionTime"});
     for (const auto* list : {"containerStatuses", "initContainerStatuses"})

@@ -501,7 +501,7 @@ bool has_node(const picture& picture, const node_rules& rules, text::language lo
 
 /// Tries one pod, and books it where it fits.
 std::pair<simulated_pod, pod_end> simulated(picture& picture, namespace_limits& limits, const known_resources& known,
-                                         const tried_pod& tried, const bilingual& say) {
+                                            const tried_pod& tried, const bilingual& say) {
   const auto name = tried.pod.key.to_string();
   if (const auto* bound = tried.is_new ? nullptr : picture.pods.find(tried.pod.key);
       bound && !bound->node_name.empty() && !bound->finished())
@@ -653,7 +653,7 @@ void add_simulate(CLI::App& app, int& rc) {
     std::vector<tried_pod> pods;
     std::vector<std::string> unjudged;
     classes_by_resource classes;  // of the file
-    bool makes_pods = false;  // none at the moment is an answer, too
+    bool makes_pods = false;      // none at the moment is an answer, too
     const bool is_of_context = flags->ns.empty() && flags->snapshot.empty();
     const auto ns = is_of_context ? namespace_of(flags->cluster) : flags->ns;
     for (const auto& entry : manifests_in(*file)) {

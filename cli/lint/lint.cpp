@@ -132,8 +132,8 @@ class linter {
     const auto is = manifest.kind + (manifest.group.empty() ? "" : " of " + manifest.group);
     const auto* entry = text::yaml::find_entry(manifest.root, "kind");
     const auto hint = nearest_kind(manifest);
-    say(is_of_dra(manifest) ? lint_code::devices_not_judged : lint_code::not_judged, manifest, entry ? entry->key->location : manifest.root->location,
-        {.field = "kind", .value = is, .hint = hint});
+    say(is_of_dra(manifest) ? lint_code::devices_not_judged : lint_code::not_judged, manifest,
+        entry ? entry->key->location : manifest.root->location, {.field = "kind", .value = is, .hint = hint});
   }
 
   /// A declaration that is refused names its key all the same, and has findings of its own.

@@ -259,9 +259,8 @@ class workload {
       made.containers[i].limits = quantities_in(limits_of(containers_[i]));
     for (const auto& [container, refusal] : refused_amounts(made)) {
       const auto& place = containers_[static_cast<std::size_t>(container - made.containers.data())];
-      const bool is_said = objected_.contains(place.item) || std::ranges::any_of(wrong_, [&](const auto& wrong) {
-                             return wrong.first == place.item;
-                           });
+      const bool is_said = objected_.contains(place.item) ||
+                           std::ranges::any_of(wrong_, [&](const auto& wrong) { return wrong.first == place.item; });
       if (is_said || (refusal.kind == quota::wrong::needs_partner && is_completed(refusal, rules))) continue;
       refuse(refusal, limits_of(place), below(place.path, "resources.limits"), place.item->location);
     }
@@ -913,7 +912,7 @@ class workload {
   const known_cluster* known_;
   std::string path_;
   std::vector<container> containers_;
-  std::set<const node*> objected_;                      ///< containers to which declared rules object
+  std::set<const node*> objected_;                       ///< containers to which declared rules object
   std::set<std::pair<const node*, std::string>> wrong_;  ///< container and key whose amount is no amount
   bool readable_ = true;
 };

@@ -35,8 +35,7 @@ text::phrase test_pod_words(const char* key, std::vector<text::phrase_argument> 
 text::phrase quoted(const kube::error& error) { return text::quotation_of(text::phrase(error.message)); }
 
 text::phrase not_removed(const kube::object_key& key, const kube::error& error) {
-  return test_pod_words("not_removed",
-                        {{"pod", key.to_string()}, {"cause", quoted(error)}, {"command", by_hand(key)}});
+  return test_pod_words("not_removed", {{"pod", key.to_string()}, {"cause", quoted(error)}, {"command", by_hand(key)}});
 }
 
 /// The same as an error, with its code.

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -328,8 +328,9 @@ int run_verify(const verify_options& options, std::ostream& out, std::ostream& e
   text::phrase problem;
   auto result = !options.snapshot.empty() ? look_at_file(options, found)
                                           : in_words(ask_cluster(options.cluster, [&](kube::transport& transport) {
-                                              return options.scheduler ? look_at_scheduler(transport, options, found, problem)
-                                                                       : look(transport, options, found, problem);
+                                              return options.scheduler
+                                                         ? look_at_scheduler(transport, options, found, problem)
+                                                         : look(transport, options, found, problem);
                                             }));
   if (!problem.empty()) result = std::unexpected(problem);
   const auto locale = options.language == "zh" ? language::zh : language::en;

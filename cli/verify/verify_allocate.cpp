@@ -169,8 +169,9 @@ kube::task<step> try_allocation(kube::transport& transport, const reconcilers::v
   attempt attempt{kube::client(transport), options.ns, options.silent_run};
   const pod_look look_at = [&attempt](const json& pod) { return attempt.look_at(pod); };
   auto body = allocation_pod(node.node.key.name, unit, options);
-  const auto tried = co_await try_pod(transport, options.ns, std::move(body),
-                                      std::chrono::seconds(options.timeout_seconds), options.look_every, look_at, words);
+  const auto tried =
+      co_await try_pod(transport, options.ns, std::move(body), std::chrono::seconds(options.timeout_seconds),
+                       options.look_every, look_at, words);
   if (!tried) co_return std::unexpected(tried.error());
   const kube::object_key pod{options.ns, tried->pod};
   if (tried->refused) {

@@ -41,14 +41,14 @@ struct statement {
 /// An entry of spec.resourceClaims, which are DRA's.
 struct pod_claim {
   std::string name;
-  std::string object;         ///< the ResourceClaim; empty: it has not been made of the template yet
-  std::string made_of = {};   ///< a ResourceClaimTemplate; empty: the claim is named
+  std::string object;        ///< the ResourceClaim; empty: it has not been made of the template yet
+  std::string made_of = {};  ///< a ResourceClaimTemplate; empty: the claim is named
   friend bool operator==(const pod_claim&, const pod_claim&) = default;
 };
 
 /// `containers` are all of them, with their requests.
 struct described_pod : pod {
-  std::int64_t deleted_at = 0;  ///< metadata.deletionTimestamp, seconds since 1970; 0: none
+  std::int64_t deleted_at = 0;                           ///< metadata.deletionTimestamp, seconds since 1970; 0: none
   std::vector<std::string> finalizers = {}, gates = {};  ///< names
   std::vector<pod_claim> claims = {};
   std::set<std::string> native_limits = {};  ///< keys that are no extended resource: cpu, kubernetes.io/gpu

@@ -68,8 +68,8 @@ struct cluster_view {
   std::vector<std::string> unread_declarations{};  ///< ConfigMaps outside the namespace in which they are read
   text::phrase old_quotas_unseen;   ///< why kube-system/gpuquota could not be seen; empty: it was, or is not there
   text::phrase old_quotas_trouble;  ///< what in it cannot be read; empty: nothing
-  text::phrase slices_unseen;  ///< why it is not known what DRA drivers offer; empty: that is known
-  text::phrase labels_unseen;  ///< why the labels of device configurations could not be seen; empty: they were
+  text::phrase slices_unseen;       ///< why it is not known what DRA drivers offer; empty: that is known
+  text::phrase labels_unseen;       ///< why the labels of device configurations could not be seen; empty: they were
   std::string
       view_api_problem{};  ///< why the console's aggregated API does not answer; empty: it does, or is not there
   bool whole = true;       ///< `nodes` are all that have or ask for a mode

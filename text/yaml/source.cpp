@@ -70,8 +70,7 @@ class builder final : public YAML::EventHandler {
     const auto before = text_.substr(0, text_.size() - rest.size());
     const bool announced = rest.starts_with("---") || rest.starts_with('{') || rest.starts_with('[') ||
                            before.substr(document_).contains("\n...");
-    if (any_ && !announced)
-      throw YAML::ParserException(mark, "yaml.fault.does_not_belong");
+    if (any_ && !announced) throw YAML::ParserException(mark, "yaml.fault.does_not_belong");
     any_ = true;
     document_ = before.size();
   }
@@ -179,7 +178,8 @@ class builder final : public YAML::EventHandler {
     for (const auto& entry : target.entries) there.emplace(entry.key->text, entry.key);
     const auto own = target.entries.size();
     for (const auto* other : nodes) {
-      if ((merged_ += other->entries.size()) > max_merged) throw YAML::ParserException(YAML::Mark(), "yaml.fault.merges");
+      if ((merged_ += other->entries.size()) > max_merged)
+        throw YAML::ParserException(YAML::Mark(), "yaml.fault.merges");
       for (const auto& entry : other->entries) {
         const auto [match, absent] = there.emplace(entry.key->text, entry.key);
         if (absent)
@@ -400,8 +400,7 @@ std::expected<source, std::string> read(std::string name, std::string text) {
 std::expected<std::string, std::string> read_bytes(const std::string& path, std::istream& standard_input) {
   if (path == "-") return slurp(standard_input);
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return std::unexpected(path + ": yaml.fault.folder");
+  if (std::filesystem::is_directory(path, ignored)) return std::unexpected(path + ": yaml.fault.folder");
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return std::unexpected(path + ": " + std::strerror(errno != 0 ? errno : EIO));

@@ -183,8 +183,7 @@ TEST_F(placements_test, a_claim_is_what_a_pod_waits_for_where_it_is) {
   const auto obstacles = [&](const json& spec, const json& status, const claim_states& claims) {
     out.str("");
     const auto whole = described({{"metadata", {{"namespace", "lab"}}}, {"spec", spec}, {"status", status}});
-    const auto rc =
-        explain_pod(cluster, {"lab", "p"}, {"json", "en"}, out, err, whole, others::named, claims);
+    const auto rc = explain_pod(cluster, {"lab", "p"}, {"json", "en"}, out, err, whole, others::named, claims);
     auto all = json::parse(out.str())["obstacles"];
     return std::pair(rc, all.empty() ? json() : all.front());
   };
@@ -349,8 +348,7 @@ struct refused_limits {
 const refused_limits refused_table[] = {
     {{{"aliyun.com/gpu-mem", 4}, {"aliyun.com/gpu-core.percentage", 7}}, "engine.legal.fives"},
     {{{"aliyun.com/gpu-mem", 7}, {"aliyun.com/gpu-count", 2}}, "engine.refusal.multiples_of_count"},
-    {{{"tke.cloud.tencent.com/qgpu-core", 7}, {"tke.cloud.tencent.com/qgpu-memory", 4}},
-     "engine.legal.fives_or_whole"},
+    {{{"tke.cloud.tencent.com/qgpu-core", 7}, {"tke.cloud.tencent.com/qgpu-memory", 4}}, "engine.legal.fives_or_whole"},
     {{{"tke.cloud.tencent.com/qgpu-core", 250}, {"tke.cloud.tencent.com/qgpu-memory", 4}},
      "engine.legal.fives_or_whole"},
     {{{"volcano.sh/vgpu-number", 1}, {"volcano.sh/vgpu-cores", 150}}, "engine.legal.hundred_or_none"},
@@ -504,8 +502,10 @@ TEST_F(placements_test, an_old_config_map_of_quotas_that_cannot_be_read_is_said)
   cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/p"), 0);
   EXPECT_THAT(err.str(),
-              HasSubstr(english("explain.doubt.old_quotas",
-                                {{"text", english("list.quotation", {{"text", R"(lab is no object; allowed is {"quota": {...}, "pool": [...]})"}})}})));
+              HasSubstr(english(
+                  "explain.doubt.old_quotas",
+                  {{"text", english("list.quotation",
+                                    {{"text", R"(lab is no object; allowed is {"quota": {...}, "pool": [...]})"}})}})));
 }
 
 TEST_F(placements_test, room_that_is_kept_for_a_nominated_pod_is_named) {

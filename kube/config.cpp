@@ -10,6 +10,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "kube/config_fault.hpp"
+#include "text/quotation.hpp"
+
 namespace kube {
 
 namespace fs = std::filesystem;
@@ -17,6 +20,10 @@ namespace fs = std::filesystem;
 namespace {
 
 bool readable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
+
+text::phrase words_of_system(int reason) {
+  return text::quotation_of(text::phrase(std::string(std::strerror(reason))));
+}
 
 }  // namespace
 
@@ -60,30 +67,38 @@ std::string base64_encode(std::string_view bytes) {
 /// A kubeconfig of a thousand clusters has a few.
 constexpr std::size_t max_file_bytes = 8U << 20U;
 
-result<std::string> read_file(const std::string& path) {
+std::expected<std::string, text::phrase> bytes_of_file(const std::string& path) {
+  const auto unreadable = [&](int reason) {
+    return std::unexpected(text::phrase{"kubeconfig.file", {{"file", path}, {"problem", words_of_system(reason)}}});
+  };
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (stream && fs::is_directory(path)) errno = EISDIR;
-  if (!stream || errno == EISDIR)
-    return config_error("cannot read " + path + ": " + std::strerror(errno ? errno : EIO));
+  if (!stream || errno == EISDIR) return unreadable(errno ? errno : EIO);
   std::string text;
   char part[16 << 10];
   while (stream.read(part, sizeof part), stream.gcount() > 0) {
     text.append(part, static_cast<std::size_t>(stream.gcount()));
     if (text.size() > max_file_bytes)
-      return config_error(path + " is larger than " + std::to_string(max_file_bytes >> 20) +
-                          " MiB: that is no configuration");
+      return std::unexpected(
+          text::phrase{"kubeconfig.large_file", {{"file", path}, {"size", std::to_string(max_file_bytes >> 20)}}});
   }
-  if (stream.bad()) return config_error("cannot read " + path + ": " + std::strerror(errno));
+  if (stream.bad()) return unreadable(errno);
   return text;
 }
 
-result<cluster_config> load_in_cluster(const environment& env) {
+namespace {
+
+template <class T>
+result<T> in_english(std::expected<T, text::phrase> outcome) {
+  if (outcome) return std::move(*outcome);
+  return config_error(words_of(outcome.error(), text::language::en));
+}
+
+std::expected<cluster_config, text::phrase> in_cluster(const environment& env) {
   const auto host = env.variable("KUBERNETES_SERVICE_HOST");
   const auto port = env.variable("KUBERNETES_SERVICE_PORT");
-  if (!host || !port)
-    return config_error(
-        "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; give --kubeconfig FILE");
+  if (!host || !port) return std::unexpected(text::phrase{"kubeconfig.not_in_cluster"});
   cluster_config config;
   const bool v6 = host->contains(':') && !host->starts_with('[');
   config.server = "https://" + (v6 ? "[" + *host + "]" : *host) + ":" + *port;
@@ -92,38 +107,48 @@ result<cluster_config> load_in_cluster(const environment& env) {
   config.source = "KUBERNETES_SERVICE_HOST of this pod";
   for (const auto* path : {&config.user.token_file, &config.ca.path})
     if (!readable(*path))
-      return config_error("cannot read " + *path + ": " + std::strerror(errno) +
-                          "; the pod needs a service account token (automountServiceAccountToken: true)");
-  if (auto ns = read_file(env.service_account + "/namespace")) {
+      return std::unexpected(
+          text::phrase{"kubeconfig.no_account", {{"file", *path}, {"problem", words_of_system(errno)}}});
+  if (auto ns = bytes_of_file(env.service_account + "/namespace")) {
     auto name = without_line_end(std::move(*ns));
     if (!name.empty()) config.ns = std::move(name);
   }
   return config;
 }
 
-result<cluster_config> load_config(const config_options& options, const environment& env) {
+}  // namespace
+
+result<std::string> read_file(const std::string& path) { return in_english(bytes_of_file(path)); }
+
+result<cluster_config> load_in_cluster(const environment& env) { return in_english(in_cluster(env)); }
+
+std::expected<cluster_config, text::phrase> config_in_words(const config_options& options, const environment& env) {
   std::vector<std::string> files;
   if (!options.kubeconfig.empty()) {
     files.push_back(options.kubeconfig);
-    return load_kubeconfig(files, options);
+    return kubeconfig_in_words(files, options);
   }
   if (const auto listed = env.variable("KUBECONFIG")) {
     std::istringstream names(*listed);
     for (std::string name; std::getline(names, name, ':');)
       if (!name.empty()) files.push_back(name);
-    return load_kubeconfig(files, options);
+    return kubeconfig_in_words(files, options);
   }
-  if (readable(env.service_account + "/token")) return load_in_cluster(env);
-  if (const auto home = env.variable("HOME")) {
-    const auto path = *home + "/.kube/config";
-    if (!fs::exists(path))
-      return config_error("no cluster to talk to: --kubeconfig and $KUBECONFIG are not set, this is not a pod, and " +
-                          path + " does not exist");
-    files.push_back(path);
-    return load_kubeconfig(files, options);
-  }
-  return config_error(
-      "no cluster to talk to: --kubeconfig and $KUBECONFIG are not set, this is not a pod, and $HOME is not set");
+  if (readable(env.service_account + "/token")) return in_cluster(env);
+  const auto home = env.variable("HOME");
+  if (!home) return std::unexpected(text::phrase{"kubeconfig.no_home"});
+  const auto path = *home + "/.kube/config";
+  if (!fs::exists(path)) return std::unexpected(text::phrase{"kubeconfig.no_cluster", {{"file", path}}});
+  files.push_back(path);
+  return kubeconfig_in_words(files, options);
+}
+
+result<cluster_config> load_config(const config_options& options, const environment& env) {
+  return in_english(config_in_words(options, env));
+}
+
+result<cluster_config> load_kubeconfig(std::span<const std::string> files, const config_options& choose) {
+  return in_english(kubeconfig_in_words(files, choose));
 }
 
 }  // namespace kube

@@ -10,6 +10,9 @@
 #include <boost/asio/detached.hpp>
 #include <cstring>
 
+#include "kube/config_fault.hpp"
+#include "text/phrase.hpp"
+
 namespace kube {
 
 namespace {
@@ -47,25 +50,63 @@ bool one_line(const std::string& text) { return text.find_first_of("\r\n") == st
 
 }  // namespace
 
-result<void> check_ca(const std::string& pem, const std::string& name) {
+text::phrase fault_of_ca(const std::string& pem, const std::string& name) {
   auto stream = reader(pem);
   const certificate first(PEM_read_bio_X509(stream.get(), nullptr, no_phrase, nullptr));
   ERR_clear_error();
-  if (!first) return config_error("CA " + name + " has no PEM certificate (-----BEGIN CERTIFICATE-----) in it");
-  return {};
+  return first ? text::phrase() : text::phrase{"kubeconfig.no_ca", {{"name", name}}};
 }
 
-result<void> check_pair(const std::string& certificate_pem, const std::string& key_pem, const std::string& name) {
+text::phrase fault_of_pair(const std::string& certificate_pem, const std::string& key_pem, const std::string& name) {
   auto stream = reader(certificate_pem);
   const certificate leaf(PEM_read_bio_X509(stream.get(), nullptr, no_phrase, nullptr));
   stream = reader(key_pem);
   const private_key key(PEM_read_bio_PrivateKey(stream.get(), nullptr, no_phrase, nullptr));
   const bool match = leaf && key && X509_check_private_key(leaf.get(), key.get()) == 1;
   ERR_clear_error();
-  if (!leaf) return config_error("client certificate " + name + " has no PEM certificate in it");
-  if (!key) return config_error("the key of client certificate " + name + " is not an unencrypted PEM key");
-  if (!match) return config_error("client certificate " + name + " and its key do not belong together");
-  return {};
+  if (match) return {};
+  return {std::string("kubeconfig.") + (!leaf ? "no_certificate" : !key ? "no_key" : "no_pair"), {{"name", name}}};
+}
+
+namespace {
+
+result<void> unless_wrong(const text::phrase& fault) {
+  if (fault.empty()) return {};
+  return config_error(words_of(fault, text::language::en));
+}
+
+std::expected<std::string, text::phrase> pem_in(const pem_source& source) {
+  if (!source.data.empty() || source.path.empty()) return source.data;
+  return bytes_of_file(source.path);
+}
+
+text::phrase fault_of_token(const user_config& user) {
+  const text::phrase_argument key{"key", std::string("token")};
+  if (user.token_file.empty())
+    return one_line(without_line_end(user.token)) ? text::phrase() : text::phrase{"kubeconfig.token_lines"};
+  const auto bytes = bytes_of_file(user.token_file);
+  if (!bytes) return bytes.error();
+  const auto line = without_line_end(*bytes);
+  if (line.empty()) return {"kubeconfig.empty_file", {key, {"file", user.token_file}}};
+  return one_line(line) ? text::phrase() : text::phrase{"kubeconfig.more_lines", {key, {"file", user.token_file}}};
+}
+
+}  // namespace
+
+text::phrase fault_of_credentials(const cluster_config& config) {
+  const auto& user = config.user;
+  const auto ca = pem_in(config.ca), certificate = pem_in(user.certificate), key = pem_in(user.key);
+  for (const auto* file : {&ca, &certificate, &key})
+    if (!*file) return file->error();
+  auto out = config.ca.empty() ? text::phrase() : fault_of_ca(*ca, config.ca.name());
+  if (out.empty() && !user.certificate.empty()) out = fault_of_pair(*certificate, *key, user.certificate.name());
+  return out.empty() ? fault_of_token(user) : out;
+}
+
+result<void> check_ca(const std::string& pem, const std::string& name) { return unless_wrong(fault_of_ca(pem, name)); }
+
+result<void> check_pair(const std::string& certificate_pem, const std::string& key_pem, const std::string& name) {
+  return unless_wrong(fault_of_pair(certificate_pem, key_pem, name));
 }
 
 result<bool> watched_file::refresh(steady_time now, bool force) {
@@ -150,10 +191,11 @@ result<void> credentials::refresh_tls(steady_time now, bool force) {
 result<std::string> credentials::line_in(watched_file& file, std::string_view noun, steady_time now, bool force) const {
   const auto read = file.refresh(now, force);
   if (!read && now_.authorization.empty()) return std::unexpected(read.error());
-  const auto name = std::string(noun) + " file " + file.path();
+  const std::vector<text::phrase_argument> name{{"key", std::string(noun)}, {"file", file.path()}};
   auto line = std::string(without_line_end(file.text()));
-  if (line.empty() && now_.authorization.empty()) return config_error(name + " is empty");
-  if (!one_line(line)) return config_error(name + " has more than one line");
+  if (line.empty() && now_.authorization.empty())
+    return std::unexpected(unless_wrong({"kubeconfig.empty_file", name}).error());
+  if (!one_line(line)) return std::unexpected(unless_wrong({"kubeconfig.more_lines", name}).error());
   return line;
 }
 
@@ -179,7 +221,7 @@ result<void> credentials::refresh_files(steady_time now, bool force) {
   } else if (!exec_->got.token.empty()) {
     header = "Bearer " + without_line_end(exec_->got.token);
   }
-  if (!one_line(header)) return config_error("the token has more than one line");
+  if (!one_line(header)) return unless_wrong({"kubeconfig.token_lines"});
   exec_seen_ = exec_->runs;
   if (header != now_.authorization) {
     now_.authorization = std::move(header);

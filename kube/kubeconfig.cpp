@@ -1,12 +1,14 @@
 // kubeconfig files (client-go tools/clientcmd/api/v1/types.go) into a cluster_config. yaml-cpp's own exceptions carry
-// the line of a fault up to load_kubeconfig, the only function that leaves this file.
+// the line of a fault up to kubeconfig_in_words, the only function that leaves this file.
 
 #include <yaml-cpp/yaml.h>
 
 #include <filesystem>
 #include <map>
 
-#include "kube/config.hpp"
+#include "kube/config_fault.hpp"
+#include "text/quotation.hpp"
+#include "text/yaml/fault_words.hpp"
 
 namespace kube {
 
@@ -14,10 +16,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A fault in a file, thrown up to load_kubeconfig.
+/// A fault in a file, thrown up to kubeconfig_in_words.
 struct fault {
-  std::string message;
+  text::phrase words;
+
+  fault(const std::string& name, std::vector<text::phrase_argument> values)
+      : words("kubeconfig." + name, std::move(values)) {}
 };
+
+text::phrase words_of_library(const YAML::Exception& wrong) {
+  return text::quotation_of(text::phrase(text::yaml::fault_of_library(wrong.msg)));
+}
 
 struct entry {
   YAML::Node body;
@@ -40,7 +49,7 @@ std::string at(const std::string& file, const YAML::Node& node) {
 std::string text(const entry& entry, const char* key) {
   const YAML::Node value = entry.body[key];
   if (!value || value.IsNull()) return {};
-  if (!value.IsScalar()) throw fault{at(entry.file, value) + ": " + key + " must be a string"};
+  if (!value.IsScalar()) throw fault("no_text", {{"place", at(entry.file, value)}, {"key", std::string(key)}});
   return value.Scalar();
 }
 
@@ -48,7 +57,7 @@ bool truth(const entry& entry, const char* key) {
   const auto value = text(entry, key);
   if (value.empty() || value == "false") return false;
   if (value == "true") return true;
-  throw fault{at(entry.file, entry.body[key]) + ": " + key + " is \"" + value + "\"; it must be true or false"};
+  throw fault("no_boolean", {{"place", at(entry.file, entry.body[key])}, {"key", std::string(key)}, {"value", value}});
 }
 
 std::string full_path(const entry& entry, std::string path) {
@@ -60,18 +69,16 @@ pem_source pem(const entry& entry, const std::string& key) {
   pem_source source;
   const auto data_key = key + "-data";
   if (const auto data = text(entry, data_key.c_str()); !data.empty()) {
-    const auto location = at(entry.file, entry.body[data_key]) + ": " + data_key;
+    const std::vector<text::phrase_argument> place{{"place", at(entry.file, entry.body[data_key])}, {"key", data_key}};
     auto decoded = base64_decode(data);
-    if (!decoded) throw fault{location + " is not base64; it must be the PEM file through `base64 -w0`"};
-    if (!decoded->contains("-----BEGIN "))
-      throw fault{location + " is base64 of something that is not PEM; it must begin with -----BEGIN"};
+    if (!decoded) throw fault("no_base64", place);
+    if (!decoded->contains("-----BEGIN ")) throw fault("no_pem", place);
     source.data = std::move(*decoded);
     return source;
   }
   source.path = full_path(entry, text(entry, key.c_str()));
   if (!source.path.empty() && !fs::exists(source.path))
-    throw fault{at(entry.file, entry.body[key]) + ": " + key + " " + source.path +
-                " does not exist; relative paths count from the kubeconfig's folder"};
+    throw fault("no_file", {{"place", at(entry.file, entry.body[key])}, {"key", key}, {"file", source.path}});
   return source;
 }
 
@@ -79,29 +86,30 @@ pem_source pem(const entry& entry, const std::string& key) {
 /// value.
 void collect(const YAML::Node& list, const char* key, const char* inner, const std::string& file, entry_map& entries) {
   if (!list || list.IsNull()) return;
-  if (!list.IsSequence()) throw fault{at(file, list) + ": " + key + " must be a list"};
+  if (!list.IsSequence()) throw fault("no_list", {{"place", at(file, list)}, {"key", std::string(key)}});
   for (const auto& item : list) {
     if (!item.IsMap() || !item["name"] || !item["name"].IsScalar())
-      throw fault{at(file, item) + ": an entry of " + key + " needs a name"};
+      throw fault("no_name", {{"place", at(file, item)}, {"key", std::string(key)}});
     YAML::Node body = item[inner];
     if (!body || body.IsNull()) body = YAML::Node(YAML::NodeType::Map);
-    if (!body.IsMap()) throw fault{at(file, body) + ": " + inner + " must be a map"};
+    if (!body.IsMap()) throw fault("no_map", {{"place", at(file, body)}, {"key", std::string(inner)}});
     entries.try_emplace(item["name"].Scalar(), entry{body, file});
   }
 }
 
 void read(const std::string& file, merged& merged) {
-  const auto bytes = read_file(file);
-  if (!bytes) throw fault{"kubeconfig: " + bytes.error().message};
+  const auto bytes = bytes_of_file(file);
+  if (!bytes) throw fault("unreadable", {{"problem", bytes.error()}});
   YAML::Node root;
   try {
     root = YAML::Load(*bytes);
   } catch (const YAML::Exception& wrong) {
-    throw fault{"kubeconfig " + file + ":" + std::to_string(wrong.mark.line + 1) + ": not YAML: " + wrong.msg};
+    throw fault("no_yaml", {{"place", "kubeconfig " + file + ":" + std::to_string(wrong.mark.line + 1)},
+                            {"problem", words_of_library(wrong)}});
   }
   merged.files += (merged.files.empty() ? "" : ":") + file;
   if (root.IsNull()) return;
-  if (!root.IsMap()) throw fault{"kubeconfig " + file + ": must be a map with clusters, users and contexts"};
+  if (!root.IsMap()) throw fault("no_kubeconfig", {{"place", "kubeconfig " + file}});
   collect(root["clusters"], "clusters", "cluster", file, merged.clusters);
   collect(root["users"], "users", "user", file, merged.users);
   collect(root["contexts"], "contexts", "context", file, merged.contexts);
@@ -112,21 +120,21 @@ const entry& pick(const entry_map& entries, const std::string& name, const char*
   if (const auto found = entries.find(name); found != entries.end()) return found->second;
   std::string known;
   for (const auto& [key, unused] : entries) known += (known.empty() ? "" : ", ") + key;
-  throw fault{std::string(kind) + " \"" + name + "\" is not in " + files +
-              (known.empty() ? "; there is none" : "; there are: " + known)};
+  throw fault(known.empty() ? "none" : "unknown",
+              {{"kind", std::string(kind)}, {"name", name}, {"file", files}, {"list", known}});
 }
 
 exec_config exec_of(const entry& user) {
   const entry section{user.body["exec"], user.file};
-  if (!section.body.IsMap()) throw fault{at(section.file, section.body) + ": exec must be a map"};
+  if (!section.body.IsMap())
+    throw fault("no_map", {{"place", at(section.file, section.body)}, {"key", std::string("exec")}});
   exec_config exec;
   exec.api_version = text(section, "apiVersion");
   if (exec.api_version != "client.authentication.k8s.io/v1" &&
       exec.api_version != "client.authentication.k8s.io/v1beta1")
-    throw fault{at(section.file, section.body) + ": exec.apiVersion is \"" + exec.api_version +
-                "\"; it must be client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1"};
+    throw fault("exec_version", {{"place", at(section.file, section.body)}, {"value", exec.api_version}});
   exec.command = text(section, "command");
-  if (exec.command.empty()) throw fault{at(section.file, section.body) + ": exec.command is missing"};
+  if (exec.command.empty()) throw fault("exec_command", {{"place", at(section.file, section.body)}});
   if (exec.command.contains('/')) exec.command = full_path(section, exec.command);
   for (const auto& arg : section.body["args"]) exec.args.push_back(arg.as<std::string>());
   for (const auto& pair : section.body["env"]) {
@@ -144,8 +152,7 @@ exec_config exec_of(const entry& user) {
   else if (mode == "IfAvailable" || (mode.empty() && exec.api_version.ends_with("v1beta1")))
     exec.mode = if_available;
   else
-    throw fault{at(section.file, section.body) + ": exec.interactiveMode is \"" + mode +
-                "\"; it must be Never, IfAvailable or Always"};
+    throw fault("exec_mode", {{"place", at(section.file, section.body)}, {"value", mode}});
   return exec;
 }
 
@@ -154,11 +161,10 @@ user_config user_of(const entry& entry) {
   user.token = text(entry, "token");
   user.token_file = full_path(entry, text(entry, "tokenFile"));
   if (!user.token_file.empty() && !fs::exists(user.token_file))
-    throw fault{at(entry.file, entry.body["tokenFile"]) + ": tokenFile " + user.token_file + " does not exist"};
+    throw fault("no_token_file", {{"place", at(entry.file, entry.body["tokenFile"])}, {"file", user.token_file}});
   user.certificate = pem(entry, "client-certificate");
   user.key = pem(entry, "client-key");
-  if (user.certificate.empty() != user.key.empty())
-    throw fault{at(entry.file, entry.body) + ": client-certificate and client-key are needed both, one is missing"};
+  if (user.certificate.empty() != user.key.empty()) throw fault("half_a_pair", {{"place", at(entry.file, entry.body)}});
   user.username = text(entry, "username");
   user.password = text(entry, "password");
   user.as_user = text(entry, "as");
@@ -168,8 +174,7 @@ user_config user_of(const entry& entry) {
     user.as_extra.emplace_back(extra.first.as<std::string>(), extra.second.as<std::vector<std::string>>());
   if (entry.body["exec"] && !entry.body["exec"].IsNull()) user.exec = exec_of(entry);
   if (entry.body["auth-provider"])
-    throw fault{at(entry.file, entry.body["auth-provider"]) +
-                ": auth-provider was removed in Kubernetes 1.26; use exec"};
+    throw fault("auth_provider", {{"place", at(entry.file, entry.body["auth-provider"])}});
   return user;
 }
 
@@ -179,7 +184,7 @@ cluster_config resolve(const merged& all, const config_options& choose) {
   if (!name.empty())
     context = pick(all.contexts, name, "context", all.files);
   else if (choose.cluster.empty())
-    throw fault{all.files + " has no current-context; give --context, one of `kubectl config get-contexts -o name`"};
+    throw fault("no_context", {{"file", all.files}});
 
   const auto cluster_name = choose.cluster.empty() ? text(context, "cluster") : choose.cluster;
   const auto user_name = choose.user.empty() ? text(context, "user") : choose.user;
@@ -190,16 +195,15 @@ cluster_config resolve(const merged& all, const config_options& choose) {
   config.source = cluster.file;
   config.server = text(cluster, "server");
   if (!config.server.starts_with("https://") || config.server.size() < 9)
-    throw fault{at(cluster.file, cluster.body) + ": server of cluster \"" + cluster_name + "\" is \"" + config.server +
-                "\"; it must be https://HOST[:PORT] (credentials are never sent in clear text)"};
+    throw fault("server",
+                {{"place", at(cluster.file, cluster.body)}, {"name", cluster_name}, {"value", config.server}});
   while (config.server.ends_with('/')) config.server.pop_back();
   config.ca = pem(cluster, "certificate-authority");
   config.tls_server_name = text(cluster, "tls-server-name");
   config.insecure = truth(cluster, "insecure-skip-tls-verify");
   config.proxy_url = text(cluster, "proxy-url");
   if (config.insecure && !config.ca.empty())
-    throw fault{at(cluster.file, cluster.body) +
-                ": insecure-skip-tls-verify and certificate-authority exclude each other; remove one"};
+    throw fault("insecure_with_ca", {{"place", at(cluster.file, cluster.body)}});
   if (!user_name.empty()) config.user = user_of(pick(all.users, user_name, "user", all.files));
   if (auto ns = choose.ns.empty() ? text(context, "namespace") : choose.ns; !ns.empty()) config.ns = std::move(ns);
   return config;
@@ -207,7 +211,8 @@ cluster_config resolve(const merged& all, const config_options& choose) {
 
 }  // namespace
 
-result<cluster_config> load_kubeconfig(std::span<const std::string> files, const config_options& choose) try {
+std::expected<cluster_config, text::phrase> kubeconfig_in_words(std::span<const std::string> files,
+                                                                const config_options& choose) try {
   merged all;
   std::string missing;
   for (const auto& file : files) {
@@ -216,16 +221,18 @@ result<cluster_config> load_kubeconfig(std::span<const std::string> files, const
     else
       missing += (missing.empty() ? "" : ", ") + file;
   }
-  if (all.files.empty()) throw fault{"kubeconfig " + (missing.empty() ? "list is empty" : missing + " does not exist")};
+  if (all.files.empty()) throw fault(missing.empty() ? "no_files" : "absent", {{"list", missing}});
   return resolve(all, choose);
 } catch (const fault& wrong) {
-  return std::unexpected(error{errc::config, 0, wrong.message, {}});
+  return std::unexpected(wrong.words);
 } catch (const YAML::Exception& wrong) {
   const auto line = wrong.mark.is_null() ? "" : " line " + std::to_string(wrong.mark.line + 1);
-  return std::unexpected(error{errc::config, 0, "kubeconfig" + line + ": " + wrong.msg, {}});
-} catch (const fs::filesystem_error& wrong) {
   return std::unexpected(
-      error{errc::config, 0, "kubeconfig: " + wrong.path1().string() + ": " + wrong.code().message(), {}});
+      text::phrase{"kubeconfig.of_library", {{"place", "kubeconfig" + line}, {"problem", words_of_library(wrong)}}});
+} catch (const fs::filesystem_error& wrong) {
+  return std::unexpected(text::phrase{
+      "kubeconfig.of_system",
+      {{"file", wrong.path1().string()}, {"problem", text::quotation_of(text::phrase(wrong.code().message()))}}});
 }
 
 }  // namespace kube

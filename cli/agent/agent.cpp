@@ -19,7 +19,7 @@
 #include "cli/verbs.hpp"
 #include "controller/clock.hpp"
 #include "controller/log.hpp"
-#include "kube/config.hpp"
+#include "kube/config_fault.hpp"
 #include "text/quotation.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
@@ -152,8 +152,8 @@ int run_agent(const agent_options& agent_options) {
   kube::config_options config_options;
   config_options.kubeconfig = options.cluster.kubeconfig;
   config_options.context = options.cluster.context;
-  auto cluster = kube::load_config(config_options);
-  if (!cluster) return failed(phrase_of(cluster.error()), locale, std::cerr);
+  auto cluster = kube::config_in_words(config_options);
+  if (!cluster) return failed(cluster.error(), locale, std::cerr);
   if (!options.static_pod) {
     options.cards.node = options.node;
     agent::card_agent program(options.cards, std::move(*cluster));

@@ -17,7 +17,7 @@
 #include "cli/flags/usage.hpp"
 #include "cli/output/answer.hpp"
 #include "controller/log.hpp"
-#include "kube/config.hpp"
+#include "kube/config_fault.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 
@@ -134,8 +134,8 @@ int run_plugin(plugin_flags flags) {
   kube::config_options config;
   config.kubeconfig = flags.cluster.kubeconfig;
   config.context = flags.cluster.context;
-  auto cluster = kube::load_config(config);
-  if (!cluster) return failed(phrase_of(cluster.error()), locale, std::cerr);
+  auto cluster = kube::config_in_words(config);
+  if (!cluster) return failed(cluster.error(), locale, std::cerr);
   agent::card_plugin program(flags.plugin, std::move(*cluster));
   const auto done = program.run();
   return done ? 0 : failed(phrase_without_grants(done.error()), locale, std::cerr);

@@ -9,7 +9,7 @@
 #include "cli/flags/usage.hpp"
 #include "controller/sleep.hpp"
 #include "kube/client.hpp"
-#include "kube/config.hpp"
+#include "kube/config_fault.hpp"
 #include "kube/curl_transport.hpp"
 #include "kube/status.hpp"
 #include "reconcilers/declarations/declaration.hpp"
@@ -21,15 +21,20 @@ namespace {
 
 constexpr int most_tries = 10;
 
-kube::result<kube::cluster_config> config_of(const cluster_options& options) {
+std::expected<kube::cluster_config, text::phrase> config_of(const cluster_options& options) {
   kube::config_options config_options;
   config_options.kubeconfig = options.kubeconfig;
   config_options.context = options.context;
-  auto out = kube::load_config(config_options);
+  auto out = kube::config_in_words(config_options);
   if (!out || options.person.empty()) return out;
   out->user.as_user = options.person, out->user.as_groups = options.groups;
   out->user.as_uid.clear(), out->user.as_extra.clear();
   return out;
+}
+
+std::unexpected<cluster_error> wrong_config(text::phrase words) {
+  kube::error error{kube::errc::config, 0, words_of(words, text::language::en), std::nullopt};
+  return std::unexpected(cluster_error(std::move(error), std::move(words)));
 }
 
 /// "10s", "500ms", "1m", and as kubectl takes it a bare number of seconds. Nothing: it is no time.
@@ -80,20 +85,21 @@ std::string namespace_of(const cluster_options& options) {
   return cluster && !cluster->ns.empty() ? cluster->ns : "default";
 }
 
-kube::result<void> ask_cluster(const cluster_options& options,
-                               const std::function<kube::task<void>(kube::transport&)>& work) {
+cluster_answer ask_cluster(const cluster_options& options,
+                           const std::function<kube::task<void>(kube::transport&)>& work) {
   auto cluster = config_of(options);
-  if (!cluster) return std::unexpected(cluster.error());
+  if (!cluster) return wrong_config(std::move(cluster.error()));
+  if (auto fault = kube::fault_of_credentials(*cluster); !fault.empty()) return wrong_config(std::move(fault));
   boost::asio::io_context loop(1);
   kube::transport_options limits;
   if (const auto deadline = time_in(options.deadline); deadline && deadline->count() > 0)
     limits.unary_deadline = limits.connect_limit = *deadline;
   kube::curl_transport transport(loop.get_executor(), std::move(*cluster), limits);
-  kube::result<void> out;
+  cluster_answer out;
   std::exception_ptr thrown;
   boost::asio::co_spawn(loop, work(transport), [&](std::exception_ptr bug, kube::result<void> result) {
     thrown = bug;
-    out = std::move(result);
+    if (!result) out = std::unexpected(cluster_error(std::move(result.error())));
     loop.stop();
   });
   loop.run();

@@ -50,9 +50,18 @@ text::phrase own_namespace(const std::string& ns);
 /// The namespace of the context, as kubectl takes it; "default" where there is no configuration.
 std::string namespace_of(const cluster_options& options);
 
+/// With its words, where it is a fault of the kubeconfig or of what that names (errc::config).
+struct cluster_error : kube::error {
+  text::phrase words;
+
+  explicit cluster_error(kube::error error, text::phrase phrase = {})
+      : kube::error(std::move(error)), words(std::move(phrase)) {}
+};
+using cluster_answer = std::expected<void, cluster_error>;
+
 /// Runs `work` to its end on a loop of its own, over a connection to the cluster. errc::config where there is none.
-kube::result<void> ask_cluster(const cluster_options& options,
-                               const std::function<kube::task<void>(kube::transport&)>& work);
+cluster_answer ask_cluster(const cluster_options& options,
+                           const std::function<kube::task<void>(kube::transport&)>& work);
 
 /// One request, sent again where the server says when (Retry-After of 429 and 5xx, at most ten times). Answers of 400
 /// and more are errors that begin with `operation`.

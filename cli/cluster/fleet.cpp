@@ -5,6 +5,7 @@
 
 #include "api/names.hpp"
 #include "reconcilers/nodes/intent.hpp"
+#include "text/quotation.hpp"
 
 namespace cli {
 namespace {
@@ -46,6 +47,8 @@ bool concerns(const fleet& fleet, const kube::node& node) {
 void take_in_operator(const picture& picture, reconcilers::verify::cluster_view& out) {
   out.leader_unseen = picture.reason_unseen(part::lease);
   out.sets_unseen = picture.reason_unseen(part::daemon_sets);
+  out.old_quotas_unseen = picture.reason_unseen(part::old_quotas);
+  if (picture.book) out.old_quotas_trouble = text::quotation_of(picture.book->trouble());
   out.slices_unseen = picture.reason_unseen(part::slices);
   out.labels_unseen = picture.reason_unseen(part::device_labels);
   for (const auto part : ledger_parts().needed)

@@ -200,7 +200,9 @@ kube::task<void> read_part(kube::transport& transport, part part, const picture_
       co_return co_await read_slices(transport, picture);
     case part::view_api:
       co_return co_await read_view_api(transport, picture);
-    case part::limits:  // of the namespaces that a verb is about (cli/explain/namespace_limits)
+    case part::classes:  // read by the verbs that are about pods
+    case part::claims:   // of one pod (cli/explain/resource_claims)
+    case part::limits:   // of the namespaces that a verb is about (cli/explain/namespace_limits)
       break;
   }
   co_return kube::result<void>();

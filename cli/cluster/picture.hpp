@@ -15,6 +15,7 @@
 #include "api/accelerator_node.hpp"
 #include "api/compiled_rules.hpp"
 #include "cli/cluster/cluster.hpp"
+#include "cli/cluster/device_classes.hpp"
 #include "cli/cluster/resource_slices.hpp"
 #include "controller/metrics.hpp"
 #include "controller/store.hpp"
@@ -52,10 +53,15 @@ enum class part : std::uint8_t {
   lease,          ///< the operator's
   limits,         ///< of namespaces: ResourceQuotas and LimitRanges
   slices,         ///< what DRA drivers offer
+  claims,         ///< ResourceClaims; of a file alone
+  classes,        ///< DeviceClasses that give a resource
   view_api,       ///< whether the console's aggregated API answers
 };
 inline constexpr kube::resource resource_quotas{"", "v1", "resourcequotas", "ResourceQuota", true},
     limit_ranges{"", "v1", "limitranges", "LimitRange", true};
+// v1 from Kubernetes 1.34 on.
+inline constexpr kube::resource resource_claims{"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", true},
+    older_resource_claims{"resource.k8s.io", "v1beta1", "resourceclaims", "ResourceClaim", true};
 
 struct picture {
   controller::store<kube::pod> pods;
@@ -70,6 +76,8 @@ struct picture {
   std::vector<reconcilers::label_alias> declared;  ///< labels of device configurations
   slices_by_node claimed;                          ///< devices of DRA drivers
   std::vector<std::string> limits;                 ///< of namespaces, JSON; of a file alone, a cluster is asked later
+  classes_by_resource classes;                     ///< DeviceClasses of DRA, where a verb has read them
+  std::map<kube::object_key, std::string> claims;  ///< ResourceClaims, JSON; of a file alone
   std::map<kube::object_key, std::string> whole_pods;  ///< JSON; of a file alone
   std::vector<std::string> missing_types;              ///< of our group, by plural
   std::string view_api_problem;  ///< the API server knows the aggregated API, and gets no answer: why; empty: neither

@@ -151,6 +151,14 @@ text::phrase part_refused(std::string key, text::phrase refused) {
   return {std::move(key), std::move(arguments)};
 }
 
+text::phrase phrase_without_grants(const cluster_error& error) {
+  return error.words.empty() ? phrase_without_grants(static_cast<const kube::error&>(error)) : error.words;
+}
+
+text::phrase phrase_of(const cluster_error& error) {
+  return error.words.empty() ? phrase_of(static_cast<const kube::error&>(error)) : error.words;
+}
+
 text::phrase where_view_suffices(text::phrase refused, const std::string& ns) {
   auto grant = view_grant(ns, person_in(refused));
   return with_grant(std::move(refused), std::move(grant));
@@ -162,7 +170,7 @@ text::phrase where_everyone_suffices(text::phrase refused) {
                     {"grant", text::phrase{"transport.grant.everyone", {{"command", std::move(command)}}}});
 }
 
-std::expected<void, text::phrase> in_words(const kube::result<void>& result) {
+std::expected<void, text::phrase> in_words(const cluster_answer& result) {
   if (result) return {};
   return std::unexpected(phrase_of(result.error()));
 }

@@ -29,8 +29,8 @@ slices_by_node cards_in(const std::vector<json>& list_of_slices) {
   slices_by_node out;
   for (const auto& [place, count] : devices)
     if (count > 0)
-      out[place.first].push_back(std::to_string(count) + (count == 1 ? " device" : " devices") + " of the DRA driver " +
-                                 text::shown(place.second));
+      out[place.first].push_back({count == 1 ? "verify.dra_devices.one" : "verify.dra_devices.many",
+                                  {{"number", std::to_string(count)}, {"driver", text::shown(place.second)}}});
   return out;
 }
 

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "kube/client.hpp"
+#include "text/phrase.hpp"
 
 namespace cli {
 
 /// By node: "8 devices of the DRA driver gpu.nvidia.com".
-using slices_by_node = std::map<std::string, std::vector<std::string>, std::less<>>;
+using slices_by_node = std::map<std::string, std::vector<text::phrase>, std::less<>>;
 slices_by_node cards_in(const std::vector<nlohmann::json>& list_of_slices);
 
 // v1 from Kubernetes 1.34 on.

@@ -103,14 +103,15 @@ ordered_json stripped(const kube::resource& type, const ordered_json& object) {
                                      {"containerRuntimeVersion", "kubeletVersion", "operatingSystem", "architecture"});
   } else if (type.plural == kube::resources::pods.plural) {
     out["spec"] = only(spec, {"nodeName", "schedulerName", "priority", "hostNetwork", "nodeSelector", "tolerations",
-                              "schedulingGates"});
+                              "schedulingGates", "resourceClaims"});
     if (const auto& affinity = member(member(spec, "affinity"), "nodeAffinity"); !affinity.is_null())
       out["spec"]["affinity"]["nodeAffinity"] = affinity;
     out["spec"]["volumes"] = host_paths_of(member(spec, "volumes"));
     for (const auto* list : {"initContainers", "containers"})
       if (const auto& all = member(spec, list); all.is_array()) out["spec"][list] = containers_of(all);
     // Messages of the kubelet and of the scheduler, not of containers.
-    out["status"] = only(status, {"phase", "reason", "message", "nominatedNodeName", "startTime"});
+    out["status"] =
+        only(status, {"phase", "reason", "message", "nominatedNodeName", "startTime", "resourceClaimStatuses"});
     out["status"]["conditions"] =
         each_only(member(status, "conditions"), {"type", "status", "reason", "message", "lastTransitionTime"});
     for (const auto* list : {"containerStatuses", "initContainerStatuses"})
@@ -122,6 +123,11 @@ ordered_json stripped(const kube::resource& type, const ordered_json& object) {
   } else if (type.plural == resource_slices.plural) {
     out["spec"] = only(spec, {"nodeName", "driver"});
     out["spec"]["devices"] = each_only(member(spec, "devices"), {"name"});
+  } else if (type.plural == resource_claims.plural) {
+    out["spec"] = only(spec, {"devices"});
+    out["status"] = only(status, {"allocation"});
+  } else if (type.plural == device_classes.plural) {
+    out["spec"] = only(spec, {"extendedResourceName"});
   } else {
     if (&type == &resource_quotas || &type == &limit_ranges) out["kind"] = type.kind;
     out.update(only(object, {"spec", "status", "data"}));
@@ -150,6 +156,8 @@ std::vector<saved_list> saved_lists() {
           {"resourcequotas", &resource_quotas, part::limits, true},
           {"limitranges", &limit_ranges, part::limits, true},
           {"resourceslices", &resource_slices, part::slices, true, &older_resource_slices},
+          {"resourceclaims", &resource_claims, part::claims, true, &older_resource_claims},
+          {"deviceclasses", &device_classes, part::classes, true, &older_device_classes},
           {"leases", &kube::lease::of(), part::lease, true},
           {"daemonsets", &kube::daemon_set::of(), part::daemon_sets, true}};
 }
@@ -291,6 +299,13 @@ result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
   std::vector<nlohmann::json> slices;
   for (const auto& slice : member(snapshot, "resourceslices")) slices.emplace_back(slice);
   picture.claimed = cards_in(slices);
+  for (const auto& device_class : member(snapshot, "deviceclasses")) add_class(device_class, picture.classes);
+  for (const auto& claim : member(snapshot, "resourceclaims")) {
+    const nlohmann::json whole(claim);
+    picture.claims.insert_or_assign(
+        {kube::text_at(whole, "/metadata/namespace"), kube::text_at(whole, "/metadata/name")},
+        claim.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  }
   for (const auto* list : {"resourcequotas", "limitranges"})
     for (const auto& object : member(snapshot, list))
       picture.limits.push_back(object.dump(-1, ' ', false, ordered_json::error_handler_t::replace));

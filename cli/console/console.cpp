@@ -32,7 +32,7 @@
 #include "controller/sleep.hpp"
 #include "controller/teardown.hpp"
 #include "kube/client.hpp"
-#include "kube/config.hpp"
+#include "kube/config_fault.hpp"
 #include "kube/curl_transport.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
@@ -404,8 +404,8 @@ int run_console(console_options options) {
   kube::config_options config_options;
   config_options.kubeconfig = options.cluster.kubeconfig;
   config_options.context = options.cluster.context;
-  auto cluster = kube::load_config(config_options);
-  if (!cluster) return failed(phrase_of(cluster.error()), locale, std::cerr);
+  auto cluster = kube::config_in_words(config_options);
+  if (!cluster) return failed(cluster.error(), locale, std::cerr);
   return std::make_unique<console_program>(options, std::move(*cluster))->run();
 }
 

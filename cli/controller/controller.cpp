@@ -47,7 +47,7 @@
 #include "controller/server_clock.hpp"
 #include "controller/teardown.hpp"
 #include "kube/client.hpp"
-#include "kube/config.hpp"
+#include "kube/config_fault.hpp"
 #include "kube/curl_transport.hpp"
 
 namespace cli {
@@ -297,8 +297,8 @@ int run_controller(controller_options options) {
   kube::config_options config_options;
   config_options.kubeconfig = options.kubeconfig;
   config_options.context = options.context;
-  auto cluster = kube::load_config(config_options);
-  if (!cluster) return refuse(phrase_of(cluster.error()), 1);
+  auto cluster = kube::config_in_words(config_options);
+  if (!cluster) return refuse(cluster.error(), 1);
   if (options.ns.empty()) options.ns = cluster->ns;
   auto program = std::make_unique<operator_program>(std::move(options), std::move(*cluster), std::move(policy));
   return program->run();

@@ -7,6 +7,7 @@
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "text/quotation.hpp"
+#include "text/yaml/fault_words.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -27,7 +28,7 @@ std::expected<json, text::phrase> read_policy_file(const std::string& path) {
     return std::unexpected(text::phrase{"usage.policy.of_file", {{"file", path}, {"problem", std::move(problem)}}});
   };
   const auto file = text::yaml::read_file(path, std::cin);
-  if (!file) return wrong(text::quotation_of(text::phrase(file.error())));
+  if (!file) return wrong(text::yaml::unreadable(file.error()));
   if (file->documents.size() != 1)
     return wrong({"usage.policy.documents", {{"number", std::to_string(file->documents.size())}}});
   const auto& root = *file->documents.front();

@@ -139,6 +139,12 @@ text::phrase wrong_usage(const explain_compat_options& options) {
     return wrong_version("--driver", options.driver, "550.54.14");
   if (!options.capability.empty() && !is_capability(options.capability))
     return wrong_version("--compute-capability", options.capability, "8.0");
+  const auto of_card = cuda::capability_of(options.card);
+  if (!options.capability.empty() && of_card && *of_card != *cuda::parse_version(options.capability))
+    return {"explain_compat.two_capabilities",
+            {{"card", text::shown(options.card)},
+             {"capability", to_string(*of_card)},
+             {"value", text::shown(options.capability)}}};
   if (options.node.empty() && options.driver.empty() && (!options.capability.empty() || !options.card.empty()))
     return {"explain_compat.with_driver"};
   return {};

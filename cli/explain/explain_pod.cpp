@@ -20,6 +20,7 @@
 #include "cli/explain/uncounted.hpp"
 #include "cli/explain/unserved.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/lint/refused_amounts.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/listing.hpp"
 #include "cli/verbs.hpp"
@@ -33,6 +34,7 @@
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
 #include "text/list.hpp"
+#include "text/quotation.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 
@@ -269,19 +271,35 @@ ordered_json as_json(const std::vector<obstacle>& obstacles) {
 /// What keeps a pod back. Of one whose whole object was not read: as far as the projection has it, which of one that
 /// waits is nothing.
 std::vector<obstacle> known_obstacles(const kube::pod& pod, const std::optional<kube::described_pod>& whole,
-                                      const picture& picture, const bilingual& say) {
+                                      const picture& picture, const claim_states& claims, const bilingual& say) {
   if (whole) {
-    auto all = obstacles_of(*whole, asking_scheduler(picture), say.locale());
+    auto all = obstacles_of(*whole, asking_scheduler(picture), say.locale(), claims);
     const bool waits = pod.node_name.empty() && !pod.finished();
-    const auto selectors = waits ? unmet_selectors(*whole, picture, say.locale()) : std::vector<obstacle>();
+    if (!waits) return all;
+    auto more = devices_of_classes(*whole, resources_of(picture), say.locale());
+    std::ranges::move(unmet_selectors(*whole, picture, say.locale()), std::back_inserter(more));
     const auto decisive = std::ranges::find(all, false, &obstacle::decisive);
-    all.insert(decisive, selectors.begin(), selectors.end());
+    all.insert(decisive, more.begin(), more.end());
     return all;
   }
   if (pod.node_name.empty() && !pod.finished()) return {{"not_read", say.message("explain.pod_not_read"), false}};
   kube::described_pod kept{pod};
   kept.status.reason = pod.reason;
   return obstacles_of(kept, asking_scheduler(picture), say.locale());
+}
+
+/// Amounts that no node takes, where no node of the cluster says so.
+void add_refused_amounts(const kube::pod& pod, const waiting_answer& answer, const picture& picture,
+                         const bilingual& say, std::vector<obstacle>& obstacles) {
+  std::set<std::string> known_texts;
+  for (const auto& node : answer.nodes) known_texts.insert(refusal_of(node, answer.request, picture, say.locale()));
+  for (const auto& [container, refusal] : refused_amounts(pod, picture.book->keys())) {
+    const auto text = api::words_of(refusal, say.locale());
+    if (!known_texts.insert(text).second) continue;
+    obstacles.insert(
+        obstacles.begin(),
+        {"amounts", say.message("explain.obstacle.amounts", {{"name", shown(container->name)}, {"text", text}}), true});
+  }
 }
 
 constexpr std::string_view no_source = "nothing of ours";
@@ -499,25 +517,32 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
                             {"text", words_of(controller::quoted_message_of(*enforced), locale)}})
           << "\n";
   }
+  if (const auto reason = picture.reason_unseen(part::old_quotas); !reason.empty())
+    err << "quartermaster: "
+        << text::message("explain.doubt.old_quotas_unseen", locale, {{"text", words_of(reason, locale)}}) << "\n";
   if (!picture.book->trouble().empty())
-    err << "quartermaster: " << text::message("explain.doubt.old_quotas", locale, {{"text", picture.book->trouble()}})
+    err << "quartermaster: "
+        << text::message("explain.doubt.old_quotas", locale,
+                         {{"text", words_of(text::quotation_of(picture.book->trouble()), locale)}})
         << "\n";
 }
 
 int explain_pod(const picture& picture, const kube::object_key& key, const report_style& style, std::ostream& out,
-                std::ostream& err, const std::optional<kube::described_pod>& whole, others names) {
+                std::ostream& err, const std::optional<kube::described_pod>& whole, others names,
+                const claim_states& claims) {
   const bilingual say(style.language);
   say_doubts(picture, {key.ns}, say.locale(), err);
   const auto* pod = picture.pods.find(key);
   if (!pod) {
     return failed(say.message("explain.no_pod", {{"name", key.name}, {"namespace", key.ns}}), err);
   }
-  const auto obstacles = known_obstacles(*pod, whole, picture, say);
+  auto obstacles = known_obstacles(*pod, whole, picture, claims, say);
   if (pod->finished()) return explain_ended(*pod, obstacles, style, out);
   if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
-  const bool held_back = !obstacles.empty() && obstacles.front().decisive;
   auto answer = why_waiting(picture, resources_of(picture), *pod, say.locale(), names);
+  add_refused_amounts(*pod, answer, picture, say, obstacles);
+  const bool held_back = !obstacles.empty() && obstacles.front().decisive;
   if (!answer.unknown.empty() || answer.request.nothing())
     return explain_without_cards(*pod, answer.unknown, obstacles, style, out);
   const auto closed = closed_to(whole, answer.request, answer.nodes, picture, say.locale());
@@ -597,6 +622,11 @@ kube::task<void> read_whole(kube::transport& transport, const kube::object_key& 
   co_return kube::result<void>();
 }
 
+std::optional<kube::described_pod> described_in(const std::string& whole) {
+  auto pod = kube::from_json<kube::described_pod>(whole);
+  return pod ? std::optional(std::move(*pod)) : std::nullopt;
+}
+
 listing_style as_listing(const report_style& style) {
   listing_style out;
   static_cast<report_style&>(out) = style;
@@ -607,6 +637,7 @@ struct pod_question {
   picture all;
   std::expected<pod_choice, text::phrase> pod;
   std::string whole;                ///< JSON
+  claim_states claims;              ///< of the pod
   std::optional<own_view> own;      ///< in place of the picture, without the right to see all of it
   text::phrase refused;             ///< what is missing then
   std::optional<view_reply> reply;  ///< of the console's server, which sees it
@@ -622,6 +653,7 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
     out.pod = chosen_pod(out.all, target, locale);
     const auto saved = out.pod ? out.all.whole_pods.find(out.pod->key) : out.all.whole_pods.end();
     if (saved != out.all.whole_pods.end()) out.whole = saved->second;
+    if (const auto pod = described_in(out.whole)) out.claims = saved_claims(out.all, *pod);
     return {};
   }
   const auto work = [&](kube::transport& transport) -> kube::task<void> {
@@ -647,7 +679,11 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
     if (!read) co_return read;
     out.pod = chosen_pod(out.all, target, locale);
     if (!out.pod || !out.all.pods.find(out.pod->key)) co_return kube::result<void>();
-    co_return co_await read_whole(transport, out.pod->key, out.whole);
+    read = co_await read_whole(transport, out.pod->key, out.whole);
+    const auto pod = described_in(out.whole);
+    if (!read || !pod) co_return read;
+    if (auto classes = co_await read_device_classes(transport)) out.all.classes = std::move(*classes);
+    co_return pod->claims.empty() ? read : co_await read_claims(transport, *pod, out.claims);
   };
   auto done = in_words(ask_cluster(cluster, work));
   // The pod, its events and its namespace are an answer, too.
@@ -698,9 +734,8 @@ void add_explain_pod(CLI::App& explain, int& rc) {
     }
     if (!question.pod) return fail(question.pod.error(), 1);
     if (!question.pod->note.empty()) failed(question.pod->note, std::cerr);
-    std::optional<kube::described_pod> described;
-    if (auto known = kube::from_json<kube::described_pod>(question.whole)) described = std::move(*known);
-    rc = explain_pod(question.all, question.pod->key, flags->style, std::cout, std::cerr, described);
+    rc = explain_pod(question.all, question.pod->key, flags->style, std::cout, std::cerr, described_in(question.whole),
+                     others::named, question.claims);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/explain/answer_form.hpp"
+#include "cli/explain/resource_claims.hpp"
 #include "kube/projections/described_pod.hpp"
 #include "quota/explain.hpp"
 #include "text/phrase.hpp"
@@ -54,8 +55,10 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
                 std::ostream& err);
 
 /// @param whole the pod as the API has it; none: not read, so gates, selectors and messages are left out
+/// @param claims what became of its ResourceClaims, as far as it was seen
 /// @return exit code: 0 bound or would fit, 1 not there, 3 waits, is held back or has failed
 int explain_pod(const picture& cluster, const kube::object_key& pod, const report_style& style, std::ostream& out,
-                std::ostream& err, const std::optional<kube::described_pod>& whole = {}, others names = others::named);
+                std::ostream& err, const std::optional<kube::described_pod>& whole = {}, others names = others::named,
+                const claim_states& claims = {});
 
 }  // namespace cli

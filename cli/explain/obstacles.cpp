@@ -55,7 +55,8 @@ std::vector<std::string> all_shown(const std::vector<std::string>& names) {
 
 class finder {
  public:
-  finder(const kube::described_pod& pod, text::language locale) : pod_(pod), locale_(locale) {}
+  finder(const kube::described_pod& pod, const claim_states& claims, text::language locale)
+      : pod_(pod), claims_(claims), locale_(locale) {}
 
   void add_ended() {
     if (pod_.phase == kube::pod_phase::succeeded) add("ended", words("ended_well"), true);
@@ -88,12 +89,32 @@ class finder {
     }
   }
 
-  /// Devices of DRA: another program gives them out.
+  /// Devices of DRA: another program gives them out. Claims of which nothing is known are said together.
   void add_claims() {
-    if (pod_.claims.empty()) return;
-    add("claims",
-        words("claims", {{"list", some_of(all_shown(pod_.claims), 8, locale_)}, {"namespace", shown(pod_.key.ns)}}),
-        true);
+    std::vector<std::string> unseen;
+    for (const auto& claim : pod_.claims) {
+      const auto match = claims_.find({pod_.key.ns, claim.object});
+      if (claim.object.empty() && !claim.made_of.empty())
+        add_claim("claim_not_made", claim.name, claim.made_of);
+      else if (claim.object.empty() || match == claims_.end())
+        unseen.push_back(shown(claim.name));
+      else if (!match->second)
+        add_claim("claim_missing", claim.object, {});
+      else if (!match->second->is_allocated)
+        add_claim("claim_waits", claim.object, some_of(match->second->classes, 3, locale_));
+    }
+    if (unseen.empty()) return;
+    add("claims", words("claims", {{"list", some_of(unseen, 8, locale_)}, {"namespace", shown(pod_.key.ns)}}), true);
+  }
+
+  /// Claims that have their devices: the pod does not wait for them.
+  void add_allocated_claims() {
+    for (const auto& claim : pod_.claims) {
+      const auto match = claims_.find({pod_.key.ns, claim.object});
+      if (match == claims_.end() || !match->second || !match->second->is_allocated) continue;
+      const auto list = some_of(match->second->devices, 3, locale_);
+      add("claims", words("claim_allocated", {{"claim", shown(claim.object, 400)}, {"list", list}}));
+    }
   }
 
   void add_scheduler(std::optional<std::string_view> asking) {
@@ -157,16 +178,22 @@ class finder {
   void add(const char* code, std::string text, bool decisive = false) {
     found.push_back({code, std::move(text), decisive});
   }
+  void add_claim(const std::string& key, const std::string& claim, const std::string& other) {
+    add("claims",
+        words(key, {{"claim", shown(claim, 400)}, {"other", shown(other, 400)}, {"namespace", shown(pod_.key.ns)}}),
+        true);
+  }
 
   const kube::described_pod& pod_;
+  const claim_states& claims_;
   text::language locale_;
 };
 
 }  // namespace
 
 std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional<std::string_view> asking,
-                                   text::language locale) {
-  finder finder(pod, locale);
+                                   text::language locale, const claim_states& claims) {
+  finder finder(pod, claims, locale);
   finder.add_ended();
   if (!finder.found.empty()) return finder.found;
   finder.add_deleted();
@@ -177,8 +204,30 @@ std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional
     finder.add_gated();
     finder.add_claims();
     if (std::ranges::find(finder.found, "gated", &obstacle::code) == finder.found.end()) finder.add_scheduler(asking);
+    finder.add_allocated_claims();
   }
   return finder.found;
+}
+
+std::vector<std::string> classes_asked_by(const kube::described_pod& pod, const known_resources& known) {
+  std::set<std::string> out;
+  const auto add = [&](const std::string& key) {
+    if (const auto name = known.class_of(key); !name.empty())
+      out.insert("DeviceClass " + shown(name, 320) + " (" + shown(key, 320) + ")");
+  };
+  for (const auto& key : pod.native_limits) add(key);
+  for (const auto& container : pod.containers)
+    for (const auto& [key, amount] : container.limits)
+      if (amount > 0) add(key);
+  return {out.begin(), out.end()};
+}
+
+std::vector<obstacle> devices_of_classes(const kube::described_pod& pod, const known_resources& known,
+                                         text::language locale) {
+  const auto classes = classes_asked_by(pod, known);
+  if (classes.empty() || !pod.node_name.empty() || pod.finished()) return {};
+  return {{"device_class",
+           text::message("explain.obstacle.device_class", locale, {{"list", some_of(classes, 3, locale)}}), true}};
 }
 
 std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const picture& cluster, text::language locale) {

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "cli/cluster/picture.hpp"
+#include "cli/explain/resource_claims.hpp"
+#include "cli/lint/unoffered.hpp"
 #include "kube/projections/described_pod.hpp"
 #include "text/message.hpp"
 
 namespace cli {
 
 struct obstacle {
-  /// ended, rejected, deleted, native_resource, gated, selector, not_looked_at, other_scheduler, scheduler_says,
-  /// not_read, not_well or start_refused
+  /// ended, rejected, deleted, amounts, native_resource, gated, claims, device_class, selector, not_looked_at,
+  /// other_scheduler, scheduler_says, not_read, not_well or start_refused
   std::string code;
   std::string text;  ///< a sentence in the language of the answer, safe to print
   /// No card and no node would help while it is there.
@@ -23,9 +25,16 @@ struct obstacle {
 };
 
 /// @param asking the scheduler that asks the operator which nodes have room; empty: none does; nothing: not known
+/// @param claims what became of the pod's ResourceClaims, as far as it was seen
 /// @return the decisive ones first
 std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional<std::string_view> asking,
-                                   text::language locale);
+                                   text::language locale, const claim_states& claims = {});
+
+/// Resources of the pod that only a DeviceClass of DRA gives.
+std::vector<obstacle> devices_of_classes(const kube::described_pod& pod, const known_resources& known,
+                                         text::language locale);
+/// "DeviceClass gpu.example.com (example.com/gpu)" of each of them.
+std::vector<std::string> classes_asked_by(const kube::described_pod& pod, const known_resources& known);
 
 /// What the nodeSelector of a waiting pod asks for and no node of the cluster has, a sentence for each label.
 std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const picture& cluster, text::language locale);

@@ -27,6 +27,7 @@
 #include "reconcilers/extender/reasons.hpp"
 #include "text/list.hpp"
 #include "text/text.hpp"
+#include "text/yaml/fault_words.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -52,10 +53,13 @@ constexpr std::string_view simulate_example = R"(Examples:
   $ quartermaster inspect --save now.json && quartermaster simulate -f pods.yaml --snapshot now.json
 
 Pods are tried in the order of the file, each on what the earlier ones left. A workload (Deployment, Job, ...) counts as
-new pods, as many as run at once; a DaemonSet as one. Judged are cards, declared keys, limits of the namespace,
+new pods, as many as run at once; a DaemonSet as one. What is suspended, paused or without replicas makes none now,
+and the answer says so. Judged are cards, declared keys, limits of the namespace,
 ResourceQuota and LimitRange of cards, scheduling gates, the scheduler's name, nodeSelector, required node affinity and
 taints; not CPU, memory, ports, pod affinity and topology spread.
-Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
+Devices of DRA are not judged.
+Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit or were not judged; with
+--strict also where other objects of the file were not judged)";
 
 /// Where the pod would lie, and booked there for those after it; or why nowhere.
 struct seat {
@@ -160,20 +164,87 @@ seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, 
 
 namespace {
 
-/// How many pods it makes at once. What is no number there has been refused.
-std::int64_t count_of(const manifest& manifest, const pod_forms& forms, const pod_form& form) {
-  const auto number_at = [](const text::yaml::node* parent, std::string_view key, std::int64_t otherwise) {
-    const auto* value = text::yaml::find(parent, key);
-    return value ? field_forms::whole_number(*value).value_or(otherwise) : otherwise;
-  };
-  if (forms.by_form) return form.counted ? number_at(form.counted, "replicas", 1) : 1;
-  if (manifest.kind == "Pod" || manifest.kind == "PodTemplate") return 1;
+/// How many pods an object makes at once, and why none.
+struct pod_count {
+  std::int64_t number = 1;
+  std::string none;  ///< below "explain.simulate.none"; empty: it makes them
+};
+
+std::int64_t number_at(const text::yaml::node* parent, std::string_view key, std::int64_t otherwise) {
+  const auto* value = text::yaml::find(parent, key);
+  return value ? field_forms::whole_number(*value).value_or(otherwise) : otherwise;
+}
+
+bool is_true(const text::yaml::node* parent, std::string_view key) {
+  const auto* value = text::yaml::find(parent, key);
+  return value && text::yaml::type_of(*value) == text::yaml::type::boolean && text::yaml::canonical(*value) == "true";
+}
+
+/// A Job that is complete or has failed.
+bool has_ended(const text::yaml::node* status) {
+  const auto* conditions = text::yaml::find(status, "conditions");
+  return conditions && conditions->sequence() && std::ranges::any_of(conditions->items, [](const auto* condition) {
+           const auto type = text::yaml::text_at(condition, "type");
+           return (type == "Complete" || type == "Failed") && text::yaml::text_at(condition, "status") == "True";
+         });
+}
+
+/// A Job runs no more at once than are still to be completed; where it does not say how many are, as many as run at
+/// once, until one has succeeded.
+pod_count count_of_job(const text::yaml::node* job, const text::yaml::node* status) {
+  const auto parallel = number_at(job, "parallelism", 1);
+  const auto completions = number_at(job, "completions", 1);
+  const auto succeeded = number_at(status, "succeeded", 0);
+  const auto left = text::yaml::find(job, "completions") ? std::max<std::int64_t>(completions - succeeded, 0)
+                    : succeeded > 0                      ? 0
+                                                         : parallel;
+  if (has_ended(status)) return {0, "ended"};
+  return {std::min(parallel, left), parallel == 0      ? "no_parallelism"
+                                    : completions == 0 ? "no_completions"
+                                    : left == 0        ? "ended"
+                                                       : ""};
+}
+
+/// Of a kind that is read by its form: as many as the replicas of all that is round the pod make, and as a Job in it
+/// runs at once.
+pod_count count_above(const pod_form& form) {
+  constexpr std::int64_t beyond = most_pods + 1;
+  pod_count out;
+  for (const auto* mapping : form.above) {
+    auto part = text::yaml::find(mapping, "parallelism") || text::yaml::find(mapping, "completions")
+                    ? count_of_job(mapping, nullptr)
+                    : pod_count{number_at(mapping, "replicas", 1), ""};
+    if (part.number == 0 && part.none.empty()) part.none = "no_replicas";
+    out.number = std::min(out.number * std::clamp<std::int64_t>(part.number, 0, beyond), beyond);
+    if (out.none.empty()) out.none = part.none;
+  }
+  return out;
+}
+
+/// What is no number there has been refused.
+pod_count count_of(const manifest& manifest, const pod_forms& forms, const pod_form& form) {
+  if (!forms.by_form && (manifest.kind == "Pod" || manifest.kind == "PodTemplate")) return {};
   const auto* workload = text::yaml::find(manifest.root, "spec");
-  if (manifest.kind == "CronJob") workload = text::yaml::find(text::yaml::find(workload, "jobTemplate"), "spec");
-  if (manifest.kind != "Job" && manifest.kind != "CronJob") return number_at(workload, "replicas", 1);
-  // A Job runs no more at once than are to be completed; where it does not say how many are, as many as run at once.
-  const auto parallel = number_at(workload, "parallelism", 1);
-  return std::min(parallel, number_at(workload, "completions", parallel));
+  pod_count out;
+  if (forms.by_form) {
+    out = count_above(form);
+  } else if (manifest.kind == "CronJob") {
+    out = count_of_job(text::yaml::find(text::yaml::find(workload, "jobTemplate"), "spec"), nullptr);
+  } else if (manifest.kind == "Job") {
+    out = count_of_job(workload, text::yaml::find(manifest.root, "status"));
+  } else {
+    const auto replicas = number_at(workload, "replicas", 1);
+    out = {replicas, replicas == 0 ? "no_replicas" : ""};
+  }
+  const bool is_suspended = is_true(workload, "suspend") || is_true(text::yaml::find(workload, "runPolicy"), "suspend");
+  if (out.none.empty() && is_suspended) out.none = "suspended";
+  if (out.none.empty() && manifest.kind == "Deployment" && is_true(workload, "paused")) out.none = "paused";
+  return out;
+}
+
+std::string why_none(const pod_count& count, text::language locale) {
+  return text::message("explain.simulate.none." + count.none, locale,
+                       {{"pods", text::counted(static_cast<std::size_t>(count.number), "explain.pods", locale)}});
 }
 
 /// The spec as JSON. Resources that stand alone are those of a container.
@@ -252,7 +323,10 @@ std::string as_parameter(std::span<const tried_pod> pods) {
   auto all = nlohmann::json::array();
   for (const auto& tried : pods) {
     nlohmann::json entry{{"name", tried.pod.key.name}, {"namespace", tried.pod.key.ns}, {"new", tried.is_new}};
-    if (!tried.refused.empty())
+    if (tried.one_a_node) entry["oneANode"] = true;
+    if (!tried.none.empty())
+      entry["none"] = tried.none;
+    else if (!tried.refused.empty())
       entry["refused"] = tried.refused;
     else
       entry["pod"] = nlohmann::json::parse(tried.document, nullptr, false);
@@ -279,7 +353,9 @@ std::expected<std::vector<tried_pod>, text::phrase> tried_pods_in(std::string_vi
     if (kube::text_in(entry, "namespace") != ns) return unusable;
     tried.is_new = entry.contains("new") && entry["new"] == true;
     tried.refused = kube::text_in(entry, "refused");
-    if (tried.refused.empty()) {
+    tried.none = kube::text_in(entry, "none");
+    tried.one_a_node = entry.contains("oneANode") && entry["oneANode"] == true;
+    if (tried.refused.empty() && tried.none.empty()) {
       const auto document = entry.value("pod", nlohmann::json::object());
       auto pod =
           kube::from_json<kube::described_pod>(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -312,6 +388,9 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
   if (base.empty()) base = text::yaml::text_at(text::yaml::find(manifest.root, "metadata"), "generateName");
   if (base.empty()) refuse("-", refused.empty() ? text::message("explain.simulate.no_name", locale) : refused);
   if (base.empty()) return {};
+  const auto first = tried_pods.size();
+  pod_count all{0, {}};  // of what is suspended as a whole
+  for (const auto& form : forms.forms) all.number += count_of(manifest, forms, form).number;
   for (const auto& form : forms.forms) {
     if (!form.spec || !refused.empty()) {
       refuse(base, refused);
@@ -325,13 +404,23 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
       if (const auto* map = text::yaml::find(about, part); map && map->mapping())
         for (const auto& entry : map->entries) metadata[part][entry.key->text] = text::yaml::canonical(*entry.value);
     const auto count = count_of(manifest, forms, form);
-    const bool single = forms.forms.size() == 1 && count == 1;
-    for (std::int64_t i = 0; i < count; ++i, ++index) {
+    if (!count.none.empty()) {
+      tried_pod tried{{}, {}, !bare};
+      tried.pod.key = {metadata["namespace"].get<std::string>(), base};
+      all.none = count.none;
+      tried.none = why_none(all, locale);
+      const bool is_whole = all.number == 0 || count.number > 0;  // not one of several kinds of pods
+      if (is_whole && tried_pods.size() == first) tried_pods.push_back(std::move(tried));
+      continue;
+    }
+    const bool single = forms.forms.size() == 1 && count.number == 1;
+    for (std::int64_t i = 0; i < count.number; ++i, ++index) {
       metadata["name"] = single ? base : base + "-" + std::to_string(index);
       if (tried_pods.size() == most_pods)
         return text::message("explain.simulate.too_many", locale, {{"most", std::to_string(most_pods)}});
       tried_pod tried{{}, {}, !bare};
       tried.pod.key = {metadata["namespace"].get<std::string>(), metadata["name"].get<std::string>()};
+      tried.one_a_node = !forms.by_form && manifest.kind == "DaemonSet";
       if (auto pod = pod_of(metadata, *read)) {
         take_pod(std::move(*pod), tried);
         tried.document = deciding_part(metadata, *read).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -346,9 +435,22 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
 
 namespace {
 
-std::string without_judgement(std::vector<std::string> claims, const bilingual& say) {
-  for (auto& claim : claims) claim = text::shown(claim);
-  return say.message("explain.simulate.claims", {{"list", some_of(claims, 8, say.locale())}});
+/// Devices of DRA that the pod asks for; empty: none.
+std::string without_judgement(const kube::described_pod& pod, const known_resources& known, const bilingual& say) {
+  std::vector<std::string> claims;
+  for (const auto& claim : pod.claims) claims.push_back(text::shown(claim.name));
+  if (!claims.empty()) return say.message("explain.simulate.claims", {{"list", some_of(claims, 8, say.locale())}});
+  const auto classes = classes_asked_by(pod, known);
+  if (classes.empty()) return {};
+  return say.message("explain.simulate.classes", {{"list", some_of(classes, 8, say.locale())}});
+}
+
+/// Cards by names that no node can have: "kubernetes.io/gpu".
+std::string native_cards(const kube::described_pod& pod, const bilingual& say) {
+  for (const auto& key : pod.native_limits)
+    if (const std::string card(card_of_native_domain(key)); !card.empty())
+      return say.message("explain.obstacle.native_resource", {{"key", text::shown(key, 320)}, {"hint", card}});
+  return {};
 }
 
 /// Why a pod fits nowhere whatever cards are free; empty: `let_in` is the pod as admission leaves it.
@@ -358,7 +460,7 @@ std::string cause_before_cards(const tried_pod& tried, namespace_limits& limits,
   kube::pod pod = tried.pod;
   if (auto refused = limits.admit(pod.key.ns, pod.containers); !refused.empty()) return refused;
   if (auto unknown = unknown_keys(pod, known, say.locale()); !unknown.empty()) return unknown;
-  if (!tried.pod.claims.empty()) return without_judgement(tried.pod.claims, say);
+  if (auto native = native_cards(tried.pod, say); !native.empty()) return native;
   if (auto gates = gates_of(tried.pod, say.locale()); !gates.empty()) return gates;
   if (std::ranges::all_of(pod.containers, [](const auto& container) { return container.limits.empty(); }))
     pod.containers.clear();
@@ -373,7 +475,9 @@ text::phrase doubt_of_scheduler(const kube::pod& pod, std::string_view asking) {
   return {"explain.simulate.other_scheduler", {{"scheduler", text::shown(name)}}};
 }
 
-/// What comes of one pod.
+/// What becomes of a pod.
+enum class pod_end : std::uint8_t { fits, waits, not_judged, not_made };
+
 struct simulated_pod {
   std::string name, node;
   std::string cards, amounts;
@@ -398,9 +502,15 @@ const listing<simulated_pod>& simulated_listing() {
   return out;
 }
 
+/// Of a DaemonSet: some node may take its pod, whatever cards are free there.
+bool has_node(const picture& picture, const node_rules& rules, text::language locale) {
+  return std::ranges::any_of(picture.nodes.all(),
+                             [&](const kube::node& node) { return rules.refuses(node, locale).empty(); });
+}
+
 /// Tries one pod, and books it where it fits.
-std::pair<simulated_pod, bool> simulated(picture& picture, namespace_limits& limits, const known_resources& known,
-                                         const tried_pod& tried, const bilingual& say) {
+std::pair<simulated_pod, pod_end> simulated(picture& picture, namespace_limits& limits, const known_resources& known,
+                                            const tried_pod& tried, const bilingual& say) {
   const auto name = tried.pod.key.to_string();
   if (const auto* bound = tried.is_new ? nullptr : picture.pods.find(tried.pod.key);
       bound && !bound->node_name.empty() && !bound->finished())
@@ -410,12 +520,28 @@ std::pair<simulated_pod, bool> simulated(picture& picture, namespace_limits& lim
              "",
              text::phrase("explain.simulate.there"),
              {{"pod", name}, {"node", bound->node_name}, {"bound", true}}},
-            true};
+            pod_end::fits};
+  auto none = tried.none;
+  if (none.empty() && tried.one_a_node && tried.refused.empty() && !has_node(picture, tried.nodes, say.locale()))
+    none = say.message("explain.simulate.none.no_node");
+  if (!none.empty())
+    return {{name,
+             "-",
+             "",
+             "",
+             text::phrase(none),
+             {{"pod", name}, {"node", nullptr}, {"asks", false}, {"pods", 0}, {"why", none}}},
+            pod_end::not_made};
+  const auto nowhere = [&](const std::string& cause, pod_end end) {
+    ordered_json json{{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", cause}};
+    if (end == pod_end::not_judged) json["judged"] = false;
+    return std::pair(simulated_pod{name, "-", "", "", text::phrase(cause), std::move(json)}, end);
+  };
   std::optional<kube::pod> let_in;
   if (const auto cause = cause_before_cards(tried, limits, known, say, let_in); !cause.empty())
-    return {
-        {name, "-", "", "", text::phrase(cause), {{"pod", name}, {"node", nullptr}, {"asks", true}, {"why", cause}}},
-        false};
+    return nowhere(cause, pod_end::waits);
+  if (const auto devices = without_judgement(tried.pod, known, say); !devices.empty())
+    return nowhere(devices, pod_end::not_judged);
   const auto& pod = *let_in;
   const ext::pod_request request(pod, picture.book->keys());
   if (request.nothing())
@@ -425,7 +551,7 @@ std::pair<simulated_pod, bool> simulated(picture& picture, namespace_limits& lim
              "",
              text::phrase("explain.simulate.no_card"),
              {{"pod", name}, {"node", nullptr}, {"asks", false}}},
-            true};
+            pod_end::fits};
   const auto seat = take_seat(picture, pod, tried.nodes, request, say.locale());
   const bool fits = seat.reason.empty();
   std::string cards, amounts;
@@ -437,7 +563,8 @@ std::pair<simulated_pod, bool> simulated(picture& picture, namespace_limits& lim
   auto cause = fits ? doubt_of_scheduler(pod, asking_scheduler(picture)) : text::phrase(seat.reason);
   if (fits) json["holds"] = json_of(seat.held, request);
   if (!cause.empty()) json["why"] = words_of(cause, say.locale());
-  return {{name, fits ? seat.node : "-", text::shown(cards, 2000), amounts, std::move(cause), std::move(json)}, fits};
+  return {{name, fits ? seat.node : "-", text::shown(cards, 2000), amounts, std::move(cause), std::move(json)},
+          fits ? pod_end::fits : pod_end::waits};
 }
 
 }  // namespace
@@ -447,17 +574,22 @@ int simulate(picture& picture, namespace_limits& limits, std::span<const tried_p
   const bilingual say(style.language);
   const auto known = resources_of(picture);
   std::vector<simulated_pod> rows;
-  std::size_t fitting = 0;
+  std::map<pod_end, std::size_t> count;
   for (const auto& tried : pods) {
-    auto [row, fits] = simulated(picture, limits, known, tried, say);
+    auto [row, end] = simulated(picture, limits, known, tried, say);
     rows.push_back(std::move(row));
-    fitting += fits ? 1 : 0;
+    ++count[end];
   }
-  if (print(simulated_listing(), std::move(rows), style, out, {{"fitting", fitting}, {"of", pods.size()}}))
-    out << say.message("explain.simulate.sum",
-                       {{"fitting", std::to_string(fitting)}, {"pods", std::to_string(pods.size())}})
+  const auto fitting = count[pod_end::fits], unjudged = count[pod_end::not_judged];
+  const auto made = rows.size() - count[pod_end::not_made];
+  if (print(simulated_listing(), std::move(rows), style, out,
+            {{"fitting", fitting}, {"of", made}, {"notJudged", unjudged}}))
+    out << say.message(unjudged > 0 ? "explain.simulate.sum_unjudged" : "explain.simulate.sum",
+                       {{"fitting", std::to_string(fitting)},
+                        {"pods", std::to_string(made)},
+                        {"unjudged", std::to_string(unjudged)}})
         << "\n";
-  return fitting == pods.size() ? 0 : 3;
+  return fitting == made ? 0 : 3;
 }
 
 namespace {
@@ -466,6 +598,7 @@ kube::task<void> read_with_limits(kube::transport& transport, std::set<std::stri
                                   namespace_limits& limits) {
   auto done = co_await read_ledger(transport, picture);
   if (!done) co_return done;
+  if (auto classes = co_await read_device_classes(transport)) picture.classes = std::move(*classes);
   co_return co_await read_namespace_limits(transport, std::move(namespaces), limits);
 }
 
@@ -488,7 +621,7 @@ view_outcome simulated_there(const cluster_options& cluster, std::vector<tried_p
   if (!read) return {};
   for (auto& tried : pods) {
     kube::pod copy = tried.pod;
-    if (tried.refused.empty()) tried.refused = limits.admit(ns, copy.containers);
+    if (tried.refused.empty() && tried.is_pod()) tried.refused = limits.admit(ns, copy.containers);
   }
   auto parameter = as_parameter(pods);
   if (parameter.size() > longest_parameter) return {};
@@ -500,6 +633,7 @@ view_outcome simulated_there(const cluster_options& cluster, std::vector<tried_p
 void add_simulate(CLI::App& app, int& rc) {
   struct options {
     std::string file, ns, snapshot;
+    bool strict = false;
     listing_style style;
     cluster_options cluster;
   };
@@ -513,6 +647,7 @@ void add_simulate(CLI::App& app, int& rc) {
       *verb, flags->ns,
       "Namespace of objects that name none; without it: that of the kubeconfig's context, else default");
   add_listing_options(*verb, flags->style, sort_keys(simulated_listing()));
+  add_flag(*verb, "--strict", flags->strict, "Exit code 3 also where something in the file was not judged");
   add_option(*verb, "--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
       ->type_name("FILE");
   add_cluster_options(*verb, flags->cluster);
@@ -521,12 +656,13 @@ void add_simulate(CLI::App& app, int& rc) {
     const auto fail = [&](const std::string& reason, int code) { rc = failed(reason, std::cerr, code); };
     const auto file = text::yaml::read_file(flags->file, std::cin);
     const auto locale = bilingual(flags->style.language).locale();
-    if (!file) return fail(unreadable(file.error(), locale), 2);
+    if (!file) return fail(words_of(text::yaml::unreadable(file.error()), locale), 2);
     if (file->documents.empty())
       return fail(text::message("explain.simulate.empty", locale, {{"file", flags->file}}), 2);
     std::vector<tried_pod> pods;
     std::vector<std::string> unjudged;
-    bool makes_pods = false;  // none at the moment is an answer, too
+    classes_by_resource classes;  // of the file
+    bool makes_pods = false;      // none at the moment is an answer, too
     const bool is_of_context = flags->ns.empty() && flags->snapshot.empty();
     const auto ns = is_of_context ? namespace_of(flags->cluster) : flags->ns;
     for (const auto& entry : manifests_in(*file)) {
@@ -534,7 +670,13 @@ void add_simulate(CLI::App& app, int& rc) {
       const auto knowledge = pod_forms_of(entry).knowledge;
       makes_pods = makes_pods || knowledge == kind_knowledge::makes_pods;
       if (knowledge == kind_knowledge::unknown) unjudged.push_back(called(entry, flags->file));
+      if (is_of_dra(entry) && entry.kind == "DeviceClass")
+        add_class(text::yaml::to_json(*entry.root).value_or(nlohmann::json()), classes);
     }
+    if (!unjudged.empty())
+      failed(text::message("explain.simulate.unjudged", locale,
+                           {{"objects", text::shown(text::some_of(unjudged, 8, locale), 600)}}),
+             std::cerr);
     if (pods.empty() && !makes_pods)
       return fail(text::message("explain.simulate.no_pod", locale, {{"file", flags->file}}), 2);
     picture all;
@@ -564,12 +706,9 @@ void add_simulate(CLI::App& app, int& rc) {
     if (!flags->snapshot.empty()) take_in_limits(all, limits);
     say_doubts(all, namespaces, locale, std::cerr);
     for (const auto& text : limits.doubts()) std::cerr << "quartermaster: " << text << "\n";
-    if (!unjudged.empty())
-      std::cerr << "quartermaster: "
-                << text::message("explain.simulate.unjudged", locale,
-                                 {{"objects", text::shown(text::some_of(unjudged, 8, locale), 600)}})
-                << "\n";
+    all.classes.insert(classes.begin(), classes.end());
     rc = simulate(all, limits, pods, flags->style, std::cout);
+    if (rc == 0 && flags->strict && !unjudged.empty()) rc = 3;
   });
 }
 

@@ -23,6 +23,11 @@ struct tried_pod {
   bool is_new = false;        ///< a workload makes it; a Pod of this name in the cluster is another one
   std::string refused = {};   ///< why it is no pod, or none that the API server takes; then only its name is known
   std::string document = {};  ///< JSON: what of the pod decides where it fits; empty: it is refused
+  /// Why what makes pods makes none now, in which case there is no pod either.
+  std::string none = {};
+  bool one_a_node = false;  ///< of a DaemonSet: where no node may take it there is none
+
+  bool is_pod() const { return none.empty(); }
 };
 /// As the console's server takes them (view_reply.hpp), and as it reads them: only pods of that namespace. The error is
 /// for a person.

@@ -28,6 +28,7 @@
 #include "text/messages.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
+#include "text/yaml/fault_words.hpp"
 
 namespace cli {
 namespace {
@@ -81,6 +82,10 @@ class linter {
       }
     }
     for (const auto& rule : rules.rules) known.resources.declared.insert(rule.key);
+    known.resources.classes = settings_.classes;
+    for (const auto& object : objects_)
+      if (is_of_dra(object) && object.kind == "DeviceClass")
+        add_class(text::yaml::to_json(*object.root).value_or(nlohmann::json()), known.resources.classes);
     const auto of_modules = with_modules(rules, one_only);
     const auto* cluster = settings_.nodes ? &known : nullptr;
     for (const auto& [object, forms] : workloads_) {
@@ -144,8 +149,8 @@ class linter {
     const auto is = manifest.kind + (manifest.group.empty() ? "" : " of " + manifest.group);
     const auto* entry = text::yaml::find_entry(manifest.root, "kind");
     const auto hint = nearest_kind(manifest);
-    say(lint_code::not_judged, manifest, entry ? entry->key->location : manifest.root->location,
-        {.field = "kind", .value = is, .hint = hint});
+    say(is_of_dra(manifest) ? lint_code::devices_not_judged : lint_code::not_judged, manifest,
+        entry ? entry->key->location : manifest.root->location, {.field = "kind", .value = is, .hint = hint});
   }
 
   /// A declaration that is refused names its key all the same, and has findings of its own.
@@ -477,6 +482,7 @@ kube::task<linted_cluster> read_linted_cluster(kube::transport& transport, std::
     if (object.key == reconcilers::policy_key) out.policy = std::move(object);
   };
   (void)co_await list_each<reconcilers::accelerator_policy>(transport, {}, take);
+  if (auto classes = co_await read_device_classes(transport)) out.classes = std::move(*classes);
   co_return out;
 }
 
@@ -489,7 +495,7 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
     if (file) {
       files.push_back(std::move(*file));
     } else {
-      err << text::shown(unreadable(file.error(), locale), 4096) << "\n";
+      err << text::shown(words_of(text::yaml::unreadable(file.error()), locale), 4096) << "\n";
       readable = false;
     }
   }
@@ -513,6 +519,7 @@ int run_lint(const lint_options& options, const linted_cluster* cluster, std::sp
   if (cluster) {
     settings.one_only = reconcilers::single_share(cluster->policy);
     settings.cluster = &cluster->declared;
+    settings.classes = cluster->classes;
     if (cluster->compiled) settings.compiled = &*cluster->compiled;
     if (cluster->nodes) settings.nodes = &*cluster->nodes;
     if (!cluster->refusal.empty())

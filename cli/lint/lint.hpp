@@ -28,6 +28,7 @@ struct lint_settings {
   /// The key of which a container may ask for one (reconcilers::single_share); as the module is set by default where no
   /// cluster says otherwise.
   std::optional<std::string> one_only{};
+  classes_by_resource classes = {};  ///< DeviceClasses of the cluster; those in files are added
 };
 
 struct lint_report {
@@ -47,6 +48,7 @@ struct linted_cluster {
   std::optional<reconcilers::declarations::rule_set> compiled;  ///< then, where they may be read
   std::optional<std::vector<kube::node>> nodes;                 ///< nothing: they may not be listed
   reconcilers::accelerator_policy policy;  ///< as made by default where there is none, or it may not be read
+  classes_by_resource classes;             ///< empty where they may not be read
 
   /// Whether there are declarations is known.
   bool knows_rules() const { return refusal.empty() || compiled; }

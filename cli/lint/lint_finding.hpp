@@ -52,6 +52,8 @@ enum class lint_code : std::uint8_t {
   value_unknown,
   claim_missing,
   claims_not_judged,
+  devices_not_judged,
+  class_not_judged,
   template_text,
   quota_counts_nothing,
   quota_key,
@@ -72,6 +74,7 @@ enum class lint_code : std::uint8_t {
   unfamiliar_resource,
   count_missing,
   modes_mixed,
+  amounts_refused,
   annotation_unfamiliar,
   annotation_value,
   // what a container does past its resources

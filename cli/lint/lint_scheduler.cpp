@@ -16,6 +16,7 @@
 #include "scheduler_config/edit/static_pod.hpp"
 #include "text/messages.hpp"
 #include "text/text.hpp"
+#include "text/yaml/fault_words.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -235,7 +236,8 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& stre
   for (const auto& path : paths) {
     auto bytes = text::yaml::read_bytes(path, stream);
     if (!bytes) {
-      err << text::shown(bytes.error(), 4096) << "\n";
+      const auto words = words_of(text::yaml::unreadable(bytes.error()), bilingual(options.language).locale());
+      err << text::shown(words, 4096) << "\n";
       return 1;
     }
     for (auto& input : read_scheduler_inputs(path == "-" ? "<stdin>" : path, *bytes)) files.push_back(std::move(input));

@@ -8,9 +8,11 @@
 #include <set>
 #include <tuple>
 
+#include "api/engine_words.hpp"
 #include "api/names.hpp"
 #include "cli/lint/field_forms.hpp"
 #include "cli/lint/field_names.hpp"
+#include "cli/lint/refused_amounts.hpp"
 #include "kube/quantity.hpp"
 #include "kube/quantity_text.hpp"
 #include "quota/selector.hpp"
@@ -177,6 +179,13 @@ class workload {
       if (all.prefix.empty() || text::is_extended_resource(key.substr(all.prefix.size())))
         amount(nowhere, all.path, entry, rules, all.prefix);
     }
+    if (!all.path.ends_with(".default") || !wrong_.empty()) return;
+    kube::pod made;
+    made.containers.resize(1);
+    made.containers[0].limits = quantities_in(all.amounts);
+    for (const auto& [container, refusal] : refused_amounts(made))
+      if (refusal.kind != quota::wrong::needs_partner)  // a container may bring it
+        refuse(refusal, all.amounts, all.path, all.amounts->location);
   }
 
   void check(const declarations::rule_set& rules) {
@@ -200,9 +209,10 @@ class workload {
     selecting();
     resources_of_pod(*spec);
     resources_of_ephemeral_containers(*spec);
-    if (!readable_ || is_exempt(manifest_.key.ns)) return;
-    if (!rules.rules.empty()) hold_to(rules, *spec);
-    compare_with_drivers(*spec);
+    const bool is_held = readable_ && !is_exempt(manifest_.key.ns);
+    if (is_held && !rules.rules.empty()) hold_to(rules, *spec);
+    refuse_amounts(rules);
+    if (is_held) compare_with_drivers(*spec);
   }
 
  private:
@@ -222,10 +232,48 @@ class workload {
     const auto name = path_.substr(path_.rfind('.') + 1);
     containers_.push_back({form_.spec, path_, "container " + name});
     resources(containers_.back(), rules);
-    if (!readable_ || is_exempt(manifest_.key.ns) || rules.rules.empty()) return;
     auto amounts = text::yaml::to_json(*text::yaml::find(form_.spec, "resources"));
-    if (!amounts) return;
-    hold_to(rules, nlohmann::json{{"containers", {{{"name", name}, {"resources", std::move(*amounts)}}}}});
+    if (readable_ && !is_exempt(manifest_.key.ns) && !rules.rules.empty() && amounts)
+      hold_to(rules, nlohmann::json{{"containers", {{{"name", name}, {"resources", std::move(*amounts)}}}}});
+    refuse_amounts(rules);
+  }
+
+  /// Someone may add the partner that is missing: a webhook of the product where no node offers the key (`counts`), or
+  /// a declaration, which only a caller with rules knows.
+  static bool is_completed(const quota::refusal& refusal, const declarations::rule_set& rules) {
+    const auto* known = quota::resource_key_of(refusal.key);
+    const auto* partner = rules.find(refusal.other);
+    return rules.rules.empty() || (known && !known->offered) || (partner && partner->fill);
+  }
+
+  /// Amounts that no node takes, of containers of which nothing else has been said.
+  void refuse_amounts(const declarations::rule_set& rules) {
+    const auto* about = text::yaml::find(pod(), "metadata");
+    auto annotations = texts_in(text::yaml::find(about, "annotations")),
+         labels = texts_in(text::yaml::find(about, "labels"));
+    kube::pod made;
+    made.annotations = kube::packed_map::of(annotations);
+    made.labels = kube::packed_map::of(labels);
+    made.containers.resize(containers_.size());
+    for (std::size_t i = 0; i < containers_.size(); ++i)
+      made.containers[i].limits = quantities_in(limits_of(containers_[i]));
+    for (const auto& [container, refusal] : refused_amounts(made)) {
+      const auto& place = containers_[static_cast<std::size_t>(container - made.containers.data())];
+      const bool is_said = objected_.contains(place.item) ||
+                           std::ranges::any_of(wrong_, [&](const auto& wrong) { return wrong.first == place.item; });
+      if (is_said || (refusal.kind == quota::wrong::needs_partner && is_completed(refusal, rules))) continue;
+      refuse(refusal, limits_of(place), below(place.path, "resources.limits"), place.item->location);
+    }
+  }
+
+  void refuse(const quota::refusal& refusal, const node* limits, const std::string& path, text::yaml::place otherwise) {
+    const auto* entry = text::yaml::find_entry(limits, refusal.key);
+    const auto words = api::words_of(refusal, language_);
+    say(lint_code::amounts_refused, entry ? entry->key->location : otherwise,
+        {.field = field(path, refusal.key),
+         .value = std::to_string(refusal.value),
+         .key = refusal.key,
+         .other = words});
   }
 
   /// Names below `mapping` that the API server does not know there.
@@ -347,21 +395,31 @@ class workload {
     }
   }
 
-  /// What a container asks for of resources that are known, above zero.
-  static std::vector<const node::entry*> asked_by(const container& container) {
+  static const node* limits_of(const container& container) {
+    return text::yaml::find(text::yaml::find(container.item, "resources"), "limits");
+  }
+
+  /// What limits ask for of resources that are known, above zero.
+  static std::vector<const node::entry*> asked_in(const node* limits) {
     std::vector<const node::entry*> out;
-    const auto* limits = text::yaml::find(text::yaml::find(container.item, "resources"), "limits");
     if (!limits || !limits->mapping()) return out;
     for (const auto& entry : limits->entries)
       if (quota::modes_of(entry.key->text) != 0 && kube::parse_quantity(amount_at(*entry.value)).value_or(0) > 0)
         out.push_back(&entry);
     return out;
   }
+  static kube::quantities quantities_in(const node* limits) {
+    kube::quantities out;
+    for (const auto* entry : asked_in(limits))
+      out.emplace_back(entry->key->text, kube::parse_quantity(amount_at(*entry->value)).value_or(0));
+    std::ranges::sort(out);
+    return out;
+  }
 
   /// A part of a card without the key that the kubelet knows: no one asks the plugin for a card.
   void counts() {
     for (const auto& container : containers_) {
-      const auto all = asked_by(container);
+      const auto all = asked_in(limits_of(container));
       for (const auto* entry : all) {
         const auto& key = entry->key->text;
         const auto* known = quota::resource_key_of(key);
@@ -383,7 +441,7 @@ class workload {
     std::uint16_t common = 0xFFFF;
     std::string_view first, count;
     for (const auto& container : containers_) {
-      for (const auto* entry : asked_by(container)) {
+      for (const auto* entry : asked_in(limits_of(container))) {
         const auto& key = entry->key->text;
         const bool counts = std::ranges::find(quota::alternatives, key) != quota::alternatives.end();
         const auto& other = counts && !count.empty() && count != key ? count : first;
@@ -641,6 +699,10 @@ class workload {
       for (const auto& item : amounts->value->entries) {
         const auto& key = item.key->text;
         const bool counts = text::yaml::find_entry(amounts->value, key) == &item && !is_native(key);
+        const auto device_class = known_ ? known_->resources.class_of(key) : class_in_name(key);
+        if (!device_class.empty() && part == std::string_view("limits"))
+          say(lint_code::class_not_judged, item.key->location,
+              {.field = field(part_path, key), .value = device_class, .key = key});
         if (const auto card = card_of_native_domain(key); !card.empty())
           say(lint_code::resource_of_kubernetes, item.key->location,
               {.field = field(part_path, key), .value = key, .key = key, .hint = card});
@@ -818,6 +880,7 @@ class workload {
     if (objection.kind == declarations::objection_kind::unequal || match == containers_.end() ||
         wrong_.contains({match->item, objection.key}))
       return;
+    objected_.insert(match->item);
     if (objection.kind == declarations::objection_kind::pod_amount)
       return object_to_amount_of_pod(objection, match->item->location);
     const auto* limits = text::yaml::find(text::yaml::find(match->item, "resources"), "limits");
@@ -849,6 +912,7 @@ class workload {
   const known_cluster* known_;
   std::string path_;
   std::vector<container> containers_;
+  std::set<const node*> objected_;                       ///< containers to which declared rules object
   std::set<std::pair<const node*, std::string>> wrong_;  ///< container and key whose amount is no amount
   bool readable_ = true;
 };

@@ -162,10 +162,4 @@ text::yaml::place place_of(const manifest& manifest, std::string_view field) {
   return parent ? parent->location : manifest.root->location;
 }
 
-std::string unreadable(const std::string& error, text::language language) {
-  const auto gap = std::min(error.find(": "), error.size());
-  const auto rest = error.substr(std::min(gap + 2, error.size()));
-  return text::message("yaml.unreadable", language, {{"place", error.substr(0, gap)}, {"problem", rest}});
-}
-
 }  // namespace cli

@@ -47,7 +47,4 @@ std::vector<config_map_file::not_text> values_not_text(const text::yaml::node* n
 /// Where a field of a ConfigMap (declarations::finding) stands: its key; of one that is missing, what should hold it.
 text::yaml::place place_of(const manifest& manifest, std::string_view field);
 
-/// Why a file is not read: "FILE:LINE:COLUMN: what" of text::yaml, whose words are those of a library.
-std::string unreadable(const std::string& error, text::language language);
-
 }  // namespace cli

@@ -195,15 +195,17 @@ class form_search {
     if (!value.mapping()) return;
     if (has_containers(value)) return found(value, path, parent, grandparent);
     const bool amounts = has_amounts(value);
-    if (amounts) out_.push_back({path, &value, {}, nullptr, true, nullptr});
+    above_.push_back(&value);
+    if (amounts) out_.push_back({path, &value, {}, nullptr, true, nullptr, above_});
     for (const auto& [key, part] : value.entries) {
       if (amounts && key->text == "resources") continue;
       look(*part, path.empty() ? key->text : path + "." + key->text, &value, parent);
     }
+    above_.pop_back();
   }
 
   void found(const node& spec, const std::string& path, const node* parent, const node* grandparent) {
-    pod_form form{path, &spec, {}, nullptr, false, nullptr};
+    pod_form form{path, &spec, {}, nullptr, false, nullptr, above_};
     if (parent && parent->mapping() && text::yaml::find(parent, "spec") == &spec) {
       form.holder = parent;
       form.holder_path = path.substr(0, path.size() - std::string_view("spec").size());
@@ -213,6 +215,7 @@ class form_search {
   }
 
   std::vector<pod_form> out_;
+  std::vector<const node*> above_;        ///< mappings round what is looked at
   std::unordered_set<const node*> seen_;  ///< aliases multiply
 };
 
@@ -246,6 +249,8 @@ std::string nearest_kind(const manifest& manifest) {
   for (const auto& known : workload_kinds) kinds.push_back(known.kind);
   return std::string(text::nearest(manifest.kind, kinds));
 }
+
+bool is_of_dra(const manifest& manifest) { return manifest.group == "resource.k8s.io"; }
 
 bool is_no_kind(const manifest& manifest) {
   const bool known = std::ranges::find(workload_kinds, manifest.kind, &workload_kind::kind) != workload_kinds.end();

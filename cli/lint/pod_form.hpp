@@ -20,6 +20,7 @@ struct pod_form {
   const text::yaml::node* holder{};   ///< null: no metadata goes with the spec
   bool alone = false;                 ///< no spec of a pod: `spec` is a mapping with `resources`
   const text::yaml::node* counted{};  ///< of a kind read by its form what may have `replicas`; may be null
+  std::vector<const text::yaml::node*> above = {};  ///< as well: all mappings round it, each of which may
 };
 
 /// What is known of an object's kind.
@@ -40,6 +41,8 @@ pod_forms pod_forms_of(const manifest& manifest);
 
 /// The kind of Kubernetes that was most likely meant by one that is not known; may be empty.
 std::string nearest_kind(const manifest& manifest);
+/// An object of DRA: a DeviceClass, a ResourceClaim, a template of claims, or what a driver offers.
+bool is_of_dra(const manifest& manifest);
 /// The object says that it is of Kubernetes itself (apps/v1, ...), and no API server has such a kind.
 bool is_no_kind(const manifest& manifest);
 /// The apiVersion in which API servers have this kind of Kubernetes, where the object has another or none; else empty.

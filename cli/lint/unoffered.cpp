@@ -51,7 +51,7 @@ void add_offered(const kube::node& node, key_set& key_set) {
 
 std::string_view card_of_native_domain(std::string_view key) {
   const auto slash = key.find('/');
-  if (slash == std::string_view::npos) return {};
+  if (slash == std::string_view::npos || !class_in_name(key).empty()) return {};
   const auto domain = key.substr(0, slash);
   if (domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io")) return {};
   const auto name = text::lower_case(key.substr(slash + 1));
@@ -76,8 +76,14 @@ std::string nearest_key(std::string_view key, std::span<const std::string_view> 
   return {};
 }
 
+std::string_view known_resources::class_of(std::string_view key) const {
+  if (const auto name = class_in_name(key); !name.empty()) return name;
+  const auto match = offered.contains(key) ? classes.end() : classes.find(key);
+  return match == classes.end() ? std::string_view() : std::string_view(match->second);
+}
+
 bool known_resources::lacks(std::string_view key) const {
-  return !offered.contains(key) && !declared.contains(key) && !quota::known(key);
+  return !offered.contains(key) && class_of(key).empty() && !declared.contains(key) && !quota::known(key);
 }
 
 std::string known_resources::nearest(std::string_view key) const {

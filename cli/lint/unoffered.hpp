@@ -1,6 +1,6 @@
 #pragma once
 // A resource that no node offers and no one declares: a pod that asks for it waits for ever, and no one says why. Most
-// are typing mistakes ("nvidia.com/gpus"). DeviceClasses of DRA are not looked at.
+// are typing mistakes ("nvidia.com/gpus"). What a DeviceClass of DRA gives is known by its name alone.
 
 #include <functional>
 #include <set>
@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/cluster/device_classes.hpp"
 #include "controller/store.hpp"
 #include "kube/projections/node.hpp"
 #include "text/message.hpp"
@@ -35,7 +36,10 @@ std::string nearest_key(std::string_view key, std::span<const std::string_view> 
 /// What is known of a cluster's resources.
 struct known_resources {
   key_set offered, declared;
+  classes_by_resource classes = {};  ///< of DRA
 
+  /// The DeviceClass by which a DRA driver gives it; empty: none, or some node offers it itself.
+  std::string_view class_of(std::string_view key) const;
   /// False as well for a key of the vocabularies: some are counted by the scheduler alone (nvidia.com/gpumem).
   bool lacks(std::string_view key) const;
   /// The key that was most likely meant; may be empty.

@@ -13,6 +13,7 @@
 #include "cli/verbs.hpp"
 #include "reconcilers/declarations/declaration.hpp"
 #include "text/text.hpp"
+#include "text/yaml/fault_words.hpp"
 #include "text/yaml/source.hpp"
 #include "text/yaml/writer.hpp"
 
@@ -103,7 +104,7 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
   const auto text = text::yaml::write(object);
   std::vector<text::yaml::source> made;
   auto read_back = text::yaml::read("declaration", text);
-  if (!read_back) return refuse(read_back.error());
+  if (!read_back) return refuse(words_of(text::yaml::unreadable(read_back.error()), locale));
   made.push_back(std::move(*read_back));
   lint_settings settings;
   settings.ns = options.ns;

@@ -18,6 +18,7 @@
 #include "scheduler_config/url.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
+#include "text/yaml/fault_words.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -52,7 +53,7 @@ text::language locale_of(const render_scheduler_options& options) { return bilin
 
 attempted<std::string> bytes_of(const std::string& path, std::istream& input) {
   auto out = text::yaml::read_bytes(path, input);
-  if (!out) return std::unexpected(failure{1, shown(out.error(), 4096)});
+  if (!out) return std::unexpected(failure{1, text::yaml::unreadable(out.error())});
   return std::move(*out);
 }
 

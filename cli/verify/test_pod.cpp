@@ -13,6 +13,7 @@
 
 #include "kube/client.hpp"
 #include "kube/json_text.hpp"
+#include "text/quotation.hpp"
 
 namespace cli {
 namespace {
@@ -27,16 +28,25 @@ constexpr int most_looks = 8;  ///< for a pod of which it is not known whether i
 
 std::string by_hand(const kube::object_key& key) { return "kubectl delete pod -n " + key.ns + " " + key.name; }
 
+text::phrase test_pod_words(const char* key, std::vector<text::phrase_argument> values = {}) {
+  return {std::string("verify.test_pod.") + key, std::move(values)};
+}
+
+text::phrase quoted(const kube::error& error) { return text::quotation_of(text::phrase(error.message)); }
+
+text::phrase not_removed(const kube::object_key& key, const kube::error& error) {
+  return test_pod_words("not_removed", {{"pod", key.to_string()}, {"cause", quoted(error)}, {"command", by_hand(key)}});
+}
+
+/// The same as an error, with its code.
+kube::error error_of(const text::phrase& words, kube::errc code, int http = 0) {
+  return {code, http, words_of(words, text::language::en), std::nullopt};
+}
+
 kube::task<void> remove(kube::client& api, kube::object_key key, std::string uid) {
   kube::preconditions only_if;
   only_if.uid = std::move(uid);
-  const auto done = co_await api.remove(pods, key, only_if);
-  if (!done)
-    co_return std::unexpected(kube::error{
-        done.error().code, done.error().http,
-        "test pod " + key.to_string() + " could not be removed (" + done.error().message + "): " + by_hand(key),
-        std::nullopt});
-  co_return kube::result<void>();
+  co_return co_await api.remove(pods, key, only_if);
 }
 
 /// Not: no rights, no namespace, too busy. Authorization speaks of "pods", admission of the pod by its name.
@@ -55,37 +65,38 @@ bool in_doubt(const kube::error& error) {
 }
 
 /// Looks for a pod that may have been made, a little longer than once because the server may still be at it, and
-/// removes it. What became of it, for the end of a line.
-kube::task<std::string> clear_up(kube::client& api, kube::object_key key, bool answered,
-                                 std::chrono::milliseconds look_every) {
+/// removes it. What became of it.
+kube::task<text::phrase> clear_up(kube::client& api, kube::object_key key, bool answered,
+                                  std::chrono::milliseconds look_every) {
   asio::steady_timer pause(co_await asio::this_coro::executor);
   for (int looks = 1;; ++looks) {
     const auto found = co_await api.get(pods, key);
     if (found) {
       const auto removed = co_await remove(api, key, text_at(*found, "/metadata/uid"));
-      co_return removed ? "; the test pod was made all the same, and is removed" : "; " + removed.error().message;
+      co_return removed ? test_pod_words("made_and_removed") : not_removed(key, removed.error());
     }
     const bool absent = found.error().code == kube::errc::not_found;
-    if (absent && answered) co_return "; the test pod is not there";
+    if (absent && answered) co_return test_pod_words("not_there");
     if (looks == most_looks || found.error().code == kube::errc::timeout) {
-      if (absent) co_return "; the test pod is not there yet; should it come: " + by_hand(key);
-      co_return "; the test pod may be there (" + found.error().message + "): " + by_hand(key);
+      if (absent) co_return test_pod_words("not_there_yet", {{"command", by_hand(key)}});
+      co_return test_pod_words("may_be_there", {{"cause", quoted(found.error())}, {"command", by_hand(key)}});
     }
     pause.expires_after(look_every);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 }
 
-/// The UID of the pod. An error tells what became of it, too.
+/// The UID of the pod. Where it is in doubt whether it was made, `words` has what became of it.
 kube::task<std::string> make(kube::client& api, kube::object_key key, const json& pod,
-                             std::chrono::milliseconds look_every) {
+                             std::chrono::milliseconds look_every, text::phrase& words) {
   const auto made = co_await api.create(pods, key.ns, pod);
   if (made) co_return text_at(*made, "/metadata/uid");
   auto reason = made.error();
   if (in_doubt(reason)) {
     const bool answered = reason.http != 0 && reason.http <= 500;  // 502 to 504 may be a proxy's
     const auto end = co_await clear_up(api, key, answered, look_every);
-    reason.message += end ? *end : std::string();
+    if (end) words = {"verify.test_pod.in_doubt", {{"cause", quoted(reason)}, {"end", *end}}};
+    if (end) reason.message = words_of(words, text::language::en);
   }
   co_return std::unexpected(std::move(reason));
 }
@@ -122,8 +133,6 @@ bool outlives_terminal() {
   return sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-kube::error stopped_before() { return {kube::errc::cancelled, 0, "stopped before there was a test pod", std::nullopt}; }
-
 }  // namespace
 
 json test_pod(const std::string& image, const std::string& scheduler, std::chrono::seconds patience) {
@@ -146,7 +155,13 @@ json test_pod(const std::string& image, const std::string& scheduler, std::chron
 }
 
 kube::task<trial> try_pod(kube::transport& transport, std::string ns, json pod, std::chrono::seconds patience,
-                          std::chrono::milliseconds look_every, pod_look look) {
+                          std::chrono::milliseconds look_every, pod_look look, text::phrase* words) {
+  text::phrase unused;
+  auto& reason = words ? *words : unused;
+  const auto stopped_before = [&reason] {
+    reason = test_pod_words("stopped_before");
+    return std::unexpected(error_of(reason, kube::errc::cancelled));
+  };
   const auto executor = co_await asio::this_coro::executor;
   asio::steady_timer pause(executor);
   // From before it is made until after it is removed.
@@ -164,14 +179,15 @@ kube::task<trial> try_pod(kube::transport& transport, std::string ns, json pod, 
   pod["metadata"]["name"] = key.name;
   // Who cannot reach the API server, or may not read pods, learns it before a pod may be there.
   const auto before = co_await api.get(pods, key);
-  if (*stopped) co_return std::unexpected(stopped_before());
+  if (*stopped) co_return stopped_before();
   if (!before && before.error().code != kube::errc::not_found) co_return std::unexpected(before.error());
   trial out;
   out.pod = key.name;
-  const auto uid = co_await make(api, key, pod, look_every);
+  const auto uid = co_await make(api, key, pod, look_every, reason);
   if (!uid) {
     if (!refuses_content(uid.error(), key.name)) co_return std::unexpected(uid.error());
-    if (*stopped) co_return std::unexpected(stopped_before());
+    reason = {};
+    if (*stopped) co_return stopped_before();
     out.refused = uid.error();
     co_return out;
   }
@@ -192,7 +208,10 @@ kube::task<trial> try_pod(kube::transport& transport, std::string ns, json pod, 
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   const auto removed = co_await remove(api, key, *uid);
-  if (!removed) co_return std::unexpected(removed.error());
+  if (!removed) {
+    reason = not_removed(key, removed.error());
+    co_return std::unexpected(error_of(reason, removed.error().code, removed.error().http));
+  }
   if (lost) co_return std::unexpected(*lost);
   out.stopped = *stopped;
   co_return out;

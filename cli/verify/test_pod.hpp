@@ -11,6 +11,7 @@
 
 #include "kube/task.hpp"
 #include "kube/transport.hpp"
+#include "text/phrase.hpp"
 
 namespace cli {
 
@@ -33,7 +34,8 @@ using pod_look = std::function<kube::task<bool>(const nlohmann::json& pod)>;
 /// Makes the pod, looks at it until `look` has seen enough or patience ends, and removes it. An error where it could
 /// not be made for reasons that are not the pod's (rights, namespace, connection, a signal), cannot be read any more,
 /// or cannot be removed (the line ends with the command that does).
+/// @param words set to the words of that error, where it is not the API server's alone
 kube::task<trial> try_pod(kube::transport& transport, std::string ns, nlohmann::json pod, std::chrono::seconds patience,
-                          std::chrono::milliseconds look_every, pod_look look);
+                          std::chrono::milliseconds look_every, pod_look look, text::phrase* words = nullptr);
 
 }  // namespace cli

@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/cluster/fleet.hpp"
 #include "cli/cluster/refusal.hpp"
@@ -14,6 +16,8 @@
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "controller/sleep.hpp"
+#include "reconcilers/declarations/declared_config_map.hpp"
+#include "reconcilers/declarations/parse.hpp"
 #include "scheduler_config/managed.hpp"
 #include "text/messages.hpp"
 #include "text/resource_name.hpp"
@@ -194,7 +198,26 @@ std::expected<verify::cluster_view, text::phrase> view_of(picture& picture, cons
   return console::walked_view(picture, only_node);
 }
 
-/// @param problem what is wrong with what was asked for, although the cluster answers
+/// ConfigMaps that would declare something where declarations are read. Who may not list them all learns nothing.
+kube::task<std::vector<std::string>> find_unread_declarations(kube::transport& transport) {
+  namespace declarations = reconcilers::declarations;
+  const auto read_in = declarations::parse_settings().ns;
+  std::set<std::string> out;
+  const std::function<void(declarations::declared_config_map)> keep = [&](const auto& config_map) {
+    if (config_map.key.ns != read_in) out.insert(config_map.key.to_string());
+  };
+  for (const auto selector : {declarations::names::alauda_selector, declarations::names::cpaas_selector,
+                              declarations::names::device_selector}) {
+    kube::list_options options;
+    options.label_selector = selector;
+    options.limit = declarations::declared_config_map::page;
+    const auto listed = co_await list_each<declarations::declared_config_map>(transport, options, keep);
+    if (!listed) break;
+  }
+  co_return std::vector<std::string>(out.begin(), out.end());
+}
+
+/// @param problem what is wrong with what was asked for although the cluster answers, or the words of an error
 kube::task<void> look(kube::transport& transport, const verify_options& options, verify::report& report,
                       text::phrase& problem) {
   verify::cluster_view view;
@@ -208,6 +231,7 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
       co_return kube::result<void>();
     }
     view = std::move(*seen);
+    if (auto unread = co_await find_unread_declarations(transport)) view.unread_declarations = std::move(*unread);
     report = walk(view);
     if (!unsettled(report) || std::chrono::steady_clock::now() >= until) break;
     const bool slept = co_await controller::sleep_for(between_looks);
@@ -224,7 +248,7 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
       continue;
     }
     settings.runtime_class = runtime_class_of(view.policy, node.mode);
-    auto tried = co_await try_allocation(transport, view.nodes[i], *mode, settings);
+    auto tried = co_await try_allocation(transport, view.nodes[i], *mode, settings, &problem);
     if (!tried) co_return std::unexpected(tried.error());
     node.steps.push_back(std::move(*tried));
   }
@@ -240,9 +264,10 @@ std::expected<void, text::phrase> look_at_file(const verify_options& options, ve
   return {};
 }
 
-kube::task<void> look_at_scheduler(kube::transport& transport, const verify_options& options, verify::report& report) {
+kube::task<void> look_at_scheduler(kube::transport& transport, const verify_options& options, verify::report& report,
+                                   text::phrase& problem) {
   auto settings = options.scheduler_with;
-  auto tested = co_await test_scheduler(transport, std::move(settings));
+  auto tested = co_await test_scheduler(transport, std::move(settings), &problem);
   if (!tested) co_return std::unexpected(tested.error());
   report.cluster.push_back(std::move(*tested));
   co_return kube::result<void>();
@@ -303,10 +328,11 @@ int run_verify(const verify_options& options, std::ostream& out, std::ostream& e
   text::phrase problem;
   auto result = !options.snapshot.empty() ? look_at_file(options, found)
                                           : in_words(ask_cluster(options.cluster, [&](kube::transport& transport) {
-                                              return options.scheduler ? look_at_scheduler(transport, options, found)
-                                                                       : look(transport, options, found, problem);
+                                              return options.scheduler
+                                                         ? look_at_scheduler(transport, options, found, problem)
+                                                         : look(transport, options, found, problem);
                                             }));
-  if (result && !problem.empty()) result = std::unexpected(problem);
+  if (!problem.empty()) result = std::unexpected(problem);
   const auto locale = options.language == "zh" ? language::zh : language::en;
   if (!result) return failed(result.error(), locale, err);
   print(found, options, out);

@@ -7,6 +7,7 @@
 #include "cli/verify/test_pod.hpp"
 #include "kube/client.hpp"
 #include "kube/json_text.hpp"
+#include "text/quotation.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -32,7 +33,7 @@ std::string shown(const kube::quantities& unit) {
 }
 
 /// Why a pod does not run yet, or failed, in the words of scheduler and kubelet.
-std::string reason_in(const json& pod) {
+std::string quoted_reason_in(const json& pod) {
   if (auto message = text_at(pod, "/status/message"); !message.empty()) {
     const auto reason = text_at(pod, "/status/reason");
     return reason.empty() ? message : reason + ": " + message;
@@ -53,11 +54,13 @@ std::string reason_in(const json& pod) {
   return {};
 }
 
+text::phrase reason_in(const json& pod) { return text::quotation_of(text::phrase(quoted_reason_in(pod))); }
+
 /// What became of the pod so far. `log` is null where it could not be read.
 struct pod_progress {
   bool ran = false;
   std::optional<std::string> log;
-  std::string reason;  ///< it does not run yet, or failed
+  text::phrase reason;  ///< it does not run yet, or failed
 };
 
 struct attempt {
@@ -77,7 +80,7 @@ struct attempt {
     if (log && log->status == 200) last.log = log->body;
     last.ran = phase == "Succeeded";
     bool finished = phase != "Running";
-    if (phase == "Failed" && last.reason.empty()) last.reason = "the container failed";
+    if (phase == "Failed" && last.reason.empty()) last.reason = {"verify.allocation.container_failed"};
     if (phase == "Running" && !running_since) running_since = clock::now();
     // A simulated kubelet runs pods without a process: nothing ends, and there is no log.
     if (phase == "Running" && !last.log && clock::now() - *running_since >= silent_run) last.ran = finished = true;
@@ -154,7 +157,8 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
 }
 
 kube::task<step> try_allocation(kube::transport& transport, const reconcilers::verify::node_view& node,
-                                const reconcilers::modules::module_type& mode, allocate_options options) {
+                                const reconcilers::modules::module_type& mode, allocate_options options,
+                                text::phrase* words) {
   const auto unit = smallest_unit(mode);
   for (const auto& [name, amount] : unit) {
     auto free = kube::amount(node.node.allocatable, name);
@@ -165,19 +169,22 @@ kube::task<step> try_allocation(kube::transport& transport, const reconcilers::v
   attempt attempt{kube::client(transport), options.ns, options.silent_run};
   const pod_look look_at = [&attempt](const json& pod) { return attempt.look_at(pod); };
   auto body = allocation_pod(node.node.key.name, unit, options);
-  const auto tried = co_await try_pod(transport, options.ns, std::move(body),
-                                      std::chrono::seconds(options.timeout_seconds), options.look_every, look_at);
+  const auto tried =
+      co_await try_pod(transport, options.ns, std::move(body), std::chrono::seconds(options.timeout_seconds),
+                       options.look_every, look_at, words);
   if (!tried) co_return std::unexpected(tried.error());
   const kube::object_key pod{options.ns, tried->pod};
-  if (tried->refused)
-    co_return step{stage::allocation,
-                   outcome::wrong,
-                   stage_code::test_pod_refused,
-                   text::shown(tried->refused->message, longest_output),
-                   shown(unit),
-                   {}};
-  if (tried->stopped)
-    co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stopped; the test pod is removed", std::nullopt});
+  if (tried->refused) {
+    auto refused = failed(text::quotation_of(text::phrase(tried->refused->message)), shown(unit));
+    refused.cause = stage_code::test_pod_refused;
+    co_return refused;
+  }
+  if (tried->stopped) {
+    const text::phrase stopped{"verify.test_pod.stopped"};
+    if (words) *words = stopped;
+    co_return std::unexpected(
+        kube::error{kube::errc::cancelled, 0, words_of(stopped, text::language::en), std::nullopt});
+  }
   co_return of_pod(judged(attempt.last, *tried, shown(unit)), pod);
 }
 

@@ -31,10 +31,11 @@ kube::quantities smallest_unit(const reconcilers::modules::module_type& mode);
 nlohmann::json allocation_pod(const std::string& node, const kube::quantities& unit, const allocate_options& options);
 
 /// A step of stage `allocation`: good with what was seen, wrong with why not, skipped where no unit is free. An error
-/// where it was stopped by a signal, or as cli/verify/test_pod.hpp has it: nothing is known of the node then.
+/// where it was stopped by a signal, or as cli/verify/test_pod.hpp has it: nothing is known of the node then, and
+/// `words` may say why.
 kube::task<reconcilers::verify::step> try_allocation(kube::transport& transport,
                                                      const reconcilers::verify::node_view& node,
                                                      const reconcilers::modules::module_type& mode,
-                                                     allocate_options options);
+                                                     allocate_options options, text::phrase* words = nullptr);
 
 }  // namespace cli

@@ -157,20 +157,21 @@ std::optional<step> judge_scheduling(const json& pod, std::span<const json> even
   return wrong(looks_itself ? stage_code::scheduler_looks_itself : stage_code::scheduler_found_no_node, text, name);
 }
 
-kube::task<step> test_scheduler(kube::transport& transport, scheduler_test_options options) {
+kube::task<step> test_scheduler(kube::transport& transport, scheduler_test_options options, text::phrase* words) {
   tested tested{kube::client(transport), options};
   const pod_look look_at = [&tested](const json& pod) { return tested.look_at(pod); };
   auto pod = extender_pod(options);
   const auto tried =
-      co_await try_pod(transport, options.ns, std::move(pod), options.patience, options.look_every, look_at);
+      co_await try_pod(transport, options.ns, std::move(pod), options.patience, options.look_every, look_at, words);
   if (!tried) co_return std::unexpected(tried.error());
   if (tried->refused)
     co_return wrong(stage_code::test_pod_refused, text::shown(tried->refused->message, longest_reason), {});
   if (tested.found) co_return *tested.found;
-  const auto* reason = tried->stopped ? "stopped before the scheduler had said anything of the test pod; it is removed"
-                                      : "someone else removed the test pod";
-  if (tried->stopped || tried->gone)
-    co_return std::unexpected(kube::error{kube::errc::cancelled, 0, reason, std::nullopt});
+  if (tried->stopped || tried->gone) {
+    const text::phrase reason{tried->stopped ? "verify.test_pod.stopped_before_answer" : "verify.test_pod.gone"};
+    if (words) *words = reason;
+    co_return std::unexpected(kube::error{kube::errc::cancelled, 0, words_of(reason, text::language::en), {}});
+  }
   co_return *judge_scheduling(tested.pod, tested.events, options, tested.after(), true);
 }
 

@@ -34,7 +34,9 @@ std::optional<reconcilers::verify::step> judge_scheduling(const nlohmann::json& 
                                                           const scheduler_test_options& options,
                                                           std::chrono::milliseconds after, bool late);
 
-/// A step of stage `extender`. An error where it was stopped by a signal, or as cli/verify/test_pod.hpp has it.
-kube::task<reconcilers::verify::step> test_scheduler(kube::transport& transport, scheduler_test_options options);
+/// A step of stage `extender`. An error where it was stopped by a signal, or as cli/verify/test_pod.hpp has it, with
+/// its words.
+kube::task<reconcilers::verify::step> test_scheduler(kube::transport& transport, scheduler_test_options options,
+                                                     text::phrase* words = nullptr);
 
 }  // namespace cli

@@ -11,9 +11,12 @@
 
 #include "cli/cluster/cluster.hpp"
 #include "cli/cluster/operator_lease.hpp"
+#include "cli/cluster/refusal.hpp"
 #include "cli/flags/flags.hpp"
+#include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "kube/client.hpp"
+#include "kube/json_text.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -30,37 +33,53 @@ constexpr std::string_view example = R"(Examples:
 What cannot be seen of the operator is named, and is no failure.
 Exit codes: 0 done, 2 wrong usage.)";
 
-/// Of the chart's Deployment next to the lease: version, namespace and image; or why it is not known.
-kube::task<void> read_operator(kube::transport& transport, json& out) {
+/// The operator of a cluster.
+struct operator_found {
+  std::string version, ns, image;
+  text::phrase unknown;  ///< why it is not known; empty: it is
+};
+
+/// Of the chart's Deployment next to the lease.
+kube::task<void> read_operator(kube::transport& transport, operator_found& out) {
   static constexpr kube::resource deployments{"apps", "v1", "deployments", "Deployment", true};
   const auto lease = co_await find_lease(transport, {});
   if (!lease) co_return std::unexpected(lease.error());
   if (!*lease) {
-    out["unknown"] = "no operator is installed: there is no lease quartermaster";
+    out.unknown = {"version.no_lease"};
     co_return kube::result<void>();
   }
+  out.ns = (*lease)->key.ns;
   kube::list_options options;
-  options.ns = (*lease)->key.ns;
+  options.ns = out.ns;
   options.label_selector = "app.kubernetes.io/name=quartermaster";
   kube::client api(transport);
   const auto listed = co_await api.list(deployments, options);
   if (!listed) co_return std::unexpected(listed.error());
-  out["namespace"] = options.ns;
   for (const auto& entry : *listed) {
-    const auto version = entry.value("/metadata/labels/app.kubernetes.io~1version"_json_pointer, json());
-    const auto image = entry.value("/spec/template/spec/containers/0/image"_json_pointer, json());
-    if (!version.is_string() || !image.is_string()) continue;
-    out["version"] = version, out["image"] = image;
+    const auto version = kube::text_at(entry, "/metadata/labels/app.kubernetes.io~1version");
+    const auto image = kube::text_at(entry, "/spec/template/spec/containers/0/image");
+    if (version.empty() || image.empty()) continue;
+    out.version = version, out.image = image;
     co_return kube::result<void>();
   }
-  out["unknown"] = "namespace " + options.ns + " has its lease, and no Deployment of the chart";
+  out.unknown = {"version.no_deployment", {{"namespace", out.ns}}};
   co_return kube::result<void>();
 }
 
-json operator_of(const cluster_options& options) {
-  json out = json::object();
+operator_found operator_of(const cluster_options& options) {
+  operator_found out;
   const auto read = ask_cluster(options, [&](kube::transport& transport) { return read_operator(transport, out); });
-  if (!read) out = {{"unknown", read.error().message}};
+  if (!read) out = {.version = {}, .ns = {}, .image = {}, .unknown = phrase_of(read.error())};
+  return out;
+}
+
+json as_json(const operator_found& found) {
+  json out = json::object();
+  if (!found.ns.empty()) out["namespace"] = found.ns;
+  if (found.unknown.empty())
+    out["version"] = found.version, out["image"] = found.image;
+  else
+    out["unknown"] = words_of(found.unknown, text::language::en);
   return out;
 }
 
@@ -73,10 +92,13 @@ json as_json() {
       {"version", QUARTERMASTER_VERSION}, {"kubernetes", {{"from", "1.30"}, {"to", "1.37"}}}, {"libraries", libraries}};
 }
 
-std::string line_of(const json& about) {
-  const auto part = [&](const char* name) { return text::shown(about.value(name, ""), 1000); };
-  if (about.contains("unknown")) return "operator not known: " + part("unknown");
-  return "operator " + part("version") + " in namespace " + part("namespace") + " (" + part("image") + ")";
+std::string line_of(const operator_found& found, text::language locale) {
+  const auto shown = [](const std::string& value) { return text::shown(value, 1000); };
+  if (!found.unknown.empty())
+    return text::message("version.unknown", locale, {{"reason", shown(words_of(found.unknown, locale))}});
+  return text::message(
+      "version.operator", locale,
+      {{"version", shown(found.version)}, {"namespace", shown(found.ns)}, {"image", shown(found.image)}});
 }
 
 }  // namespace
@@ -85,26 +107,28 @@ std::string version_line() { return "quartermaster " QUARTERMASTER_VERSION; }
 
 void add_version(CLI::App& app, int& rc) {
   struct options {
-    std::string format = "text";
+    std::string format = "text", language = "en";
     bool is_client = false;
     cluster_options cluster;
   };
   auto* verb = add_verb(app, "version", "Print the versions of program and operator, and of Kubernetes they support");
   auto flags = std::make_shared<options>();
   add_option(*verb, "-o,--output", flags->format, "text or json")->check(choice({"text", "json"}));
+  add_language(*verb, flags->language);
   add_flag(*verb, "--client", flags->is_client, "Of this program alone; no cluster is asked");
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(example));
   verb->callback([flags, &rc] {
     if (flags->cluster.deadline.empty()) flags->cluster.deadline = "5s";
-    const auto about = flags->is_client ? json() : operator_of(flags->cluster);
+    const auto found = flags->is_client ? std::nullopt : std::optional(operator_of(flags->cluster));
     if (flags->format == "json") {
       auto out = as_json();
-      if (!about.is_null()) out["operator"] = about;
+      if (found) out["operator"] = as_json(*found);
       std::cout << out.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
     } else {
-      std::cout << version_line() << " (Kubernetes 1.30 to 1.37)\n";
-      if (!about.is_null()) std::cout << line_of(about) << "\n";
+      const auto locale = bilingual(flags->language).locale();
+      std::cout << text::message("version.program", locale, {{"version", version_line()}}) << "\n";
+      if (found) std::cout << line_of(*found, locale) << "\n";
     }
     rc = 0;
   });

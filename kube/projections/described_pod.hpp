@@ -38,10 +38,19 @@ struct statement {
   friend bool operator==(const statement&, const statement&) = default;
 };
 
+/// An entry of spec.resourceClaims, which are DRA's.
+struct pod_claim {
+  std::string name;
+  std::string object;        ///< the ResourceClaim; empty: it has not been made of the template yet
+  std::string made_of = {};  ///< a ResourceClaimTemplate; empty: the claim is named
+  friend bool operator==(const pod_claim&, const pod_claim&) = default;
+};
+
 /// `containers` are all of them, with their requests.
 struct described_pod : pod {
-  std::int64_t deleted_at = 0;  ///< metadata.deletionTimestamp, seconds since 1970; 0: none
-  std::vector<std::string> finalizers = {}, gates = {}, claims = {};  ///< names; the claims are of DRA
+  std::int64_t deleted_at = 0;                           ///< metadata.deletionTimestamp, seconds since 1970; 0: none
+  std::vector<std::string> finalizers = {}, gates = {};  ///< names
+  std::vector<pod_claim> claims = {};
   std::set<std::string> native_limits = {};  ///< keys that are no extended resource: cpu, kubernetes.io/gpu
   node_rules rules = {};
   statement status = {};                    ///< its own

@@ -73,6 +73,8 @@ constexpr field_shape container[] = {
 constexpr field_shape host_path[] = {{"path", 1}};
 constexpr field_shape volume[] = {{"hostPath", 1, message, host_path, 2}};
 constexpr field_shape named[] = {{"name", 1}};
+constexpr field_shape claim[] = {{"name", 1}, {"resourceClaimName", 3}, {"resourceClaimTemplateName", 4}};
+constexpr field_shape made_claim[] = {{"name", 1}, {"resourceClaimName", 2}};
 constexpr field_shape requirement[] = {{"key", 1}, {"operator", 2}, {"values", 3}};
 constexpr field_shape term[] = {{"matchExpressions", 1, message, requirement},
                                 {"matchFields", 2, message, requirement}};
@@ -92,7 +94,7 @@ constexpr field_shape pod_spec[] = {
     {"tolerations", 22, message, toleration},
     {"priority", 25, number},
     {"schedulingGates", 38, message, named},
-    {"resourceClaims", 39, message, named},
+    {"resourceClaims", 39, message, claim},
 };
 constexpr field_shape waiting[] = {{"reason", 1}, {"message", 2}};
 constexpr field_shape terminated[] = {{"exitCode", 1, number}, {"finishedAt", 6, time}};
@@ -110,6 +112,7 @@ constexpr field_shape pod_status[] = {
     {"containerStatuses", 8, message, container_status},
     {"initContainerStatuses", 10, message, container_status},
     {"nominatedNodeName", 11},
+    {"resourceClaimStatuses", 15, message, made_claim},
 };
 constexpr field_shape pod[] = {
     {"metadata", 1, message, metadata}, {"spec", 2, message, pod_spec}, {"status", 3, message, pod_status}};

@@ -205,7 +205,7 @@ void read_running_pod(std::string_view bytes, running_pod& pod) {
 auto appended_to(std::vector<std::string>& list) {
   return [&list](std::string_view text) { list.emplace_back(text); };
 }
-/// PodSchedulingGate and PodResourceClaim: name 1.
+/// PodSchedulingGate: name 1.
 auto name_appended_to(std::vector<std::string>& list) {
   return [&list](std::string_view message) { each_field(message, field<1>(appended_to(list))); };
 }
@@ -239,6 +239,24 @@ void read_rules(std::string_view spec, node_rules& rules) {
                auto& made = rules.tolerations.emplace_back();
                each_field(message, field<1>(made.key), field<2>(made.op), field<3>(made.value), field<4>(made.effect));
              }));
+}
+
+/// PodResourceClaim: name 1, resourceClaimName 3, resourceClaimTemplateName 4.
+auto read_into(std::vector<pod_claim>& claims) {
+  return [&claims](std::string_view message) {
+    auto& made = claims.emplace_back();
+    each_field(message, field<1>(made.name), field<3>(made.object), field<4>(made.made_of));
+  };
+}
+
+/// PodResourceClaimStatus: name 1, resourceClaimName 2: the claim that was made of a template.
+auto read_made_claim(std::vector<pod_claim>& claims) {
+  return [&claims](std::string_view message) {
+    std::string_view name, object;
+    each_field(message, field<1>(name), field<2>(object));
+    for (auto& claim : claims)
+      if (claim.name == name && claim.object.empty()) claim.object = object;
+  };
 }
 
 void read_native_limits(std::string_view container, described_pod& pod) {
@@ -285,9 +303,12 @@ void read_described_pod(std::string_view bytes, described_pod& pod) {
              field<2>([&](std::string_view spec) {
                read_rules(spec, pod.rules);
                each_field(spec, field<2>(read_container_limits), field<20>(read_container_limits),
-                          field<38>(name_appended_to(pod.gates)), field<39>(name_appended_to(pod.claims)));
+                          field<38>(name_appended_to(pod.gates)), field<39>(read_into(pod.claims)));
              }),
-             field<3>([&](std::string_view status) { read_statements(status, pod); }));
+             field<3>([&](std::string_view status) {
+               read_statements(status, pod);
+               each_field(status, field<15>(read_made_claim(pod.claims)));
+             }));
 }
 
 }  // namespace

@@ -51,6 +51,12 @@ constexpr std::array<driver_branches_row, 9> branches_table{{
     {{10, 0}, {13, 0}, 570, 0},
 }};
 
+/// 304 to 396 are older than the table of toolkits.
+constexpr std::array<int, 53> branch_table{304, 310, 313, 319, 325, 331, 334, 337, 340, 343, 346, 349, 352, 355,
+                                           358, 361, 364, 367, 370, 375, 378, 381, 384, 387, 390, 396, 410, 415,
+                                           418, 430, 435, 440, 450, 455, 460, 465, 470, 495, 510, 515, 520, 525,
+                                           530, 535, 545, 550, 555, 560, 565, 570, 575, 580, 590};
+
 /// Newest capability first.
 constexpr std::array<first_toolkit_row, 22> first_table{{
     {{12, 1}, {12, 9}}, {{12, 0}, {12, 8}},      {{11, 0}, {13, 0}, true}, {{10, 3}, {12, 9}},     {{10, 0}, {12, 8}},
@@ -117,6 +123,8 @@ std::vector<version> runnable_code(const version& capability, const version& too
   }
   return out;
 }
+
+std::span<const int> released_branches() { return branch_table; }
 
 const driver_branches_row* driver_branches_for(const version& capability) {
   const auto* match = std::ranges::find_if(

@@ -60,6 +60,8 @@ struct driver_branches_row {
   version lowest, below;  ///< compute capabilities; `below` is none of them
   int first, last;
 };
+/// Branches of the Linux driver that were released, as far as is known here; oldest first.
+std::span<const int> released_branches();
 /// Null for a card that the table does not have.
 const driver_branches_row* driver_branches_for(const version& capability);
 

@@ -19,7 +19,7 @@ struct rule_row {
   std::string_view name, source;
 };
 
-constexpr std::array<rule_row, 19> rule_table{{
+constexpr std::array<rule_row, 20> rule_table{{
     {rule::backward, outcome::works, "backward", sources::compatibility},
     {rule::backward_by_older_code, outcome::works, "backward-by-older-code", sources::binary_code},
     {rule::backward_by_ptx, outcome::ptx_only, "backward-by-ptx", sources::binary_code},
@@ -34,6 +34,7 @@ constexpr std::array<rule_row, 19> rule_table{{
     {rule::card_not_known, outcome::unknown, "card-not-known", sources::cards},
     {rule::toolkit_not_known, outcome::unknown, "toolkit-not-known", sources::release_notes},
     {rule::driver_not_known, outcome::unknown, "driver-not-known", sources::drivers},
+    {rule::driver_not_released, outcome::unknown, "driver-not-released", sources::drivers},
     {rule::capability_not_known, outcome::unknown, "capability-not-known", sources::cards},
     {rule::shim_covers, outcome::works, "shared-covered", ""},
     {rule::shim_too_old, outcome::fails, "shared-baseline-too-old", ""},
@@ -89,6 +90,16 @@ std::string key_of(std::string_view table, std::string_view name) {
   std::string out = "cuda." + std::string(table) + "." + std::string(name);
   std::ranges::replace(out, '-', '_');
   return out;
+}
+
+bool is_released(const driver_version& driver) { return std::ranges::binary_search(released_branches(), driver.major); }
+
+/// The released branches below and above that of a driver; empty where there is none.
+std::pair<std::string, std::string> neighbours_of(const driver_version& driver) {
+  const auto all = released_branches();
+  const auto above = std::ranges::upper_bound(all, driver.major), below = std::ranges::lower_bound(all, driver.major);
+  return {below == all.begin() ? std::string() : std::to_string(*(below - 1)),
+          above == all.end() ? std::string() : std::to_string(*above)};
 }
 
 bool within_family(const version& runtime, const version& cuda, const machine& machine) {
@@ -157,6 +168,7 @@ verdict doubted(const verdict& judged) {
   if (is_sure) return judged;
   if (!is_toolkit(judged.runtime)) return made(rule::toolkit_not_known, judged.runtime, host);
   if (host.driver && is_beyond_table(*host.driver)) return made(rule::driver_not_known, judged.runtime, host);
+  if (host.driver && !is_released(*host.driver)) return made(rule::driver_not_released, judged.runtime, host);
   if (host.capability && !is_capability_of_cards(*host.capability))
     return made(rule::capability_not_known, judged.runtime, host);
   return judged;
@@ -172,6 +184,7 @@ std::string text_of(const verdict& verdict, language locale) {
   const auto package =
       "cuda-compat-" + std::to_string(verdict.runtime.major) + "-" + std::to_string(verdict.runtime.minor);
   const auto unknown = text::message("cuda.unknown", locale);
+  const auto [branch_below, branch_above] = neighbours_of(verdict.host.driver.value_or(driver_version()));
   const auto newest = text::message("cuda.driver_of", locale, {{"cuda", to_string(verdict.runtime)}});
   const auto before = verdict.host.driver
                           ? text::message("cuda.before", locale, {{"cuda", to_string(toolkits().back().cuda)}})
@@ -183,6 +196,9 @@ std::string text_of(const verdict& verdict, language locale) {
           {"newest", to_string(toolkits().front().cuda)},
           {"newest_branch", std::to_string(toolkits().front().driver.major)},
           {"major", std::to_string(verdict.runtime.major)},
+          {"branch", std::to_string(verdict.host.driver.value_or(driver_version()).major)},
+          {"branch_below", branch_below.empty() ? unknown : branch_below},
+          {"branch_above", branch_above.empty() ? unknown : branch_above},
           {"cuda", cuda ? to_string(*cuda) : before},
           {"capability", verdict.host.capability ? to_string(*verdict.host.capability) : unknown},
           {"floor", family ? to_string(family->floor) : unknown},

@@ -39,6 +39,7 @@ enum class rule : std::uint8_t {
   card_not_known,
   toolkit_not_known,
   driver_not_known,
+  driver_not_released,  ///< of a branch between two that were
   capability_not_known,
   shim_covers,
   shim_too_old,

@@ -368,7 +368,7 @@ class node_walker {
       if (amount > 0 && counts_cards(name) && !(serving_ && advertises(*serving_, name)) && !offered_.advertiser(name))
         return wrong(other_plugin, stage_code::foreign_plugin, name + " " + std::to_string(amount));
     if (!is_.claimed_devices.empty())
-      return wrong(other_plugin, stage_code::foreign_plugin, is_.claimed_devices.front());
+      return with_value(wrong(other_plugin, stage_code::foreign_plugin), is_.claimed_devices.front());
     if (phase() == phases::ready) {
       for (const auto& entry : is_.plugins) {
         if (serving_ && entry.module != serving_->name)
@@ -648,6 +648,15 @@ std::vector<step> quota_steps(const cluster_view& view, bool reported) {
   return out;
 }
 
+/// Limits in kube-system/gpuquota that no one could read.
+std::vector<step> old_quotas_steps(const cluster_view& view) {
+  if (!view.whole) return {};
+  if (!view.old_quotas_unseen.empty())
+    return {unseen(stage::quotas, {"verify.step.old_quotas", {{"reason", view.old_quotas_unseen}}})};
+  if (view.old_quotas_trouble.empty()) return {};
+  return {with_other(wrong(stage::quotas, stage_code::old_quotas_unreadable), view.old_quotas_trouble)};
+}
+
 /// Trouble with the plugin's pods on one of the nodes, which is why its DaemonSet is not rolled out.
 bool told_of_a_node(const report& so_far, std::string_view module) {
   return std::ranges::any_of(so_far.nodes, [&](const node_walk& node_walk) {
@@ -714,6 +723,10 @@ report walk(const cluster_view& view) {
     out.cluster.push_back(std::move(condition_step));
   for (auto& quota_step : quota_steps(view, leaderless || is_wrong(types)))
     out.cluster.push_back(std::move(quota_step));
+  if (!view.unread_declarations.empty())
+    out.cluster.push_back(with_value(warning(stage::rules, stage_code::declarations_elsewhere),
+                                     {"list.quotation", {text::some_of("text", view.unread_declarations)}}));
+  for (auto& old_quotas_step : old_quotas_steps(view)) out.cluster.push_back(std::move(old_quotas_step));
   if (!view.view_api_problem.empty())
     out.cluster.push_back(wrong(stage::view_api, stage_code::view_api_silent, view.view_api_problem));
   if (!view.slices_unseen.empty()) out.cluster.push_back(unseen(stage::other_plugins, view.slices_unseen));

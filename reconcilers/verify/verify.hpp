@@ -45,7 +45,7 @@ struct node_view {
   std::vector<std::string> given_twice;      ///< overbooked cards, each with its pods
   std::vector<text::phrase> uncounted_pods;  ///< whose limits the ledger cannot count, each with the reason
   /// What others than device plugins offer of its cards: "8 devices of the DRA driver gpu.nvidia.com".
-  std::vector<std::string> claimed_devices{};
+  std::vector<text::phrase> claimed_devices{};
 };
 
 struct leader_view {
@@ -65,8 +65,11 @@ struct cluster_view {
   text::phrase leader_unseen;  ///< why the lease could not be read; empty: reading it worked
   text::phrase ledger_unseen;  ///< why it is not known which cards are given out twice; empty: that is known
   text::phrase sets_unseen;    ///< why our DaemonSets could not be seen; empty: they were
-  text::phrase slices_unseen;  ///< why it is not known what DRA drivers offer; empty: that is known
-  text::phrase labels_unseen;  ///< why the labels of device configurations could not be seen; empty: they were
+  std::vector<std::string> unread_declarations{};  ///< ConfigMaps outside the namespace in which they are read
+  text::phrase old_quotas_unseen;   ///< why kube-system/gpuquota could not be seen; empty: it was, or is not there
+  text::phrase old_quotas_trouble;  ///< what in it cannot be read; empty: nothing
+  text::phrase slices_unseen;       ///< why it is not known what DRA drivers offer; empty: that is known
+  text::phrase labels_unseen;       ///< why the labels of device configurations could not be seen; empty: they were
   std::string
       view_api_problem{};  ///< why the console's aggregated API does not answer; empty: it does, or is not there
   bool whole = true;       ///< `nodes` are all that have or ask for a mode
@@ -121,6 +124,7 @@ enum class stage_code : std::uint8_t {
   policy_not_looked_at,
   policy_unknown,
   rules_not_enforced,
+  declarations_elsewhere,
   daemon_set_missing,
   daemon_set_not_rolled_out,
   leader_missing,
@@ -173,6 +177,7 @@ enum class stage_code : std::uint8_t {
   quota_not_enforced,
   quota_counts_in_part,
   quota_not_looked_at,
+  old_quotas_unreadable,
   scheduler_unseen,
   scheduler_looks_itself,
   scheduler_found_no_node,

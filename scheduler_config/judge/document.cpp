@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "text/quotation.hpp"
 #include "text/text.hpp"
 
 namespace scheduler_config {
@@ -90,8 +91,9 @@ std::expected<document, finding> parse_document(std::string_view text) {
   if (more) out.more = place_of(content, end);
   auto source = text::yaml::parse(std::string(content.substr(0, end)));
   if (!source)
-    return std::unexpected(finding{
-        .issue = code::not_yaml, .location = source.error().location, .other = std::move(source.error().message)});
+    return std::unexpected(finding{.issue = code::not_yaml,
+                                   .location = source.error().location,
+                                   .terms = {{"other", text::quotation_of(text::phrase(source.error().message))}}});
   out.source = std::move(*source);
   if (!out.source.documents.empty()) out.root = out.source.documents.front();
   return out;

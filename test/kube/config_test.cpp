@@ -5,7 +5,10 @@
 
 #include <map>
 
+#include "kube/config_fault.hpp"
+#include "test/english.hpp"
 #include "test/kube/scratch_folder.hpp"
+#include "test/words.hpp"
 
 using namespace kube;
 using kube_test::scratch_folder;
@@ -145,8 +148,8 @@ TEST(config, the_flag_comes_before_the_variable_the_pod_and_the_home_folder) {
   EXPECT_EQ(load_config(config_options(), with(pod))->server, "https://home");
   const auto none = load_config(config_options(), with({{"HOME", files.path("nobody")}}));
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().message, HasSubstr("no cluster to talk to"));
-  EXPECT_THAT(none.error().message, HasSubstr(files.path("nobody/.kube/config")));
+  EXPECT_EQ(none.error().message,
+            words::english("kubeconfig.no_cluster", {{"file", files.path("nobody/.kube/config")}}));
 }
 
 TEST(config, an_ipv6_service_address_gets_brackets) {
@@ -210,11 +213,11 @@ contexts: [{name: x, context: {cluster: x, user: x}}]
   EXPECT_EQ(exec.mode, exec_config::interactive::never);
 }
 
-// Each row: a file, and what the one line must say.
+// Each row: a file, and what the one line must say: its code, and facts.
 struct wrong_file {
   const char* name;
-  std::string text;
-  std::vector<std::string> says;
+  std::string text, code;
+  std::vector<std::string> facts;
 };
 
 class config_errors : public testing::TestWithParam<wrong_file> {};
@@ -227,7 +230,19 @@ TEST_P(config_errors, say_what_where_and_what_to_do) {
   EXPECT_EQ(got.error().code, errc::config);
   EXPECT_THAT(got.error().message, Not(HasSubstr("\n")));
   EXPECT_THAT(got.error().message, HasSubstr(file));
-  for (const auto& part : GetParam().says) EXPECT_THAT(got.error().message, HasSubstr(part));
+  for (const auto& fact : GetParam().facts) EXPECT_THAT(got.error().message, HasSubstr(fact));
+}
+
+TEST_P(config_errors, have_words_in_each_language) {
+  scratch_folder files;
+  config_options options;
+  options.kubeconfig = files.write("config", GetParam().text);
+  const auto got = config_in_words(options, with({}));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().key, "kubeconfig." + GetParam().code);
+  const auto chinese = words_of(got.error(), text::language::zh);
+  EXPECT_FALSE(words::has_english_sentence(chinese)) << chinese;
+  for (const auto& fact : GetParam().facts) EXPECT_THAT(chinese, HasSubstr(fact));
 }
 
 namespace {
@@ -244,52 +259,63 @@ std::string exec(const std::string& text) { return user("{exec: " + text + "}");
 INSTANTIATE_TEST_SUITE_P(
     rows, config_errors,
     testing::Values(
-        wrong_file{"not_yaml", "clusters:\n- name: [\n", {":3:", "not YAML"}},
-        wrong_file{"not_a_map", "- a\n", {"must be a map"}},
-        wrong_file{"not_a_list", "clusters: 3\n", {":1:", "clusters must be a list"}},
-        wrong_file{"no_name", "clusters:\n- cluster: {}\n", {":2:", "needs a name"}},
-        wrong_file{"no_current", "clusters: []\n", {"no current-context", "--context"}},
+        wrong_file{"not_yaml", "clusters:\n- name: [\n", "no_yaml", {"config:3"}},
+        wrong_file{"not_a_map", "- a\n", "no_kubeconfig", {}},
+        wrong_file{"not_a_list", "clusters: 3\n", "no_list", {"config:1", "clusters"}},
+        wrong_file{"no_name", "clusters:\n- cluster: {}\n", "no_name", {"config:2"}},
+        wrong_file{"no_current", "clusters: []\n", "no_context", {}},
         wrong_file{"no_such_context",
                    "current-context: z\ncontexts: [{name: a, context: {}}, {name: b, context: {}}]\n",
-                   {"context \"z\" is not in", "there are: a, b"}},
+                   "unknown",
+                   {"z", "a, b"}},
         wrong_file{"no_such_cluster",
                    "current-context: a\ncontexts: [{name: a, context: {cluster: q}}]\n",
-                   {"cluster \"q\"", "there is none"}},
+                   "none",
+                   {"cluster", "q"}},
         wrong_file{"no_such_user",
                    "current-context: a\nclusters: [{name: c, cluster: {server: \"https://x\"}}]\ncontexts: [{name: a, "
                    "context: {cluster: c, user: q}}]\n",
-                   {"user \"q\""}},
-        wrong_file{"clear_text", one("{server: \"http://x:8080\"}"), {":4:", "http://x:8080", "must be https://"}},
+                   "none",
+                   {"user", "q"}},
+        wrong_file{"clear_text", one("{server: \"http://x:8080\"}"), "server", {"config:4", "http://x:8080"}},
         wrong_file{"bad_base64",
                    one("{server: \"https://x\", certificate-authority-data: \"%%%\"}"),
-                   {":4:", "certificate-authority-data", "base64 -w0"}},
+                   "no_base64",
+                   {"config:4", "certificate-authority-data"}},
         wrong_file{"base64_of_something_else",
                    one("{server: \"https://x\", certificate-authority-data: aGVsbG8=}"),
-                   {":4:", "not PEM", "-----BEGIN"}},
+                   "no_pem",
+                   {"config:4"}},
         wrong_file{"missing_ca",
                    one("{server: \"https://x\", certificate-authority: nowhere.crt}"),
-                   {":4:", "nowhere.crt does not exist", "relative paths"}},
+                   "no_file",
+                   {"config:4", "nowhere.crt"}},
         wrong_file{"both_ca_and_insecure",
                    one("{server: \"https://x\", insecure-skip-tls-verify: true, certificate-authority-data: " +
                        base64_encode(pem_text) + "}"),
-                   {"exclude each other"}},
+                   "insecure_with_ca",
+                   {}},
         wrong_file{"not_a_bool",
                    one("{server: \"https://x\", insecure-skip-tls-verify: yes please}"),
-                   {":4:", "true or false"}},
-        wrong_file{
-            "half_a_pair", user("{client-certificate-data: " + base64_encode(pem_text) + "}"), {":7:", "needed both"}},
-        wrong_file{"missing_token_file", user("{tokenFile: gone}"), {":7:", "gone does not exist"}},
-        wrong_file{"token_not_a_string", user("{token: [1]}"), {":7:", "token must be a string"}},
-        wrong_file{"auth_provider", user("{auth-provider: {name: gcp}}"), {":7:", "use exec"}},
+                   "no_boolean",
+                   {"config:4", "yes please"}},
+        wrong_file{"half_a_pair",
+                   user("{client-certificate-data: " + base64_encode(pem_text) + "}"),
+                   "half_a_pair",
+                   {"config:7"}},
+        wrong_file{"missing_token_file", user("{tokenFile: gone}"), "no_token_file", {"config:7", "gone"}},
+        wrong_file{"token_not_a_string", user("{token: [1]}"), "no_text", {"config:7", "token"}},
+        wrong_file{"auth_provider", user("{auth-provider: {name: gcp}}"), "auth_provider", {"config:7"}},
         wrong_file{"exec_version",
                    exec("{apiVersion: client.authentication.k8s.io/v1alpha1, command: c}"),
-                   {":7:", "v1alpha1", "v1beta1"}},
+                   "exec_version",
+                   {"config:7", "v1alpha1"}},
         wrong_file{"exec_command",
                    exec("{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"),
-                   {":7:", "exec.command is missing"}},
-        wrong_file{"exec_mode",
-                   exec("{apiVersion: client.authentication.k8s.io/v1, command: c}"),
-                   {":7:", "interactiveMode", "IfAvailable"}}),
+                   "exec_command",
+                   {"config:7"}},
+        wrong_file{
+            "exec_mode", exec("{apiVersion: client.authentication.k8s.io/v1, command: c}"), "exec_mode", {"config:7"}}),
     [](const auto& row) { return row.param.name; });
 
 TEST(config, a_file_that_does_not_exist_is_named) {
@@ -297,7 +323,7 @@ TEST(config, a_file_that_does_not_exist_is_named) {
   options.kubeconfig = "/nonexistent/config";
   const auto got = load_config(options, with({}));
   ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().message, "kubeconfig /nonexistent/config does not exist");
+  EXPECT_EQ(got.error().message, words::english("kubeconfig.absent", {{"list", "/nonexistent/config"}}));
 }
 
 TEST(config, a_fault_shows_no_secret) {
@@ -315,4 +341,26 @@ TEST(config, base64_goes_both_ways_and_refuses_what_it_is_not) {
   EXPECT_FALSE(base64_decode(""));
   EXPECT_FALSE(base64_decode("abc"));
   EXPECT_FALSE(base64_decode("a?c="));
+}
+
+/// What a kubeconfig names, before anything is asked.
+TEST(config, credentials_that_do_not_do_are_said_in_words) {
+  scratch_folder files;
+  const auto fault = [](const cluster_config& config) { return fault_of_credentials(config).key; };
+  cluster_config config;
+  EXPECT_EQ(fault(config), "");
+  config.user.token_file = files.write("token", "");
+  EXPECT_EQ(fault(config), "kubeconfig.empty_file");
+  files.write("token", "a\nb\n");
+  EXPECT_EQ(fault(config), "kubeconfig.more_lines");
+  config.user.token_file = files.path("gone");
+  EXPECT_EQ(fault(config), "kubeconfig.file");
+  config.user.token_file.clear();
+  config.user.token = "a\nb";
+  EXPECT_EQ(fault(config), "kubeconfig.token_lines");
+  config.ca.data = "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n";
+  EXPECT_EQ(fault(config), "kubeconfig.no_ca");
+  config.ca = {};
+  config.user.certificate.data = config.user.key.data = "-----BEGIN CERTIFICATE-----\nx\n";
+  EXPECT_EQ(fault(config), "kubeconfig.no_certificate");
 }

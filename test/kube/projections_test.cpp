@@ -157,7 +157,7 @@ TEST(projections, read_all_that_a_pod_says_of_where_it_may_run_and_of_what_keeps
   expected.deleted_at = kube::parse_rfc3339("2026-07-01T11:10:30Z").value();
   expected.finalizers = {"a.example/b", "c.example/d"};
   expected.gates = {"gate"};
-  expected.claims = {"claim"};
+  expected.claims = {{"claim", "", ""}};
   expected.native_limits = {"cpu", "kubernetes.io/gpu"};
   expected.rules.selector = {{"arch", "amd64"}, {"zone", "x"}};
   expected.rules.tolerations = {{"k", "Equal", "v", "NoSchedule"}, {"", "Exists", "", ""}};

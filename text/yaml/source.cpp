@@ -22,6 +22,7 @@
 #include <unordered_set>
 
 #include "text/text.hpp"
+#include "text/yaml/fault_words.hpp"
 
 namespace text::yaml {
 namespace {
@@ -69,8 +70,7 @@ class builder final : public YAML::EventHandler {
     const auto before = text_.substr(0, text_.size() - rest.size());
     const bool announced = rest.starts_with("---") || rest.starts_with('{') || rest.starts_with('[') ||
                            before.substr(document_).contains("\n...");
-    if (any_ && !announced)
-      throw YAML::ParserException(mark, "this does not belong to what is above it: indentation, or a missing ---");
+    if (any_ && !announced) throw YAML::ParserException(mark, "yaml.fault.does_not_belong");
     any_ = true;
     document_ = before.size();
   }
@@ -80,7 +80,7 @@ class builder final : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto match = anchors_.find(anchor);
-    if (match == anchors_.end()) throw YAML::ParserException(mark, "an alias inside the value that it refers to");
+    if (match == anchors_.end()) throw YAML::ParserException(mark, "yaml.fault.alias_inside");
     add(match->second);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -100,7 +100,7 @@ class builder final : public YAML::EventHandler {
     const std::string_view escaped = quote == "'" ? "''" : "\\";  // an escape: two characters, no end of quote
     for (rest.remove_prefix(1); !rest.empty() && (!rest.starts_with(quote) || rest.starts_with(escaped));)
       rest.remove_prefix(std::min<std::size_t>(rest.starts_with(escaped) ? 2 : 1, rest.size()));
-    if (rest.empty()) throw YAML::ParserException(mark, "this quote is never closed");
+    if (rest.empty()) throw YAML::ParserException(mark, "yaml.fault.quote");
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value style) override {
@@ -178,7 +178,8 @@ class builder final : public YAML::EventHandler {
     for (const auto& entry : target.entries) there.emplace(entry.key->text, entry.key);
     const auto own = target.entries.size();
     for (const auto* other : nodes) {
-      if ((merged_ += other->entries.size()) > max_merged) throw YAML::ParserException(YAML::Mark(), "too many merges");
+      if ((merged_ += other->entries.size()) > max_merged)
+        throw YAML::ParserException(YAML::Mark(), "yaml.fault.merges");
       for (const auto& entry : other->entries) {
         const auto [match, absent] = there.emplace(entry.key->text, entry.key);
         if (absent)
@@ -206,10 +207,10 @@ std::optional<std::pair<place, std::string>> illegal_character(std::string_view 
   place place;
   while (!text.empty()) {
     const auto c = text::take_character(text);
-    if (c == text::not_utf8) return std::pair(place, "not UTF-8");
+    if (c == text::not_utf8) return std::pair(place, "yaml.fault.not_utf8");
     const bool legal = c == 0x09 || c == 0x0a || c == 0x0d || c == 0x85 || (c >= 0x20 && c <= 0x7e) ||
                        (c >= 0xa0 && c <= 0xd7ff) || (c >= 0xe000 && c <= 0xfffd && c != 0xfeff) || c >= 0x10000;
-    if (!legal) return std::pair(place, "control characters are not allowed");
+    if (!legal) return std::pair(place, "yaml.fault.control_character");
     if (c == '\n')
       ++place.line, place.column = 1;
     else
@@ -223,7 +224,7 @@ std::optional<fault> tab_in_indentation(std::string_view text, int last_line) {
   for (int line = 0; line <= last_line && !text.empty(); ++line) {
     const auto blanks = text.substr(0, std::min(text.find_first_not_of(" \t"), text.size()));
     if (const auto tab = blanks.find('\t'); tab != blanks.npos)
-      return fault{{line + 1, static_cast<int>(tab) + 1}, "a tab indents this line; YAML takes blanks alone"};
+      return fault{{line + 1, static_cast<int>(tab) + 1}, "yaml.fault.tab_indents"};
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   }
   return std::nullopt;
@@ -366,7 +367,7 @@ std::optional<nlohmann::json> to_json(const node& node, std::size_t most) {
 
 std::expected<source, fault> parse(std::string text) {
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
-  if (text.size() > max_bytes) return std::unexpected(fault{{}, "larger than 32 MiB"});
+  if (text.size() > max_bytes) return std::unexpected(fault{{}, "yaml.fault.too_large"});
   if (const auto illegal = illegal_character(text)) return std::unexpected(fault{illegal->first, illegal->second});
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != text.npos && (text[first] == '{' || text[first] == '[')) text = without_surrogates(text);
@@ -381,11 +382,10 @@ std::expected<source, fault> parse(std::string text) {
     }
     events.end();
   } catch (const YAML::DeepRecursion& wrong) {
-    const auto levels = std::to_string(wrong.depth());
-    return std::unexpected(fault{locator(wrong.mark), "nested " + levels + " levels deep; allowed are fewer"});
+    return std::unexpected(fault{locator(wrong.mark), "yaml.fault.too_deep"});
   } catch (const YAML::Exception& wrong) {
     if (const auto tab = tab_in_indentation(out.text, wrong.mark.line)) return std::unexpected(*tab);
-    return std::unexpected(fault{locator(wrong.mark), wrong.msg});
+    return std::unexpected(fault{locator(wrong.mark), fault_of_library(wrong.msg)});
   }
   return out;
 }
@@ -400,13 +400,12 @@ std::expected<source, std::string> read(std::string name, std::string text) {
 std::expected<std::string, std::string> read_bytes(const std::string& path, std::istream& standard_input) {
   if (path == "-") return slurp(standard_input);
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return std::unexpected(path + ": a directory; name the files in it, for example " + path + "/*.yaml");
+  if (std::filesystem::is_directory(path, ignored)) return std::unexpected(path + ": yaml.fault.folder");
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return std::unexpected(path + ": " + std::strerror(errno != 0 ? errno : EIO));
   auto out = slurp(stream);
-  if (stream.bad()) return std::unexpected(path + ": cannot be read: " + std::strerror(errno));
+  if (stream.bad()) return std::unexpected(path + ": " + std::strerror(errno));
   return out;
 }
 

@@ -18,10 +18,13 @@ json slice(const char* node, const char* driver, int devices) {
 }
 
 TEST(resource_slices, devices_of_drivers_of_cards_are_counted_by_node) {
+  const text::phrase_argument driver{"driver", std::string("gpu.nvidia.com")};
   const auto found = cards_in({slice("a", "gpu.nvidia.com", 6), slice("a", "gpu.nvidia.com", 2),
                                slice("b", "gpu.nvidia.com", 1), json("no object")});
-  EXPECT_THAT(found.at("a"), ElementsAre("8 devices of the DRA driver gpu.nvidia.com"));
-  EXPECT_THAT(found.at("b"), ElementsAre("1 device of the DRA driver gpu.nvidia.com"));
+  EXPECT_THAT(found.at("a"),
+              ElementsAre(text::phrase{"verify.dra_devices.many", {{"number", std::string("8")}, driver}}));
+  EXPECT_THAT(found.at("b"),
+              ElementsAre(text::phrase{"verify.dra_devices.one", {{"number", std::string("1")}, driver}}));
 }
 
 TEST(resource_slices, drivers_of_other_things_and_slices_without_devices_are_passed_over) {

@@ -13,6 +13,7 @@
 #include "cli/explain/simulate.hpp"
 #include "test/english.hpp"
 #include "text/text.hpp"
+#include "text/yaml/fault_words.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -31,7 +32,7 @@ std::string simulated(const std::string& snapshot, const std::string& pods, text
   picture cluster;
   if (const auto read = read_snapshot(snapshot, cluster); !read) return "1\n" + words_of(read.error(), locale) + "\n";
   const auto file = text::yaml::read("pods.yaml", pods);
-  if (!file) return "2\n" + unreadable(file.error(), locale) + "\n";
+  if (!file) return "2\n" + words_of(text::yaml::unreadable(file.error()), locale) + "\n";
   std::vector<tried_pod> all;
   for (const auto& entry : manifests_in(*file))
     if (const auto problem = add_pods(entry, "", all, locale); !problem.empty()) return "2\n" + problem + "\n";

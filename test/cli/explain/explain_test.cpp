@@ -190,6 +190,15 @@ TEST(explain, S28_what_is_in_no_table_is_said_to_be_unknown) {
   }
   for (const std::string driver : {"9999", "591", "1000.1"})
     EXPECT_EQ(rule_of(with_driver("12.4", driver)), "driver-not-known") << driver;
+  for (const std::string driver : {"565.57.01", "470.82", "575", "550", "535"})
+    EXPECT_EQ(compat_of(with_driver("11.4", driver)).rc, 0) << driver;
+  for (const std::string driver : {"552.12", "540", "536.25", "471.11"}) {
+    EXPECT_EQ(rule_of(with_driver("11.4", driver)), "driver-not-released") << driver;
+    EXPECT_EQ(rule_of(with_driver("10.2", driver)), "driver-not-released") << driver;
+  }
+  const auto between = compat_of(with_driver("12.4", "552.12"));
+  EXPECT_THAT(between.out, HasSubstr("550"));
+  EXPECT_THAT(between.out, HasSubstr("555"));
   auto capability = with_driver("12.4", "550.54.14");
   for (const std::string value : {"9.9", "8.1", "19.0"}) {
     capability.capability = value;
@@ -276,6 +285,12 @@ TEST(explain, wrong_usage_is_one_line_that_names_the_flag) {
   EXPECT_THAT(wrong(capability), HasSubstr(no_version("--compute-capability", "ampere", "8.0")));
   capability.capability = "86";
   EXPECT_THAT(wrong(capability), HasSubstr(no_version("--compute-capability", "86", "8.0")));
+  auto two = with_driver("12.4", "550", "A100");
+  two.capability = "9.0";
+  EXPECT_THAT(wrong(two), HasSubstr(words::english("explain_compat.two_capabilities",
+                                                   {{"card", "A100"}, {"capability", "8.0"}, {"value", "9.0"}})));
+  two.capability = "8.0";
+  EXPECT_EQ(compat_of(two).rc, 0);
 }
 
 TEST(explain, reads_one_node_and_nothing_else) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/lint/lint.hpp"
 #include "kube/projections/from_json.hpp"
 #include "test/english.hpp"
 #include "test/reconcilers/extender/rig.hpp"
@@ -173,6 +174,230 @@ TEST_F(placements_test, a_pod_with_claims_is_not_said_to_fit) {
   const auto answer = json::parse(out.str())["pods"];
   EXPECT_TRUE(answer[0]["node"].is_null()) << answer;
   EXPECT_EQ(answer[0]["why"], english("explain.simulate.claims", {{"list", "card"}}));
+}
+
+/// The claim that a pod waits for is named, and one that has its devices is not what it waits for.
+TEST_F(placements_test, a_claim_is_what_a_pod_waits_for_where_it_is) {
+  cluster.pods.put(share("p", 20, 4));
+  finish();
+  const auto obstacles = [&](const json& spec, const json& status, const claim_states& claims) {
+    out.str("");
+    const auto whole = described({{"metadata", {{"namespace", "lab"}}}, {"spec", spec}, {"status", status}});
+    const auto rc = explain_pod(cluster, {"lab", "p"}, {"json", "en"}, out, err, whole, others::named, claims);
+    auto all = json::parse(out.str())["obstacles"];
+    return std::pair(rc, all.empty() ? json() : all.front());
+  };
+  const auto text_of = [](const std::string& key, std::initializer_list<text::parameter> parameters) {
+    return json(english("explain.obstacle." + key, parameters));
+  };
+  const json named{{"resourceClaims", {{{"name", "c"}, {"resourceClaimName", "card"}}}}};
+  const json made{{"resourceClaims", {{{"name", "c"}, {"resourceClaimTemplateName", "t"}}}}};
+  const kube::object_key key{"lab", "card"};
+  auto [rc, first] = obstacles(named, json::object(), {{key, std::nullopt}});
+  EXPECT_EQ(rc, 3);
+  EXPECT_EQ(first["text"], text_of("claim_missing", {{"claim", "card"}, {"namespace", "lab"}}));
+  std::tie(rc, first) = obstacles(named, json::object(), {{key, claim_state{{"gpu.example.com"}, {}, false}}});
+  EXPECT_EQ(rc, 3);
+  EXPECT_EQ(first["text"],
+            text_of("claim_waits", {{"claim", "card"}, {"other", "gpu.example.com"}, {"namespace", "lab"}}));
+  std::tie(rc, first) = obstacles(made, json::object(), {});
+  EXPECT_EQ(rc, 3);
+  EXPECT_EQ(first["text"], text_of("claim_not_made", {{"claim", "c"}, {"other", "t"}, {"namespace", "lab"}}));
+  const json status{{"resourceClaimStatuses", {{{"name", "c"}, {"resourceClaimName", "card"}}}},
+                    {"conditions", {{{"type", "PodScheduled"}, {"status", "False"}, {"message", "no"}}}}};
+  const claim_states has_card{{key, claim_state{{}, {"gpu.example.com/n/gpu-0"}, true}}};
+  std::tie(rc, first) = obstacles(made, status, has_card);
+  EXPECT_EQ(rc, 0) << first;
+  EXPECT_THAT(out.str(), HasSubstr("gpu.example.com/n/gpu-0"));
+  std::tie(rc, first) = obstacles(named, json::object(), {});
+  EXPECT_EQ(rc, 3) << "not seen";
+  EXPECT_EQ(first["text"], text_of("claims", {{"list", "c"}, {"namespace", "lab"}}));
+}
+
+TEST_F(placements_test, the_state_of_a_claim_is_read_in_either_form) {
+  const auto older = claim_state_of(json::parse(
+      R"({"spec": {"devices": {"requests": [{"name": "r", "deviceClassName": "a"},
+          {"name": "s", "firstAvailable": [{"name": "x", "deviceClassName": "b"}]}]}}})"));
+  EXPECT_EQ(older.classes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(older.is_allocated);
+  const auto newer = claim_state_of(json::parse(
+      R"({"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "a"}}]}},
+          "status": {"allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "g"}]}}}})"));
+  EXPECT_EQ(newer.classes, (std::vector<std::string>{"a"}));
+  EXPECT_EQ(newer.devices, (std::vector<std::string>{"d/p/g"}));
+  EXPECT_TRUE(newer.is_allocated);
+  for (const auto* text : {"null", "[]", R"({"spec": 1, "status": {"allocation": 2}})", R"({"spec": {"devices": []}})"})
+    EXPECT_FALSE(claim_state_of(json::parse(text)).is_allocated) << text;
+}
+
+/// Resources that only a DeviceClass gives are no typing mistake, and no room.
+TEST_F(placements_test, a_resource_of_a_device_class_is_not_judged) {
+  cluster.classes["example.com/card"] = "card.example.com";
+  finish();
+  namespace_limits limits;
+  const auto pod_of = [](const std::string& name, const std::string& key) {
+    return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
+           "}\nspec:\n  containers: [{name: m, image: x, resources: {limits: {" + key + ": 1}}}]\n";
+  };
+  const auto list = in_file(pod_of("a", "example.com/card") + pod_of("b", "deviceclass.resource.kubernetes.io/gpu.x") +
+                            pod_of("c", "kubernetes.io/gpu"));
+  EXPECT_EQ(simulate(cluster, limits, list, {"json", "en"}, out), 3);
+  const auto answer = json::parse(out.str());
+  EXPECT_EQ(answer["notJudged"], 2) << answer;
+  EXPECT_EQ(answer["pods"][0]["why"],
+            english("explain.simulate.classes", {{"list", "DeviceClass card.example.com (example.com/card)"}}));
+  EXPECT_THAT(answer["pods"][1].value("why", ""), HasSubstr("DeviceClass gpu.x"));
+  EXPECT_EQ(answer["pods"][2].value("judged", true), true) << "no node has it: an answer";
+}
+
+/// What makes no pods now: its line, and no pod that has to fit.
+TEST_F(placements_test, what_is_suspended_paused_or_without_replicas_makes_no_pod) {
+  const std::string pods =
+      "template: {spec: {containers: [{name: m, image: x, resources: {limits: {tencent.com/vcuda-core: 20, "
+      "tencent.com/vcuda-memory: 4}}}]}}";
+  struct row {
+    std::string kind, spec, none, number;
+  };
+  const row table[] = {
+      {"batch/v1 Job", "suspend: true, parallelism: 4, completions: 8", "suspended", "4"},
+      {"batch/v1 Job", "parallelism: 0", "no_parallelism", ""},
+      {"batch/v1 Job", "completions: 0", "no_completions", ""},
+      {"batch/v1 Job", "completions: 3", "ended", ""},
+      {"batch/v1 CronJob", "suspend: true", "suspended", "1"},
+      {"apps/v1 Deployment", "replicas: 0", "no_replicas", ""},
+      {"apps/v1 Deployment", "paused: true, replicas: 2", "paused", "2"},
+      {"apps/v1 StatefulSet", "replicas: 0", "no_replicas", ""},
+      {"apps/v1 ReplicaSet", "replicas: 0", "no_replicas", ""},
+      {"v1 ReplicationController", "replicas: 0", "no_replicas", ""},
+      {"example.com/v1 Trainer", "suspend: true", "suspended", "1"},
+      {"example.com/v1 Trainer", "replicas: 0", "no_replicas", ""},
+      {"example.com/v1 Trainer", "runPolicy: {suspend: true}", "suspended", "1"},
+  };
+  finish();
+  for (const auto& [kind, spec, none, number] : table) {
+    const auto blank = kind.find(' ');
+    const bool is_cron_job = kind.ends_with("CronJob");
+    const auto text = "apiVersion: " + kind.substr(0, blank) + "\nkind: " + kind.substr(blank + 1) +
+                      "\nmetadata: {name: w, namespace: lab}\nspec: {" + spec + ", " +
+                      (is_cron_job ? "schedule: \"* * * * *\", jobTemplate: {spec: {" + pods + "}}" : pods) +
+                      "}\nstatus: {succeeded: 3}\n";
+    out.str("");
+    namespace_limits limits;
+    EXPECT_EQ(simulate(cluster, limits, in_file(text), {"json", "en"}, out), 0) << text;
+    const auto answer = json::parse(out.str());
+    EXPECT_EQ(answer["of"], 0) << text;
+    ASSERT_EQ(answer["pods"].size(), 1U) << text;
+    const auto pods_at_once = number.empty() ? std::string() : number == "1" ? "explain.pods.one" : "explain.pods.many";
+    EXPECT_EQ(answer["pods"][0]["why"],
+              english("explain.simulate.none." + none,
+                      {{"pods", number.empty() ? "" : english(pods_at_once, {{"number", number}})}}))
+        << text;
+  }
+}
+
+/// Cards that a Job still needs: as many as are not completed yet.
+TEST_F(placements_test, a_job_that_is_half_done_makes_the_rest) {
+  const auto made = [](const std::string& spec, const std::string& status) {
+    return in_file("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {" + spec +
+                   ", template: {spec: {containers: [{name: m, image: x}]}}}\nstatus: {" + status + "}\n")
+        .size();
+  };
+  EXPECT_EQ(made("parallelism: 4, completions: 8", ""), 4U);
+  EXPECT_EQ(made("parallelism: 4, completions: 8", "succeeded: 6"), 2U);
+  for (const auto* type : {"Complete", "Failed"})
+    EXPECT_FALSE(in_file("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {containers: "
+                         "[{name: m, image: x}]}}}\nstatus: {conditions: [{type: " +
+                         std::string(type) + ", status: \"True\"}]}\n")
+                     .at(0)
+                     .is_pod());
+}
+
+TEST_F(placements_test, replicas_of_all_that_is_round_a_pod_of_another_kind_count) {
+  const auto list = in_file(
+      "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: j}\nspec: {replicatedJobs: [{name: w, "
+      "replicas: 2, template: {spec: {parallelism: 4, completions: 3, template: {spec: {containers: [{name: m, image: "
+      "x}]}}}}}]}\n");
+  EXPECT_EQ(list.size(), 6U);
+}
+
+TEST_F(placements_test, a_daemon_set_that_no_node_may_take_makes_no_pod) {
+  const auto list = in_file(
+      "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: d}\nspec: {template: {spec: {nodeSelector: {a: b}, "
+      "containers: [{name: m, image: x, resources: {limits: {tencent.com/vcuda-core: 20, tencent.com/vcuda-memory: "
+      "4}}}]}}}\n");
+  finish();
+  namespace_limits limits;
+  EXPECT_EQ(simulate(cluster, limits, list, {"json", "en"}, out), 0);
+  const auto answer = json::parse(out.str());
+  EXPECT_EQ(answer["of"], 0) << answer;
+  EXPECT_EQ(answer["pods"][0]["why"], english("explain.simulate.none.no_node"));
+}
+
+std::string pod_asking(const kube::quantities& limits) {
+  std::string list;
+  for (const auto& [key, amount] : limits) list += (list.empty() ? "" : ", ") + key + ": " + std::to_string(amount);
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: lab}\nspec: {containers: [{name: main, image: x, "
+         "resources: {limits: {" +
+         list + "}}}]}\n";
+}
+
+struct refused_limits {
+  kube::quantities limits;
+  std::string allowed;  ///< the key of what is
+};
+const refused_limits refused_table[] = {
+    {{{"aliyun.com/gpu-mem", 4}, {"aliyun.com/gpu-core.percentage", 7}}, "engine.legal.fives"},
+    {{{"aliyun.com/gpu-mem", 7}, {"aliyun.com/gpu-count", 2}}, "engine.refusal.multiples_of_count"},
+    {{{"tke.cloud.tencent.com/qgpu-core", 7}, {"tke.cloud.tencent.com/qgpu-memory", 4}}, "engine.legal.fives_or_whole"},
+    {{{"tke.cloud.tencent.com/qgpu-core", 250}, {"tke.cloud.tencent.com/qgpu-memory", 4}},
+     "engine.legal.fives_or_whole"},
+    {{{"volcano.sh/vgpu-number", 1}, {"volcano.sh/vgpu-cores", 150}}, "engine.legal.hundred_or_none"},
+    {{{"volcano.sh/vgpu-number", 1}, {"volcano.sh/vgpu-memory-percentage", 101}}, "engine.legal.percent_of_card"},
+    {{{"nvidia.com/gpu", 1}, {"nvidia.com/gpucores", 101}}, "engine.legal.hundred_or_none"},
+    {{{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem-percentage", 200}}, "engine.legal.percent_of_card"},
+    {{{"nvidia.com/gpu", 1}, {"nvidia.com/priority", 2}}, "engine.legal.flag"},
+    {{{"tencent.com/vcuda-core", 150}, {"tencent.com/vcuda-memory", 4}}, "engine.legal.share_or_whole"},
+    {{{"nvidia.com/mps-core", 250}, {"nvidia.com/mps-memory", 4}}, "engine.legal.share_or_whole"},
+};
+
+/// Whoever declares a key, and whether or not a node offers it: what its program does not take is refused, with what it
+/// takes, and alike by the three that judge.
+TEST_F(placements_test, amounts_that_no_node_takes_are_refused_with_what_is_allowed) {
+  for (const auto& row : refused_table) {
+    auto asking = pod("p" + std::to_string(&row - refused_table), {container("main", {})});
+    asking.containers[0].limits = row.limits;
+    std::ranges::sort(asking.containers[0].limits);
+    cluster.pods.put(asking);
+  }
+  finish();
+  for (const auto& row : refused_table) {
+    const auto text = pod_asking(row.limits), allowed = english(row.allowed);
+    std::vector<text::yaml::source> files;
+    files.push_back(text::yaml::read("pods.yaml", text).value());
+    const auto report = lint(files, {});
+    const auto refusing = std::ranges::find(report.findings, text::severity::error, &lint_finding::level);
+    ASSERT_NE(refusing, report.findings.end()) << text;
+    EXPECT_THAT(refusing->message + refusing->allowed, HasSubstr(allowed)) << text;
+    const auto tried = in_file(text);
+    ASSERT_EQ(tried.size(), 1U) << text;
+    EXPECT_THAT(tried[0].refused, HasSubstr(allowed)) << text;
+    out.str("");
+    EXPECT_EQ(explain("lab/p" + std::to_string(&row - refused_table)), 3);
+    EXPECT_THAT(out.str(), HasSubstr(allowed)) << text;
+  }
+}
+
+TEST_F(placements_test, amounts_that_some_node_takes_are_not_refused) {
+  const kube::quantities table[] = {{{"aliyun.com/gpu-mem", 4}, {"aliyun.com/gpu-core.percentage", 15}},
+                                    {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 2}},
+                                    {{"tke.cloud.tencent.com/qgpu-core", 95}, {"tke.cloud.tencent.com/qgpu-memory", 4}},
+                                    {{"volcano.sh/vgpu-number", 2}, {"volcano.sh/vgpu-cores", 100}},
+                                    {{"nvidia.com/gpu", 1}, {"nvidia.com/gpumem-percentage", 50}},
+                                    {{"nvidia.com/gpumem", 4096}},
+                                    {{"aliyun.com/gpu", 3}},
+                                    {{"tencent.com/vcuda-core", 200}},
+                                    {{"nvidia.com/gpu.shared", 2}}};
+  for (const auto& limits : table) EXPECT_EQ(in_file(pod_asking(limits)).at(0).refused, "") << limits.front().first;
 }
 
 /// A file of `inspect --save` has no conditions: nothing is claimed of schedulers.
@@ -346,8 +571,10 @@ TEST_F(placements_test, an_old_config_map_of_quotas_that_cannot_be_read_is_said)
   cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/p"), 0);
   EXPECT_THAT(err.str(),
-              HasSubstr(english("explain.doubt.old_quotas",
-                                {{"text", R"(lab is no object; allowed is {"quota": {...}, "pool": [...]})"}})));
+              HasSubstr(english(
+                  "explain.doubt.old_quotas",
+                  {{"text", english("list.quotation",
+                                    {{"text", R"(lab is no object; allowed is {"quota": {...}, "pool": [...]})"}})}})));
 }
 
 TEST_F(placements_test, room_that_is_kept_for_a_nominated_pod_is_named) {

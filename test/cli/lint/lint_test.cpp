@@ -251,9 +251,10 @@ TEST(lint, exit_codes) {
   EXPECT_EQ(run({warning}, "en", "text", true).rc, 3);
   const auto missing = run({"test/nothing.yaml", warning});
   EXPECT_EQ(missing.rc, 1);
-  EXPECT_EQ(
-      missing.err,
-      english("yaml.unreadable", {{"place", "test/nothing.yaml"}, {"problem", "No such file or directory"}}) + "\n");
+  EXPECT_EQ(missing.err, english("yaml.unreadable",
+                                 {{"place", "test/nothing.yaml"},
+                                  {"problem", english("list.quotation", {{"text", "No such file or directory"}})}}) +
+                             "\n");
   EXPECT_EQ(missing.out, "");
   const auto malformed = run({"-"}, "en", "text", false, "a: 1\n  b: 2\n");
   EXPECT_EQ(malformed.rc, 1);

@@ -13,6 +13,7 @@
 
 #include "test/facts_in.hpp"
 #include "test/reconcilers/recording_transport.hpp"
+#include "test/words.hpp"
 
 namespace cli {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 using reconcilers::recording_transport;
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -120,7 +120,7 @@ TEST(test_pod, one_whose_creation_was_not_answered_is_looked_up_and_removed) {
     };
     const auto out = server.tried();
     ASSERT_FALSE(out);
-    EXPECT_THAT(out.error().message, words::has_in_order({"was made", "is removed"}));
+    EXPECT_THAT(out.error().message, HasSubstr(words::english("verify.test_pod.made_and_removed")));
     EXPECT_THAT(server.removed_only, HasSubstr("u-1"));
     EXPECT_FALSE(server.there);
   }
@@ -145,9 +145,8 @@ TEST(test_pod, one_that_cannot_be_looked_up_is_named_with_the_command_that_remov
   };
   auto out = server.tried();
   ASSERT_FALSE(out);
-  EXPECT_THAT(out.error().message,
-              words::has_in_order({"no answer within 30000 ms; ", "may be there (get pods team/"}));
-  EXPECT_THAT(out.error().message, EndsWith(server.by_hand()));
+  EXPECT_THAT(out.error().message, words::has_in_order({"no answer within 30000 ms", "get pods team/"}));
+  EXPECT_THAT(out.error().message, HasSubstr(server.by_hand()));
 
   const test_pod_server::answer table[] = {std::unexpected(lost(kube::errc::timeout, "no answer within 30000 ms")),
                                            recording_transport::refused(502, "", "bad gateway")};
@@ -156,7 +155,8 @@ TEST(test_pod, one_that_cannot_be_looked_up_is_named_with_the_command_that_remov
     absent.at_post = [&] { return entry; };
     out = absent.tried();
     ASSERT_FALSE(out);
-    EXPECT_THAT(out.error().message, testing::AllOf(HasSubstr("not there yet"), EndsWith(absent.by_hand())));
+    EXPECT_THAT(out.error().message,
+                HasSubstr(words::english("verify.test_pod.not_there_yet", {{"command", absent.by_hand()}})));
   }
 }
 
@@ -255,7 +255,7 @@ TEST(test_pod, a_stop_while_it_is_made_is_no_finding) {
   });
   out = refused.tried(slow);
   ASSERT_FALSE(out) << "who stops it learns nothing of the pod";
-  EXPECT_THAT(out.error().message, HasSubstr("stopped before"));
+  EXPECT_EQ(out.error().message, words::english("verify.test_pod.stopped_before"));
 
   test_pod_server unasked;
   slow_transport early(unasked.transport, [](const kube::request&) { std::raise(SIGINT); });

@@ -220,12 +220,12 @@ TEST(verify_scheduler, a_signal_and_a_pod_that_is_taken_away_are_no_answer) {
   };
   auto found = stopped.tested();
   ASSERT_FALSE(found);
-  EXPECT_THAT(found.error().message, HasSubstr("stopped before"));
+  EXPECT_THAT(found.error().message, HasSubstr(words::english("verify.test_pod.stopped_before_answer")));
   EXPECT_TRUE(stopped.removed);
   scheduled_pod_server gone;
   found = gone.tested();
   ASSERT_FALSE(found);
-  EXPECT_THAT(found.error().message, HasSubstr("someone else"));
+  EXPECT_THAT(found.error().message, HasSubstr(words::english("verify.test_pod.gone")));
 }
 
 }  // namespace

@@ -138,12 +138,25 @@ TEST(verify, S4_what_could_not_be_seen_is_unknown_and_nothing_is_called_missing)
   EXPECT_THAT(cluster.wrong(), Not(IsEmpty()));
   cluster.is.sets_unseen = {"the file has none"};
   cluster.is.labels_unseen = {"forbidden"};
+  cluster.is.old_quotas_unseen = {"no right"};
   EXPECT_THAT(cluster.wrong(), IsEmpty());
   std::vector<std::pair<stage, std::string>> unknown;
   for (const auto& step : cluster.walked().cluster)
     if (step.is == outcome::unknown) unknown.emplace_back(step.position, text_of(step, language::en));
   EXPECT_THAT(unknown,
-              ElementsAre(std::pair(stage::daemon_sets, "the file has none"), std::pair(stage::label, "forbidden")));
+              ElementsAre(std::pair(stage::daemon_sets, "the file has none"),
+                          std::pair(stage::quotas, words::english("verify.step.old_quotas", {{"reason", "no right"}})),
+                          std::pair(stage::label, "forbidden")));
+}
+
+TEST(verify, declarations_that_no_one_reads_are_a_warning) {
+  cluster cluster;
+  cluster.is.unread_declarations = {"lab/cf-crl-x"};
+  const auto steps = cluster.walked().cluster;
+  const auto match = std::ranges::find(steps, stage_code::declarations_elsewhere, &step::cause);
+  ASSERT_NE(match, steps.end());
+  EXPECT_EQ(match->is, outcome::warning);
+  EXPECT_THAT(text_of(*match, language::zh), HasSubstr("lab/cf-crl-x"));
 }
 
 TEST(verify, S4_finds_nothing_wrong_with_a_healthy_cluster) {
@@ -671,8 +684,11 @@ const std::vector<defect> defects{
      [](cluster& c) { c.node().allocatable.insert(c.node().allocatable.begin(), {"nvidia.com/gpu", 4}); },
      {"foreign_plugin"}},
     {"a DRA driver gives out the same cards",
-     [](cluster& c) { c.first().claimed_devices = {"4 devices of the DRA driver gpu.nvidia.com"}; },
+     [](cluster& c) { c.first().claimed_devices.emplace_back("4 devices"); },
      {"foreign_plugin"}},
+    {"limits that cannot be read",
+     [](cluster& c) { c.is.old_quotas_trouble = {"lab is no object"}; },
+     {"old_quotas_unreadable"}},
     {"another plugin holds up enrolment",
      [](cluster& c) {
        c.asks("vgpu");

@@ -113,17 +113,17 @@ TEST(yaml_source, knows_keys_that_are_written_twice) {
 TEST(yaml_source, names_the_place_of_what_is_no_yaml) {
   EXPECT_THAT(problem("a: 1\n b: 2\n"), testing::StartsWith("f.yaml:2:"));
   EXPECT_THAT(problem("a: [1, 2\n"), testing::StartsWith("f.yaml:"));
-  EXPECT_EQ(problem("a: \"1\nb: 2\n"), "f.yaml:1:4: this quote is never closed");
-  EXPECT_EQ(problem("a: 'it''s\nb: 2\n"), "f.yaml:1:4: this quote is never closed");
+  EXPECT_EQ(problem("a: \"1\nb: 2\n"), "f.yaml:1:4: yaml.fault.quote");
+  EXPECT_EQ(problem("a: 'it''s\nb: 2\n"), "f.yaml:1:4: yaml.fault.quote");
   EXPECT_EQ(problem("a: \"\\\"1\"\n"), "none");
   EXPECT_EQ(problem("a: '1'''\n"), "none");
-  EXPECT_THAT(problem("- a\nb: 1\n"), words::has_in_order({"f.yaml:2:1: ", "indentation", "---"}));
+  EXPECT_EQ(problem("- a\nb: 1\n"), "f.yaml:2:1: yaml.fault.does_not_belong");
   EXPECT_EQ(problem("a: 1\n...\nb: 1\n--- \nc: 1\n"), "none");
   EXPECT_EQ(problem("{\"a\": 1}\n{\"b\": 2}\n"), "none") << "as a JSON stream";
-  EXPECT_EQ(problem("a: 1\nbc\x01: 2\n"), "f.yaml:2:3: control characters are not allowed");
-  EXPECT_EQ(problem("实\xff"), "f.yaml:1:2: not UTF-8");
+  EXPECT_EQ(problem("a: 1\nbc\x01: 2\n"), "f.yaml:2:3: yaml.fault.control_character");
+  EXPECT_EQ(problem("实\xff"), "f.yaml:1:2: yaml.fault.not_utf8");
   EXPECT_THAT(problem("a: *b\n"), HasSubstr("f.yaml:1:"));
-  EXPECT_THAT(problem("a: &a [*a]\n"), HasSubstr("alias"));
+  EXPECT_THAT(problem("a: &a [*a]\n"), HasSubstr("yaml.fault.alias_inside"));
 }
 
 TEST(yaml_source, F35_hostile_files_cost_what_their_size_is) {
@@ -139,7 +139,7 @@ TEST(yaml_source, F35_hostile_files_cost_what_their_size_is) {
   EXPECT_FALSE(to_json(*find(file.documents.at(0), "a30")));
   EXPECT_EQ(canonical(*find(file.documents.at(0), "a30")), "");
   // Deep by brackets, and deeper by aliases than any stack.
-  EXPECT_THAT(problem(std::string(100'000, '[')), testing::EndsWith("levels deep; allowed are fewer"));
+  EXPECT_THAT(problem(std::string(100'000, '[')), testing::EndsWith(": yaml.fault.too_deep"));
   std::string chain = "a0: &a0 x\n";
   for (int i = 1; i < 20'000; ++i)
     chain += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + "]\n";
@@ -156,8 +156,8 @@ TEST(yaml_source, F35_hostile_files_cost_what_their_size_is) {
 TEST(yaml_source, says_why_a_file_cannot_be_read) {
   std::istringstream input("a: 1");
   EXPECT_EQ(read_file("test/no-such-file.yaml", input).error(), "test/no-such-file.yaml: No such file or directory");
-  EXPECT_THAT(read_file("test", input).error(), words::has_in_order({"a directory; ", "test/*.yaml"}));
-  EXPECT_EQ(read_file("/proc/self/mem", input).error(), "/proc/self/mem: cannot be read: Input/output error")
+  EXPECT_EQ(read_file("test", input).error(), "test: yaml.fault.folder");
+  EXPECT_EQ(read_file("/proc/self/mem", input).error(), "/proc/self/mem: Input/output error")
       << "a file that opens and cannot be read is not an empty one";
   const auto read = read_file("-", input);
   ASSERT_TRUE(read);

@@ -31,7 +31,7 @@ constexpr milliseconds farewell{1000};
 /// Connections taken from the kernel in one turn of the loop; fewer than places, so that none of them ends another.
 constexpr int most_accepted = 32;
 constexpr int not_modified = 304;
-/// A redirect to another path of this server. Any other is none of ours: who calls us must not be sent elsewhere.
+/// A redirect to another path of this server. Who calls us must not be sent elsewhere.
 bool stays_here(const http_response& answer) {
   const auto location = std::ranges::find(answer.fields, "Location", &std::pair<std::string, std::string>::first);
   return answer.status == 302 && location != answer.fields.end() && location->second.starts_with('/') &&

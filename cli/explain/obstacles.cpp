@@ -89,7 +89,7 @@ class finder {
     }
   }
 
-  /// Devices of DRA: another program gives them out. Claims of which nothing is known are said together.
+  /// Devices of DRA: another program gives them out. Claims of which nothing is known stand in one line.
   void add_claims() {
     std::vector<std::string> unseen;
     for (const auto& claim : pod_.claims) {

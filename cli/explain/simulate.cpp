@@ -699,10 +699,7 @@ void add_simulate(CLI::App& app, int& rc) {
       }
       if (outcome.is_refused) read = std::unexpected(where_view_suffices(read.error(), *namespaces.begin()));
     }
-    if (!read) {
-      rc = failed(read.error(), locale, std::cerr);
-      return;
-    }
+    if (!read) return void(rc = failed(read.error(), locale, std::cerr));
     if (!flags->snapshot.empty()) take_in_limits(all, limits);
     say_doubts(all, namespaces, locale, std::cerr);
     for (const auto& text : limits.doubts()) std::cerr << "quartermaster: " << text << "\n";

@@ -16,6 +16,7 @@
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "controller/sleep.hpp"
+#include "kube/json_text.hpp"
 #include "reconcilers/declarations/declared_config_map.hpp"
 #include "reconcilers/declarations/parse.hpp"
 #include "scheduler_config/managed.hpp"
@@ -168,7 +169,8 @@ std::string scheduler_of(const std::optional<reconcilers::accelerator_policy>& p
   const auto status = ordered_json::parse(policy->status, nullptr, false);
   if (!status.is_object()) return {};
   for (const auto& row : status.value("schedulers", ordered_json::array())) {
-    if (row.value("mode", "") == "Dedicated" && policy->scheduler.mode == "Dedicated") return row.value("name", "");
+    if (kube::text_in(row, "mode") == "Dedicated" && policy->scheduler.mode == "Dedicated")
+      return kube::text_in(row, "name");
   }
   return {};
 }

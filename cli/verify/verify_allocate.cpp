@@ -48,8 +48,8 @@ std::string quoted_reason_in(const json& pod) {
     }
   }
   for (const auto& entry : status.value("conditions", json::array())) {
-    if (entry.value("type", "") == "PodScheduled" && entry.value("status", "") == "False")
-      return entry.value("reason", "") + ": " + entry.value("message", "");
+    if (kube::text_in(entry, "type") == "PodScheduled" && kube::text_in(entry, "status") == "False")
+      return kube::text_in(entry, "reason") + ": " + kube::text_in(entry, "message");
   }
   return {};
 }

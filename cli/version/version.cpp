@@ -93,12 +93,12 @@ json as_json() {
 }
 
 std::string line_of(const operator_found& found, text::language locale) {
-  const auto shown = [](const std::string& value) { return text::shown(value, 1000); };
+  const auto plain = [](const std::string& value) { return text::shown(value, 1000); };
   if (!found.unknown.empty())
-    return text::message("version.unknown", locale, {{"reason", shown(words_of(found.unknown, locale))}});
+    return text::message("version.unknown", locale, {{"reason", plain(words_of(found.unknown, locale))}});
   return text::message(
       "version.operator", locale,
-      {{"version", shown(found.version)}, {"namespace", shown(found.ns)}, {"image", shown(found.image)}});
+      {{"version", plain(found.version)}, {"namespace", plain(found.ns)}, {"image", plain(found.image)}});
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "api/memory.hpp"
 #include "api/names.hpp"
 #include "controller/coded_message.hpp"
+#include "kube/json_text.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/certificates/caller_certificates.hpp"
 #include "reconcilers/container_runtime/fix_step.hpp"
@@ -98,11 +99,17 @@ nlohmann::json status_of(const cluster_view& view) {
   return view.policy ? nlohmann::json::parse(view.policy->status, nullptr, false) : nlohmann::json();
 }
 
+/// The members of a list in a status, which a file of `--snapshot` may have as anything.
+nlohmann::json list_of(const nlohmann::json& status, const char* name) {
+  const auto match = status.find(name);
+  return match != status.end() && match->is_array() ? *match : nlohmann::json::array();
+}
+
 /// The condition of that type; an empty object where there is none.
 nlohmann::json condition_of(const nlohmann::json& status, std::string_view type) {
   if (!status.is_object()) return nlohmann::json::object();
-  for (const auto& entry : status.value("conditions", nlohmann::json::array())) {
-    if (entry.is_object() && entry.value("type", "") == type) return entry;
+  for (const auto& entry : list_of(status, "conditions")) {
+    if (entry.is_object() && kube::text_in(entry, "type") == type) return entry;
   }
   return nlohmann::json::object();
 }
@@ -111,8 +118,8 @@ nlohmann::json condition_of(const nlohmann::json& status, std::string_view type)
 std::string problem_of(const cluster_view& view, std::string_view module) {
   const auto status = status_of(view);
   if (!status.is_object()) return {};
-  for (const auto& entry : status.value("modules", nlohmann::json::array()))
-    if (entry.is_object() && entry.value("name", "") == module) return entry.value("problem", "");
+  for (const auto& entry : list_of(status, "modules"))
+    if (entry.is_object() && kube::text_in(entry, "name") == module) return kube::text_in(entry, "problem");
   return {};
 }
 
@@ -508,17 +515,17 @@ step policy_step(const cluster_view& view, bool leaderless) {
     return wrong(position, stage_code::policy_missing, others);
   }
   const auto status = status_of(view);
-  const auto seen = status.is_object() ? status.value("observedGeneration", std::int64_t(0)) : 0;
+  const auto seen = kube::number_in(status, "observedGeneration", 0);
   if (seen < view.policy->generation)
     return leaderless ? skipped(position) : wrong(position, stage_code::policy_not_looked_at);
   const auto condition = condition_of(status, "Ready");
-  const auto reason = condition.value("reason", "");
+  const auto reason = kube::text_in(condition, "reason");
   // How far each DaemonSet is, the next step tells.
-  if (condition.value("status", "") == "False" && reason != "RollingOut")
+  if (kube::text_in(condition, "status") == "False" && reason != "RollingOut")
     return with_other(wrong(position, stage_code::policy_not_ready, reason), controller::quoted_message_of(condition));
-  if (condition.value("status", "") != "True" && condition.value("status", "") != "False")
+  if (kube::text_in(condition, "status") != "True" && kube::text_in(condition, "status") != "False")
     return {position, outcome::unknown, stage_code::policy_unknown, {}, {}, {}};
-  return good(position, status.is_object() ? status.value("summary", "") : "");
+  return good(position, status.is_object() ? kube::text_in(status, "summary") : "");
 }
 
 /// Whether pods are held to the declarations. Nothing where the operator has not said so yet.
@@ -527,14 +534,14 @@ std::vector<step> rules_step(const cluster_view& view, bool reported) {
   const auto condition = condition_of(status_of(view), "RulesEnforced");
   if (condition.empty()) return {};
   if (reported) return {skipped(rule)};
-  const auto reason = condition.value("reason", "");
-  const bool works = condition.value("status", "") == "True" || reason == "Off";
+  const auto reason = kube::text_in(condition, "reason");
+  const bool works = kube::text_in(condition, "status") == "True" || reason == "Off";
   return {with_other(works ? good(rule, reason) : wrong(rule, stage_code::rules_not_enforced, reason),
                      controller::quoted_message_of(condition))};
 }
 
 step wrong_control_plane_node(const nlohmann::json& row) {
-  const auto reason = row.value("reason", "");
+  const auto reason = kube::text_in(row, "reason");
   auto message = controller::quoted_message_of(row);
   auto cause = stage_code::control_plane_node_not_ready;
   if (reason == "Stopped") cause = stage_code::control_plane_node_stopped;
@@ -543,7 +550,7 @@ step wrong_control_plane_node(const nlohmann::json& row) {
   if (cause == stage_code::control_plane_node_not_ready && !reason.empty())
     message = message.empty() ? text::phrase(reason)
                               : text::phrase{"verify.step.because", {{"text", reason}, {"cause", std::move(message)}}};
-  return with_other(wrong(stage::scheduler, cause, row.value("name", "")), message);
+  return with_other(wrong(stage::scheduler, cause, kube::text_in(row, "name")), message);
 }
 
 /// What sends pods that ask for accelerators to the extender, as far as the operator does that. Without a leader the
@@ -558,13 +565,15 @@ std::vector<step> scheduler_steps(const cluster_view& view, bool leads, bool rep
   if (!leads && wanted) return {wrong(position, stage_code::scheduler_asks_no_one, mode)};
   if (reported) return {skipped(position)};
   if (is.empty()) return {wanted ? skipped(position) : good(position, "None")};  // or no one has looked yet
-  const auto reason = is.value("reason", "");
+  const auto reason = kube::text_in(is, "reason");
   const auto message = controller::quoted_message_of(is);
-  if (is.value("status", "") == "True") return {with_other(good(position, reason), message)};
+  if (kube::text_in(is, "status") == "True") return {with_other(good(position, reason), message)};
   if (!wanted) return {with_other(wrong(position, stage_code::scheduler_leaving, reason), message)};
   std::vector<step> out;
-  for (const auto& row : status.value("schedulers", nlohmann::json::array())) {
-    if (row.value("mode", "") != "StaticPod" || row.value("ready", 0) >= row.value("desired", 1)) continue;
+  for (const auto& row : list_of(status, "schedulers")) {
+    if (kube::text_in(row, "mode") != "StaticPod" ||
+        kube::number_in(row, "ready", 0) >= kube::number_in(row, "desired", 1))
+      continue;
     out.push_back(wrong_control_plane_node(row));
   }
   if (out.empty()) out.push_back(with_other(wrong(position, stage_code::scheduler_not_ready, reason), message));
@@ -574,7 +583,7 @@ std::vector<step> scheduler_steps(const cluster_view& view, bool leads, bool rep
 /// A caller of the extender whose certificate ends soon is refused then; until then all is well.
 std::vector<step> caller_steps(const cluster_view& view, bool reported) {
   const auto is = condition_of(status_of(view), caller_certificates_valid);
-  const auto status = is.value("status", "");
+  const auto status = kube::text_in(is, "status");
   if (reported || !view.whole || (status != "True" && status != "False")) return {};
   const auto message = controller::quoted_message_of(is);
   if (status == "True") return {with_value(good(stage::callers), message)};
@@ -602,9 +611,9 @@ std::vector<step> condition_steps(const cluster_view& view, bool reported) {
   std::vector<step> out;
   const auto status = status_of(view);
   if (reported || !view.whole || !status.is_object()) return out;
-  for (const auto& entry : status.value("conditions", nlohmann::json::array())) {
-    const auto type = entry.value("type", ""), is = entry.value("status", "");
-    const auto reason = entry.value("reason", "");
+  for (const auto& entry : list_of(status, "conditions")) {
+    const auto type = kube::text_in(entry, "type"), is = kube::text_in(entry, "status");
+    const auto reason = kube::text_in(entry, "reason");
     const auto message = controller::quoted_message_of(entry);
     if (std::ranges::find(others, type) != std::end(others)) continue;
     if (type == container_runtime::runtimes_fixed)
@@ -629,13 +638,14 @@ std::vector<step> quota_steps(const cluster_view& view, bool reported) {
   for (const auto& entry : view.quotas) {
     const auto status = nlohmann::json::parse(entry.status, nullptr, false);
     for (const auto type : {models_condition, cohort_condition})
-      if (const auto part = condition_of(status, type); part.value("status", "") == "False")
+      if (const auto part = condition_of(status, type); kube::text_in(part, "status") == "False")
         out.push_back(with_other(warning(stage::quotas, stage_code::quota_counts_in_part, entry.key.to_string()),
                                  controller::quoted_message_of(part)));
     const auto is = condition_of(status, enforced_condition);
-    if (is.value("status", "") == "True") ++enforced;
-    if (is.value("status", "") != "True" && is.value("status", "") != "False") append(unknown, entry.key.to_string());
-    if (is.value("status", "") != "False") continue;
+    if (kube::text_in(is, "status") == "True") ++enforced;
+    if (kube::text_in(is, "status") != "True" && kube::text_in(is, "status") != "False")
+      append(unknown, entry.key.to_string());
+    if (kube::text_in(is, "status") != "False") continue;
     append(names, entry.key.to_string());
     message = controller::quoted_message_of(is);
   }

@@ -102,14 +102,14 @@ TEST(selector, placement_filter_and_explain_go_by_it) {
   filter(pod, nodes, out, &h);
   EXPECT_EQ(out[0].code, reason::not_selected);
   const auto nowhere = explain(pod, nodes, &h);
-  EXPECT_THAT(nowhere.causes, ElementsAre(cause{reason::not_selected, 0, {}, 1}));
+  EXPECT_THAT(nowhere.causes, testing::ElementsAre(cause{reason::not_selected, 0, {}, 1}));
   EXPECT_EQ(nowhere.nearest, 0U);
   EXPECT_EQ(nowhere.smallest(), nullptr);
   ASSERT_EQ(book.assume("a", {.node = "n", .grants = {{.memory_mib = 40000, .card = "GPU-2"}}, .counts = {}}, 1),
             booked::done);
   const std::vector<node_view> fuller{*book.view("n")};
   const auto full = explain(pod, fuller, &a);
-  EXPECT_THAT(full.causes, ElementsAre(cause{reason::not_selected, 0, {}, 1}));
+  EXPECT_THAT(full.causes, testing::ElementsAre(cause{reason::not_selected, 0, {}, 1}));
   EXPECT_EQ(full.nearest, 0U);
   EXPECT_EQ(facts_of(full.of_pod.value(), fuller), "lower 0 nvidia.com/gpumem 4096 -> 536, n GPU-2");
   EXPECT_EQ(facts_of(full.of_node.value(), fuller), "free_memory 3560, n GPU-2");

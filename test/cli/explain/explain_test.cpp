@@ -196,9 +196,9 @@ TEST(explain, S28_what_is_in_no_table_is_said_to_be_unknown) {
     EXPECT_EQ(rule_of(with_driver("11.4", driver)), "driver-not-released") << driver;
     EXPECT_EQ(rule_of(with_driver("10.2", driver)), "driver-not-released") << driver;
   }
-  const auto between = compat_of(with_driver("12.4", "552.12"));
-  EXPECT_THAT(between.out, HasSubstr("550"));
-  EXPECT_THAT(between.out, HasSubstr("555"));
+  const auto middle = compat_of(with_driver("12.4", "552.12"));
+  EXPECT_THAT(middle.out, HasSubstr("550"));
+  EXPECT_THAT(middle.out, HasSubstr("555"));
   auto capability = with_driver("12.4", "550.54.14");
   for (const std::string value : {"9.9", "8.1", "19.0"}) {
     capability.capability = value;

@@ -360,8 +360,8 @@ const refused_limits refused_table[] = {
     {{{"nvidia.com/mps-core", 250}, {"nvidia.com/mps-memory", 4}}, "engine.legal.share_or_whole"},
 };
 
-/// Whoever declares a key, and whether or not a node offers it: what its program does not take is refused, with what it
-/// takes, and alike by the three that judge.
+/// Also where someone declares a key, and whether or not a node offers it: what its program does not take is refused,
+/// with what it takes, and alike by the three that judge.
 TEST_F(placements_test, amounts_that_no_node_takes_are_refused_with_what_is_allowed) {
   for (const auto& row : refused_table) {
     auto asking = pod("p" + std::to_string(&row - refused_table), {container("main", {})});

@@ -592,10 +592,6 @@ TEST(custom, S27_what_is_missing_or_taken_is_said) {
   spec.image.clear();
   EXPECT_EQ(wrong_with(spec), "no_image{field=spec.modules.fpga.image}");
   EXPECT_EQ(wrong_with(device(json::object())), "no_resource{field=spec.modules.fpga.device.resources}");
-  EXPECT_EQ(wrong_with(device({{"resources", {{{"name", "nvidia.com/gpu"}}}}})),
-            "advertised{field=spec.modules.fpga.device.resources,resource=nvidia.com/gpu,module=pgpu}");
-  EXPECT_THAT(wrong_with(device({{"daemonSet", "hami-device-plugin"}, {"resources", {{{"name", "a.com/b"}}}}})),
-              words::has_in_order({"daemon_set{", "value=hami-device-plugin", "module=hami"}));
   module_spec unreadable;
   unreadable.image = "x";
   for (const auto* text : {"[]", "\"x\"", "{\"resources\":7}", "{\"resources\":[7]}", "{"}) {
@@ -603,6 +599,40 @@ TEST(custom, S27_what_is_missing_or_taken_is_said) {
     const offer offer({{"fpga", unreadable}});
     EXPECT_ANY_THROW(intents_of(*offer.find("fpga"), unreadable, known())) << text;
   }
+}
+
+/// A module that has something of another one is refused, and its label asks for nothing.
+TEST(custom, S27_a_device_has_its_resource_daemon_set_and_label_alone) {
+  const auto fpga = [](const json& more) {
+    auto definition = json{{"resources", {{{"name", "example.com/fpga"}}}}};
+    definition.update(more);
+    return device(definition);
+  };
+  const auto label = [](const char* key, const char* value) {
+    return json{{"nodeLabel", {{"key", key}, {"value", value}}}};
+  };
+  const auto conflict = [](const module_specs& modules, const char* name) {
+    const offer offered(modules);
+    const auto phrase = offered.conflict_of(name);
+    const auto aliases = offered.aliases();
+    EXPECT_EQ(std::ranges::find(aliases, name, &label_alias::mode) == aliases.end(), !phrase.empty());
+    return phrase.empty() ? std::string() : phrase.key + " " + phrase.arguments.back().values[0];
+  };
+  const auto by_label = label("rack", "fpga");
+  EXPECT_EQ(conflict({{"fpga", fpga(by_label)}}, "fpga"), "");
+  EXPECT_EQ(conflict({{"fpga", device({{"resources", {{{"name", "nvidia.com/gpu"}}}}})}}, "fpga"),
+            "status.settings.advertised pgpu");
+  EXPECT_EQ(conflict({{"fpga", fpga({{"daemonSet", "hami-device-plugin"}})}}, "fpga"),
+            "status.settings.daemon_set hami");
+  EXPECT_EQ(conflict({{"fpga", fpga(label("nvidia-device-enable", "vGPU"))}}, "fpga"), "status.settings.label vgpu");
+  EXPECT_EQ(conflict({{"fpga", fpga(by_label)}, {"other", fpga(label("rack", "x"))}}, "other"),
+            "status.settings.advertised fpga");
+  auto other = fpga(by_label);
+  other.device = json{{"resources", {{{"name", "example.com/other"}}}}, {"nodeLabel", by_label["nodeLabel"]}}.dump();
+  EXPECT_EQ(conflict({{"fpga", fpga(by_label)}, {"other", other}}, "other"), "status.settings.label fpga");
+  auto off = fpga(by_label);
+  off.enabled = false;
+  EXPECT_EQ(conflict({{"fpga", off}, {"other", other}}, "other"), "") << "that one is off";
 }
 
 declarations::config_map_view view_of(const json& object) {

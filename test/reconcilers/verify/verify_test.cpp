@@ -228,6 +228,28 @@ TEST(verify, S4_says_whether_pods_are_held_to_the_declarations) {
   EXPECT_EQ(describe("False", "Off"), "Off: " + quoted("3 declared keys")) << "as the policy has it";
 }
 
+/// A file of `inspect --save` comes from other people: nothing in a status is taken for granted.
+TEST(verify, reads_a_status_of_which_nothing_has_the_type_that_it_should) {
+  const auto odd = nlohmann::json::array({nullptr, 7, "text", {1, 2}, {{"a", nullptr}}});
+  for (const auto& value : odd) {
+    for (const auto* field : {"conditions", "modules", "schedulers", "observedGeneration", "summary"}) {
+      cluster cluster;
+      cluster.is.policy->status = nlohmann::json{{field, value}}.dump();
+      EXPECT_NO_THROW(cluster.walked()) << field << " " << value;
+    }
+    for (const auto* type : {"Ready", "RulesEnforced", "SchedulerReady", "CallerCertificatesValid", "Other"}) {
+      cluster cluster;
+      cluster.is.policy->status = nlohmann::json{
+          {"conditions", {{{"type", type}, {"status", value}, {"reason", value}, {"message", value}}, value}},
+          {"modules", {{{"name", value}, {"problem", value}}, value}},
+          {"schedulers",
+           {{{"name", value}, {"mode", value}, {"ready", value}},
+            value}}}.dump();
+      EXPECT_NO_THROW(cluster.walked()) << type << " " << value;
+    }
+  }
+}
+
 /// The policy as the operator reports its schedulers.
 void scheduled(cluster& c, const std::string& mode, nlohmann::json condition, nlohmann::json rows) {
   c.is.policy->scheduler.mode = mode;

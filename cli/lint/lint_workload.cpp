@@ -411,7 +411,8 @@ class workload {
   static kube::quantities quantities_in(const node* limits) {
     kube::quantities out;
     for (const auto* entry : asked_in(limits))
-      out.emplace_back(entry->key->text, kube::parse_quantity(amount_at(*entry->value)).value_or(0));
+      if (text::yaml::find_entry(limits, entry->key->text) == entry)  // the last of a key counts
+        out.emplace_back(entry->key->text, kube::parse_quantity(amount_at(*entry->value)).value_or(0));
     std::ranges::sort(out);
     return out;
   }

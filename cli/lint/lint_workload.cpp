@@ -261,7 +261,8 @@ class workload {
       const auto& place = containers_[static_cast<std::size_t>(container - made.containers.data())];
       const bool is_said = objected_.contains(place.item) ||
                            std::ranges::any_of(wrong_, [&](const auto& wrong) { return wrong.first == place.item; });
-      if (is_said || (refusal.kind == quota::wrong::needs_partner && is_completed(refusal, rules))) continue;
+      const bool may_lack = is_exempt(manifest_.key.ns) || is_completed(refusal, rules);
+      if (is_said || (refusal.kind == quota::wrong::needs_partner && may_lack)) continue;
       refuse(refusal, limits_of(place), below(place.path, "resources.limits"), place.item->location);
     }
   }
@@ -411,7 +412,8 @@ class workload {
   static kube::quantities quantities_in(const node* limits) {
     kube::quantities out;
     for (const auto* entry : asked_in(limits))
-      out.emplace_back(entry->key->text, kube::parse_quantity(amount_at(*entry->value)).value_or(0));
+      if (text::yaml::find_entry(limits, entry->key->text) == entry)  // the last of a key counts
+        out.emplace_back(entry->key->text, kube::parse_quantity(amount_at(*entry->value)).value_or(0));
     std::ranges::sort(out);
     return out;
   }

@@ -294,7 +294,7 @@ TEST(lint, kinds_that_are_not_known_are_not_judged_and_said) {
   EXPECT_THAT(all("apiVersion: apps/v1\nkind: Deploymnet\nmetadata: {name: a}\n").out,
               HasSubstr(english("lint.kind_unknown.remedy_with_hint", {{"hint", "Deployment"}})));
   EXPECT_THAT(all("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec: {}\n").out,
-              HasSubstr("[not_judged]"));
+              HasSubstr("[devices_not_judged]"));
 }
 
 TEST(lint, quotas_that_count_nothing) {

@@ -26,6 +26,12 @@ case ${1:-} in
 esac
 
 # What a node has, what the scripts in guest/ and test/nvml/node.sh call, and what the initramfs is made with.
+idle=(modprobe@.service systemd-modules-load.service kmod-static-nodes.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount
+  sys-fs-fuse-connections.mount sys-kernel-config.mount sys-kernel-debug.mount sys-kernel-tracing.mount systemd-random-seed.service
+  systemd-update-utmp.service systemd-update-utmp-runlevel.service systemd-repart.service systemd-pcrphase.service
+  systemd-pcrphase-sysinit.service systemd-logind.service systemd-journal-flush.service systemd-sysusers.service
+  cryptsetup.target veritysetup.target integritysetup.target getty.target remote-fs.target systemd-ask-password-wall.path
+  systemd-ask-password-console.path fstrim.timer systemd-tmpfiles-clean.timer dpkg-db-backup.timer) # of systemd's, as no one waits for them
 packages=(usr-is-merged base-files base-passwd bash coreutils dash findutils grep hostname libc-bin mawk mount procps sed util-linux
   systemd systemd-sysv dbus kmod iproute2 nftables runc containernetworking-plugins jq busybox-static cpio)
 kernel=linux-image-cloud-amd64
@@ -87,6 +93,8 @@ for file in "$here"/guest/*.service; do
   cp "$file" "$root/etc/systemd/system/"
   ln -s "../${file##*/}" "$root/etc/systemd/system/multi-user.target.wants/"
 done
+for unit in "${idle[@]}"; do ln -sf /dev/null "$root/etc/systemd/system/$unit"; done
+chroot "$root" systemd-sysusers
 ldconfig -r "$root"
 
 # ---- kernel and initramfs ----

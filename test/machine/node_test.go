@@ -51,6 +51,9 @@ func ready(t *testing.T) *corev1.Node {
 			t.Fatal(vm.state())
 		default:
 		}
+		if strings.Contains(vm.screen(), "Failed to start") {
+			t.Fatal(vm.state())
+		}
 		return cluster.NodeReady(ctx, node)
 	})
 	if err != nil {

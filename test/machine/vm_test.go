@@ -50,14 +50,14 @@ func boot() (*machine, error) {
 	system := os.Getenv("QM_MACHINE")
 	m.qemu = exec.Command("qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-M", "q35", "-accel", "tcg,thread=multi",
 		"-cpu", "max,la57=off", "-smp", "2", "-m", "2G", "-kernel", filepath.Join(system, "vmlinuz"), "-initrd", filepath.Join(system, "initramfs"),
-		"-append", "console=ttyS0 net.ifnames=0 mitigations=off panic=-1 loglevel=4 systemd.show_status=1 systemd.getty_auto=no", "-no-reboot",
+		"-append", "console=ttyS0 net.ifnames=0 mitigations=off panic=-1 loglevel=4 systemd.show_status=error systemd.getty_auto=no", "-no-reboot",
 		"-drive", "if=virtio,format=raw,snapshot=on,file="+filepath.Join(system, "root.img"),
 		"-drive", "if=virtio,format=raw,readonly=on,file="+filepath.Join(folder, "node.img"),
 		"-netdev", "user,id=net,ipv6=off,net=192.0.2.0/24,host=192.0.2.1,dhcpstart="+address, "-device", "virtio-net-pci,netdev=net,romfile=",
 		"-serial", "file:"+m.console(), "-serial", "unix:"+filepath.Join(folder, "shell")+",server=on,wait=off")
 	said := &kit.Output{}
 	m.qemu.Stdout, m.qemu.Stderr = said, said
-	m.qemu.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	m.qemu.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true} // a session of its own, as each part of a control plane has
 	if err := m.qemu.Start(); err != nil {
 		m.end()
 		return nil, err

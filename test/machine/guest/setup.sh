@@ -14,7 +14,7 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
 nft -f - <<NFT
 table ip machine {
   chain received { type nat hook prerouting priority dstnat; ip daddr 10.96.0.1 tcp dport 443 dnat to $(</node/server); }
-  chain own { type nat hook output priority dstnat; ip daddr 10.96.0.1 tcp dport 443 dnat to $(</node/server); }
+  chain own { type nat hook output priority -100; ip daddr 10.96.0.1 tcp dport 443 dnat to $(</node/server); }
   chain sent { type nat hook postrouting priority srcnat; ip saddr 198.18.1.0/24 oifname "eth0" masquerade; }
 }
 NFT

@@ -79,7 +79,7 @@ mkdir -p "$root"/{dev,proc,sys,run,tmp,root,node,etc/systemd/system/multi-user.t
 chmod 1777 "$root/tmp"
 rm -rf "$root"/var/{run,lock}
 ln -s /run "$root/var/run"; ln -s /run/lock "$root/var/lock"
-for name in passwd group; do cp "$root/usr/share/base-passwd/$name.master" "$root/etc/$name"; done
+for name in passwd group; do cp "$root/usr/share/base-passwd/$name".m* "$root/etc/$name"; done
 [[ -e $root/bin/sh ]] || ln -s dash "$root/bin/sh"
 [[ -e $root/usr/bin/awk ]] || ln -s mawk "$root/usr/bin/awk"
 echo machine-1 >"$root/etc/hostname"
@@ -101,7 +101,7 @@ ldconfig -r "$root"
 
 release=${image#linux-image-}
 mv "$root/boot/vmlinuz-$release" "$work/out/vmlinuz"
-rm -rf "$root/boot"
+rm -rf "${root:?}/boot"
 chroot "$root" depmod "$release"
 mkdir -p "$root/initramfs"/{bin,dev,proc,sys,new,modules}
 cp "$root/usr/bin/busybox" "$root/initramfs/bin/busybox"

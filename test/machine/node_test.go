@@ -76,8 +76,7 @@ func install(t *testing.T, mode string, key corev1.ResourceName, number int64) *
 	t.Cleanup(func() { cluster.Client.NodeV1().RuntimeClasses().Delete(ctx, class.Name, metav1.DeleteOptions{}) })
 	image := registry + "/quartermaster:" + strings.TrimSpace(string(tag))
 	policy := map[string]any{"scheduler": map[string]any{"mode": "None"}, "customResources": map[string]any{"publish": false}, "modules": map[string]any{
-		"pgpu": map[string]any{"enabled": true, "image": image, "imagePullPolicy": "Never", "settings": map[string]any{"plugin": "quartermaster"}},
-		"mps":  map[string]any{"enabled": true, "image": image, "imagePullPolicy": "Never", "runtimeClassName": kit.NvidiaRuntime}}}
+		"pgpu": map[string]any{"enabled": true, "image": image, "imagePullPolicy": "Never", "settings": map[string]any{"plugin": "quartermaster"}}}}
 	p := &product{t: t, Product: kit.StartProduct(ctx, t, cluster, policy, "image.registry="+registry, "image.pullPolicy=Never", "agent.enabled=true",
 		"agent.runtimeClassName="+kit.NvidiaRuntime, "agent.metrics.port=9402", "agent.metrics.processes=true")}
 	t.Cleanup(p.tell)
@@ -192,7 +191,7 @@ func (p *product) process(pod *corev1.Pod) int {
 func TestAMachineOfTodayIsANode(t *testing.T) {
 	is := ready(t).Status.NodeInfo
 	t.Logf("%+v", is)
-	if !strings.Contains(is.KernelVersion, "cloud") || !strings.HasPrefix(is.ContainerRuntimeVersion, "containerd://v2.") || !strings.HasPrefix(is.KubeletVersion, "v"+kit.Minor()+".") {
+	if !strings.Contains(is.KernelVersion, "cloud") || !strings.HasPrefix(is.ContainerRuntimeVersion, "containerd://2.") || !strings.HasPrefix(is.KubeletVersion, "v"+kit.Minor()+".") {
 		t.Errorf("the node is %+v", is)
 	}
 	for command, wanted := range map[string]string{
@@ -247,38 +246,6 @@ func TestTheProductOnAMachineOfToday(t *testing.T) {
 			return strings.Contains(waiting.Message, "pod default/past-the-scheduler was not placed"), fmt.Errorf("%+v", waiting)
 		})
 	})
-}
-
-// Shares by MPS there: each container sees its limits, and when a pod ends, its clients are found by the cgroups of their processes and ended,
-// and those of no other pod.
-func TestSharesOnAMachineOfToday(t *testing.T) {
-	const cores, memory, folder = "nvidia.com/mps-core", "nvidia.com/mps-memory", "/run/quartermaster/mps/"
-	p := install(t, "mps", cores, 200)
-	share := corev1.ResourceList{cores: resource.MustParse("30"), memory: resource.MustParse("4")}
-	p.create("ends", "", share)
-	p.create("stays", "", share)
-	ends, is, found := p.runs("ends")
-	stays, other, _ := p.runs("stays")
-	if is.Card != other.Card {
-		t.Fatalf("two shares of 30 are on cards %s and %s, and this test is about one", is.Card, other.Card)
-	}
-	if threads, limit := found.Environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"], found.Environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"]; threads != "30" || limit != "0=4096M" {
-		t.Errorf("the container has a share of 30 and 4 GiB, and sees %v", found.Environment)
-	}
-	client := p.process(stays)
-	p.asks(fmt.Sprintf("printf '%%s\\n' %d %d >%s%s/clients", p.process(ends), client, folder, is.Card))
-	// The probe ends at once when it is asked to; stopped, it is there until the pod's time is over.
-	p.asks(fmt.Sprintf("kill -STOP %d", p.process(ends)))
-	grace := int64(30)
-	must(t, cluster.Client.CoreV1().Pods("default").Delete(ctx, "ends", metav1.DeleteOptions{GracePeriodSeconds: &grace}))
-	p.await(time.Minute, "its client is ended", func() (bool, error) {
-		text, err := vm.asks(20*time.Second, "cat "+folder+is.Card+"/clients")
-		return err == nil && strings.TrimSpace(text) == strconv.Itoa(client), fmt.Errorf("%q %v", text, err)
-	})
-	if _, err := cluster.Client.CoreV1().Pods("default").Get(ctx, "ends", metav1.GetOptions{}); err != nil {
-		t.Errorf("the client was ended after its pod: %v", err)
-	}
-	p.gone("ends")
 }
 
 // facts are the agent's report of the machine.

@@ -41,17 +41,18 @@ own_copy() {
 
 # own_tmpfs FOLDER: a tmpfs with what is in the folder: links and devices copied, folders and files bound.
 own_tmpfs() {
-  local old=$stage/old${1//\//.} entry name
+  local old=$stage/old${1//\//.} entry name copied=()
   mkdir -p "$old"
   mount -n --rbind "$1" "$old"
   mount -n -t tmpfs -o mode=755 tmpfs "$1"
   for entry in "$old"/* "$old"/.[!.]*; do
     name=$1/${entry##*/}
-    if [[ -L $entry || -c $entry || -b $entry || -p $entry ]]; then cp -a "$entry" "$name"
+    if [[ -L $entry || -c $entry || -b $entry || -p $entry ]]; then copied+=("$entry")
     elif [[ -d $entry ]]; then mkdir -p "$name"; mount -n --rbind "$entry" "$name"
     elif [[ -e $entry ]]; then : >"$name"; mount -n --bind "$entry" "$name"
     fi
   done
+  ((${#copied[@]} == 0)) || cp -a "${copied[@]}" "$1/"
 }
 
 node() { # node PATH MAJOR MINOR MODE
@@ -105,10 +106,10 @@ make_capabilities() {
   mkdir -p /proc/driver/nvidia-caps /dev/nvidia-caps
   {
     printf 'config 1\nmonitor 2\n'
-    for card in $(seq 0 31); do for gpu in $(seq 0 14); do
+    for ((card = 0; card < 32; card++)); do for ((gpu = 0; gpu < 15; gpu++)); do
       first=$((3 + (card * 15 + gpu) * 9))
       echo "gpu$card/gi$gpu/access $first"
-      for compute in $(seq 0 7); do echo "gpu$card/gi$gpu/ci$compute/access $((first + 1 + compute))"; done
+      for ((compute = 0; compute < 8; compute++)); do echo "gpu$card/gi$gpu/ci$compute/access $((first + 1 + compute))"; done
     done; done
   } >/proc/driver/nvidia-caps/mig-minors
   capability mig/config 1 400

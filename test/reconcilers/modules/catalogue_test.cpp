@@ -630,9 +630,9 @@ TEST(custom, S27_a_device_has_its_resource_daemon_set_and_label_alone) {
   auto other = fpga(by_label);
   other.device = json{{"resources", {{{"name", "example.com/other"}}}}, {"nodeLabel", by_label["nodeLabel"]}}.dump();
   EXPECT_EQ(conflict({{"fpga", fpga(by_label)}, {"other", other}}, "other"), "status.settings.label fpga");
-  auto off = fpga(by_label);
-  off.enabled = false;
-  EXPECT_EQ(conflict({{"fpga", off}, {"other", other}}, "other"), "") << "that one is off";
+  auto disabled = fpga(by_label);
+  disabled.enabled = false;
+  EXPECT_EQ(conflict({{"fpga", disabled}, {"other", other}}, "other"), "") << "that one is off";
 }
 
 declarations::config_map_view view_of(const json& object) {

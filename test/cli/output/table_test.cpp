@@ -38,7 +38,7 @@ TEST(table, shows_what_would_change_the_terminal_as_its_code) {
   std::ostringstream out;
   table.print(out);
   EXPECT_EQ(out.str(),
-            "NODE        STATE\n"
+            "NODE         STATE\n"
             "a\\u{1b}[31m  Ready NODE b\n");
 }
 

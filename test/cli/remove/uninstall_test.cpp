@@ -246,7 +246,7 @@ TEST(policy_file, is_one_policy_that_counts) {
   EXPECT_EQ(said_of("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: other}\n"),
             "usage.policy.name{value=other,name=default}");
   EXPECT_EQ(said_of(""), "usage.policy.documents{number=0}");
-  EXPECT_THAT(said_of("a: ["), testing::StartsWith("list.quotation{"));
+  EXPECT_THAT(said_of("a: ["), testing::StartsWith("yaml.unreadable{"));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "cli/flags/flags.hpp"
 #include "cli/flags/subcommands.hpp"
 #include "cli/lint/lint_workload.hpp"
+#include "cli/lint/repeated_names.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "cli/views/view_reply.hpp"
@@ -67,7 +68,7 @@ class linter {
     for (const auto& object : objects_) {
       if (object.kind == "ConfigMap") last_[object.key] = &object;
     }
-    for (const auto& object : objects_) look_at(object);
+    for (const auto& object : objects_) look_at(object), look_for_repeated_names(object);
     judge();
     const auto one_only = settings_.one_only.value_or(std::string(reconcilers::single_share({})));
     declarations::compile_options options;
@@ -96,7 +97,9 @@ class linter {
     leave_out_refused_keys();
     for (const auto* range : ranges_) look_at_range(*range, of_modules, cluster);
     look_at_other_config_maps();
-    out_.nothing = objects_.empty();
+    out_.nothing = std::ranges::all_of(out_.findings,
+                                       [](const lint_finding& finding) { return finding.code == "not_an_object"; }) &&
+                   std::ranges::all_of(objects_, [](const manifest& object) { return object.kind.empty(); });
     const auto rank = [&](const lint_finding& f) {
       return std::tuple(order_.at(f.file), f.level, f.location, std::string_view(f.code), std::string_view(f.message));
     };
@@ -119,6 +122,11 @@ class linter {
     if (!settings_.cluster) return;
     registry_.set_runtime_classes(settings_.cluster->runtime_classes);
     for (const auto& config_map : settings_.cluster->config_maps) registry_.put(reconcilers::view_of(config_map));
+  }
+
+  void look_for_repeated_names(const manifest& manifest) {
+    for (const auto& [path, location] : repeated_names(*manifest.root))
+      say(lint_code::written_twice, manifest, location, {.field = path});
   }
 
   void look_at(const manifest& manifest) {
@@ -273,18 +281,6 @@ class linter {
                  {.field = "metadata.name", .value = value, .other = other});
     }
     const auto* metadata = text::yaml::find(manifest.root, "metadata");
-    const std::array<std::pair<const text::yaml::node*, std::string>, 4> mappings{
-        {{manifest.root, ""},
-         {metadata, "metadata."},
-         {text::yaml::find(metadata, "labels"), "metadata.labels"},
-         {text::yaml::find(manifest.root, "data"), "data."}}};
-    for (const auto& [mapping, path] : mappings) {
-      for (const auto* key : text::yaml::repeated_keys(mapping)) {
-        const auto name = text::shown(key->text, 64);
-        const auto field = path == "metadata.labels" ? path + "[" + name + "]" : path + name;
-        say(lint_code::written_twice, manifest, key->location, {.field = field});
-      }
-    }
     lint_amounts(manifest, {}, {}, language_, out_.findings);
     bool readable = mapping_or_nothing(manifest, manifest.root, "metadata", "metadata");
     readable = mapping_or_nothing(manifest, metadata, "labels", "metadata.labels") && readable;

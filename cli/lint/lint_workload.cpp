@@ -696,8 +696,6 @@ class workload {
         unreadable(part_path, *amounts->key, *amounts->value);
         continue;
       }
-      for (const auto* key : text::yaml::repeated_keys(amounts->value))
-        say(lint_code::written_twice, key->location, {.field = field(part_path, key->text)});
       for (const auto& item : amounts->value->entries) {
         const auto& key = item.key->text;
         const bool counts = text::yaml::find_entry(amounts->value, key) == &item && !is_native(key);

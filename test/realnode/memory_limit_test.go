@@ -70,17 +70,19 @@ func (l *limiting) limit(pod *corev1.Pod, card string, ofContainer bool) (limits
 // cgroupsOfPods is where the kubelet of the node has its pods: with cgroup v1, in the tree of memory.
 func cgroupsOfPods(t *testing.T) string {
 	t.Helper()
-	said, err := cluster.Script("node-exec", "cat", "/proc/self/cgroup")
+	files, err := filepath.Glob(filepath.Join(cluster.Dir, "node*", "kubelet.yaml"))
 	must(t, err)
-	for _, line := range strings.Fields(said) {
-		part := strings.SplitN(line, ":", 3)
-		if len(part) != 3 || part[0] != "0" && part[1] != "memory" || part[2] == "/" {
-			continue
-		}
-		return filepath.Join("/sys/fs/cgroup", part[1], filepath.Dir(part[2]), "pods")
+	if len(files) != 1 {
+		t.Fatalf("kubelets: %v", files)
 	}
-	t.Fatalf("no cgroup in %q", said)
-	return ""
+	text, err := os.ReadFile(files[0])
+	must(t, err)
+	_, rest, _ := strings.Cut(string(text), "cgroupRoot: ")
+	root, _, _ := strings.Cut(rest, "\n")
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		return "/sys/fs/cgroup" + root
+	}
+	return "/sys/fs/cgroup/memory" + root
 }
 
 // A share's memory is the driver's to hold where it can: before a container starts its pod's own cgroup, which a real kubelet has made, has the

@@ -219,6 +219,24 @@ std::optional<std::pair<place, std::string>> illegal_character(std::string_view 
   return std::nullopt;
 }
 
+/// The parser reads all of a bracket before it can say that it is too deep, in 80 bytes for each. Brackets in words
+/// count, too, so the bound is far above what the parser takes.
+std::optional<place> brackets_without_end(std::string_view text) {
+  constexpr std::int64_t most = 100'000;
+  std::int64_t depth = 0;
+  place place;
+  for (const char c : text) {
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') depth = std::max<std::int64_t>(depth - 1, 0);
+    if (depth > most) return place;
+    if (c == '\n')
+      ++place.line, place.column = 1;
+    else
+      place.column += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }
+  return std::nullopt;
+}
+
 /// A line up to the one that was not understood is indented by a tab, for which parsers find other words.
 std::optional<fault> tab_in_indentation(std::string_view text, int last_line) {
   for (int line = 0; line <= last_line && !text.empty(); ++line) {
@@ -369,6 +387,7 @@ std::expected<source, fault> parse(std::string text) {
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   if (text.size() > max_bytes) return std::unexpected(fault{{}, "yaml.fault.too_large"});
   if (const auto illegal = illegal_character(text)) return std::unexpected(fault{illegal->first, illegal->second});
+  if (const auto deep = brackets_without_end(text)) return std::unexpected(fault{*deep, "yaml.fault.too_deep"});
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != text.npos && (text[first] == '{' || text[first] == '[')) text = without_surrogates(text);
   source out;

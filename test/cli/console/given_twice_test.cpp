@@ -56,5 +56,26 @@ TEST_F(given_twice_test, a_bound_pod_whose_limits_the_ledger_cannot_count_is_nam
   EXPECT_THAT(uncounted_pods(cluster, "no-such-node"), IsEmpty());
 }
 
+TEST_F(given_twice_test, a_pod_whose_placement_names_a_card_that_is_not_there_is_named) {
+  cluster.nodes.put(vgpu_node("gpu-5", 2));
+  const auto placed = [](const std::string& name, const std::string& card) {
+    return extender_test::annotated(
+        pod_of("team-a", name, 20, 4, "gpu-5"),
+        {{"quartermaster.io/placement",
+          nlohmann::json{{"v", 1},
+                         {"node", "gpu-5"},
+                         {"source", "planned"},
+                         {"containers", {{"main", {{{"card", card}, {"cores", 20}, {"memoryMiB", 1024}}}}}}}
+              .dump()}});
+  };
+  cluster.pods.put(placed("real", "gpu-5/1"));
+  cluster.pods.put(placed("forged", "GPU-nope"));
+  read();
+  const auto uncounted = uncounted_pods(cluster, "gpu-5");
+  ASSERT_EQ(uncounted.size(), 1u);
+  EXPECT_EQ(uncounted.front().pod, (kube::object_key{"team-a", "forged"}));
+  EXPECT_EQ(uncounted.front().reason.key, "uncounted.no_such_card");
+}
+
 }  // namespace
 }  // namespace cli::console

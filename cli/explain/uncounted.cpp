@@ -21,7 +21,7 @@ text::phrase miscounted(const quota::node_view& node, const reconcilers::extende
 
 namespace {
 
-/// A card in the pod's placement that is none of its node: someone wrote that, or the card was taken out. Empty: none.
+/// A card in the pod's placement that its node does not have: someone wrote that, or the card was taken out.
 text::phrase missing_card(const quota::node_view& node, const quota::holding& held) {
   if (node.inventory->cards.empty()) return {};
   for (const auto& grant : held.grants)

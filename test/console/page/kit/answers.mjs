@@ -113,7 +113,11 @@ function waiting_of(count, { namespace, offset, limit }) {
       changeOfPod: index % 3 !== 1 ? { code: 'lower', key: 'nvidia.com/gpu', container: 'main', current: 4, amount: 1,
         text: both('container main: nvidia.com/gpu from 4 to 1') } : null,
       changeOfNode: index % 3 !== 1 ? { code: 'empty_card', amount: 0, text: both('gpu-00002: 1 card less in use') } : null,
-      nearestNode: index % 3 !== 1 ? 'gpu-00002' : null, command: null, changes: [], quota: kind === 'quota' ? both('research: cores 400 of 400 used') : null,
+      nearestNode: index % 3 !== 1 ? 'gpu-00002' : null, command: null,
+      changes: index % 3 !== 1 ? [{ kind: 'mode', text: both('change idle node gpu-00003 from mode vgpu to mode pgpu'),
+        command: 'kubectl label node gpu-00003 nvidia-device-enable=pgpu --overwrite' },
+      { kind: 'pod', text: both('container main: nvidia.com/gpu from 4 to 1'), command: null }] : [],
+      quota: kind === 'quota' ? both('research: cores 400 of 400 used') : null,
     });
   }
   return { total, offset, pods };

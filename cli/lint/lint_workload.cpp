@@ -18,8 +18,10 @@
 #include "quota/selector.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/admission/compatibility.hpp"
+#include "reconcilers/cuda/requirement.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
 #include "reconcilers/declarations/vocabulary.hpp"
+#include "reconcilers/extender/placement.hpp"
 #include "text/list.hpp"
 #include "text/messages.hpp"
 #include "text/nearest.hpp"
@@ -32,6 +34,8 @@ namespace {
 namespace declarations = reconcilers::declarations;
 using text::language;
 using text::yaml::node;
+
+constexpr std::string_view own_domain = "quartermaster.io/";
 
 /// Resources a container may name without a domain; k8s.io/kubernetes pkg/apis/core/helper
 /// IsStandardContainerResourceName.
@@ -457,6 +461,21 @@ class workload {
     }
   }
 
+  /// Of our own domain each name is known, so any other one is a mistake.
+  void own_annotation(const node::entry& entry, const std::string& path) {
+    using reconcilers::cuda::names::capability_annotation, reconcilers::cuda::names::cuda_annotation;
+    constexpr std::array people{cuda_annotation, capability_annotation};
+    constexpr std::array program{reconcilers::extender::placement_annotation,
+                                 reconcilers::extender::isolation_annotation};
+    const std::string_view name = entry.key->text;
+    if (std::ranges::find(people, name) != people.end() || std::ranges::find(program, name) != program.end()) return;
+    const std::array ends{cuda_annotation.substr(own_domain.size()), capability_annotation.substr(own_domain.size())};
+    const auto near = text::nearest(name.substr(own_domain.size()), ends);
+    const auto hint = near.empty() ? std::string(cuda_annotation) + ", " + std::string(capability_annotation)
+                                   : std::string(own_domain) + std::string(near);
+    say(lint_code::annotation_unfamiliar, entry.key->location, {.field = path, .hint = hint});
+  }
+
   /// Annotations by which a pod chooses its cards.
   void selecting() {
     const auto* about = text::yaml::find(text::yaml::find(pod(), "metadata"), "annotations");
@@ -471,6 +490,10 @@ class workload {
         say(lint_code::annotation_value, entry.key->location, {.field = path, .other = read.problem()});
       if (quota::selector::known(name) || quota::is_pod_amount(name, false)) continue;
       const auto domain = name.substr(0, name.find('/') + 1);
+      if (domain == own_domain) {
+        own_annotation(entry, path);
+        continue;
+      }
       std::vector<std::string_view> near;
       for (const auto candidate : known)
         if (candidate.starts_with(domain) && !domain.empty()) near.push_back(candidate);

@@ -24,6 +24,7 @@ constexpr error_signs table[] = {
      "pending page blacklist : yes\n"
      "has pending page retirements\n"
      "row remapping failure\n"
+     "row remap pending\n"
      "detected # dbe\n"
      "double bit ecc error * detected"},
     {"xid-nvlink", "", "", "nvlink error",
@@ -169,6 +170,7 @@ constexpr error_signs table[] = {
      "if this is a gpu node, did you set the docker default runtime to 'nvidia'\n"
      "if this is a gpu node, did you configure the nvidia container toolkit\n"
      "incompatible platform detected\n"
+     "detected non-nvml platform\n"
      "incompatible strategy detected\n"
      "nvidia-smi': executable file not found\n"
      "nvidia-smi: command not found\n"
@@ -338,6 +340,19 @@ constexpr error_signs table[] = {
      "cardinsufficientmemory\n"
      "cardinsufficientcore\n"
      "nodeunfitpod\n"
+     "cardtypemismatch\n"
+     "carduuidmismatch\n"
+     "cardtimeslicingexhausted\n"
+     "cardcomputeunitsexhausted\n"
+     "cardnothealth\n"
+     "cardcordoned\n"
+     "numanotfit\n"
+     "exclusivedeviceallocateconflict\n"
+     "cardnotfoundcustomfilterrule\n"
+     "cardmigtopologyinfeasible\n"
+     "nodeinsufficientdevice\n"
+     "insufficient gpu memory in one device\n"
+     "not enough gpu fitted on this node\n"
      "allocatedcardsinsufficientrequest"},
     {"hami-node-lock", "", "", "",
      "has been locked within 5 minutes\n"
@@ -494,6 +509,7 @@ constexpr error_signs table[] = {
      "failed to start mps daemon\n"
      "error getting daemons: *mps\n"
      "mps daemon * not healthy\n"
+     "an instance of this daemon is already running\n"
      "mps daemon is not ready\n"
      "mps control daemon * not running\n"
      "failed to connect to mps control daemon\n"
@@ -576,11 +592,13 @@ constexpr error_signs table[] = {
     {"hami-library", "", "", "",
      "unified_lock* waiting\n"
      "fail to lock shrreg\n"
+     "failed to lock shrreg\n"
      "fail to init shrreg\n"
      "host pid is error\n"
      "set_task_pid failed"},
     {"shared-memory-too-small", "", "", "shm\n/dev/shm",
      "creating shared memory segment /dev/shm\n"
+     "bus error (core dumped)\n"
      "error while creating shared memory segment\n"
      "error while attaching to shared memory segment\n"
      "dev/shm/nccl* no space left on device\n"

@@ -195,11 +195,13 @@ func (m *machine) runs(resource string, amount int64, deal func(*rand.Rand, int)
 				}
 			}
 		}
+		api := cluster.Client.CoreV1().Pods("default")
 		for _, is := range pods {
-			pods := cluster.Client.CoreV1().Pods("default")
-			pods.Delete(ctx, is.pod.Name, metav1.DeleteOptions{})
+			api.Delete(ctx, is.pod.Name, metav1.DeleteOptions{})
+		}
+		for _, is := range pods {
 			await(t, time.Minute, is.pod.Name+" is gone", func() (bool, error) {
-				_, err := pods.Get(ctx, is.pod.Name, metav1.GetOptions{})
+				_, err := api.Get(ctx, is.pod.Name, metav1.GetOptions{})
 				return apierrors.IsNotFound(err), err
 			})
 		}

@@ -62,17 +62,39 @@ var (
 		"/..%2Fblue-runs", "/%2e%2e/blue-runs", "//", ";a=b", "%00", "%20", "?%ff=%fe"}
 )
 
-// forgedRequests is what red, who has view in one namespace alone, can write: each is refused in the same words whether or not there is
+// forgery is what a caller changes of a request: its method, and what it adds to the path. Methods other than GET get the first additions alone.
+type forgery struct {
+	methods, additions []string
+}
+
+var (
+	allForgeries = forgery{methods, additions}
+	fewForgeries = forgery{[]string{"GET", "POST", "LIST"}, additions[:4]}
+)
+
+func (f forgery) of(method string) []string {
+	if method == "GET" {
+		return f.additions
+	}
+	return f.additions[:4]
+}
+
+// Every method with every addition: nothing of the other namespace, through the aggregator and with its certificate.
+func TestForgedRequestsTellNothingOfAnotherNamespace_long(t *testing.T) {
+	port := withViews(t)
+	red := token(t, "red", "red-viewer")
+	eventually(t, views+"/namespaces/red/podviews", red, 200)
+	allForgeries.askTheServer(t, red)
+	allForgeries.askStraight(t, port)
+}
+
+// askTheServer writes what red, who has view in one namespace alone, can write: each is refused in the same words whether or not there is
 // something of that name in the other namespace.
-func forgedRequests(t *testing.T, red string) {
+func (f forgery) askTheServer(t *testing.T, red string) {
 	t.Helper()
-	for _, method := range methods {
+	for _, method := range f.methods {
 		asker := func(path string) answer { return askServer(t, method, path, red, nil) }
-		more := additions
-		if method != "GET" {
-			more = additions[:4]
-		}
-		for _, addition := range more {
+		for _, addition := range f.of(method) {
 			for _, plural := range []string{"podviews", "holdings"} {
 				foreignPod.compare(t, asker, method, views+"/namespaces/blue/"+plural+"/NAME"+addition)
 				foreignNamespace.compare(t, asker, method, views+"/namespaces/NAME/"+plural+addition)
@@ -82,6 +104,12 @@ func forgedRequests(t *testing.T, red string) {
 		foreignPod.compare(t, asker, method, views+"/watch/namespaces/blue/podviews/NAME")
 		foreignPod.compare(t, asker, method, views+"/proxy/namespaces/blue/podviews/NAME")
 	}
+}
+
+// forgedRequests are names, people and sizes.
+func forgedRequests(t *testing.T, red string) {
+	t.Helper()
+	fewForgeries.askTheServer(t, red)
 	get := func(path string) answer { return askServer(t, "GET", path, red, nil) }
 	// In one's own namespace a name of the other one is as unknown as any.
 	for _, target := range []string{"podviews/NAME", "podviews/NAME?form=text", "podviews/NAME?form=json&lang=zh", "bills/NAME", "nodeviews/NAME", "nodeviews?names=NAME", "declarations/NAME"} {
@@ -201,22 +229,26 @@ func withoutTheKey(t *testing.T, port string) {
 	}
 }
 
-// straightToTheServer has the API server's certificate, and says that red asks: the paths come as they are written.
-func straightToTheServer(t *testing.T, port string, proxy []tls.Certificate) {
+var asRed = http.Header{"X-Remote-User": {"system:serviceaccount:red:red-viewer"}, "X-Remote-Group": {"system:serviceaccounts:red"}}
+
+// askStraight has the API server's certificate, and says that red asks: the paths come as they are written.
+func (f forgery) askStraight(t *testing.T, port string) {
 	t.Helper()
-	base := "https://127.0.0.1:" + port
-	asRed := http.Header{"X-Remote-User": {"system:serviceaccount:red:red-viewer"}, "X-Remote-Group": {"system:serviceaccounts:red"}}
-	for _, method := range methods {
-		asker := func(path string) answer { return askURL(t, method, base+path, "", asRed, proxy) }
-		more := additions
-		if method != "GET" {
-			more = additions[:4]
-		}
-		for _, addition := range more {
+	proxy := certificate(t, "front-proxy")
+	for _, method := range f.methods {
+		asker := func(path string) answer { return askURL(t, method, "https://127.0.0.1:"+port+path, "", asRed, proxy) }
+		for _, addition := range f.of(method) {
 			foreignPod.compare(t, asker, method, views+"/namespaces/blue/podviews/NAME"+addition)
 			foreignNamespace.compare(t, asker, method, views+"/namespaces/NAME/podviews"+addition)
 		}
 	}
+}
+
+// straightToTheServer are paths and heads that the API server would never pass on.
+func straightToTheServer(t *testing.T, port string) {
+	t.Helper()
+	fewForgeries.askStraight(t, port)
+	base, proxy := "https://127.0.0.1:"+port, certificate(t, "front-proxy")
 	asker := func(path string) answer { return askURL(t, "GET", base+path, "", asRed, proxy) }
 	for _, target := range []string{"red/../NAME", "red%2f..%2fNAME", "%2e%2e/NAME", "./NAME", "NAME.", "-NAME", "red//NAME", "%4eAME"} {
 		foreignNamespace.compare(t, asker, "GET", views+"/namespaces/"+target+"/podviews")

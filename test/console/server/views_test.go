@@ -175,25 +175,28 @@ func TestViewsOfOneNamespaceBehindTheAggregator(t *testing.T) {
 	withoutTheKey(t, port)
 }
 
+// certificate is one of the control plane's.
+func certificate(t *testing.T, name string) []tls.Certificate {
+	t.Helper()
+	base := filepath.Join(filepath.Dir(kubeconfig), "certs", name)
+	out, err := tls.LoadX509KeyPair(base+".crt", base+".key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []tls.Certificate{out}
+}
+
 // Who is not the API server is not answered, and what the API server passes on is judged again.
 func onlyTheAggregator(t *testing.T, port, token string) {
 	t.Helper()
-	certificate := func(name string) []tls.Certificate {
-		base := filepath.Join(filepath.Dir(kubeconfig), "certs", name)
-		out, err := tls.LoadX509KeyPair(base+".crt", base+".key")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []tls.Certificate{out}
-	}
 	url := "https://127.0.0.1:" + port + views + "/namespaces/red/podviews"
 	asAdmin := http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}
-	for name, certificates := range map[string][]tls.Certificate{"no certificate": nil, "an administrator's": certificate("kwok")} {
+	for name, certificates := range map[string][]tls.Certificate{"no certificate": nil, "an administrator's": certificate(t, "kwok")} {
 		if got, err := tryURL("GET", url, token, asAdmin, certificates); err == nil {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
-	proxy := certificate("front-proxy")
+	proxy := certificate(t, "front-proxy")
 	for name, row := range map[string]struct {
 		path   string
 		header http.Header
@@ -216,7 +219,7 @@ func onlyTheAggregator(t *testing.T, port, token string) {
 			t.Errorf("%s as an administrator: %d %s", method, got.status, got.body)
 		}
 	}
-	straightToTheServer(t, port, proxy)
+	straightToTheServer(t, port)
 }
 
 // Every command of docs/ask-for-a-card.md answers a person with edit in one namespace as it answers an administrator, from the API.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "test/words.hpp"
 #include "text/escape.hpp"
@@ -97,6 +98,25 @@ TEST(preflight, S1_a_row_of_the_agent_is_the_verdict) {
         EXPECT_THAT(text_of(row, language::en), HasSubstr("missing")) << entry.name;
         EXPECT_EQ(remedy_of(row, language::en), remedy) << entry.name;
       }
+    }
+  }
+}
+
+// None hides another, and none is named that is there.
+TEST(preflight, S1_every_combination_of_missing_parts_names_exactly_those) {
+  const std::vector<std::string> parts{"driver", "container_toolkit", "default_runtime", "fabric_manager"};
+  for (const auto& mode : modules::catalogue()) {
+    for (unsigned missing = 0; missing < 1U << parts.size(); ++missing) {
+      auto rows = good_rows();
+      std::set<std::string> expected, found;
+      for (unsigned part = 0; part < parts.size(); ++part) {
+        if (!(missing >> part & 1U)) continue;
+        std::ranges::find(rows, parts[part], &check_row::name)->state = check_state::failed;
+        if (parts[part] != "default_runtime" || mode.name != "vgpu") expected.insert(parts[part]);
+      }
+      for (const auto& row : preflight(with(good_node(), rows), mode))
+        if (row.state == check_state::failed) found.insert(row.name);
+      EXPECT_EQ(found, expected) << mode.name;
     }
   }
 }

@@ -20,6 +20,8 @@ class key_table {
   /// The number of `key`, from 1; 0 where it is not kept: no qualified name ("domain/name"), or the table was full when
   /// it first came.
   std::uint32_t number_of(std::string_view key);
+  /// The number of a key that is kept; 0 where it is not.
+  std::uint32_t known(std::string_view key) const;
   /// The name behind a number that number_of gave. Valid as long as the thread.
   std::string_view name_of(std::uint32_t number) const { return names_[number - 1]; }
   std::size_t size() const { return names_.size(); }

@@ -78,10 +78,20 @@ packed_map packed_map::of(std::initializer_list<entry> entries) {
   return of(std::span(copy));
 }
 
+/// By the head of an entry: a kept name is a number, so that no names are compared.
 std::optional<std::string_view> packed_map::find(std::string_view key) const {
-  for (const auto [name, value] : *this) {
-    if (name == key) return value;
-    if (name > key) break;
+  if (bytes_.empty()) return std::nullopt;
+  const std::uint64_t number = key_table::of_this_thread().known(key);
+  const std::uint64_t wanted = number ? number << 1 | 1 : static_cast<std::uint64_t>(key.size()) << 1;
+  const char *cursor = bytes_.data(), *const end = cursor + bytes_.size();
+  while (cursor != end) {
+    const auto head = read_varint(cursor);
+    const auto size = static_cast<std::size_t>(read_varint(cursor));
+    const auto name_size = head & 1 ? 0 : static_cast<std::size_t>(head >> 1);
+    const std::string_view name(cursor, name_size);
+    cursor += name_size;
+    if (head == wanted && (number || name == key)) return std::string_view(cursor, size);
+    cursor += size;
   }
   return std::nullopt;
 }

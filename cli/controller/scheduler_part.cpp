@@ -42,9 +42,7 @@ control_plane_status scheduler_part::status() {
     facts.generation = policy->generation;
   }
   facts.config_map = stores.control_plane_rows.find({ground_.options.ns, agent::static_pod::static_pod_name});
-  for (const auto& node : stores.nodes.all()) {
-    if (is_control_plane_node(node)) facts.control_plane_nodes.insert(node.key.name);
-  }
+  facts.control_plane_nodes = control_plane_;
   if (facts.config_map) {
     for (const auto& [node, row] : facts.config_map->data) {
       if (stores.nodes.find({{}, std::string(node)})) facts.nodes.emplace(node);
@@ -72,7 +70,13 @@ void scheduler_part::join(controller::parts& parts) {
       .wake_soon(stores.nodes, stores.pods);
   stores.control_plane_rows.observe([this](const kube::config_map*, const kube::config_map*) { settings_.on_state(); });
   stores.nodes.observe([this](const kube::node* before, const kube::node* after) {
-    if ((before && is_control_plane_node(*before)) != (after && is_control_plane_node(*after))) settings_.on_state();
+    const bool was = before && is_control_plane_node(*before), is = after && is_control_plane_node(*after);
+    if (was == is) return;
+    if (is)
+      control_plane_.insert(after->key.name);
+    else
+      control_plane_.erase(before->key.name);
+    settings_.on_state();
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "cli/controller/control_plane.hpp"
@@ -38,6 +39,7 @@ class scheduler_part {
 
   ground ground_;
   settings settings_;
+  std::set<std::string, std::less<>> control_plane_;  ///< nodes, as the store has them
   control_plane_metric nodes_;
   control_plane_agents agents_;
   reconcilers::own_scheduler::scheduler own_;

@@ -233,6 +233,8 @@ kube::task<applier::outcome> policy::report(std::shared_ptr<const desired_object
                                             controller::object_reference about) {
   const auto* rules = stores_.policies.find(policy_key);
   if (!rules || rules->deleting || rules->id.to_string() != about.uid) co_return applier::outcome();
+  // What cannot be written yet is not worked out: it looks at every node.
+  if (const auto early = too_early()) co_return *early;
   const auto before = parsed(rules->status);
   const auto rows = rows_of(*rules, *want, did);
   const auto status = policy_status(rows, *rules, before, controller::rfc3339_seconds(settings_.wall()),
@@ -242,18 +244,22 @@ kube::task<applier::outcome> policy::report(std::shared_ptr<const desired_object
   co_return outcome;
 }
 
+std::optional<applier::outcome> policy::too_early() const {
+  const auto since = settings_.now() - status_wrote_;
+  if (since >= between_status_writes) return std::nullopt;
+  applier::outcome out;
+  out.again_in = between_status_writes - since;
+  return out;
+}
+
 /// Settled means written; where nothing differs it is not.
 kube::task<applier::outcome> policy::say(kube::object_key key, std::string uid, json before, json status) {
   applier::outcome out;
   const bool is_same = controller::same_status(status, before) ||
                        (status_.lacks_codes() && controller::same_status(controller::without_codes(status), before));
   if (is_same) co_return out;
-  const auto now = settings_.now();
-  if (now - status_wrote_ < between_status_writes) {
-    out.again_in = between_status_writes - (now - status_wrote_);
-    co_return out;
-  }
-  status_wrote_ = now;
+  if (const auto early = too_early()) co_return *early;
+  status_wrote_ = settings_.now();
   const auto& type = kube::resources::accelerator_policies;
   const json body = {{"apiVersion", type.api_version()},
                      {"kind", type.kind},

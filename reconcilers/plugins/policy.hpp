@@ -91,6 +91,7 @@ class policy final : public controller::reconciler {
   kube::task<controller::action> govern(const accelerator_policy* rules);
   kube::task<applier::outcome> report(std::shared_ptr<const desired_objects> want, round did,
                                       controller::object_reference about);
+  std::optional<applier::outcome> too_early() const;  ///< for a write of the status
   kube::task<applier::outcome> say(kube::object_key key, std::string uid, nlohmann::json before, nlohmann::json status);
   void tell(const controller::object_reference& about, const nlohmann::json& before, const nlohmann::json& now);
   void tell_of_schedulers(const controller::object_reference& about, const nlohmann::json& before,

@@ -60,6 +60,8 @@ TEST(packed_map, agrees_with_an_ordered_map_on_random_entries) {
     const auto map = packed_map::of(std::span(entries));
     EXPECT_TRUE(std::ranges::equal(
         map, model, [](const auto& a, const auto& b) { return a.first == b.first && a.second == b.second; }));
+    for (const auto& [key, value] : model) EXPECT_EQ(map.find(key), value) << key;
+    for (const auto* absent : {"a/bbbb", "bbbb", "ca", "a/ca"}) EXPECT_FALSE(map.contains(absent)) << absent;
   }
 }
 

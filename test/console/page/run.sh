@@ -6,11 +6,12 @@ root=$(cd ../../.. && pwd)
 
 usage() {
   cat <<'H'
-usage: run.sh [--use | --speed | --installed REGEX]
+usage: run.sh [--use | --long | --speed | --installed REGEX]
 Builds the page where it is not built, opens it in Chromium with answers for 10, 500 and 5,000 nodes, and uses it: every view, by keyboard,
 in both themes and languages, with errors, live updates and names that carry HTML. Prints a line per test, with sizes and times. Exit code
 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when there is no Chromium (./dev setup installs it). About a minute.
-  --use, --speed           only those that use the page, or only those of sizes and times, which want a machine that does nothing else
+  --use, --long            only those that use the page in their short form, or only what --use leaves out: more sizes, and a bad line
+  --speed                  only those of sizes and times, which want a machine that does nothing else
   --installed REGEX        instead, the tests of installed.mjs with such names, on the console of QM_CONSOLE_URL (test/image starts one)
   QM_CHROMIUM=FILE         the browser (default /usr/bin/chromium)
   QM_SCREENSHOTS=write     also writes docs/images/console/*.png, with pngquant, which ./dev setup installs
@@ -18,9 +19,11 @@ in both themes and languages, with errors, live updates and names that carry HTM
 H
 }
 tests=(all.mjs)
+unset QM_SET
 case ${1:-} in
   '') ;;
-  --use) tests=(use.mjs) ;;
+  --use) tests=(use.mjs); export QM_SET=short ;;
+  --long) tests=(use.mjs); export QM_SET=long ;;
   --speed) tests=(speed_test.mjs) ;;
   -h|--help) usage; exit 0 ;;
   --installed)

@@ -177,7 +177,7 @@ page_test('an answer that is cut off is asked for again, and the last one stays'
 // 40 KB a second, 300 ms away: a bad line.
 const bad_line = { offline: false, downloadThroughput: 40000, uploadThroughput: 40000, latency: 300 };
 
-page_test('on a bad line 5,000 nodes come, and after a time without any line the page is live again by itself', async (context) => {
+page_test.long('on a bad line 5,000 nodes come, and after a time without any line the page is live again by itself', async (context) => {
   const cluster = cluster_of(5000);
   let fleet = cluster('fleet');
   session.console.answer = (path, query) => (path === 'fleet' ? fleet : cluster(path, query));

@@ -25,8 +25,9 @@ export async function close_pages() {
   contexts.clear();
 }
 
-/// A test whose pages are closed after it.
-export function page_test(name, body) {
+/// A test of `set`, short or long, whose pages are closed after it. QM_SET chooses one of them; without it both run.
+const in_set = (set) => (name, body) => {
+  if (process.env.QM_SET && process.env.QM_SET !== set) return;
   test(name, async (context) => {
     try {
       await body(context);
@@ -34,7 +35,9 @@ export function page_test(name, body) {
       await close_pages();
     }
   });
-}
+};
+export const page_test = in_set('short');
+page_test.long = in_set('long');
 
 /// A page with `problems` (console errors and warnings, exceptions, failed requests) and `elsewhere` (requests to anywhere but the console).
 export async function open_page(browser, console_, { theme = 'light', language = 'en' } = {}) {

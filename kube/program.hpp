@@ -55,8 +55,8 @@ std::string last_line(std::string text);
 /// "was killed by signal 9" or "failed with exit code 1".
 std::string end_in_words(int status);
 
-/// errc::config where it cannot be started, timeout (then it is killed), cancelled. The message does not name it. SIGINT,
-/// SIGTERM and SIGHUP kill it before they end this process.
+/// errc::config where it cannot be started, timeout (then it is killed), cancelled. The message does not name it.
+/// SIGINT, SIGTERM and SIGHUP kill it before they end this process.
 task<program_end> run(program program, std::chrono::milliseconds limit);
 
 }  // namespace kube

@@ -10,7 +10,8 @@ namespace text {
 namespace {
 
 bool is_open_already(std::string_view path) {
-  constexpr std::array<std::string_view, 4> folders{"/dev/fd/", "/dev/stdin", "/proc/self/fd/", "/proc/thread-self/fd/"};
+  constexpr std::array<std::string_view, 4> folders{"/dev/fd/", "/dev/stdin", "/proc/self/fd/",
+                                                    "/proc/thread-self/fd/"};
   return std::ranges::any_of(folders, [&](std::string_view folder) { return path.starts_with(folder); });
 }
 

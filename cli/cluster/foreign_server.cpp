@@ -58,7 +58,8 @@ kube::task<kube::response> answer_check::send(kube::request request) {
   if (!is_foreign(request, *answer)) co_return answer;
   const auto content = text::trimmed(answer->body);
   const text::phrase_argument type{"type", answer->content_type.empty() ? "-" : text::shown(answer->content_type)};
-  foreign_ = content.empty() ? words("nothing", {}) : words("other", {type, {"begin", text::shown(content, longest_begin)}});
+  foreign_ =
+      content.empty() ? words("nothing", {}) : words("other", {type, {"begin", text::shown(content, longest_begin)}});
   co_return std::unexpected(
       kube::error{kube::errc::decode, answer->status, words_of(foreign_, text::language::en), std::nullopt});
 }

@@ -657,8 +657,7 @@ void add_simulate(CLI::App& app, int& rc) {
     const auto file = text::yaml::read_file(flags->file, std::cin);
     const auto locale = bilingual(flags->style.language).locale();
     if (!file) return fail(words_of(text::yaml::unreadable(file.error()), locale));
-    if (file->documents.empty())
-      return fail(text::message("explain.simulate.empty", locale, {{"file", flags->file}}));
+    if (file->documents.empty()) return fail(text::message("explain.simulate.empty", locale, {{"file", flags->file}}));
     std::vector<tried_pod> pods;
     std::vector<std::string> unjudged;
     classes_by_resource classes;  // of the file

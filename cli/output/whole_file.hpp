@@ -1,5 +1,6 @@
 #pragma once
-// Files that a verb writes: whole, or as they were before, also where the disk is full or the program is ended meanwhile.
+// Files that a verb writes: whole, or as they were before, also where the disk is full or the program is ended
+// meanwhile.
 
 #include <string>
 #include <string_view>

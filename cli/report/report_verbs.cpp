@@ -158,8 +158,8 @@ int run_capacity(const report_options& options, std::ostream& out, std::ostream&
     if (!body) return failed(phrase_of(body.error()), locale, err);
     if (const auto answer = answer_in(*body); !series_in(answer))
       return failed(
-          {"report.prometheus",
-           {{"url", options.prometheus.url}, {"problem", text::phrase{"report.unreadable"}}}}, locale, err);
+          {"report.prometheus", {{"url", options.prometheus.url}, {"problem", text::phrase{"report.unreadable"}}}},
+          locale, err);
     trends = console::trends_in(*body);
     reason = trends.empty() ? text::phrase{"report.capacity.no_shares"} : text::phrase();
   }

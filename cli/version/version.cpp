@@ -49,8 +49,7 @@ kube::task<text::phrase> absence_of_holder(kube::transport& transport, kube::lea
   if (!renewed) co_return std::unexpected(renewed.error());
   if (*renewed) co_return text::phrase();
   const std::chrono::system_clock::time_point last{std::chrono::microseconds(lease.renewed_us)};
-  co_return text::phrase{"version.silent",
-                         {{"namespace", lease.key.ns}, {"time", controller::rfc3339_millis(last)}}};
+  co_return text::phrase{"version.silent", {{"namespace", lease.key.ns}, {"time", controller::rfc3339_millis(last)}}};
 }
 
 /// Of the chart's Deployment next to the lease.

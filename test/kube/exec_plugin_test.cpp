@@ -99,9 +99,8 @@ TEST(exec_plugin, a_program_that_hangs_is_killed_at_the_limit_with_its_children)
 
 TEST(exec_plugin, a_program_ends_with_this_one_that_ends_by_a_signal) {
   scratch_folder files;
-  const auto program =
-      files.program("p", "#!/bin/sh\nsleep 100 &\necho $! > " + files.path("new") + "\nmv " + files.path("new") + " " +
-                             files.path("pid") + "\nwait\n");
+  const auto program = files.program("p", "#!/bin/sh\nsleep 100 &\necho $! > " + files.path("new") + "\nmv " +
+                                              files.path("new") + " " + files.path("pid") + "\nwait\n");
   for (const int number : {SIGINT, SIGTERM}) {
     std::filesystem::remove(files.path("pid"));
     const auto child = ::fork();

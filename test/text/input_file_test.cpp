@@ -18,8 +18,7 @@ namespace {
 
 class input_file : public testing::Test {
  protected:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("input_file_" + std::to_string(::getpid()));
+  std::filesystem::path folder_ = std::filesystem::temp_directory_path() / ("input_file_" + std::to_string(::getpid()));
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
   void SetUp() override { std::filesystem::create_directories(folder_); }

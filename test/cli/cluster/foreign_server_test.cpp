@@ -33,8 +33,9 @@ const std::vector<std::vector<std::string>>& asking_verbs() {
 
 void expect_one_line(const served_program& program, const std::vector<std::string>& words) {
   EXPECT_EQ(std::ranges::count(program.err, '\n'), 1) << words.front() << ": " << program.err;
-  EXPECT_THAT(program.err, AllOf(HasSubstr(program.url()), HasSubstr(program.path("kubeconfig")), Not(HasSubstr("\x1b")),
-                                 Not(HasSubstr("json.exception")), Not(HasSubstr("internal error"))))
+  EXPECT_THAT(program.err,
+              AllOf(HasSubstr(program.url()), HasSubstr(program.path("kubeconfig")), Not(HasSubstr("\x1b")),
+                    Not(HasSubstr("json.exception")), Not(HasSubstr("internal error"))))
       << words.front();
 }
 
@@ -59,9 +60,9 @@ TEST(foreign_server, a_page_with_403_says_nothing_of_rights) {
 }
 
 TEST(foreign_server, nothing_and_JSON_of_another_kind_are_named_too) {
-  for (const std::string body : {"", "{}", "[1]", "7", "null", R"({"items":7})", R"({"kind":9,"metadata":{"name":[]}})",
-                                 R"({"kind":"List","metadata":[],"items":{}})", R"({"kind":"List","items":[{)",
-                                 "{\"a\":\"\xff\"}"}) {
+  for (const std::string body :
+       {"", "{}", "[1]", "7", "null", R"({"items":7})", R"({"kind":9,"metadata":{"name":[]}})",
+        R"({"kind":"List","metadata":[],"items":{}})", R"({"kind":"List","items":[{)", "{\"a\":\"\xff\"}"}) {
     served_program program([&](const auto&) { return reply_of("application/json", body); });
     for (const auto& words : asking_verbs()) {
       EXPECT_EQ(program.run(words), 1) << words.front() << " " << body << program.out;
@@ -84,8 +85,9 @@ TEST(foreign_server, one_that_is_no_Prometheus_is_not_a_Prometheus_without_serie
                          program.path("ca.crt")}),
             1);
   const auto problem = words::english("report.unreadable");
-  EXPECT_EQ(program.err, "quartermaster: " +
-                             words::english("report.prometheus", {{"url", program.url()}, {"problem", problem}}) + "\n");
+  EXPECT_EQ(
+      program.err,
+      "quartermaster: " + words::english("report.prometheus", {{"url", program.url()}, {"problem", problem}}) + "\n");
 }
 
 TEST(foreign_server, an_API_server_without_anything_is_none) {

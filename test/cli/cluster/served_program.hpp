@@ -19,8 +19,7 @@ namespace cli_test {
 
 class served_program {
  public:
-  explicit served_program(kube_test::test_server::handler answers)
-      : server_(loop_, ca_.issue(), std::move(answers)) {
+  explicit served_program(kube_test::test_server::handler answers) : server_(loop_, ca_.issue(), std::move(answers)) {
     folder_.write("ca.crt", ca_.pem());
     folder_.write("kubeconfig",
                   "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, "

@@ -34,16 +34,15 @@ std::string operator_lease(const std::string& holder) {
 /// A cluster with a lease and the Deployment of the chart.
 kube_test::test_server::handler installed(const std::string& holder) {
   return [holder](const kube_test::seen_request& seen) {
-    if (seen.target.contains("/leases"))
-      return cli_test::protobuf_reply(cli_test::list_body({operator_lease(holder)}));
+    if (seen.target.contains("/leases")) return cli_test::protobuf_reply(cli_test::list_body({operator_lease(holder)}));
     if (!seen.target.contains("/deployments")) return cli_test::empty_cluster(seen);
     const json deployment = {
         {"metadata", {{"labels", {{"app.kubernetes.io/version", "0.9.9"}}}}},
         {"spec", {{"template", {{"spec", {{"containers", json::array({{{"image", "quartermaster:0.9.9"}}})}}}}}}}};
-    return cli_test::reply_of("application/json", json{{"kind", "DeploymentList"},
-                                                       {"metadata", {{"resourceVersion", "1"}}},
-                                                       {"items", json::array({deployment})}}
-                                                      .dump());
+    return cli_test::reply_of(
+        "application/json",
+        json{{"kind", "DeploymentList"}, {"metadata", {{"resourceVersion", "1"}}}, {"items", json::array({deployment})}}
+            .dump());
   };
 }
 
@@ -86,8 +85,8 @@ TEST(version, one_that_renews_its_lease_runs) {
 }
 
 TEST(version, a_lease_looks_fresh_for_as_long_as_it_says) {
-  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(
-      std::chrono::system_clock::now().time_since_epoch());
+  const auto now =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
   kube::lease lease;
   lease.duration_seconds = 15;
   lease.renewed_us = (now - std::chrono::seconds(10)).count();

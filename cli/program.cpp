@@ -14,6 +14,7 @@
 #include "cli/controller/config_file.hpp"
 #include "cli/flags/usage.hpp"
 #include "cli/flags/word_order.hpp"
+#include "cli/output/whole_file.hpp"
 #include "cli/verbs.hpp"
 #include "controller/log.hpp"
 #include "text/messages.hpp"
@@ -190,7 +191,7 @@ int run_verb(const std::string& called, std::vector<std::string> words) {
     auto whole = with_config_file(std::move(words), known);
     if (!whole) {
       std::cerr << "quartermaster: " << words_of(whole.error(), locale) << "\n";
-      return 2;
+      return whole.error().key == "transport.config" ? 1 : 2;  // it could not be read
     }
     words = std::move(*whole);
   }
@@ -220,6 +221,7 @@ int run_verb(const std::string& called, std::vector<std::string> words) {
 
 int run_program(const std::string& called, std::vector<std::string> words) {
   hold_closed_streams();
+  outlive_size_limit();
   const auto locale = language_asked(words);
   const int rc = run_verb(called, std::move(words));
   std::cout.flush();

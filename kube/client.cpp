@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/json_text.hpp"
+#include "kube/page_walk.hpp"
 #include "kube/status.hpp"
 
 namespace kube {
@@ -85,18 +86,21 @@ task<std::vector<json>> client::list(const resource& type, list_options options)
   options.accept = encoding::json;
   const auto name = operation("list", type, options.ns);
   std::vector<json> all;
-  do {
+  page_walk pages(name);
+  for (bool is_open = true; is_open;) {
     auto page = co_await call_json(name, list_page(type, options));
     if (!page) co_return std::unexpected(std::move(page.error()));
     const auto items = page->find("items");
     if (items == page->end() || (!items->is_array() && !items->is_null()))
       co_return std::unexpected(error{errc::decode, 200, name + ": the answer is not a list", {}});
     for (auto& item : *items) all.push_back(std::move(item));
-    options.continue_token = text_at(*page, "/metadata/continue");
+    const auto more = pages.next(text_at(*page, "/metadata/continue"), options);
+    if (!more) co_return std::unexpected(more.error());
+    is_open = *more;
     // The token has the version in it; giving both is refused.
     options.resource_version.clear();
     options.resource_version_match.clear();
-  } while (!options.continue_token.empty());
+  }
   co_return all;
 }
 

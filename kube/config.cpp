@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "kube/config_fault.hpp"
+#include "text/input_file.hpp"
 #include "text/quotation.hpp"
 
 namespace kube {
@@ -71,6 +72,8 @@ std::expected<std::string, text::phrase> bytes_of_file(const std::string& path) 
   const auto unreadable = [&](int reason) {
     return std::unexpected(text::phrase{"kubeconfig.file", {{"file", path}, {"problem", words_of_system(reason)}}});
   };
+  if (const auto wrong = text::fault_of_input(path); !wrong.empty())
+    return std::unexpected(text::phrase{"kubeconfig.file", {{"file", path}, {"problem", text::phrase(wrong)}}});
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (stream && fs::is_directory(path)) errno = EISDIR;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "kube/config_fault.hpp"
+#include "text/input_file.hpp"
 #include "text/phrase.hpp"
 
 namespace kube {
@@ -77,7 +78,10 @@ result<void> unless_wrong(const text::phrase& fault) {
 
 std::expected<std::string, text::phrase> pem_in(const pem_source& source) {
   if (!source.data.empty() || source.path.empty()) return source.data;
-  return bytes_of_file(source.path);
+  auto bytes = bytes_of_file(source.path);
+  if (bytes && text::is_utf16(*bytes))
+    return std::unexpected(text::phrase{"kubeconfig.utf16_file", {{"file", source.path}}});
+  return bytes;
 }
 
 text::phrase fault_of_token(const user_config& user) {
@@ -86,6 +90,7 @@ text::phrase fault_of_token(const user_config& user) {
     return one_line(without_line_end(user.token)) ? text::phrase() : text::phrase{"kubeconfig.token_lines"};
   const auto bytes = bytes_of_file(user.token_file);
   if (!bytes) return bytes.error();
+  if (text::is_utf16(*bytes)) return {"kubeconfig.utf16_file", {{"file", user.token_file}}};
   const auto line = without_line_end(*bytes);
   if (line.empty()) return {"kubeconfig.empty_file", {key, {"file", user.token_file}}};
   return one_line(line) ? text::phrase() : text::phrase{"kubeconfig.more_lines", {key, {"file", user.token_file}}};

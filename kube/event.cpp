@@ -21,6 +21,11 @@ std::unexpected<error> malformed(std::string_view subject, std::string_view reas
   return std::unexpected(error{errc::decode, 0, std::string(subject) + ": " + std::string(reason), {}});
 }
 
+std::string_view fault_in_words(const simdjson::simdjson_error& problem) {
+  return problem.error() == simdjson::INCORRECT_TYPE ? "a field of it is of another type than Kubernetes has there"
+                                                     : "it is no whole JSON";
+}
+
 result<event> read_protobuf_event(std::string_view frame) {
   const auto raw = wire::read_event(frame);
   if (!raw) return std::unexpected(raw.error());
@@ -77,7 +82,7 @@ result<event> read_json_event(std::string_view frame) try {
   if (!typed || made.object.empty()) return malformed("watch event", "no type or no object");
   return made;
 } catch (const simdjson::simdjson_error& problem) {
-  return malformed("watch event", problem.what());
+  return malformed("watch event", fault_in_words(problem));
 }
 
 result<list_page_info> read_json_list(std::string_view body, const std::function<void(std::string_view)>& each) {
@@ -99,9 +104,9 @@ result<list_page_info> read_json_list(std::string_view body, const std::function
       }
     }
   } catch (const simdjson::simdjson_error& problem) {
-    return malformed("list", problem.what());
+    return malformed("list", fault_in_words(problem));
   }
-  if (made.resource_version.empty()) return malformed("list", "no version");
+  if (made.resource_version.empty()) return malformed("list", "metadata.resourceVersion is missing");
   for (const auto item : items) each(item);
   return made;
 }

@@ -5,9 +5,13 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "kube/config_fault.hpp"
+#include "text/input_file.hpp"
 #include "text/quotation.hpp"
+#include "text/text.hpp"
 #include "text/yaml/fault_words.hpp"
 
 namespace kube {
@@ -31,6 +35,9 @@ text::phrase words_of_library(const YAML::Exception& wrong) {
 struct entry {
   YAML::Node body;
   std::string file;
+  std::string path;  ///< of the file's fields: "users[jane].user"
+
+  std::string field(const char* key) const { return path.empty() ? key : path + "." + key; }
 };
 using entry_map = std::map<std::string, entry, std::less<>>;
 
@@ -45,19 +52,58 @@ std::string at(const std::string& file, const YAML::Node& node) {
   return "kubeconfig " + file + (mark.is_null() ? "" : ":" + std::to_string(mark.line + 1));
 }
 
+/// A value of another form than `name` ("no_list") says.
+fault wrong_form(const std::string& name, const std::string& file, const std::string& field, const YAML::Node& value) {
+  const auto* form = value.IsSequence() ? "yaml.list"
+                     : value.IsMap()    ? "yaml.mapping"
+                     : value.IsNull()   ? "yaml.nothing"
+                                        : "yaml.single_value";
+  return {name, {{"place", at(file, value)}, {"key", text::shown(field, 200)}, {"other", text::phrase(form)}}};
+}
+
 /// A scalar, or empty when the key is missing or null.
 std::string text(const entry& entry, const char* key) {
   const YAML::Node value = entry.body[key];
   if (!value || value.IsNull()) return {};
-  if (!value.IsScalar()) throw fault("no_text", {{"place", at(entry.file, value)}, {"key", std::string(key)}});
+  if (!value.IsScalar()) throw wrong_form("no_text", entry.file, entry.field(key), value);
   return value.Scalar();
+}
+
+/// Items of a list, which may be missing or null, each with the path of its field.
+std::vector<entry> items_of(const entry& parent, const char* key) {
+  const YAML::Node list = parent.body[key];
+  std::vector<entry> out;
+  if (!list || list.IsNull()) return out;
+  if (!list.IsSequence()) throw wrong_form("no_list", parent.file, parent.field(key), list);
+  for (const auto& item : list)
+    out.push_back({item, parent.file, parent.field(key) + "[" + std::to_string(out.size()) + "]"});
+  return out;
+}
+
+std::vector<std::string> texts(const entry& parent, const char* key) {
+  std::vector<std::string> out;
+  for (const auto& item : items_of(parent, key)) {
+    if (!item.body.IsScalar()) throw wrong_form("no_text", item.file, item.path, item.body);
+    out.push_back(item.body.Scalar());
+  }
+  return out;
+}
+
+/// A mapping, or nothing when the key is missing or null.
+std::optional<entry> mapping(const entry& parent, const char* key) {
+  const YAML::Node value = parent.body[key];
+  if (!value || value.IsNull()) return std::nullopt;
+  if (!value.IsMap()) throw wrong_form("no_map", parent.file, parent.field(key), value);
+  return entry{value, parent.file, parent.field(key)};
 }
 
 bool truth(const entry& entry, const char* key) {
   const auto value = text(entry, key);
   if (value.empty() || value == "false") return false;
   if (value == "true") return true;
-  throw fault("no_boolean", {{"place", at(entry.file, entry.body[key])}, {"key", std::string(key)}, {"value", value}});
+  throw fault("no_boolean", {{"place", at(entry.file, entry.body[key])},
+                             {"key", text::shown(entry.field(key), 200)},
+                             {"value", text::shown(value)}});
 }
 
 std::string full_path(const entry& entry, std::string path) {
@@ -65,35 +111,47 @@ std::string full_path(const entry& entry, std::string path) {
   return (fs::absolute(entry.file).parent_path() / path).lexically_normal().string();
 }
 
+/// The path under `key`, of a file that is there and can be read to its end.
+std::string named_file(const entry& entry, const char* key, const std::string& absence) {
+  const auto path = full_path(entry, text(entry, key));
+  if (path.empty()) return path;
+  std::vector<text::phrase_argument> place{
+      {"place", at(entry.file, entry.body[key])}, {"key", text::shown(entry.field(key), 200)}, {"file", path}};
+  if (!fs::exists(path)) throw fault(absence, std::move(place));
+  auto problem = fs::is_directory(path) ? std::string("snapshot.folder") : text::fault_of_input(path);
+  if (problem.empty()) return path;
+  place.emplace_back("problem", text::phrase(std::move(problem)));
+  throw fault("wrong_file", std::move(place));
+}
+
 pem_source pem(const entry& entry, const std::string& key) {
   pem_source source;
   const auto data_key = key + "-data";
   if (const auto data = text(entry, data_key.c_str()); !data.empty()) {
-    const std::vector<text::phrase_argument> place{{"place", at(entry.file, entry.body[data_key])}, {"key", data_key}};
+    const std::vector<text::phrase_argument> place{{"place", at(entry.file, entry.body[data_key])},
+                                                   {"key", text::shown(entry.field(data_key.c_str()), 200)}};
     auto decoded = base64_decode(data);
     if (!decoded) throw fault("no_base64", place);
     if (!decoded->contains("-----BEGIN ")) throw fault("no_pem", place);
     source.data = std::move(*decoded);
     return source;
   }
-  source.path = full_path(entry, text(entry, key.c_str()));
-  if (!source.path.empty() && !fs::exists(source.path))
-    throw fault("no_file", {{"place", at(entry.file, entry.body[key])}, {"key", key}, {"file", source.path}});
+  source.path = named_file(entry, key.c_str(), "no_file");
   return source;
 }
 
 /// Items of `clusters`, `users` or `contexts`: {name, <inner>: {...}}. A name that is there already keeps its first
 /// value.
-void collect(const YAML::Node& list, const char* key, const char* inner, const std::string& file, entry_map& entries) {
-  if (!list || list.IsNull()) return;
-  if (!list.IsSequence()) throw fault("no_list", {{"place", at(file, list)}, {"key", std::string(key)}});
-  for (const auto& item : list) {
-    if (!item.IsMap() || !item["name"] || !item["name"].IsScalar())
-      throw fault("no_name", {{"place", at(file, item)}, {"key", std::string(key)}});
-    YAML::Node body = item[inner];
-    if (!body || body.IsNull()) body = YAML::Node(YAML::NodeType::Map);
-    if (!body.IsMap()) throw fault("no_map", {{"place", at(file, body)}, {"key", std::string(inner)}});
-    entries.try_emplace(item["name"].Scalar(), entry{body, file});
+void collect(const entry& root, const char* key, const char* inner, entry_map& entries) {
+  for (auto& item : items_of(root, key)) {
+    const YAML::Node whole = item.body;
+    if (!whole.IsMap() || !whole["name"] || !whole["name"].IsScalar())
+      throw fault("no_name", {{"place", at(item.file, whole)}, {"key", std::string(key)}});
+    const auto name = whole["name"].Scalar();
+    item.path = std::string(key) + "[" + name + "]";
+    auto body = mapping(item, inner);
+    if (!body) body = entry{YAML::Node(YAML::NodeType::Map), item.file, item.field(inner)};
+    entries.try_emplace(name, std::move(*body));
   }
 }
 
@@ -110,10 +168,11 @@ void read(const std::string& file, merged& merged) {
   merged.files += (merged.files.empty() ? "" : ":") + file;
   if (root.IsNull()) return;
   if (!root.IsMap()) throw fault("no_kubeconfig", {{"place", "kubeconfig " + file}});
-  collect(root["clusters"], "clusters", "cluster", file, merged.clusters);
-  collect(root["users"], "users", "user", file, merged.users);
-  collect(root["contexts"], "contexts", "context", file, merged.contexts);
-  if (merged.current.empty()) merged.current = text(entry{root, file}, "current-context");
+  const entry whole{root, file, {}};
+  collect(whole, "clusters", "cluster", merged.clusters);
+  collect(whole, "users", "user", merged.users);
+  collect(whole, "contexts", "context", merged.contexts);
+  if (merged.current.empty()) merged.current = text(whole, "current-context");
 }
 
 const entry& pick(const entry_map& entries, const std::string& name, const char* kind, const std::string& files) {
@@ -124,10 +183,7 @@ const entry& pick(const entry_map& entries, const std::string& name, const char*
               {{"kind", std::string(kind)}, {"name", name}, {"file", files}, {"list", known}});
 }
 
-exec_config exec_of(const entry& user) {
-  const entry section{user.body["exec"], user.file};
-  if (!section.body.IsMap())
-    throw fault("no_map", {{"place", at(section.file, section.body)}, {"key", std::string("exec")}});
+exec_config exec_of(const entry& section) {
   exec_config exec;
   exec.api_version = text(section, "apiVersion");
   if (exec.api_version != "client.authentication.k8s.io/v1" &&
@@ -136,10 +192,13 @@ exec_config exec_of(const entry& user) {
   exec.command = text(section, "command");
   if (exec.command.empty()) throw fault("exec_command", {{"place", at(section.file, section.body)}});
   if (exec.command.contains('/')) exec.command = full_path(section, exec.command);
-  for (const auto& arg : section.body["args"]) exec.args.push_back(arg.as<std::string>());
-  for (const auto& pair : section.body["env"]) {
-    const entry variable{pair, section.file};
-    exec.env.emplace_back(text(variable, "name"), text(variable, "value"));
+  exec.args = texts(section, "args");
+  for (const auto& variable : items_of(section, "env")) {
+    if (!variable.body.IsMap()) throw wrong_form("no_map", variable.file, variable.path, variable.body);
+    auto name = text(variable, "name");
+    if (name.empty())
+      throw fault("no_name", {{"place", at(variable.file, variable.body)}, {"key", section.field("env")}});
+    exec.env.emplace_back(std::move(name), text(variable, "value"));
   }
   exec.install_hint = text(section, "installHint");
   exec.provide_cluster_info = truth(section, "provideClusterInfo");
@@ -159,9 +218,7 @@ exec_config exec_of(const entry& user) {
 user_config user_of(const entry& entry) {
   user_config user;
   user.token = text(entry, "token");
-  user.token_file = full_path(entry, text(entry, "tokenFile"));
-  if (!user.token_file.empty() && !fs::exists(user.token_file))
-    throw fault("no_token_file", {{"place", at(entry.file, entry.body["tokenFile"])}, {"file", user.token_file}});
+  user.token_file = named_file(entry, "tokenFile", "no_token_file");
   user.certificate = pem(entry, "client-certificate");
   user.key = pem(entry, "client-key");
   if (user.certificate.empty() != user.key.empty()) throw fault("half_a_pair", {{"place", at(entry.file, entry.body)}});
@@ -169,10 +226,14 @@ user_config user_of(const entry& entry) {
   user.password = text(entry, "password");
   user.as_user = text(entry, "as");
   user.as_uid = text(entry, "as-uid");
-  for (const auto& group : entry.body["as-groups"]) user.as_groups.push_back(group.as<std::string>());
-  for (const auto& extra : entry.body["as-user-extra"])
-    user.as_extra.emplace_back(extra.first.as<std::string>(), extra.second.as<std::vector<std::string>>());
-  if (entry.body["exec"] && !entry.body["exec"].IsNull()) user.exec = exec_of(entry);
+  user.as_groups = texts(entry, "as-groups");
+  if (const auto extra = mapping(entry, "as-user-extra"))
+    for (const auto& pair : extra->body) {
+      const auto key = pair.first.IsScalar() ? pair.first.Scalar() : std::string();
+      if (key.empty()) throw wrong_form("no_text", extra->file, extra->path, pair.first);
+      user.as_extra.emplace_back(key, texts(*extra, key.c_str()));
+    }
+  if (const auto section = mapping(entry, "exec")) user.exec = exec_of(*section);
   if (entry.body["auth-provider"])
     throw fault("auth_provider", {{"place", at(entry.file, entry.body["auth-provider"])}});
   return user;
@@ -180,7 +241,7 @@ user_config user_of(const entry& entry) {
 
 cluster_config resolve(const merged& all, const config_options& choose) {
   const auto name = choose.context.empty() ? all.current : choose.context;
-  entry context{YAML::Node(YAML::NodeType::Map), all.files};
+  entry context{YAML::Node(YAML::NodeType::Map), all.files, {}};
   if (!name.empty())
     context = pick(all.contexts, name, "context", all.files);
   else if (choose.cluster.empty())

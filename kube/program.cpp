@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -149,8 +150,41 @@ std::string end_in_words(int status) {
   return "failed with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
+namespace {
+
+bool handled_by(int number, void (*handler)(int)) {
+  struct sigaction about{};
+  return ::sigaction(number, nullptr, &about) == 0 && about.sa_handler == handler;
+}
+
+/// What ends this process while a program runs would leave the program alone: it is in a group of its own, which Ctrl-C
+/// of a terminal does not reach. Signals that are ignored stay so.
+class end_of_process {
+ public:
+  explicit end_of_process(const boost::asio::any_io_executor& executor) : signals_(executor) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP})
+      if (!handled_by(number, SIG_IGN)) signals_.add(number);
+    signals_.async_wait([number = number_](const boost::system::error_code& failed, int received) {
+      if (!failed) *number = received;
+    });
+  }
+  bool is_near() const { return *number_ != 0; }
+  /// As it would have ended, unless someone else waits for this signal.
+  void come() {
+    signals_.clear();
+    if (handled_by(*number_, SIG_DFL)) ::raise(*number_);
+  }
+
+ private:
+  boost::asio::signal_set signals_;
+  std::shared_ptr<int> number_ = std::make_shared<int>(0);
+};
+
+}  // namespace
+
 task<program_end> run(program program, std::chrono::milliseconds limit) {
   using namespace std::chrono_literals;
+  end_of_process end(co_await boost::asio::this_coro::executor);
   auto running = running_program::start(program);
   if (!running) co_return config_error(running.error());
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
@@ -164,6 +198,11 @@ task<program_end> run(program program, std::chrono::milliseconds limit) {
                                           std::to_string(std::chrono::ceil<std::chrono::seconds>(limit).count()) +
                                           " s and was killed",
                                       {}});
+    if (end.is_near()) {
+      running = std::unexpected(std::string());  // killed, and what it has started
+      end.come();
+      co_return std::unexpected(error{errc::cancelled, 0, "was ended together with this program", {}});
+    }
     timer.expires_after(pause);
     auto [interrupted] = co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     if (interrupted) co_return std::unexpected(error{errc::cancelled, 0, "cancelled", {}});

@@ -56,6 +56,7 @@ std::string last_line(std::string text);
 std::string end_in_words(int status);
 
 /// errc::config where it cannot be started, timeout (then it is killed), cancelled. The message does not name it.
+/// SIGINT, SIGTERM and SIGHUP kill it before they end this process.
 task<program_end> run(program program, std::chrono::milliseconds limit);
 
 }  // namespace kube

@@ -117,6 +117,7 @@ api_status status_in(const response& answer) {
   api_status status = read_status(answer.body, format).value_or(api_status{0, {}, answer.body, false, {}});
   status.code = answer.status;
   if (answer.retry_after) status.retry_after = answer.retry_after;
+  if (answer.body.starts_with('<')) status.message = "a page of HTML, which no API server sends";
   if (answer.status >= 300 && answer.status < 400)
     status.message = "a redirect, which no API server sends: is there a proxy with a login before it?";
   return status;

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/cluster/foreign_server.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/usage.hpp"
 #include "controller/sleep.hpp"
@@ -14,6 +15,7 @@
 #include "kube/status.hpp"
 #include "reconcilers/declarations/declaration.hpp"
 #include "reconcilers/declarations/declared_config_map.hpp"
+#include "text/quotation.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -35,6 +37,19 @@ std::expected<kube::cluster_config, text::phrase> config_of(const cluster_option
 std::unexpected<cluster_error> wrong_config(text::phrase words) {
   kube::error error{kube::errc::config, 0, words_of(words, text::language::en), std::nullopt};
   return std::unexpected(cluster_error(std::move(error), std::move(words)));
+}
+
+/// What was thrown while answers were read. A value of JSON that is of another type than its reader expects is a fault
+/// of the server; anything else is one of this program.
+cluster_answer misread(const answer_check& transport, const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const nlohmann::json::exception&) {
+    auto words = transport.fault({"transport.foreign.type"});
+    if (!words) throw;
+    kube::error error{kube::errc::decode, 0, words_of(*words, text::language::en), std::nullopt};
+    return std::unexpected(cluster_error(std::move(error), std::move(*words)));
+  }
 }
 
 /// "10s", "500ms", "1m", and as kubectl takes it a bare number of seconds. Nothing: it is no time.
@@ -94,7 +109,8 @@ cluster_answer ask_cluster(const cluster_options& options,
   kube::transport_options limits;
   if (const auto deadline = time_in(options.deadline); deadline && deadline->count() > 0)
     limits.unary_deadline = limits.connect_limit = *deadline;
-  kube::curl_transport transport(loop.get_executor(), std::move(*cluster), limits);
+  kube::curl_transport connection(loop.get_executor(), *cluster, limits);
+  answer_check transport(connection, *cluster);
   cluster_answer out;
   std::exception_ptr thrown;
   boost::asio::co_spawn(loop, work(transport), [&](std::exception_ptr bug, kube::result<void> result) {
@@ -103,7 +119,9 @@ cluster_answer ask_cluster(const cluster_options& options,
     loop.stop();
   });
   loop.run();
-  if (thrown) std::rethrow_exception(thrown);
+  if (thrown) return misread(transport, thrown);
+  if (!out && out.error().code == kube::errc::decode)
+    out.error().words = transport.fault(text::quotation_of(out.error().message)).value_or(text::phrase());
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kube/event.hpp"
+#include "kube/page_walk.hpp"
 #include "kube/projections/config_map.hpp"
 #include "kube/task.hpp"
 #include "kube/transport.hpp"
@@ -76,7 +77,8 @@ kube::task<void> list_each(kube::transport& transport, kube::list_options option
                            std::optional<metadata_only> only = std::nullopt) {
   options.accept = T::wire;
   const std::string operation = "list " + std::string(T::of().plural);
-  do {
+  kube::page_walk pages(operation);
+  for (bool is_open = true; is_open;) {
     auto page = kube::list_page(T::of(), options);
     if (only) page.accept += ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     auto answer = co_await send_patiently(transport, operation, std::move(page));
@@ -85,8 +87,10 @@ kube::task<void> list_each(kube::transport& transport, kube::list_options option
       if (auto list = T::decode(bytes)) each(std::move(*list));
     });
     if (!read) co_return std::unexpected(read.error());
-    options.continue_token = read->next;
-  } while (!options.continue_token.empty());
+    const auto more = pages.next(read->next, options);
+    if (!more) co_return std::unexpected(more.error());
+    is_open = *more;
+  }
   co_return kube::result<void>();
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/cluster/cluster.hpp"
+#include "controller/sleep.hpp"
 
 namespace cli {
 
@@ -18,6 +19,20 @@ kube::task<std::optional<kube::lease>> find_lease(kube::transport& transport, st
   const auto listed = co_await list_each<kube::lease>(transport, options, newest);
   if (!listed) co_return std::unexpected(listed.error());
   co_return out;
+}
+
+bool looks_fresh(const kube::lease& lease) {
+  const auto renewed = std::chrono::system_clock::time_point(std::chrono::microseconds(lease.renewed_us));
+  return std::chrono::system_clock::now() - renewed <= std::chrono::seconds(lease.duration_seconds + 1);
+}
+
+kube::task<bool> is_renewed(kube::transport& transport, kube::lease lease) {
+  /// A leader renews every two seconds by default; one look after this shows whether it does.
+  constexpr auto second_look = std::chrono::seconds(4);
+  co_await controller::sleep_for(second_look);
+  const auto later = co_await find_lease(transport, lease.key.ns);
+  if (!later) co_return std::unexpected(later.error());
+  co_return *later && (*later)->renewed_us != lease.renewed_us;
 }
 
 void pulse::see(std::optional<kube::lease> now) {

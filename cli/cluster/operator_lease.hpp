@@ -17,6 +17,12 @@ inline constexpr std::string_view operator_lease_selector = "metadata.name=quart
 /// The newest of that name in the namespace; `ns` empty: of all.
 kube::task<std::optional<kube::lease>> find_lease(kube::transport& transport, std::string ns);
 
+/// By this machine's clock it was renewed within its time.
+bool looks_fresh(const kube::lease& lease);
+
+/// For one that does not look so, because clocks differ: whether it is another one four seconds later.
+kube::task<bool> is_renewed(kube::transport& transport, kube::lease lease);
+
 /// Whether someone renews it, seen by its change: clocks differ.
 struct pulse {
   using clock = std::chrono::steady_clock;

@@ -12,7 +12,6 @@
 #include "cli/cluster/operator_lease.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "cli/cluster/snapshot.hpp"
-#include "controller/sleep.hpp"
 #include "kube/client.hpp"
 #include "kube/json_text.hpp"
 #include "kube/reason.hpp"
@@ -20,6 +19,7 @@
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/declared_config_map.hpp"
 #include "reconcilers/declarations/parse.hpp"
+#include "text/input_file.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -32,8 +32,6 @@ using nlohmann::json;
 constexpr auto group_path = "/apis/quartermaster.io/v1alpha1";
 constexpr std::array our_types{&kube::resources::accelerator_policies, &kube::resources::accelerator_nodes,
                                &kube::resources::resource_rules};
-/// A leader renews every two seconds by default; one look after this shows whether it does.
-constexpr auto second_look = std::chrono::seconds(4);
 
 /// The server names a type that was deleted for a moment longer than it serves it.
 kube::result<void> unless_gone(kube::result<void> listed, const kube::resource& type, picture& picture) {
@@ -63,9 +61,13 @@ kube::task<void> read_types(kube::transport& transport, picture& picture) {
   if (!kube::succeeded(answer->status) && answer->status != 404)
     co_return std::unexpected(kube::error_of("ask for the types of quartermaster.io", *answer));
   const auto list = answer->status == 200 ? json::parse(answer->body, nullptr, false) : json();
+  const bool is_list = list.is_object() && list.contains("resources") && list["resources"].is_array();
+  if (answer->status == 200 && !is_list)
+    co_return std::unexpected(
+        kube::error{kube::errc::decode, 200, "ask for the types of quartermaster.io: there is no list of them", {}});
   for (const auto* type : our_types) {
     const auto known = [&](const json& object) { return text_in(object, "name") == type->plural; };
-    const bool there = list.is_object() && list.contains("resources") && std::ranges::any_of(list["resources"], known);
+    const bool there = is_list && std::ranges::any_of(list["resources"], known);
     if (!there) picture.missing_types.emplace_back(type->plural);
   }
   co_return kube::result<void>();
@@ -133,12 +135,9 @@ kube::task<void> read_lease(kube::transport& transport, picture& picture) {
 /// Whether a lease that looks old is renewed all the same: clocks differ.
 kube::task<void> look_again(kube::transport& transport, operator_seen& seen) {
   const auto& lease = *seen.lease;
-  const auto renewed = std::chrono::system_clock::time_point(std::chrono::microseconds(lease.renewed_us));
-  const bool is_fresh = std::chrono::system_clock::now() - renewed <= std::chrono::seconds(lease.duration_seconds + 1);
-  if (lease.holder.empty() || is_fresh) co_return kube::result<void>();
-  co_await controller::sleep_for(second_look);
-  const auto later = co_await find_lease(transport, lease.key.ns);
-  if (later && *later) seen.renewed = (*later)->renewed_us != lease.renewed_us;
+  if (lease.holder.empty() || looks_fresh(lease)) co_return kube::result<void>();
+  const auto renewed = co_await is_renewed(transport, lease);
+  if (renewed) seen.renewed = *renewed;
   co_return kube::result<void>();
 }
 
@@ -307,6 +306,7 @@ std::expected<void, text::phrase> gather(const cluster_options& options, const s
     return std::unexpected(
         text::phrase{"snapshot.of_file", {{"file", text::shown(snapshot, 4096)}, {"problem", std::move(problem)}}});
   };
+  if (const auto fault = text::fault_of_input(snapshot); !fault.empty()) return wrong({fault});
   std::ifstream file(snapshot, std::ios::binary);
   if (!file) return wrong(std::string(std::strerror(errno)));
   std::error_code unknown;

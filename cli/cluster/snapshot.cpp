@@ -18,6 +18,7 @@
 #include "kube/rfc3339.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/parse.hpp"
+#include "text/input_file.hpp"
 #include "text/list.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
@@ -168,9 +169,10 @@ kube::task<void> save(kube::transport& transport, saved_list saved, ordered_json
   auto options = selection_of(purpose);
   options.accept = kube::encoding::json;
   auto list = ordered_json::array();
-  for (bool is_first = true; is_first || !options.continue_token.empty();) {
-    auto answer =
-        co_await send_patiently(transport, "list " + std::string(type->plural), kube::list_page(*type, options));
+  const std::string operation = "list " + std::string(newest->plural);
+  kube::page_walk pages(operation);
+  for (bool is_open = true; is_open;) {
+    auto answer = co_await send_patiently(transport, operation, kube::list_page(*type, options));
     if (!answer && answer.error().code == kube::errc::forbidden && optional) {
       object["unseen"][name] = answer.error().message;
       co_return kube::result<void>();
@@ -187,8 +189,9 @@ kube::task<void> save(kube::transport& transport, saved_list saved, ordered_json
         list.push_back(stripped(*type, item));
     });
     if (!read) co_return std::unexpected(read.error());
-    options.continue_token = read->next;
-    is_first = false;
+    const auto more = pages.next(read->next, options);
+    if (!more) co_return std::unexpected(more.error());
+    is_open = *more;
   }
   object[name] = std::move(list);
   co_return kube::result<void>();
@@ -372,6 +375,7 @@ nesting nesting_of(std::string_view text) {
 /// A mapping of JSON, or what keeps the text from being one.
 std::expected<ordered_json, text::phrase> mapping_in(std::string_view text) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) return std::unexpected(text::phrase{"snapshot.empty"});
+  if (text::is_utf16(text)) return std::unexpected(text::phrase{"snapshot.utf16"});
   const text::phrase none{"snapshot.none", {{"version", std::string(version)}}};
   const auto [deepest, is_open] = nesting_of(text);
   if (deepest > deepest_nesting) return std::unexpected(none);

@@ -396,7 +396,8 @@ text::phrase problem_of(const console_options& options) {
 
 int run_console(console_options options) {
   const auto locale = language_of_refusal(options.language);
-  if (const auto problem = problem_of(options); !problem.empty()) return failed(problem, locale, std::cerr, 2);
+  if (const auto problem = problem_of(options); !problem.empty())
+    return failed(problem, locale, std::cerr, problem.key == "usage.console.unreadable" ? 1 : 2);
   log::level level = signs_in_by_link(options) ? log::level::warn : log::level::info;
   log::parse_level(options.log_level, level);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);

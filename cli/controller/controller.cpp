@@ -290,7 +290,8 @@ int run_controller(controller_options options) {
   nlohmann::json policy;
   if (!options.policy.empty()) {
     auto read = read_policy_file(options.policy);
-    if (!read) return refuse(read.error(), 2);
+    const auto is_unread = [](const text::phrase_argument& value) { return value.inner.key == "yaml.unreadable"; };
+    if (!read) return refuse(read.error(), std::ranges::any_of(read.error().arguments, is_unread) ? 1 : 2);
     policy = std::move(*read);
   }
 

@@ -58,8 +58,8 @@ and the answer says so. Judged are cards, declared keys, limits of the namespace
 ResourceQuota and LimitRange of cards, scheduling gates, the scheduler's name, nodeSelector, required node affinity and
 taints; not CPU, memory, ports, pod affinity and topology spread.
 Devices of DRA are not judged.
-Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit or were not judged; with
---strict also where other objects of the file were not judged)";
+Exit codes: 0 all fit, 1 the cluster or the file cannot be read, or no pods are in it, 2 wrong usage, 3 some do not fit
+or were not judged; with --strict also where other objects of the file were not judged)";
 
 /// Where the pod would lie, and booked there for those after it; or why nowhere.
 struct seat {
@@ -653,12 +653,11 @@ void add_simulate(CLI::App& app, int& rc) {
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(simulate_example));
   verb->callback([flags, &rc] {
-    const auto fail = [&](const std::string& reason, int code) { rc = failed(reason, std::cerr, code); };
+    const auto fail = [&](const std::string& reason) { rc = failed(reason, std::cerr); };
     const auto file = text::yaml::read_file(flags->file, std::cin);
     const auto locale = bilingual(flags->style.language).locale();
-    if (!file) return fail(words_of(text::yaml::unreadable(file.error()), locale), 2);
-    if (file->documents.empty())
-      return fail(text::message("explain.simulate.empty", locale, {{"file", flags->file}}), 2);
+    if (!file) return fail(words_of(text::yaml::unreadable(file.error()), locale));
+    if (file->documents.empty()) return fail(text::message("explain.simulate.empty", locale, {{"file", flags->file}}));
     std::vector<tried_pod> pods;
     std::vector<std::string> unjudged;
     classes_by_resource classes;  // of the file
@@ -666,7 +665,7 @@ void add_simulate(CLI::App& app, int& rc) {
     const bool is_of_context = flags->ns.empty() && flags->snapshot.empty();
     const auto ns = is_of_context ? namespace_of(flags->cluster) : flags->ns;
     for (const auto& entry : manifests_in(*file)) {
-      if (const auto problem = add_pods(entry, ns, pods, locale); !problem.empty()) return fail(problem, 2);
+      if (const auto problem = add_pods(entry, ns, pods, locale); !problem.empty()) return fail(problem);
       const auto knowledge = pod_forms_of(entry).knowledge;
       makes_pods = makes_pods || knowledge == kind_knowledge::makes_pods;
       if (knowledge == kind_knowledge::unknown) unjudged.push_back(called(entry, flags->file));
@@ -678,7 +677,7 @@ void add_simulate(CLI::App& app, int& rc) {
                            {{"objects", text::shown(text::some_of(unjudged, 8, locale), 600)}}),
              std::cerr);
     if (pods.empty() && !makes_pods)
-      return fail(text::message("explain.simulate.no_pod", locale, {{"file", flags->file}}), 2);
+      return fail(text::message("explain.simulate.no_pod", locale, {{"file", flags->file}}));
     picture all;
     std::set<std::string> namespaces;
     for (const auto& pod : pods) namespaces.insert(pod.pod.key.ns);

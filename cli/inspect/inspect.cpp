@@ -2,10 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +15,7 @@
 #include "cli/flags/subcommands.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
+#include "cli/output/whole_file.hpp"
 #include "cli/verbs.hpp"
 #include "cli/views/view_reply.hpp"
 #include "kube/client.hpp"
@@ -415,23 +413,6 @@ int run_inspect_resources(const inspect_options& options, std::ostream& out, std
 
 namespace {
 
-/// A plain file is whole or as it was before, also when the program ends in between.
-/// @return 0, or errno
-int saved(const std::string& text, const std::string& path) {
-  namespace files = std::filesystem;
-  std::error_code error;
-  const auto type = files::symlink_status(path, error).type();
-  const bool replaces = type == files::file_type::not_found || type == files::file_type::regular;
-  const auto target = replaces ? path + ".part" : path;
-  std::ofstream file(target, std::ios::binary | std::ios::trunc);
-  file << text << std::flush;
-  int failure = file ? 0 : errno;
-  file.close();
-  if (failure == 0 && replaces && std::rename(target.c_str(), path.c_str()) != 0) failure = errno;
-  if (failure != 0 && replaces) files::remove(target, error);
-  return failure;
-}
-
 /// `inspect --save FILE`, without a subcommand.
 void add_save(CLI::App& verb, int& rc) {
   struct options {
@@ -460,8 +441,8 @@ void add_save(CLI::App& verb, int& rc) {
       std::cout << text;
       return;
     }
-    if (const int error = saved(text, flags->file); error != 0) {
-      rc = failed(flags->file + " cannot be written: " + std::strerror(error), std::cerr, 2);
+    if (const int error = write_whole_file(text, flags->file); error != 0) {
+      rc = failed(flags->file + " cannot be written: " + std::strerror(error), std::cerr);
       return;
     }
     std::cout << flags->file << ": " << all["nodes"].size() << " nodes, " << all["pods"].size() << " pods";

@@ -57,7 +57,7 @@ kube::task<void> keep_asking(kube::transport& transport, const look_options& opt
                              std::ostream& out, std::ostream& err) {
   const auto locale = bilingual(options.language).locale();
   view_watch watch(redraws);
-  for (bool is_first = true, has_answer = true; out; is_first = false) {
+  for (bool is_first = true, has_answer = true;; is_first = false) {
     auto question = nodes_question(options);
     const auto outcome = co_await ask_view(transport, std::move(question), options);
     const bool answers = outcome && outcome->reply && outcome->reply->code == 0;
@@ -66,6 +66,7 @@ kube::task<void> keep_asking(kube::transport& transport, const look_options& opt
     if (answers) out << watch.changes(outcome->reply->text) << std::flush;
     if (!answers && has_answer) failed({"transport.again", {{"problem", phrase_without_grants(refused)}}}, locale, err);
     has_answer = answers;
+    if (!out) break;
     const bool slept = co_await controller::sleep_for(shortest_pause);
     if (!slept) break;
   }
@@ -76,7 +77,7 @@ kube::task<void> keep_looking(kube::transport& transport, const look_options& op
                               std::ostream& out, std::ostream& err) {
   bool has_read = false;
   std::string last_problem;
-  while (out) {
+  for (;;) {
     const auto begin = clock::now();
     picture picture;
     const auto found = co_await read_picture(transport, node_parts(options), picture);
@@ -92,6 +93,7 @@ kube::task<void> keep_looking(kube::transport& transport, const look_options& op
       last_problem = found.error().message;
       failed({"transport.again", {{"problem", phrase_of(found.error())}}}, bilingual(options.language).locale(), err);
     }
+    if (!out) break;
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begin);
     const bool slept = co_await controller::sleep_for(std::max(shortest_pause, pauses_per_read * took));
     if (!slept) break;

@@ -22,8 +22,8 @@ void add_language(CLI::App& verb, std::string& language) {
 void add_answer_options(CLI::App& verb, std::string& language, std::string& output,
                         const std::vector<std::string>& more) {
   add_language(verb, language);
-  const auto for_people = output;
-  std::vector<std::string> forms{for_people == "table" ? "table" : "text", "wide"};
+  const auto for_people = output == "text" ? "text" : "table";
+  std::vector<std::string> forms{"text", "table", "wide"};
   forms.insert(forms.end(), more.begin(), more.end());
   forms.insert(forms.end(), {"json", "yaml"});
   std::string names;

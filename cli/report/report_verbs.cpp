@@ -156,6 +156,10 @@ int run_capacity(const report_options& options, std::ostream& out, std::ostream&
   if (!options.prometheus.url.empty()) {
     const auto body = answer_of(options.prometheus, console::trend_target(seconds_now()));
     if (!body) return failed(phrase_of(body.error()), locale, err);
+    if (const auto answer = answer_in(*body); !series_in(answer))
+      return failed(
+          {"report.prometheus", {{"url", options.prometheus.url}, {"problem", text::phrase{"report.unreadable"}}}},
+          locale, err);
     trends = console::trends_in(*body);
     reason = trends.empty() ? text::phrase{"report.capacity.no_shares"} : text::phrase();
   }

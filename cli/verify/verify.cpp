@@ -345,10 +345,7 @@ void add_verify(CLI::App& app, int& rc) {
   auto* verb = add_verb(app, "verify", "Walk nodes from label to allocatable and say what is wrong, with remedies");
   auto options = std::make_shared<verify_options>();
   auto* node = add_node(*verb, options->node, "Only this node");
-  add_language(*verb, options->language);
-  add_option(*verb, "-o,--output", options->output, "table (what is wrong), wide (every step), json or yaml")
-      ->check(choice({"table", "wide", "json", "yaml"}))
-      ->capture_default_str();
+  add_answer_options(*verb, options->language, options->output);
   add_operator_namespace(*verb, options->ns);
   add_unused_namespace(*verb);
   add_flag(*verb, "--strict", options->strict, "Exit code 3 also for warnings, changes and what is not known");
@@ -400,10 +397,7 @@ void add_explain_node(CLI::App& explain, int& rc) {
   auto options = std::make_shared<verify_options>();
   add_node(*verb, options->node, "NAME, or node/NAME")->required();
   options->output = "wide";
-  add_language(*verb, options->language);
-  add_option(*verb, "-o,--output", options->output, "wide (every step), table (what is wrong), json or yaml")
-      ->check(choice({"table", "wide", "json", "yaml"}))
-      ->capture_default_str();
+  add_answer_options(*verb, options->language, options->output);
   add_operator_namespace(*verb, options->ns);
   add_unused_namespace(*verb);
   add_option(*verb, "--snapshot", options->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")

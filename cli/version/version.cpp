@@ -15,6 +15,7 @@
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
+#include "controller/clock.hpp"
 #include "kube/client.hpp"
 #include "kube/json_text.hpp"
 #include "text/text.hpp"
@@ -22,7 +23,7 @@
 namespace cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr std::string_view example = R"(Examples:
   $ quartermaster version
@@ -30,14 +31,26 @@ constexpr std::string_view example = R"(Examples:
   operator 0.1.0 in namespace quartermaster (quartermaster:0.1.0)
   $ quartermaster version --client       # no cluster is asked
 
-What cannot be seen of the operator is named, and is no failure.
+What cannot be seen of the operator is named, and is no failure; nor is a cluster in which none runs.
 Exit codes: 0 done, 2 wrong usage.)";
 
 /// The operator of a cluster.
 struct operator_found {
-  std::string version, ns, image;
-  text::phrase unknown;  ///< why it is not known; empty: it is
+  std::string version, ns, image;  ///< of the chart's Deployment
+  text::phrase unknown;            ///< why these are not known; empty: they are
+  text::phrase absence;            ///< why none runs; empty: one does, or it is not known
 };
+
+/// Why no operator runs where this lease is; empty: one does.
+kube::task<text::phrase> absence_of_holder(kube::transport& transport, kube::lease lease) {
+  if (lease.holder.empty()) co_return text::phrase{"version.no_holder", {{"namespace", lease.key.ns}}};
+  if (looks_fresh(lease)) co_return text::phrase();
+  const auto renewed = co_await is_renewed(transport, lease);
+  if (!renewed) co_return std::unexpected(renewed.error());
+  if (*renewed) co_return text::phrase();
+  const std::chrono::system_clock::time_point last{std::chrono::microseconds(lease.renewed_us)};
+  co_return text::phrase{"version.silent", {{"namespace", lease.key.ns}, {"time", controller::rfc3339_millis(last)}}};
+}
 
 /// Of the chart's Deployment next to the lease.
 kube::task<void> read_operator(kube::transport& transport, operator_found& out) {
@@ -45,10 +58,13 @@ kube::task<void> read_operator(kube::transport& transport, operator_found& out) 
   const auto lease = co_await find_lease(transport, {});
   if (!lease) co_return std::unexpected(lease.error());
   if (!*lease) {
-    out.unknown = {"version.no_lease"};
+    out.unknown = out.absence = {"version.no_lease"};
     co_return kube::result<void>();
   }
   out.ns = (*lease)->key.ns;
+  auto absence = co_await absence_of_holder(transport, **lease);
+  if (!absence) co_return std::unexpected(absence.error());
+  out.absence = std::move(*absence);
   kube::list_options options;
   options.ns = out.ns;
   options.label_selector = "app.kubernetes.io/name=quartermaster";
@@ -69,7 +85,7 @@ kube::task<void> read_operator(kube::transport& transport, operator_found& out) 
 operator_found operator_of(const cluster_options& options) {
   operator_found out;
   const auto read = ask_cluster(options, [&](kube::transport& transport) { return read_operator(transport, out); });
-  if (!read) out = {.version = {}, .ns = {}, .image = {}, .unknown = phrase_of(read.error())};
+  if (!read) out.version.clear(), out.image.clear(), out.unknown = phrase_of(read.error());
   return out;
 }
 
@@ -80,6 +96,8 @@ json as_json(const operator_found& found) {
     out["version"] = found.version, out["image"] = found.image;
   else
     out["unknown"] = words_of(found.unknown, text::language::en);
+  if (found.unknown.empty() || !found.absence.empty()) out["runs"] = found.absence.empty();
+  if (!found.absence.empty()) out["reason"] = words_of(found.absence, text::language::en);
   return out;
 }
 
@@ -94,11 +112,14 @@ json as_json() {
 
 std::string line_of(const operator_found& found, text::language locale) {
   const auto plain = [](const std::string& value) { return text::shown(value, 1000); };
+  const auto reason = plain(words_of(found.absence.empty() ? found.unknown : found.absence, locale));
   if (!found.unknown.empty())
-    return text::message("version.unknown", locale, {{"reason", plain(words_of(found.unknown, locale))}});
-  return text::message(
-      "version.operator", locale,
-      {{"version", plain(found.version)}, {"namespace", plain(found.ns)}, {"image", plain(found.image)}});
+    return text::message(found.absence.empty() ? "version.unknown" : "version.none", locale, {{"reason", reason}});
+  return text::message(found.absence.empty() ? "version.operator" : "version.stopped", locale,
+                       {{"version", plain(found.version)},
+                        {"namespace", plain(found.ns)},
+                        {"image", plain(found.image)},
+                        {"reason", reason}});
 }
 
 }  // namespace
@@ -106,26 +127,22 @@ std::string line_of(const operator_found& found, text::language locale) {
 std::string version_line() { return "quartermaster " QUARTERMASTER_VERSION; }
 
 void add_version(CLI::App& app, int& rc) {
-  struct options {
-    std::string format = "text", language = "en";
+  struct options : report_style {
     bool is_client = false;
     cluster_options cluster;
   };
   auto* verb = add_verb(app, "version", "Print the versions of program and operator, and of Kubernetes they support");
   auto flags = std::make_shared<options>();
-  add_option(*verb, "-o,--output", flags->format, "text or json")->check(choice({"text", "json"}));
-  add_language(*verb, flags->language);
+  add_answer_options(*verb, flags->language, flags->output);
   add_flag(*verb, "--client", flags->is_client, "Of this program alone; no cluster is asked");
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(example));
   verb->callback([flags, &rc] {
     if (flags->cluster.deadline.empty()) flags->cluster.deadline = "5s";
     const auto found = flags->is_client ? std::nullopt : std::optional(operator_of(flags->cluster));
-    if (flags->format == "json") {
-      auto out = as_json();
-      if (found) out["operator"] = as_json(*found);
-      std::cout << out.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
-    } else {
+    auto all = as_json();
+    if (found) all["operator"] = as_json(*found);
+    if (!printed_as_data(all, flags->output, std::cout)) {
       const auto locale = bilingual(flags->language).locale();
       std::cout << text::message("version.program", locale, {{"version", version_line()}}) << "\n";
       if (found) std::cout << line_of(*found, locale) << "\n";

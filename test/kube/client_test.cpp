@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kube/page_walk.hpp"
 #include "test/kube/loop.hpp"
 #include "test/kube/scripted_transport.hpp"
 
@@ -72,6 +73,27 @@ TEST(client, lists_all_pages_and_drops_the_version_when_it_continues) {
   EXPECT_EQ(got->size(), 3u);
   EXPECT_EQ((*got)[2]["n"], 3);
   EXPECT_FALSE(f.api.seen()[1].target.contains("resourceVersion"));
+}
+
+TEST(client, a_list_whose_next_page_is_the_one_that_came_is_an_error_and_no_endless_one) {
+  client_fixture f;
+  const auto page = R"({"metadata":{"continue":"a"},"items":[]})";
+  f.api.on(method::get, "/api/v1/pods?limit=500").answers(200, page);
+  f.api.on(method::get, "/api/v1/pods?limit=500&continue=a").answers(200, page);
+  const auto got = run(f.loop, f.api_client.list(resources::pods, list_options()));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::decode);
+  EXPECT_TRUE(got.error().message.starts_with("list pods: ")) << got.error().message;
+}
+
+TEST(client, a_list_of_pages_without_end_is_given_up) {
+  page_walk pages("list pods");
+  list_options options;
+  int count = 1;
+  auto more = pages.next("1", options);
+  while (more && *more) more = pages.next(std::to_string(++count), options);
+  ASSERT_FALSE(more);
+  EXPECT_GT(count, 10'000);
 }
 
 TEST(client, an_empty_list_may_be_null) {

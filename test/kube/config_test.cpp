@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <map>
 
@@ -305,6 +306,39 @@ INSTANTIATE_TEST_SUITE_P(
                    {"config:7"}},
         wrong_file{"missing_token_file", user("{tokenFile: gone}"), "no_token_file", {"config:7", "gone"}},
         wrong_file{"token_not_a_string", user("{token: [1]}"), "no_text", {"config:7", "token"}},
+        wrong_file{"users_not_a_list", "users: {jane: {}}\n", "no_list", {"config:1", "users"}},
+        wrong_file{"user_not_a_map", user("7"), "no_map", {"config:7", "users[x].user"}},
+        wrong_file{"server_not_a_string", one("{server: []}"), "no_text", {"config:4", "clusters[x].cluster.server"}},
+        wrong_file{"groups_not_a_list", user("{as-groups: a}"), "no_list", {"config:7", "users[x].user.as-groups"}},
+        wrong_file{"group_not_a_string", user("{as-groups: [a, [b]]}"), "no_text", {"users[x].user.as-groups[1]"}},
+        wrong_file{"extra_not_a_map", user("{as-user-extra: [a]}"), "no_map", {"users[x].user.as-user-extra"}},
+        wrong_file{"extra_not_a_list", user("{as-user-extra: {a: b}}"), "no_list", {"users[x].user.as-user-extra.a"}},
+        wrong_file{"exec_not_a_map", exec("7"), "no_map", {"config:7", "users[x].user.exec"}},
+        wrong_file{"args_not_a_list",
+                   exec("{apiVersion: client.authentication.k8s.io/v1, command: c, args: 7}"),
+                   "no_list",
+                   {"config:7", "users[x].user.exec.args"}},
+        wrong_file{"arg_not_a_string",
+                   exec("{apiVersion: client.authentication.k8s.io/v1, command: c, args: [a, {b: c}]}"),
+                   "no_text",
+                   {"users[x].user.exec.args[1]"}},
+        wrong_file{"env_not_a_list",
+                   exec("{apiVersion: client.authentication.k8s.io/v1, command: c, env: {A: b}}"),
+                   "no_list",
+                   {"users[x].user.exec.env"}},
+        wrong_file{"env_not_a_map",
+                   exec("{apiVersion: client.authentication.k8s.io/v1, command: c, env: [A]}"),
+                   "no_map",
+                   {"users[x].user.exec.env[0]"}},
+        wrong_file{"env_without_name",
+                   exec("{apiVersion: client.authentication.k8s.io/v1, command: c, env: [{value: b}]}"),
+                   "no_name",
+                   {"users[x].user.exec.env"}},
+        wrong_file{"token_file_is_a_device", user("{tokenFile: /dev/zero}"), "wrong_file", {"config:7", "/dev/zero"}},
+        wrong_file{"ca_is_a_folder",
+                   one("{server: \"https://x\", certificate-authority: /tmp}"),
+                   "wrong_file",
+                   {"config:4", "clusters[x].cluster.certificate-authority"}},
         wrong_file{"auth_provider", user("{auth-provider: {name: gcp}}"), "auth_provider", {"config:7"}},
         wrong_file{"exec_version",
                    exec("{apiVersion: client.authentication.k8s.io/v1alpha1, command: c}"),
@@ -324,6 +358,31 @@ TEST(config, a_file_that_does_not_exist_is_named) {
   const auto got = load_config(options, with({}));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().message, words::english("kubeconfig.absent", {{"list", "/nonexistent/config"}}));
+}
+
+TEST(config, a_pipe_in_place_of_a_file_is_not_waited_for) {
+  scratch_folder files;
+  ASSERT_EQ(::mkfifo(files.path("pipe").c_str(), 0600), 0);
+  config_options options;
+  options.kubeconfig = files.path("pipe");
+  const auto whole = config_in_words(options, with({}));
+  ASSERT_FALSE(whole);
+  EXPECT_THAT(words::line_of(whole.error()), HasSubstr("file.pipe"));
+  cluster_config config;
+  config.user.token_file = files.path("pipe");
+  EXPECT_THAT(words::line_of(fault_of_credentials(config)), HasSubstr("file.pipe"));
+  config = {};
+  config.ca.path = files.path("pipe");
+  EXPECT_THAT(words::line_of(fault_of_credentials(config)), HasSubstr("file.pipe"));
+}
+
+TEST(config, a_token_or_certificate_in_utf_16_is_named_as_such) {
+  scratch_folder files;
+  cluster_config config;
+  config.user.token_file = config.ca.path = files.write("utf16", std::string("\xff\xfet\0", 4));
+  EXPECT_EQ(fault_of_credentials(config).key, "kubeconfig.utf16_file");
+  config.ca.path.clear();
+  EXPECT_EQ(fault_of_credentials(config).key, "kubeconfig.utf16_file");
 }
 
 TEST(config, a_fault_shows_no_secret) {

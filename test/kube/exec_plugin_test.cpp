@@ -2,10 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "test/facts_in.hpp"
@@ -90,6 +95,39 @@ TEST(exec_plugin, a_program_that_hangs_is_killed_at_the_limit_with_its_children)
   file >> pid;
   ASSERT_GT(pid, 0);
   EXPECT_EQ(::kill(pid, 0), -1);
+}
+
+TEST(exec_plugin, a_program_ends_with_this_one_that_ends_by_a_signal) {
+  scratch_folder files;
+  const auto program = files.program("p", "#!/bin/sh\nsleep 100 &\necho $! > " + files.path("new") + "\nmv " +
+                                              files.path("new") + " " + files.path("pid") + "\nwait\n");
+  for (const int number : {SIGINT, SIGTERM}) {
+    std::filesystem::remove(files.path("pid"));
+    const auto child = ::fork();
+    if (child == 0) {
+      boost::asio::io_context loop;
+      (void)run(loop, run_exec_plugin(plugin(program), ""));
+      ::_exit(0);
+    }
+    for (int tries = 0; tries < 500 && !std::filesystem::exists(files.path("pid")); ++tries) ::usleep(10'000);
+    std::ifstream file(files.path("pid"));
+    pid_t pid = 0;
+    file >> pid;
+    ASSERT_GT(pid, 0);
+    ASSERT_EQ(::kill(child, number), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number) << "ended with " << status;
+    // What is left of it until its own parent waits for it is no process any more.
+    const auto state = [&] {
+      std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+      std::string id, name, letter = "gone";
+      stat >> id >> name >> letter;
+      return letter;
+    };
+    for (int tries = 0; tries < 500 && state() != "gone" && state() != "Z"; ++tries) ::usleep(10'000);
+    EXPECT_THAT(state(), testing::AnyOf("gone", "Z"));
+  }
 }
 
 TEST(exec_plugin, does_not_block_the_loop_and_can_be_cancelled) {

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "text/input_file.hpp"
 #include "text/text.hpp"
 #include "text/yaml/fault_words.hpp"
 
@@ -386,6 +387,7 @@ std::optional<nlohmann::json> to_json(const node& node, std::size_t most) {
 std::expected<source, fault> parse(std::string text) {
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   if (text.size() > max_bytes) return std::unexpected(fault{{}, "yaml.fault.too_large"});
+  if (is_utf16(text)) return std::unexpected(fault{{}, "yaml.fault.utf16"});
   if (const auto illegal = illegal_character(text)) return std::unexpected(fault{illegal->first, illegal->second});
   if (const auto deep = brackets_without_end(text)) return std::unexpected(fault{*deep, "yaml.fault.too_deep"});
   const auto first = text.find_first_not_of(" \t\r\n");
@@ -420,6 +422,7 @@ std::expected<std::string, std::string> read_bytes(const std::string& path, std:
   if (path == "-") return slurp(standard_input);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return std::unexpected(path + ": yaml.fault.folder");
+  if (const auto wrong = fault_of_input(path); !wrong.empty()) return std::unexpected(path + ": " + wrong);
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return std::unexpected(path + ": " + std::strerror(errno != 0 ? errno : EIO));

@@ -5,19 +5,20 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <utility>
+
+#include "kube/wait_list.hpp"
 
 namespace kube {
 namespace {
@@ -33,6 +34,22 @@ std::vector<std::string> environment_of(const program& program) {
   for (const auto& [name, value] : program.environment)
     if (value) out.push_back(name + "=" + *value);
   return out;
+}
+
+using process_file = boost::asio::posix::stream_descriptor;
+
+/// Wakes who waits in the list once the file is readable. It is closed with what is returned, which is not open where
+/// there is no file.
+boost::asio::awaitable<process_file> watched(int file, std::shared_ptr<wait_list> end) {
+  process_file out(co_await boost::asio::this_coro::executor);
+  boost::system::error_code problem;
+  if (file >= 0) out.assign(file, problem);
+  if (problem) ::close(file);
+  if (out.is_open())
+    out.async_wait(process_file::wait_read, [end = std::move(end)](boost::system::error_code canceled) {
+      if (!canceled) end->notify_all();
+    });
+  co_return out;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -131,6 +148,8 @@ std::optional<int> running_program::ended() {
   return got < 0 ? 0 : status;  // someone else reaped it: the output decides
 }
 
+int running_program::end_file() const { return pid_ > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)) : -1; }
+
 void running_program::signal(int number) const {
   if (pid_ > 0) ::kill(has_group_ ? -pid_ : pid_, number);
 }
@@ -161,11 +180,14 @@ bool handled_by(int number, void (*handler)(int)) {
 /// of a terminal does not reach. Signals that are ignored stay so.
 class end_of_process {
  public:
-  explicit end_of_process(const boost::asio::any_io_executor& executor) : signals_(executor) {
+  end_of_process(const boost::asio::any_io_executor& executor, std::shared_ptr<wait_list> waiting)
+      : signals_(executor) {
     for (const int number : {SIGINT, SIGTERM, SIGHUP})
       if (!handled_by(number, SIG_IGN)) signals_.add(number);
-    signals_.async_wait([number = number_](const boost::system::error_code& failed, int received) {
-      if (!failed) *number = received;
+    signals_.async_wait([number = number_, waiting = std::move(waiting)](const boost::system::error_code& failed, int received) {
+      if (failed) return;
+      *number = received;
+      waiting->notify_all();
     });
   }
   bool is_near() const { return *number_ != 0; }
@@ -184,28 +206,30 @@ class end_of_process {
 
 task<program_end> run(program program, std::chrono::milliseconds limit) {
   using namespace std::chrono_literals;
-  end_of_process end(co_await boost::asio::this_coro::executor);
+  using clock = std::chrono::steady_clock;
+  const auto end = std::make_shared<wait_list>();  // of the program, or of this process
+  end_of_process ours(co_await boost::asio::this_coro::executor, end);
   auto running = running_program::start(program);
   if (!running) co_return config_error(running.error());
-  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
-  const auto deadline = std::chrono::steady_clock::now() + limit;
+  const auto process = co_await watched(running->end_file(), end);
+  const auto deadline = clock::now() + limit;
   std::optional<int> status;
   for (auto pause = 2ms; !(status = running->ended()); pause = std::min(pause * 2, 50ms)) {
-    if (std::chrono::steady_clock::now() >= deadline)
+    if (clock::now() >= deadline)
       co_return std::unexpected(error{errc::timeout,
                                       0,
                                       "has not ended after " +
                                           std::to_string(std::chrono::ceil<std::chrono::seconds>(limit).count()) +
                                           " s and was killed",
                                       {}});
-    if (end.is_near()) {
+    if (ours.is_near()) {
       running = std::unexpected(std::string());  // killed, and what it has started
-      end.come();
+      ours.come();
       co_return std::unexpected(error{errc::cancelled, 0, "was ended together with this program", {}});
     }
-    timer.expires_after(pause);
-    auto [interrupted] = co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-    if (interrupted) co_return std::unexpected(error{errc::cancelled, 0, "cancelled", {}});
+    const auto until = process.is_open() ? deadline : std::min(deadline, clock::now() + pause);
+    const auto woken = co_await wait_list::wait(end, until);
+    if (woken == woken::by_cancellation) co_return std::unexpected(error{errc::cancelled, 0, "cancelled", {}});
   }
   co_return program_end{*status, running->output(), running->complaints()};
 }

@@ -33,6 +33,8 @@ class running_program {
 
   /// The wait status once it has ended.
   std::optional<int> ended();
+  /// Readable once it has ended, the caller's to close; -1: the kernel gives none (before Linux 5.3).
+  int end_file() const;
   void signal(int number) const;
   std::string output() const;      ///< at most 1 MiB
   std::string complaints() const;  ///< what it wrote as errors

@@ -151,6 +151,21 @@ asio::awaitable<grpc::status> starter::start(std::vector<std::string> ids, std::
   co_return grpc::status();
 }
 
+/// What the kubelet lists now. A refusal of this call would cost the container the kubelet's pause of ten seconds.
+asio::awaitable<std::expected<std::vector<kubelet::given_devices>, grpc::status>> starter::listed(
+    clock::time_point until) {
+  const auto alive = alive_;
+  for (;;) {
+    auto answer = co_await kubelet::list_devices(executor_, options_.pod_resources, kubelet_deadline);
+    if (!*alive) co_return std::unexpected(unavailable("the plugin ends"));
+    if (answer) co_return std::move(*answer);
+    if (answer.error().code != kube::errc::too_many_requests || clock::now() > until)
+      co_return std::unexpected(unavailable(answer.error().message));
+    const bool slept = co_await controller::sleep_for(look_again);
+    if (!slept || !*alive) co_return std::unexpected(unavailable("the plugin ends"));
+  }
+}
+
 /// The container, and the text of its file.
 asio::awaitable<std::expected<starter::making, grpc::status>> starter::look(const std::vector<std::string>& ids,
                                                                             const std::string& device,
@@ -158,20 +173,18 @@ asio::awaitable<std::expected<starter::making, grpc::status>> starter::look(cons
   const auto alive = alive_;
   const auto until = clock::now() + options_.patience;
   for (;;) {
-    std::vector<kubelet::given_devices> listed;
+    std::vector<kubelet::given_devices> list;
     if (!options_.pod_resources.empty()) {
-      auto answer = co_await kubelet::list_devices(executor_, options_.pod_resources, kubelet_deadline);
-      if (!*alive) co_return std::unexpected(unavailable("the plugin ends"));
-      if (!answer) co_return std::unexpected(unavailable(answer.error().message));
-      listed = std::move(*answer);
+      auto answer = co_await listed(until);
+      if (!answer) co_return std::unexpected(answer.error());
+      list = std::move(*answer);
     }
     const auto record = recorded();
     if (!record) co_return std::unexpected(unavailable(record.error()));
     std::vector<const kube::running_pod*> pods;
     for (const auto& pod : pods_.all()) pods.push_back(&pod);
     const auto cards = cards_();
-    const auto is =
-        start_of(options_.resource, ids, {options_.node, *record, listed, pods, cards, options_.vocabulary});
+    const auto is = start_of(options_.resource, ids, {options_.node, *record, list, pods, cards, options_.vocabulary});
     if (is) {
       making out{is->pod->id.to_string(), is->pod->key, made_so_far(*is->pod, is->candidates), clock::now()};
       const auto container = is->container;

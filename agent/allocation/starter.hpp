@@ -70,6 +70,8 @@ class starter final : public device_plugin::allocator {
     std::chrono::steady_clock::time_point since;
   };
   boost::asio::awaitable<grpc::status> start(std::vector<std::string> ids, std::uint64_t call);
+  boost::asio::awaitable<std::expected<std::vector<kubelet::given_devices>, grpc::status>> listed(
+      std::chrono::steady_clock::time_point until);
   boost::asio::awaitable<std::expected<making, grpc::status>> look(const std::vector<std::string>& ids,
                                                                    const std::string& device, std::string& text);
   std::string kind() const;

@@ -47,10 +47,12 @@ kube::task<std::vector<given_devices>> list_devices(boost::asio::any_io_executor
   options.limits.message = longest_answer;
   const auto reply = co_await grpc::call(std::move(executor), std::move(options), "/v1.PodResourcesLister/List", {});
   auto out = reply ? kube::result<std::vector<given_devices>>() : std::unexpected(reply.error());
-  if (reply && !reply->is.good())
-    out = std::unexpected(kube::error{kube::errc::server, 0, "gRPC " + grpc::to_string(reply->is), {}});
-  else if (reply)
-    out = devices_in(reply->message);
+  if (reply && !reply->is.good()) {
+    const bool is_busy = reply->is.code == static_cast<int>(grpc::status_code::resource_exhausted);
+    out = std::unexpected(kube::error{
+        is_busy ? kube::errc::too_many_requests : kube::errc::server, 0, "gRPC " + grpc::to_string(reply->is), {}});
+  }
+  if (reply && reply->is.good()) out = devices_in(reply->message);
   if (!out) out.error().message = prefix + text::utf8_clean(out.error().message, 500);
   co_return out;
 }

@@ -23,7 +23,8 @@ struct given_devices {
 kube::result<std::vector<given_devices>> devices_in(std::string_view message);
 
 /// Asks the kubelet. Every call has a connection of its own, so a kubelet that was started again is no matter.
-/// errc::connect, timeout, server or decode; one line that names the socket.
+/// errc::connect, timeout, too_many_requests, server or decode; one line that names the socket. Of all that ask it, a
+/// kubelet answers ten at once and then a hundred a second, and refuses the others (kubelet/apis/podresources).
 kube::task<std::vector<given_devices>> list_devices(boost::asio::any_io_executor executor, std::string socket,
                                                     std::chrono::milliseconds deadline);
 

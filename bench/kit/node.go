@@ -25,9 +25,10 @@ type NodeProcess struct {
 	pid int
 }
 
-// StartOnNode starts a program of this machine in the node's namespaces; the environment is "NAME=VALUE".
+// StartOnNode starts a program of this machine in the node's namespaces; the environment is "NAME=VALUE". It has a session of its own, as the
+// node's kubelet and containerd have: the kernel divides a busy machine by sessions (sched(7), autogroups), and by their nice values.
 func (p *Plane) StartOnNode(environment []string, program string, arguments ...string) (*NodeProcess, error) {
-	words := append(append([]string{"node-exec", "--name", p.name, "env"}, environment...), program)
+	words := append(append([]string{"node-exec", "--name", p.name, "setsid", "env"}, environment...), program)
 	process, err := Start(exec.Command(clusterScript, append(words, arguments...)...))
 	if err != nil {
 		return nil, err

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "agent/grpc/server.hpp"
+#include "test/agent/exporter/wire.hpp"
 #include "test/facts_in.hpp"
 #include "test/words.hpp"
 
@@ -43,14 +45,14 @@ struct allocation_starter : testing::Test {
     return ::mkdtemp(pattern.data());
   }
   const std::map<std::string, std::string> without_cards{{"CARDS", "none"}};
-  void make() {
+  void make(std::string pod_resources = {}) {
     subject.reset();
     subject = std::make_unique<starter>(
         loop.get_executor(),
         starter_options{.resource = {"nvidia.com/gpu", device_unit::card},
                         .node = "n",
                         .plugin_folder = plugins,
-                        .pod_resources = {},
+                        .pod_resources = std::move(pod_resources),
                         .cdi_folder = cdi,
                         .without_cards = without_cards,
                         .patience = 150ms,
@@ -180,6 +182,56 @@ TEST_F(allocation_starter, files_of_pods_that_are_gone_and_its_own_at_the_end_ar
   put_pod();
   ASSERT_TRUE(prepared({"slot-1"})->good());
   subject.reset();
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+/// Answers at most so many calls as its rate limit has it.
+struct busy_kubelet final : grpc::call_handler {
+  int refusals = 0, calls = 0;
+  std::string list;
+  void serve(std::shared_ptr<grpc::served_call> call, std::string_view) override {
+    if (++calls <= refusals) return call->finish({grpc::status_code::resource_exhausted, "rejected by rate limit"});
+    call->send(list);
+    call->finish();
+  }
+};
+
+struct allocation_starter_of_busy_kubelet : allocation_starter {
+  busy_kubelet kubelet;
+  grpc::server listening{loop.get_executor(), kubelet, {.socket = folder + "/kubelet.sock"}};
+
+  allocation_starter_of_busy_kubelet() {
+    make(folder + "/kubelet.sock");
+    kubelet.list = exporter::wire_of({{"lab", "p", "main", "nvidia.com/gpu", {"slot-1"}}});
+    put_pod();
+    record(json::array({entry("u1", "main", "slot-1")}));
+  }
+  grpc::status status_of_start() {
+    EXPECT_TRUE(subject->begin());
+    EXPECT_TRUE(listening.listen());
+    std::optional<grpc::status> out;
+    subject->prepare({"slot-1"}, [&out](const grpc::status& status) { out = status; });
+    loop.restart();
+    while (!out && loop.run_one_for(5s) > 0) {
+    }
+    return out.value_or(grpc::status(grpc::status_code::internal, "no answer"));
+  }
+};
+
+TEST_F(allocation_starter_of_busy_kubelet, asks_again_a_moment_later) {
+  kubelet.refusals = 1;
+  const auto status = status_of_start();
+  EXPECT_TRUE(status.good()) << status.text;
+  EXPECT_EQ(kubelet.calls, 2);
+  EXPECT_THAT(files(), SizeIs(1));
+}
+
+TEST_F(allocation_starter_of_busy_kubelet, says_so_when_its_patience_is_over) {
+  kubelet.refusals = 1'000;
+  const auto status = status_of_start();
+  EXPECT_EQ(status.code, static_cast<int>(grpc::status_code::unavailable));
+  EXPECT_THAT(status.text, HasSubstr("rejected by rate limit"));
+  EXPECT_GT(kubelet.calls, 1);
   EXPECT_THAT(files(), IsEmpty());
 }
 

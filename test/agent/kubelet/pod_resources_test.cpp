@@ -148,6 +148,7 @@ TEST(kubelet, that_refuses_is_quoted) {
   const auto devices = asked(refusing.socket(), 20s);
   ASSERT_FALSE(devices);
   EXPECT_EQ(devices.error().message, "kubelet at " + refusing.socket() + ": gRPC status 8: too many requests");
+  EXPECT_EQ(devices.error().code, kube::errc::too_many_requests) << "it may be asked again";
 }
 
 TEST(kubelet, that_cannot_be_asked_is_one_line) {

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace agent::mps {
 namespace {
@@ -54,8 +55,9 @@ struct mps_server : testing::Test {
     auto pattern = (fs::temp_directory_path() / "mps.XXXXXX").string();
     return ::mkdtemp(pattern.data());
   }
-  void make(std::chrono::milliseconds period = 30ms) {
+  void make(std::chrono::milliseconds period = 30ms, const std::string& program = MPS_CONTROL) {
     server_options out{.control = talker.options(), .whole = {100, 16000}};
+    out.control.program = program;
     out.control.deadline = 300ms;
     out.start = 1s, out.period = period, out.retry = 20ms, out.hold_limit = 1s;
     subject = std::make_unique<card_server>(driver, std::move(out));
@@ -193,6 +195,25 @@ TEST_F(mps_server, lends_no_more_where_someone_else_has_changed_the_limits) {
   ASSERT_TRUE(answer(talker.set(answer(talker.servers())->front(), {90, 2048})));
   EXPECT_THAT(answer(subject->hold({30, 2048})).error(), HasSubstr("limits of 90 % and 2048 MiB where 30 %"));
   EXPECT_TRUE(becomes([this] { return subject->problem().contains("where 30 %"); })) << "also without a start";
+}
+
+/// Each question starts a program while a container waits.
+TEST_F(mps_server, reads_both_limits_before_a_start_and_asks_nothing_else) {
+  const auto program = folder + "/control.sh", log = folder + "/questions";
+  std::ofstream(program) << "#!/bin/sh\n[ $# = 0 ] || exec " MPS_CONTROL " \"$@\"\ntee -a " << log
+                         << " | " MPS_CONTROL "\n";
+  fs::permissions(program, fs::perms::owner_all);
+  make(1h, program);
+  run();
+  ASSERT_TRUE(is_ready()) << subject->problem();
+  ASSERT_TRUE(answer(subject->hold({30, 2048})));
+  fs::remove(log);
+  ASSERT_TRUE(answer(subject->hold({30, 2048})));
+  const auto server = std::to_string(answer(talker.servers())->front());
+  std::stringstream questions;
+  questions << std::ifstream(log).rdbuf();
+  EXPECT_EQ(questions.str(),
+            "get_active_thread_percentage " + server + "\nget_device_pinned_mem_limit " + server + " 0\n");
 }
 
 struct mps_server_fault : mps_server, testing::WithParamInterface<std::pair<const char*, const char*>> {};

@@ -89,7 +89,7 @@ const listing<bill_row>& bill_listing() {
       .name = "rows",
       .columns = {{"namespace", [](entry bill, words) { return shown(bill.row->name_space); }},
                   {"model", [](entry bill, words) { return shown(bill.row->key.model); }},
-                  {"mode", [](entry bill, words) { return shown(bill.row->key.mode); }},
+                  {"mode", [](entry bill, words) { return shown(text::lower_case(bill.row->key.mode)); }},
                   {"organization", [](entry bill, words) { return shown(bill.row->key.organization); }},
                   {"priority", [](entry bill, words) { return std::to_string(bill.row->key.priority); }},
                   {"card-hours", [](entry bill, words) { return card_hours(bill.row->time); }},

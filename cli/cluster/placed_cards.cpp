@@ -40,4 +40,18 @@ std::vector<std::string> placed_cards(const kube::pod& pod) {
   return out;
 }
 
+std::vector<std::string> named_cards(const kube::pod& pod, const api::accelerator_node* report) {
+  auto out = placed_cards(pod);
+  for (auto& card : out) {
+    const bool is_number = !card.empty() && card.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number || pod.node_name.empty()) continue;
+    auto name = pod.node_name + "/" + card;
+    if (report)
+      for (const auto& reported : report->cards)
+        if (std::to_string(reported.index) == card) name = reported.uuid;
+    card = std::move(name);
+  }
+  return out;
+}
+
 }  // namespace cli

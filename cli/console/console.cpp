@@ -97,6 +97,12 @@ kube::watch_settings old_quota_watch() {
   return out;
 }
 
+kube::watch_settings unbound_watch() {
+  kube::watch_settings out;
+  out.field_selector = "spec.nodeName=";
+  return out;
+}
+
 /// Without the port.
 std::string listening_address(const console_options& options) {
   const auto endpoint = controller::parse_address(options.listen);
@@ -131,6 +137,7 @@ class console_program {
                               .doorkeeper = *access_,
                               .reading = seen_,
                               .prometheus = prometheus_.get(),
+                              .unbound = &unbound_,
                               .not_ready = [this] { return text::phrase{is_read() ? "" : "console.not_read_yet"}; },
                               .silence = [this] { return health_.silence(); },
                               .leaderless = [this] { return leadership_.leaderless(controller::boot_now()); }},
@@ -147,6 +154,9 @@ class console_program {
     cache(known_.cards);
     cache(known_.nodes);
     cache(known_.pods);
+    controller::reflector_options unbound;
+    unbound.name = "unbound_pods";
+    manager_.add_cache(seen_, unbound_watch(), unbound_, std::move(unbound));
     cache(known_.rules);
     cache(known_.quotas);
     health_.expect_contact_every(contact_period);
@@ -210,7 +220,7 @@ class console_program {
   }
   bool is_read() const {
     return known_.policies.synced() && known_.cards.synced() && known_.nodes.synced() && known_.pods.synced() &&
-           known_.rules.synced() && known_.quotas.synced() && known_.old_quotas.synced();
+           known_.rules.synced() && known_.quotas.synced() && known_.old_quotas.synced() && unbound_.synced();
   }
   /// Who may not list leases does not know whether an operator leads, and the page says nothing of it.
   kube::task<void> look_at_lease() {
@@ -219,7 +229,7 @@ class console_program {
     known_.taken = std::chrono::system_clock::now();
     known_.unseen.erase(part::lease);
     if (lease) {
-      known_.leader.lease = *lease;
+      known_.leader.lease = lease->value_or(kube::lease());  // one that is not there is held by no one
       if (*lease) known_.leader.ns = (*lease)->key.ns;
       leadership_.see(std::move(*lease), controller::boot_now(),
                       std::chrono::duration_cast<std::chrono::microseconds>(now).count());
@@ -281,6 +291,7 @@ class console_program {
   kube::client client_{seen_};
   std::unique_ptr<kube::transport> prometheus_;
   picture known_;
+  unbound_pods unbound_;
   leadership leadership_{contact_period};
   std::string lease_problem_;
   std::unique_ptr<access> access_;

@@ -130,9 +130,7 @@ ordered_json cards_json(const picture& picture, const viewer& viewer, const node
     if (row.report)
       for (const auto& candidate : row.report->cards)
         if (candidate.uuid == card.uuid) reported = &candidate;
-    const auto health = reported && !reported->health.empty() ? reported->health
-                        : entry.is_sick                       ? std::string("Unhealthy")
-                                                              : std::string("Healthy");
+    const auto health = reported && !reported->health.empty() ? reported->health : std::string(entry.health());
     out.push_back({{"index", reported && reported->index >= 0 ? reported->index : static_cast<int>(i)},
                    {"uuid", card.uuid},
                    {"model", card.model},
@@ -240,7 +238,7 @@ struct capacity_row {
     memory_mib += card.lendable_mib();
     used_mib += entry.memory_mib();
     if (used.untouched()) {
-      if (node.is_free(entry)) ++free;
+      if (entry.is_free) ++free;
       return;
     }
     if (used.wholes > 0) return;

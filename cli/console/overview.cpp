@@ -199,7 +199,7 @@ gpu_sums gpus_of(const picture& picture) {
   for (const auto& node : shares_of(picture)) {
     for (const auto& entry : node.cards) {
       out.cores += entry.cores();
-      if (!node.mode().empty() && node.is_free(entry)) ++out.free;
+      if (!node.mode().empty() && entry.is_free) ++out.free;
     }
   }
   return out;

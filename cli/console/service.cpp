@@ -141,6 +141,15 @@ service::service(dependencies dependencies, service_settings settings)
   known.quotas.observe(count);
   known.old_quotas.observe(count);
   known.cards.observe(count);
+  if (dependencies_.unbound) {
+    // What a scheduler says of a pod changes with each attempt, and no answer has it.
+    dependencies_.unbound->observe([this](const kube::described_pod* before, const kube::described_pod* after) {
+      const auto& pod = after ? *after : *before;
+      const bool asks = std::ranges::any_of(pod.containers, [](const auto& entry) { return !entry.limits.empty(); });
+      const bool is_same = before && after && before->rules == after->rules && before->gates == after->gates;
+      if (asks && !is_same) ++revision_;
+    });
+  }
   known.pods.observe([this](const kube::pod* before, const kube::pod* after) {
     // Most pods of a cluster ask for no card.
     if ((before && !before->containers.empty()) || (after && !after->containers.empty())) ++revision_;
@@ -244,6 +253,10 @@ bool service::works_too_much(const viewer& viewer) const {
   return own != working_.end() && own->second >= settings_.most_waiting_each;
 }
 
+const kube::described_pod* service::whole_of(const kube::object_key& pod) const {
+  return dependencies_.unbound ? dependencies_.unbound->find(pod) : nullptr;
+}
+
 service::outcome service::made(const http_request& request, const viewer& viewer,
                                const std::function<std::string()>& compute) {
   return response_of(answers_.find_or_make(key_of(request, viewer), revision_, dependencies_.now(), compute),
@@ -255,7 +268,7 @@ boost::asio::awaitable<std::expected<const waiting_reasons::entry*, refusal>> se
   const auto& known = dependencies_.known;
   const auto* pod = known.pods.find(name);
   if (!pod || !waits(known, resources, *pod)) co_return nullptr;
-  const auto* reason = reasons_.find(question_of(viewer, *pod), since);
+  const auto* reason = reasons_.find(question_of(viewer, *pod, whole_of(name)), since);
   if (reason) co_return reason;
   const turns::place place(turns_);
   while (!place.is_first()) {
@@ -265,11 +278,12 @@ boost::asio::awaitable<std::expected<const waiting_reasons::entry*, refusal>> se
   co_await controller::yield_to_others();
   pod = known.pods.find(name);  // much may have changed meanwhile
   if (!pod || !waits(known, resources, *pod)) co_return nullptr;
-  auto question = question_of(viewer, *pod);
+  const auto* whole = whole_of(name);
+  auto question = question_of(viewer, *pod, whole);
   reason = reasons_.find(question, since);
   if (reason) co_return reason;
   co_return &reasons_.keep(std::move(question),
-                           {waiting_reason(known, resources, viewer, *pod), revision_, dependencies_.now()});
+                           {waiting_reason(known, resources, viewer, *pod, whole), revision_, dependencies_.now()});
 }
 
 boost::asio::awaitable<service::outcome> service::waiting(const http_request& request, const viewer& viewer,
@@ -305,7 +319,7 @@ boost::asio::awaitable<service::outcome> service::reasons(const http_request& re
   const counted here(working_, viewer.user);
   const auto& known = dependencies_.known;
   const auto resources = resources_of(known);
-  const auto questions = waiting_questions(known, resources, viewer);
+  const auto questions = waiting_questions(known, resources, viewer, dependencies_.unbound);
   std::vector<ordered_json> found;
   for (const auto& question : questions) {
     if (found.size() == settings_.most_questions) break;

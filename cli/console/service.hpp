@@ -47,6 +47,7 @@ class service {
     access& doorkeeper;
     kube::transport& reading;                 ///< of the cluster, for one node and for declarations
     kube::transport* prometheus = nullptr;    ///< null: there is none
+    unbound_pods* unbound = nullptr;          ///< null: what pods say of nodes is not known
     std::function<text::phrase()> not_ready;  ///< why the stores are not filled; empty: they are
     std::function<controller::milliseconds()> now = controller::boot_now;
     std::function<std::int64_t()> wall = {};  ///< seconds since 1970
@@ -113,6 +114,8 @@ class service {
   outcome stream(const controller::http_request& request, const viewer& viewer);
   boost::asio::awaitable<std::optional<std::string>> next_piece(std::shared_ptr<stream_state> state);
   bool works_too_much(const viewer& viewer) const;
+  /// Null: it was not read whole.
+  const kube::described_pod* whole_of(const kube::object_key& pod) const;
   /// Of the answers that are kept.
   static std::string key_of(const controller::http_request& request, const viewer& viewer);
   outcome made(const controller::http_request& request, const viewer& viewer,

@@ -4,11 +4,11 @@
 #include <set>
 #include <unordered_map>
 
-#include "api/names.hpp"
-#include "cli/cluster/open_node.hpp"
+#include "cli/cluster/free_cards.hpp"
 #include "cli/console/viewer.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
+#include "reconcilers/nodes/shown_mode.hpp"
 
 namespace cli::console {
 namespace {
@@ -49,6 +49,16 @@ bool is_sick(const quota::card& card, const api::accelerator_node* report) {
   return match != report->cards.end() && !match->healthy();
 }
 
+/// A card that is counted, and that no one describes, has a name that was made up of its node's.
+bool is_looked_at(const quota::card& card, const api::accelerator_node* report, const std::string& node) {
+  if (!card.healthy) return true;
+  if (report) {
+    const auto match = std::ranges::find(report->cards, card.uuid, &api::reported_card::uuid);
+    if (match != report->cards.end()) return !match->health.empty();
+  }
+  return !card.uuid.starts_with(node + "/");
+}
+
 }  // namespace
 
 std::string viewer::rights() const {
@@ -62,12 +72,14 @@ std::string viewer::rights() const {
 }
 
 std::string_view node_shares::mode() const {
-  if (report && !report->mode.actual_mode.empty() && report->mode.actual_mode != "none")
-    return report->mode.actual_mode;
-  return node->labels.value_or(api::names::module_label, "");
+  return reconcilers::current_mode(*node, report ? &report->mode : nullptr);
 }
+std::string node_shares::shown_mode() const { return reconcilers::shown_mode(*node, report ? &report->mode : nullptr); }
 
-bool node_shares::is_usable(const card_shares& entry) const { return takes_new_pods(*node) && entry.card->usable(); }
+std::string_view card_shares::health() const {
+  if (is_sick) return "Unhealthy";
+  return is_looked_at ? "Healthy" : "Unknown";
+}
 
 bool node_shares::is_changing() const {
   namespace phases = reconcilers::phases;
@@ -87,10 +99,13 @@ std::vector<node_shares> shares_of(const picture& picture, std::string_view only
     node_shares row{&node, picture.cards.find(node.key), view ? view->inventory : nullptr, {}};
     const bool has_cards = row.inventory && !row.inventory->cards.empty();
     if (only.empty() && !has_cards && !row.report && row.mode().empty()) continue;
-    for (std::size_t i = 0; has_cards && i < std::min(row.inventory->cards.size(), view->used.size()); ++i)
+    const auto free = has_cards ? free_cards(node, *view) : std::vector<bool>();
+    for (std::size_t i = 0; i < free.size(); ++i)
       row.cards.push_back({.card = &row.inventory->cards[i],
                            .used = view->used[i],
                            .is_sick = is_sick(row.inventory->cards[i], row.report),
+                           .is_looked_at = is_looked_at(row.inventory->cards[i], row.report, node.key.name),
+                           .is_free = free[i],
                            .shares = {}});
     if (const auto match = holders.find(node.key.name); match != holders.end())
       for (const auto& [pod, held] : match->second) add_shares(row, *held, pod);

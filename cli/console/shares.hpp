@@ -23,11 +23,15 @@ struct card_shares {
   const quota::card* card = nullptr;
   quota::card_use used;
   bool is_sick = false;            ///< as its agent or its plugin reports it, whether or not new pods get it
+  bool is_looked_at = false;       ///< an agent, or the register of a plugin, says how it is
+  bool is_free = false;            ///< no pod has a part of it, and a new pod gets all of it right now
   std::vector<held_share> shares;  ///< by namespace and name of the pod
 
   std::int64_t cores() const { return used.cores + std::int64_t{used.wholes} * quota::whole_card; }
   /// So many nodes have sick cards that new pods get this one all the same (spec.health.maxWithdrawn of the policy).
   bool is_held_back() const { return is_sick && card->healthy; }
+  /// "Healthy", "Unhealthy" or "Unknown", which is neither.
+  std::string_view health() const;
   std::int64_t memory_mib() const { return used.memory_mib + used.wholes * card->memory_mib; }
 };
 
@@ -37,11 +41,9 @@ struct node_shares {
   const quota::node_inventory* inventory = nullptr;
   std::vector<card_shares> cards;  ///< in the node's order
 
-  std::string_view mode() const;  ///< in which the node is; empty: none
-  bool is_changing() const;       ///< a change of mode is in progress, or is stuck
-  /// New pods may get a part of the card right now; all of it.
-  bool is_usable(const card_shares& entry) const;
-  bool is_free(const card_shares& entry) const { return is_usable(entry) && entry.used.untouched(); }
+  std::string_view mode() const;   ///< in which the node is; empty: none
+  std::string shown_mode() const;  ///< for people, also of a change
+  bool is_changing() const;        ///< a change of mode is in progress, or is stuck
   /// No new pod gets it, because someone said so of the node or of the card.
   bool is_cordoned(const card_shares& entry) const { return node->unschedulable || entry.card->cordoned; }
 };

@@ -4,10 +4,13 @@
 #include <span>
 
 #include "api/engine_words.hpp"
+#include "cli/explain/obstacles.hpp"
+#include "cli/explain/open_nodes.hpp"
 #include "cli/explain/proposals.hpp"
 #include "cli/explain/unserved.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/verify/verify.hpp"
+#include "text/list.hpp"
 #include "text/messages.hpp"
 
 namespace cli::console {
@@ -59,18 +62,51 @@ ordered_json change_json(const std::optional<quota::change>& change, const waiti
   return out;
 }
 
-std::string_view kind_of(const waiting_answer& answer) {
-  if (!answer.unknown.empty()) return "unknown_resource";
-  if (answer.limit) return "quota";
-  if (answer.is_kept_everywhere) return "kept_for_others";
-  return answer.reason.fitting > 0 ? "other" : "fits_nowhere";
+/// What the pod itself says, so that no card would help: its gates, and labels that it wants and no node has.
+std::vector<std::string> held_back_by(const picture& picture, const kube::described_pod* whole, const viewer& viewer,
+                                      language locale) {
+  std::vector<std::string> out;
+  if (!whole) return out;
+  if (auto gates = gates_of(*whole, locale); !gates.empty()) out.push_back(std::move(gates));
+  for (auto& entry : unmet_selectors(*whole, picture, locale, viewer.nodes)) out.push_back(std::move(entry.text));
+  return out;
 }
 
-std::string reason_of(const waiting_answer& answer, std::span<const quota::node_view> nodes, language locale) {
+std::string_view kind_of(const open_answer& judged, bool is_held_back) {
+  const auto& answer = judged.about;
+  if (!answer.unknown.empty()) return "unknown_resource";
+  if (is_held_back) return "held_back";
+  if (answer.limit) return "quota";
+  if (answer.is_kept_everywhere) return "kept_for_others";
+  if (answer.reason.fitting == 0) return "fits_nowhere";
+  return judged.fits_on_closed_alone() ? "closed" : "other";
+}
+
+std::string closed_text(const closed_nodes& closed, language locale) {
+  return text::message(
+      "explain.closed", locale,
+      {{"nodes", text::counted(closed.nodes, "explain.nodes", locale)}, {"text", words_of(closed.reason, locale)}});
+}
+
+std::string reason_of(const open_answer& judged, std::span<const quota::node_view> nodes, language locale) {
+  const auto& answer = judged.about;
   if (answer.limit) return text::message("explain.quota", locale, {{"text", api::words_of(*answer.limit, locale)}});
   if (answer.is_kept_everywhere) return text::message("engine.answer.kept", locale);
+  if (answer.reason.fitting > 0 && judged.fits_on_closed_alone()) {
+    std::vector<std::string> texts;
+    for (const auto& closed : judged.closed) texts.push_back(closed_text(closed, locale));
+    return text::joined(texts, text::message("finding.remedy", locale));
+  }
   const auto out = words_of_causes(answer.reason, nodes, answer.request, locale);
   return answer.reason.fitting > 0 ? text::message("engine.answer.not_cards", locale, {{"answer", out}}) : out;
+}
+
+ordered_json closed_json(const open_answer& judged) {
+  auto out = ordered_json::array();
+  for (const auto& closed : judged.closed)
+    out.push_back({{"reason", in_both([&](language locale) { return words_of(closed.reason, locale); })},
+                   {"nodes", closed.nodes}});
+  return out;
 }
 
 /// In the order in which people should try them.
@@ -126,27 +162,34 @@ waiting_page waiting_pods(const picture& picture, const known_resources& known, 
 }
 
 ordered_json waiting_reason(const picture& picture, const known_resources& known, const viewer& viewer,
-                            const kube::pod& pod) {
-  const auto answer = why_waiting(picture, known, pod, language::en);
+                            const kube::pod& pod, const kube::described_pod* whole) {
+  const auto rules = whole ? std::optional(node_rules(*whole)) : std::nullopt;
+  const auto* known_rules = rules ? &*rules : nullptr;
+  const auto judged = why_waiting_with_rules(picture, known, pod, known_rules, language::en);
+  const auto& answer = judged.about;
+  const bool is_held_back = !held_back_by(picture, whole, viewer, language::en).empty();
   // Node names are for those who may list nodes.
   const auto nodes =
       viewer.nodes ? std::span<const quota::node_view>(answer.nodes) : std::span<const quota::node_view>();
   const bool names_node = viewer.nodes && answer.reason.nearest;
   const auto reason = [&](language locale) {
-    return answer.unknown.empty() ? reason_of(answer, nodes, locale) : unknown_keys(pod, known, locale);
+    if (!answer.unknown.empty()) return unknown_keys(pod, known, locale);
+    if (!is_held_back) return reason_of(judged, nodes, locale);
+    return text::joined(held_back_by(picture, whole, viewer, locale), text::message("finding.remedy", locale));
   };
   auto unserved = ordered_json::array();
   const auto chinese =
       answer.unserved.empty() ? answer.unserved : unserved_resources(picture, known, pod, language::zh);
   for (std::size_t i = 0; i < chinese.size(); ++i) unserved.push_back({{"en", answer.unserved[i]}, {"zh", chinese[i]}});
-  const auto proposals = proposals_of(picture, pod, answer, nullptr, viewer.nodes);
+  const auto proposals = proposals_of(picture, pod, answer, known_rules, viewer.nodes);
   return {
       {"asks", asks_json(pod)},
-      {"kind", kind_of(answer)},
+      {"kind", kind_of(judged, is_held_back)},
       {"reason", in_both(reason)},
       {"unserved", std::move(unserved)},
       {"nodes", answer.reason.nodes},
       {"fitting", answer.reason.fitting},
+      {"closed", closed_json(judged)},
       {"causes", causes_json(answer)},
       {"changeOfPod", change_json(answer.reason.of_pod, answer, nodes)},
       {"changeOfNode", viewer.nodes ? change_json(answer.reason.of_node, answer, nodes) : ordered_json()},
@@ -157,8 +200,26 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
       {"command", placing_command(proposals)}};
 }
 
-std::string question_of(const viewer& viewer, const kube::pod& pod) {
+namespace {
+
+/// No value of one field looks like another field.
+std::string rules_text(const kube::described_pod& pod) {
+  auto out = ordered_json::array({pod.rules.selector, pod.gates});
+  for (const auto& [key, op, value, effect] : pod.rules.tolerations) out.push_back({key, op, value, effect});
+  out.push_back(pod.rules.terms.has_value());
+  for (const auto& term : pod.rules.terms.value_or(std::vector<std::vector<kube::node_rules::requirement>>())) {
+    auto requirements = ordered_json::array();
+    for (const auto& [key, op, values, is_field] : term) requirements.push_back({key, op, values, is_field});
+    out.push_back(std::move(requirements));
+  }
+  return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string question_of(const viewer& viewer, const kube::pod& pod, const kube::described_pod* whole) {
   auto out = (viewer.nodes ? "nodes\n" : "\n") + pod.key.ns + "\n" + std::to_string(pod.priority) + "\n";
+  if (whole) out += rules_text(*whole) + "\n";
   for (const auto& container : pod.containers) {
     out += container.name + "\n" + std::to_string(static_cast<int>(container.kind));
     for (const auto& [key, amount] : container.limits) out += "\n" + std::string(key) + "=" + std::to_string(amount);
@@ -169,11 +230,11 @@ std::string question_of(const viewer& viewer, const kube::pod& pod) {
 }
 
 std::vector<waiting_question> waiting_questions(const picture& picture, const known_resources& known,
-                                                const viewer& viewer) {
+                                                const viewer& viewer, const unbound_pods* unbound) {
   std::map<std::string, waiting_question> all;
   for (const auto& pod : picture.pods.all()) {
     if (!viewer.sees(pod.key.ns) || !waits(picture, known, pod)) continue;
-    auto& question = all[question_of(viewer, pod)];
+    auto& question = all[question_of(viewer, pod, unbound ? unbound->find(pod.key) : nullptr)];
     question.pods.push_back(pod.key);
     if (pod.created > 0 && (question.since == 0 || pod.created < question.since)) question.since = pod.created;
   }

@@ -15,8 +15,13 @@
 #include "cli/console/viewer.hpp"
 #include "cli/console/views.hpp"
 #include "controller/clock.hpp"
+#include "controller/store.hpp"
+#include "kube/projections/described_pod.hpp"
 
 namespace cli::console {
+
+/// Pods that have no node yet, with what they say of nodes, which the picture leaves out.
+using unbound_pods = controller::store<kube::described_pod>;
 
 /// It has no node yet and asks for something that we place, or that no one knows.
 bool waits(const picture& picture, const known_resources& known, const kube::pod& pod);
@@ -30,20 +35,21 @@ struct waiting_page {
 waiting_page waiting_pods(const picture& picture, const known_resources& known, const viewer& viewer,
                           std::string_view ns, page_range range);
 
-/// A row without the pod's name: the same for all pods of the same `question_of`.
+/// A row without the pod's name: the same for all pods of the same `question_of`. By the rules of `explain pod`.
+/// @param whole the same pod; null: not read, and no node is closed to it
 ordered_json waiting_reason(const picture& picture, const known_resources& known, const viewer& viewer,
-                            const kube::pod& pod);
+                            const kube::pod& pod, const kube::described_pod* whole = nullptr);
 /// What a reason follows from, and how much of it this viewer may read.
-std::string question_of(const viewer& viewer, const kube::pod& pod);
+std::string question_of(const viewer& viewer, const kube::pod& pod, const kube::described_pod* whole = nullptr);
 
 /// Pods that wait for the same.
 struct waiting_question {
   std::vector<kube::object_key> pods;  ///< in the order of their names
   std::int64_t since = 0;              ///< when the oldest was made: seconds since 1970, 0: not known
 };
-/// Of the pods that a viewer may see; those of most pods first.
+/// Of the pods that a viewer may see; those of most pods first. @param unbound null: not read
 std::vector<waiting_question> waiting_questions(const picture& picture, const known_resources& known,
-                                                const viewer& viewer);
+                                                const viewer& viewer, const unbound_pods* unbound = nullptr);
 /// Reasons with how many pods wait for each, the most first. `reasons`: of the first questions, null where the pods are
 /// gone by now; pods of the other questions are counted alone.
 ordered_json reasons_view(const std::vector<waiting_question>& questions, const std::vector<ordered_json>& reasons);

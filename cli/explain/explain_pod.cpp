@@ -14,6 +14,7 @@
 #include "cli/cluster/refusal.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/obstacles.hpp"
+#include "cli/explain/open_nodes.hpp"
 #include "cli/explain/own_view.hpp"
 #include "cli/explain/pod_target.hpp"
 #include "cli/explain/proposals.hpp"
@@ -268,31 +269,50 @@ ordered_json as_json(const std::vector<obstacle>& obstacles) {
   return out;
 }
 
+void print_closed(const std::vector<closed_nodes>& closed, const bilingual& say, std::ostream& out) {
+  for (const auto& [reason, count] : closed)
+    print_line("closed",
+               {{"nodes", text::counted(count, "explain.nodes", say.locale())},
+                {"text", shown(words_of(reason, say.locale()), most_shown)}},
+               say, out);
+}
+ordered_json as_json(const std::vector<closed_nodes>& closed, text::language locale) {
+  auto out = ordered_json::object();
+  for (const auto& [reason, count] : closed) out[words_of(reason, locale)] = count;
+  return out;
+}
+
 /// What keeps a pod back. Of one whose whole object was not read: as far as the projection has it, which of one that
 /// waits is nothing.
 std::vector<obstacle> known_obstacles(const kube::pod& pod, const std::optional<kube::described_pod>& whole,
                                       const picture& picture, const claim_states& claims, const bilingual& say) {
+  const bool waits = pod.node_name.empty() && !pod.finished();
+  auto first = waits ? missing_operator(pod, picture, say.locale()) : std::vector<obstacle>();
   if (whole) {
     auto all = obstacles_of(*whole, asking_scheduler(picture), say.locale(), claims);
-    const bool waits = pod.node_name.empty() && !pod.finished();
     if (!waits) return all;
     auto more = devices_of_classes(*whole, resources_of(picture), say.locale());
     std::ranges::move(unmet_selectors(*whole, picture, say.locale()), std::back_inserter(more));
     const auto decisive = std::ranges::find(all, false, &obstacle::decisive);
     all.insert(decisive, more.begin(), more.end());
+    all.insert(all.begin(), first.begin(), first.end());
     return all;
   }
-  if (pod.node_name.empty() && !pod.finished()) return {{"not_read", say.message("explain.pod_not_read"), false}};
+  if (waits) {
+    first.push_back({"not_read", say.message("explain.pod_not_read"), false});
+    return first;
+  }
   kube::described_pod kept{pod};
   kept.status.reason = pod.reason;
   return obstacles_of(kept, asking_scheduler(picture), say.locale());
 }
 
 /// Amounts that no node takes, where no node of the cluster says so.
-void add_refused_amounts(const kube::pod& pod, const waiting_answer& answer, const picture& picture,
-                         const bilingual& say, std::vector<obstacle>& obstacles) {
+void add_refused_amounts(const kube::pod& pod, const open_answer& answer, const picture& picture, const bilingual& say,
+                         std::vector<obstacle>& obstacles) {
   std::set<std::string> known_texts;
-  for (const auto& node : answer.nodes) known_texts.insert(refusal_of(node, answer.request, picture, say.locale()));
+  for (const auto& node : answer.nodes)
+    known_texts.insert(refusal_of(node, answer.about.request, picture, say.locale()));
   for (const auto& [container, refusal] : refused_amounts(pod, picture.book->keys())) {
     const auto text = api::words_of(refusal, say.locale());
     if (!known_texts.insert(text).second) continue;
@@ -347,44 +367,6 @@ int explain_ended(const kube::pod& pod, const std::vector<obstacle>& obstacles, 
              out);
   print_obstacles(obstacles, out);
   return rc;
-}
-
-/// The fitting nodes that the pod's own spec, or their taints, close to it: number by reason.
-struct closed_nodes {
-  std::map<std::string, std::size_t> reasons;
-  std::size_t open = 0;
-};
-closed_nodes closed_to(const std::optional<kube::described_pod>& whole, const ext::pod_request& request,
-                       std::span<const quota::node_view> nodes, const picture& picture, text::language locale) {
-  closed_nodes out;
-  const auto rules = whole ? node_rules(*whole) : node_rules();
-  std::vector<quota::shortfall> found(nodes.size());
-  quota::filter(request.containers(), nodes, found, request.only());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!found[i].fits()) continue;
-    const auto* node = picture.nodes.find({{}, nodes[i].inventory->name});
-    auto reason = node && whole ? rules.refuses(*node, locale) : std::string();
-    if (reason.empty())
-      ++out.open;
-    else
-      ++out.reasons[std::move(reason)];
-  }
-  return out;
-}
-
-/// Where its cards fit only on nodes that are closed to the pod, the answer is about the others: they are too full.
-void keep_open_nodes(const kube::described_pod& whole, const picture& picture, waiting_answer& answer) {
-  const node_rules rules(whole);
-  auto open = answer.nodes;
-  std::erase_if(open, [&](const quota::node_view& view) {
-    const auto* node = picture.nodes.find({{}, view.inventory->name});
-    return !node || !rules.refuses(*node, text::language::en).empty();
-  });
-  if (open.empty()) return;
-  answer.nodes = std::move(open);
-  answer.reason = quota::explain(answer.request.containers(), answer.nodes, answer.request.only());
-  answer.kept.clear();
-  answer.is_kept_everywhere = false;
 }
 
 std::vector<std::string> why_these(const quota::holding& held, const quota::node_view& node,
@@ -540,27 +522,29 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (pod->finished()) return explain_ended(*pod, obstacles, style, out);
   if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
-  auto answer = why_waiting(picture, resources_of(picture), *pod, say.locale(), names);
-  add_refused_amounts(*pod, answer, picture, say, obstacles);
+  const auto rules = whole ? std::optional(node_rules(*whole)) : std::nullopt;
+  const auto* known_rules = rules ? &*rules : nullptr;
+  const auto judged = why_waiting_with_rules(picture, resources_of(picture), *pod, known_rules, say.locale(), names);
+  const auto& answer = judged.about;
+  add_refused_amounts(*pod, judged, picture, say, obstacles);
   const bool held_back = !obstacles.empty() && obstacles.front().decisive;
   if (!answer.unknown.empty() || answer.request.nothing())
     return explain_without_cards(*pod, answer.unknown, obstacles, style, out);
-  const auto closed = closed_to(whole, answer.request, answer.nodes, picture, say.locale());
-  const auto all_nodes = answer.nodes;
-  if (whole && closed.open == 0 && !closed.reasons.empty()) keep_open_nodes(*whole, picture, answer);
   const auto& request = answer.request;
   const auto& [unknown, pod_limits, nodes, reason, limit, kept, unserved, is_kept_everywhere] = answer;
-  const int rc = answer.fits() && !held_back && (closed.open > 0 || closed.reasons.empty()) ? 0 : 3;
+  const int rc = judged.fits() && !held_back ? 0 : 3;
   std::vector<std::string> node_names;
   for (const auto& node : nodes) node_names.push_back(node.inventory->name);
   const auto old = old_reports(node_names, picture);
-  const auto rules = whole ? std::optional(node_rules(*whole)) : std::nullopt;
-  const auto proposals = proposals_of(picture, *pod, answer, rules ? &*rules : nullptr);
+  const auto proposals = proposals_of(picture, *pod, answer, known_rules);
   if (style.as_data()) {
     ordered_json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
     const auto annotations = change_of_annotations(*pod, request, nodes, text::language::en);
     doc["changeOfAnnotations"] = annotations.empty() ? ordered_json() : ordered_json(annotations);
+    // The engine tries fewer changes than there are proposals: it has found none, and another is enough.
+    if (!proposals.empty() && !reason.of_pod && !reason.of_node)
+      doc["explanation"]["text"] = words_of_causes(reason, nodes, request, text::language::en);
     doc["changes"] = as_json(proposals, say.locale());
     doc["quota"] = limit ? ordered_json(api::words_of(*limit, text::language::en)) : ordered_json();
     doc["kept"] = kept;
@@ -569,7 +553,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
     for (const auto& node : nodes)
       if (auto text = refusal_of(node, request, picture, say.locale()); !text.empty()) refusals.insert(std::move(text));
     doc["refusals"] = refusals;
-    doc["closed"] = closed.reasons;
+    doc["closed"] = as_json(judged.closed, say.locale());
     doc["obstacles"] = as_json(obstacles);
     doc["oldReports"] = old;
     printed_as_data(doc, style.output, out);
@@ -579,7 +563,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
       reason.nodes == 1 ? "waits.one" : "waits.many",
       {{"pod", key.to_string()}, {"fitting", std::to_string(reason.fitting)}, {"number", std::to_string(reason.nodes)}},
       say, out);
-  print_left_out(all_nodes, picture, say, out);
+  print_left_out(judged.nodes, picture, say, out);
   say_old(old, say, out);
   if (style.output == "wide") print_nodes(nodes, request, picture, say, out);
   const auto decisive = std::ranges::find(obstacles, false, &obstacle::decisive);
@@ -592,10 +576,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
     return rc;
   }
   for (const auto& text : kept) print_line("has_made_room", {{"text", text}}, say, out);
-  for (const auto& [text, count] : closed.reasons)
-    print_line("closed",
-               {{"nodes", text::counted(count, "explain.nodes", say.locale())}, {"text", shown(text, most_shown)}}, say,
-               out);
+  print_closed(judged.closed, say, out);
   // Where the cards fit nowhere, what the scheduler says of it is the same in other words.
   if (reason.fitting > 0) print_obstacles({decisive, obstacles.end()}, out);
   if (is_kept_everywhere) return rc;
@@ -643,6 +624,21 @@ struct pod_question {
   std::optional<view_reply> reply;  ///< of the console's server, which sees it
 };
 
+/// A lease that was looked for and is not there is one that no one holds.
+void note_absent_lease(picture& all) {
+  if (!all.leader.lease && all.reason_unseen(part::lease).empty()) all.leader.lease.emplace();
+}
+
+kube::task<void> read_ledger_and_lease(kube::transport& transport, picture& all) {
+  auto request = ledger_parts();
+  request.wished.insert(part::lease);
+  auto done = co_await read_picture(transport, std::move(request), all);
+  if (!done) co_return done;
+  note_absent_lease(all);
+  all.finish();
+  co_return done;
+}
+
 /// From the cluster, or from the file. An error is one of reading.
 std::expected<void, text::phrase> read_question(const cluster_options& cluster, const std::string& snapshot,
                                                 const pod_target& target, const report_style& style,
@@ -650,6 +646,7 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
   const auto locale = bilingual(style.language).locale();
   if (!snapshot.empty()) {
     if (auto read = gather(cluster, snapshot, out.all); !read) return read;
+    note_absent_lease(out.all);
     out.pod = chosen_pod(out.all, target, locale);
     const auto saved = out.pod ? out.all.whole_pods.find(out.pod->key) : out.all.whole_pods.end();
     if (saved != out.all.whole_pods.end()) out.whole = saved->second;
@@ -657,7 +654,7 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
     return {};
   }
   const auto work = [&](kube::transport& transport) -> kube::task<void> {
-    auto read = co_await read_ledger(transport, out.all);
+    auto read = co_await read_ledger_and_lease(transport, out.all);
     if (!read && read.error().code == kube::errc::forbidden) {
       out.refused = phrase_of(read.error());
       const auto seen = co_await read_own_view(transport, target, locale, out.own.emplace());

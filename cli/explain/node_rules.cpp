@@ -4,8 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
-
-#include "text/messages.hpp"
+#include <vector>
 
 namespace cli {
 namespace {
@@ -46,9 +45,9 @@ bool covers(const kube::node_rules::toleration& toleration, const kube::taint& t
 
 }  // namespace
 
-std::string node_rules::refuses(const kube::node& node, text::language locale) const {
-  const auto words = [&](const std::string& key, std::initializer_list<text::parameter> parameters = {}) {
-    return text::message("explain.closed_by." + key, locale, parameters);
+text::phrase node_rules::refusal(const kube::node& node) const {
+  const auto words = [](const std::string& key, std::vector<text::phrase_argument> arguments = {}) {
+    return text::phrase("explain.closed_by." + key, std::move(arguments));
   };
   if (!name_.empty() && name_ != node.key.name) return words("node_name");
   for (const auto& [key, value] : rules_.selector) {

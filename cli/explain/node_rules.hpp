@@ -6,7 +6,7 @@
 
 #include "kube/projections/described_pod.hpp"
 #include "kube/projections/node.hpp"
-#include "text/message.hpp"
+#include "text/phrase.hpp"
 
 namespace cli {
 
@@ -18,8 +18,9 @@ class node_rules {
   /// As if the pod tolerated every taint of that key.
   void tolerate(std::string key) { rules_.tolerations.push_back({std::move(key), "Exists", {}, {}}); }
 
-  /// Empty: the pod may run there. Otherwise why not, the same words for the same reason.
-  std::string refuses(const kube::node& node, text::language locale) const;
+  /// Empty: the pod may run there. Otherwise why not, the same for the same reason.
+  text::phrase refusal(const kube::node& node) const;
+  std::string refuses(const kube::node& node, text::language locale) const { return words_of(refusal(node), locale); }
 
  private:
   std::string name_;  ///< spec.nodeName

@@ -1,8 +1,10 @@
 #include "cli/explain/obstacles.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
+#include "cli/explain/explain_pod.hpp"
 #include "cli/lint/unoffered.hpp"
 #include "controller/clock.hpp"
 #include "text/messages.hpp"
@@ -230,7 +232,8 @@ std::vector<obstacle> devices_of_classes(const kube::described_pod& pod, const k
            text::message("explain.obstacle.device_class", locale, {{"list", some_of(classes, 3, locale)}}), true}};
 }
 
-std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const picture& cluster, text::language locale) {
+std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const picture& cluster, text::language locale,
+                                      bool nodes_named) {
   std::vector<obstacle> out;
   const auto nodes = cluster.nodes.all();
   for (const auto& [label, wanted] : pod.rules.selector) {
@@ -240,15 +243,34 @@ std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const pict
     if (nodes.empty() || values.contains(wanted)) continue;
     std::vector<std::string> near;
     for (const auto& value : values) near.push_back(shown(label + "=" + value, 400));
-    const auto others =
-        near.empty() ? std::string()
-                     : text::message("explain.obstacle.selector_others", locale, {{"list", some_of(near, 3, locale)}});
+    const auto others = near.empty() || !nodes_named ? std::string()
+                                                     : text::message("explain.obstacle.selector_others", locale,
+                                                                     {{"list", some_of(near, 3, locale)}});
     out.push_back({"selector",
                    text::message("explain.obstacle.selector", locale,
                                  {{"label", shown(label + "=" + wanted, 400)}, {"others", others}}),
                    true});
   }
   return out;
+}
+
+std::vector<obstacle> missing_operator(const kube::pod& pod, const picture& cluster, text::language locale) {
+  const auto asking = asking_scheduler(cluster);
+  const auto scheduler = pod.scheduler_name.empty() ? std::string_view("default-scheduler") : pod.scheduler_name;
+  const auto& [ns, lease, is_renewed] = cluster.leader;
+  if (asking.empty() || scheduler != asking || !lease || is_renewed) return {};
+  if (!cluster.reason_unseen(part::lease).empty()) return {};
+  const std::string name(asking);
+  if (lease->holder.empty())
+    return {{"no_operator", text::message("explain.obstacle.no_operator", locale, {{"scheduler", name}}), true}};
+  const auto renewed = std::chrono::system_clock::time_point(std::chrono::microseconds(lease->renewed_us));
+  const auto age = std::chrono::floor<std::chrono::seconds>(cluster.taken - renewed);
+  if (age <= std::chrono::seconds(lease->duration_seconds)) return {};
+  return {{"no_operator",
+           text::message(
+               "explain.obstacle.silent_operator", locale,
+               {{"scheduler", name}, {"holder", shown(lease->holder, 400)}, {"seconds", std::to_string(age.count())}}),
+           true}};
 }
 
 std::string gates_of(const kube::described_pod& pod, text::language locale) {

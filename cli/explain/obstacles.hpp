@@ -16,8 +16,8 @@
 namespace cli {
 
 struct obstacle {
-  /// ended, rejected, deleted, amounts, native_resource, gated, claims, device_class, selector, not_looked_at,
-  /// other_scheduler, scheduler_says, not_read, not_well or start_refused
+  /// no_operator, ended, rejected, deleted, amounts, native_resource, gated, claims, device_class, selector,
+  /// not_looked_at, other_scheduler, scheduler_says, not_read, not_well or start_refused
   std::string code;
   std::string text;  ///< a sentence in the language of the answer, safe to print
   /// No card and no node would help while it is there.
@@ -37,7 +37,14 @@ std::vector<obstacle> devices_of_classes(const kube::described_pod& pod, const k
 std::vector<std::string> classes_asked_by(const kube::described_pod& pod, const known_resources& known);
 
 /// What the nodeSelector of a waiting pod asks for and no node of the cluster has, a sentence for each label.
-std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const picture& cluster, text::language locale);
+/// @param nodes_named with values that nodes have, which may be their names
+std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const picture& cluster, text::language locale,
+                                      bool nodes_named = true);
+
+/// That no operator answers the scheduler of a waiting pod, and for how long: by the rule of `verify`. Nothing where
+/// that scheduler does not ask, or the lease was not looked for (none in `cluster.leader`; one without a holder: it is
+/// not there).
+std::vector<obstacle> missing_operator(const kube::pod& pod, const picture& cluster, text::language locale);
 
 /// The scheduling gates that hold a pod, in the language of the answer; empty: it has none.
 std::string gates_of(const kube::described_pod& pod, text::language locale);

@@ -128,7 +128,7 @@ int explain_own_view(const own_view& view, const text::phrase& refused, const re
   const auto& pod = *view.pod;
   const auto obstacles = obstacles_of(pod, view.asking, locale);
   const bool is_placed = !pod.node_name.empty() && pod.phase != kube::pod_phase::failed;
-  const auto cards = placed_cards(pod);
+  const auto cards = named_cards(pod, nullptr);
   const int rc = is_placed || pod.phase == kube::pod_phase::succeeded ? 0 : 3;
   if (style.as_data()) {
     ordered_json doc{{"pod", pod.key.to_string()},

@@ -150,10 +150,14 @@ seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, 
         refused.add(std::move(*refusal));
       else
         serving.push_back(node);
-    if (!serving.empty() || refused.empty())
-      reason = words_of(quota::explain(request.containers(), serving, request.only()), serving, request, locale);
-    if (const auto text = change_of_annotations(pod, request, serving, locale); !text.empty())
-      reason += text::message("finding.remedy", locale) + text;
+    const auto without_annotations = change_of_annotations(pod, request, serving, locale);
+    if (!serving.empty() || refused.empty()) {
+      const auto explanation = quota::explain(request.containers(), serving, request.only());
+      const bool is_other_change = !without_annotations.empty() && !explanation.of_pod && !explanation.of_node;
+      reason = is_other_change ? words_of_causes(explanation, serving, request, locale)
+                               : words_of(explanation, serving, request, locale);
+    }
+    if (!without_annotations.empty()) reason += text::message("finding.remedy", locale) + without_annotations;
     for (const auto& [text, count] : refused.texts(locale)) add(text, count);
   }
   for (const auto& [text, count] : closed) add(text, count);

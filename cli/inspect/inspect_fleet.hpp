@@ -37,7 +37,9 @@ struct node_row {
       message;  ///< what the operator wrote; with words of its own where it can be made again from what is seen
   std::int64_t cards = 0, memory_mib = 0;  ///< memory of one card; 0: not known
   bool cards_known = false;
+  std::string shown_mode;                    ///< `mode`, also of a change: "pgpu -> vgpu"
   std::optional<std::int64_t> unhealthy;     ///< cards; null: neither an agent nor a plugin has said
+  bool are_looked_at = false;                ///< an agent, or the register of a plugin, says how each card is
   std::int64_t cordoned_cards = 0;           ///< all of a cordoned node, else those that its annotation names
   std::vector<api::other_card> other_cards;  ///< of other vendors than NVIDIA
   std::vector<resource_use> resources;       ///< of its mode; next to cards of other vendors, all

@@ -1,9 +1,9 @@
 // Text of inspect nodes, modules and pods: columns for people in two languages, JSON and YAML for programs. JSON is
 // stable: fields are added, never renamed.
 
-#include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/cluster/card_number.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
 #include "cli/output/listing.hpp"
 #include "controller/clock.hpp"
@@ -33,14 +33,8 @@ std::string free_of(const node_row& node_row) {
   return out;
 }
 
-/// "4", "8 AMD", "4, 8 AMD"; empty where no one knows.
 std::string cards_of(const node_row& node_row) {
-  std::string out = node_row.cards_known ? std::to_string(node_row.cards) : std::string();
-  std::map<std::string, int> vendors;
-  for (const auto& card : node_row.other_cards) ++vendors[card.vendor];
-  for (const auto& [vendor, count] : vendors)
-    out += (out.empty() ? "" : ", ") + std::to_string(count) + " " + shown(vendor);
-  return out;
+  return card_number(node_row.cards_known ? std::optional(node_row.cards) : std::nullopt, node_row.other_cards);
 }
 
 std::string asked_of(const pod_row& pod_row) {
@@ -54,7 +48,8 @@ std::string asked_of(const pod_row& pod_row) {
 
 std::string health_of(const node_row& node_row, const bilingual& say) {
   if (!node_row.unhealthy) return {};
-  if (*node_row.unhealthy == 0) return say.message("inspect.healthy");
+  if (*node_row.unhealthy == 0)
+    return say.message(node_row.are_looked_at ? "inspect.healthy" : "inspect.unknown_health");
   return say.message("inspect.unhealthy", {{"number", std::to_string(*node_row.unhealthy)}});
 }
 
@@ -182,7 +177,7 @@ const listing<node_row>& nodes_listing() {
   static const listing<node_row> out{
       .name = "nodes",
       .columns = {{"name", "node_name", [](row node, words) { return node.name; }},
-                  {"mode", [](row node, words) { return node.mode; }},
+                  {"mode", [](row node, words) { return node.shown_mode; }},
                   {"phase", [](row node, words) { return node.phase; }},
                   {"cards", "card_number", [](row node, words) { return cards_of(node); }},
                   {"free", [](row node, words) { return free_of(node); }},

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "api/names.hpp"
+#include "cli/cluster/free_cards.hpp"
 #include "cli/cluster/open_node.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
 #include "controller/coded_message.hpp"
@@ -15,6 +17,7 @@
 #include "reconcilers/extender/inventory.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
+#include "reconcilers/nodes/shown_mode.hpp"
 
 namespace cli {
 namespace {
@@ -40,20 +43,22 @@ const reconcilers::modules::offer& offered(const fleet& fleet) {
   return reconcilers::modules::offered_by(fleet.policy);
 }
 
-/// Of cards for new pods, in the unit of the key; memory in MiB.
+/// Of a card of which new pods get shares, in the unit of the key; memory in MiB.
 std::int64_t left_of(const quota::resource_key& key, const quota::card& card, const quota::card_use& used) {
-  if (!card.usable() || used.wholes > 0) return 0;
   if (key.unit_mib > 0) return std::max<std::int64_t>(card.lendable_mib() - used.memory_mib, 0);
   if (key.legal.whole > 0) return std::max(quota::whole_card - used.cores, 0);
-  if (key.key == "nvidia.com/gpu") return used.untouched() ? 1 : 0;
   return std::max<std::int64_t>(std::int64_t{card.max_sharers} - used.sharers, 0);
 }
 
-/// What the usable cards of a node have left of a resource, as the ledger has them; without a ledger, and of resources
+std::optional<quota::node_view> ledger_view(const fleet& fleet, const kube::node& node) {
+  return fleet.cluster.book ? fleet.cluster.book->book().view(node.key.name) : std::nullopt;
+}
+
+/// What new pods get of a resource on the cards of a node, as the ledger has them; without a ledger, and of resources
 /// that are no cards, no bound.
 std::int64_t left_on_cards(const fleet& fleet, const kube::node& node, const resource_use& use) {
   constexpr auto no_bound = std::numeric_limits<std::int64_t>::max();
-  const auto view = fleet.cluster.book ? fleet.cluster.book->book().view(node.key.name) : std::nullopt;
+  const auto view = ledger_view(fleet, node);
   if (!view || view->inventory->cards.empty()) return no_bound;
   std::string_view name = use.name;
   const auto renamed = reconcilers::extender::renamed_keys(fleet.policy);
@@ -63,8 +68,10 @@ std::int64_t left_on_cards(const fleet& fleet, const kube::node& node, const res
   const auto* key = quota::resource_key_of(name);
   if (!key) return no_bound;
   std::int64_t left = 0, memory_mib = 0;
-  for (std::size_t i = 0; i < std::min(view->inventory->cards.size(), view->used.size()); ++i) {
-    left += left_of(*key, view->inventory->cards[i], view->used[i]);
+  const bool is_counted_whole = key->key == "nvidia.com/gpu" && view->inventory->serves.has(quota::mode::pgpu);
+  const auto lendable = is_counted_whole ? free_cards(node, *view) : cards_with_shares_left(node, *view);
+  for (std::size_t i = 0; i < lendable.size(); ++i) {
+    if (lendable[i]) left += is_counted_whole ? 1 : left_of(*key, view->inventory->cards[i], view->used[i]);
     memory_mib += view->inventory->cards[i].lendable_mib();
   }
   if (key->unit_mib == 0) return left;
@@ -132,11 +139,35 @@ void add_cards(node_row& node_row, const fleet& fleet, const kube::node& node) {
   node_row.cards_known = node_row.cards > 0;
 }
 
-/// All of a cordoned node, else those that the annotation names.
-std::int64_t cordoned_cards_of(const node_row& row, const kube::node& node) {
+/// As the ledger names them; where it knows none, as the agent does, or by their numbers.
+std::set<std::string> names_of_cards(const fleet& fleet, const kube::node& node, std::int64_t number) {
+  std::set<std::string> out;
+  if (const auto view = ledger_view(fleet, node))
+    for (const auto& card : view->inventory->cards) out.insert(card.uuid);
+  if (const auto* report = out.empty() ? fleet.accelerator(node.key.name) : nullptr)
+    for (const auto& card : report->cards) out.insert(card.uuid);
+  for (std::int64_t i = 0; out.empty() && i < number; ++i) out.insert(node.key.name + "/" + std::to_string(i));
+  return out;
+}
+
+/// All of a cordoned node, else those of its cards that the annotation names.
+std::int64_t cordoned_cards_of(const fleet& fleet, const node_row& row, const kube::node& node) {
   if (row.cordoned) return row.cards;
   const auto list = node.annotations.value_or(reconcilers::extender::cordon_annotation, "");
-  return std::min(row.cards, static_cast<std::int64_t>(reconcilers::extender::cordoned_cards(list).size()));
+  if (list.empty()) return 0;
+  const auto names = reconcilers::extender::cordoned_cards(list);
+  return std::ranges::count_if(names_of_cards(fleet, node, row.cards),
+                               [&](const std::string& card) { return std::ranges::find(names, card) != names.end(); });
+}
+
+/// Someone says how each card is: the ledger makes up the names of cards that it only counts.
+bool are_looked_at(const fleet& fleet, const kube::node& node) {
+  if (const auto* report = fleet.accelerator(node.key.name); report && !report->cards.empty())
+    return std::ranges::none_of(report->cards, [](const auto& card) { return card.health.empty(); });
+  const auto view = ledger_view(fleet, node);
+  return view && !view->inventory->cards.empty() && std::ranges::none_of(view->inventory->cards, [&](const auto& card) {
+           return card.uuid.starts_with(node.key.name + "/");
+         });
 }
 
 /// The operator writes in English. Where the same finding is made from what is seen here, it has words in both
@@ -154,11 +185,9 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
   out.is_seen = fleet.cluster.reason_unseen(part::nodes).empty();
   const auto wanted = reconcilers::intent_of(node, fleet.policy, fleet.cluster.declared);
   out.requested = wanted.requested.empty() ? std::string(none) : wanted.requested;
-  out.mode = none;
   const auto* accelerator = fleet.accelerator(node.key.name);
   if (accelerator) {
     const auto& says = accelerator->mode;
-    if (!says.actual_mode.empty()) out.mode = says.actual_mode;
     if (!out.is_seen && !says.requested_mode.empty()) out.requested = says.requested_mode;
     out.phase = says.phase;
     out.reason = says.reason;
@@ -174,9 +203,10 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
     out.reason = wanted.reason;
     out.message = wanted.message;
   }
-  // Who may read nodes alone still sees the label that the operator keeps.
-  if (!accelerator && !fleet.cluster.reason_unseen(part::accelerator_nodes).empty())
-    out.mode = node.labels.value_or(api::names::module_label, none);
+  const auto* status = accelerator ? &accelerator->mode : nullptr;
+  const auto mode_now = reconcilers::current_mode(node, status);
+  out.mode = mode_now.empty() ? none : mode_now;
+  out.shown_mode = reconcilers::shown_mode(node, status);
   const auto* mode = offered(fleet).find(out.mode);
   if (!mode) mode = offered(fleet).find(node.labels.value_or(api::names::module_label, ""));
   std::vector<std::string> resources;
@@ -187,7 +217,8 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
       if (std::ranges::find(resources, name) == resources.end()) resources.push_back(name);
   out.resources = use_of(fleet, node, resources);
   add_cards(out, fleet, node);
-  out.cordoned_cards = cordoned_cards_of(out, node);
+  out.cordoned_cards = cordoned_cards_of(fleet, out, node);
+  out.are_looked_at = are_looked_at(fleet, node);
   return out;
 }
 
@@ -268,7 +299,7 @@ std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns, const std
     row.phase = pod.deleting ? "Terminating" : std::string(kube::to_string(pod.phase));
     row.reason = pod.reason;
     row.isolation = std::string(pod.annotations.value_or("quartermaster.io/isolation", ""));
-    row.cards = placed_cards(pod);
+    row.cards = named_cards(pod, fleet.accelerator(pod.node_name));
     out.push_back(std::move(row));
   }
   return out;

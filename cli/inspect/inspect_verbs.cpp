@@ -45,7 +45,7 @@ Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 constexpr std::string_view pods_example = R"(Example:
   $ quartermaster inspect pods -n team
   NAMESPACE  NAME   NODE   MODE  PHASE    ASKS                            CARDS
-  team       infer  gpu-1  vgpu  Running  vcuda-core 20, vcuda-memory 8   0
+  team       infer  gpu-1  vgpu  Running  vcuda-core 20, vcuda-memory 8   gpu-1/0
 
 Pods that ask for an extended resource and are not finished. CARDS as the scheduler's or the plugin's annotation says.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";

@@ -7,9 +7,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 
+#include "cli/cluster/card_number.hpp"
 #include "cli/console/holdings.hpp"
 #include "cli/console/shares.hpp"
 #include "cli/explain/uncounted.hpp"
@@ -33,7 +36,7 @@ struct given_out {
 
   void add(const node_shares& node, const card_shares& entry) {
     ++cards;
-    if (!node.mode().empty() && node.is_free(entry)) ++free;
+    if (!node.mode().empty() && entry.is_free) ++free;
     if (entry.is_sick) ++sick;
     if (node.is_cordoned(entry)) ++cordoned;
     cores += quota::whole_card;
@@ -83,10 +86,11 @@ Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
 constexpr std::string_view cards_example = R"(Example:
   $ quartermaster top cards
-  NODE   CARD  MODEL     CORES         MEMORY-MIB         SHARES  HEALTH
-  gpu-1  0     Tesla-T4  80/100 (80%)  8192/15360 (53%)   2       Healthy
+  NODE   CARD      MODEL     CORES         MEMORY-MIB         SHARES  HEALTH
+  gpu-1  GPU-5c1f  Tesla-T4  80/100 (80%)  8192/15360 (53%)   2       Healthy
 
-What is given out of each card, the fullest first: the larger of cores and memory counts. -o wide adds the UUID.
+What is given out of each card, the fullest first: the larger of cores and memory counts. -o wide adds its number on
+the node. HEALTH Unknown: neither an agent nor the plugin says how the card is.
 "2?" shares: some are pods that another scheduler placed, and which card they have is a guess.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
@@ -99,17 +103,22 @@ using words = const bilingual&;
 struct node_sums {
   const node_shares* node;
   given_out sums;
+  std::span<const api::other_card> others;  ///< of other vendors than NVIDIA, which are not in the ledger
+
+  /// Of a node without cards in the ledger nothing is known here, which is not the same as none.
+  std::string counted(std::int64_t number) const { return sums.cards == 0 ? std::string() : std::to_string(number); }
+  std::string cards() const { return card_number(sums.cards == 0 ? std::nullopt : std::optional(sums.cards), others); }
 };
 const listing<node_sums>& nodes_listing() {
   using row = const node_sums&;
   static const listing<node_sums> out{
       .name = "nodes",
       .columns = {{"node", [](row entry, words) { return entry.node->node->key.name; }},
-                  {"mode", [](row entry, words) { return shown(entry.node->mode()); }},
-                  {"cards", [](row entry, words) { return std::to_string(entry.sums.cards); }},
-                  {"free", [](row entry, words) { return std::to_string(entry.sums.free); }},
-                  {"sick", [](row entry, words) { return std::to_string(entry.sums.sick); }},
-                  {"cordoned", [](row entry, words) { return std::to_string(entry.sums.cordoned); }},
+                  {"mode", [](row entry, words) { return shown(entry.node->shown_mode()); }},
+                  {"cards", [](row entry, words) { return entry.cards(); }},
+                  {"free", [](row entry, words) { return entry.counted(entry.sums.free); }},
+                  {"sick", [](row entry, words) { return entry.counted(entry.sums.sick); }},
+                  {"cordoned", [](row entry, words) { return entry.counted(entry.sums.cordoned); }},
                   {"cores", [](row entry, words) { return part_of(entry.sums.used_cores, entry.sums.cores); }},
                   {"memory-mib", [](row entry, words) { return part_of(entry.sums.used_mib, entry.sums.memory_mib); }},
                   {"pods", [](row entry, words) { return std::to_string(entry.sums.pods.size()); }}},
@@ -117,6 +126,8 @@ const listing<node_sums>& nodes_listing() {
           [](row entry) {
             ordered_json out{{"node", entry.node->node->key.name}, {"mode", entry.node->mode()}};
             out.update(entry.sums.as_json());
+            out["otherCards"] = ordered_json::array();
+            for (const auto& card : entry.others) out["otherCards"].push_back(ordered_json(api::json_of(card)));
             return out;
           },
       .object = [](row entry) { return "node/" + entry.node->node->key.name; }};
@@ -137,7 +148,7 @@ const listing<card_row>& cards_listing() {
   static const listing<card_row> out{
       .name = "cards",
       .columns = {{"node", [](row card, words) { return card.node->node->key.name; }},
-                  {"card", [](row card, words) { return std::to_string(card.index()); }},
+                  {"card", [](row card, words) { return shown(card.card().uuid, 128); }},
                   {"model", [](row card, words) { return shown(card.card().model); }},
                   {"cores", [](row card, words) { return part_of(card.entry().cores(), quota::whole_card); }},
                   {"memory-mib",
@@ -148,16 +159,19 @@ const listing<card_row>& cards_listing() {
                    }},
                   {"health",
                    [](row card, words say) {
-                     return say.message(card.entry().is_held_back() ? "top.held_back"
-                                        : card.entry().is_sick      ? "top.unhealthy"
-                                                                    : "top.healthy");
+                     const auto& entry = card.entry();
+                     const auto health = say.message(entry.is_held_back()  ? "top.held_back"
+                                                     : entry.is_sick       ? "top.unhealthy"
+                                                     : !entry.is_looked_at ? "top.unknown_health"
+                                                                           : "top.healthy");
+                     return card.node->is_cordoned(entry) ? health + say.message("top.cordoned") : health;
                    }},
                   {"cordoned",
                    [](row card, words say) {
                      return card.node->is_cordoned(card.entry()) ? say.message("inspect.yes") : std::string();
                    },
                    true},
-                  {"uuid", [](row card, words) { return shown(card.card().uuid, 128); }, true}},
+                  {"index", [](row card, words) { return std::to_string(card.index()); }, true}},
       .json =
           [](row card) {
             return ordered_json{{"node", card.node->node->key.name},
@@ -171,6 +185,7 @@ const listing<card_row>& cards_listing() {
                                 {"shares", card.entry().shares.size()},
                                 {"guessedShares", card.guesses()},
                                 {"healthy", !card.entry().is_sick},
+                                {"health", card.entry().health()},
                                 {"heldBack", card.entry().is_held_back()},
                                 {"cordoned", card.node->is_cordoned(card.entry())}};
           },
@@ -186,7 +201,10 @@ void top_nodes(const picture& picture, const listing_style& style, std::ostream&
   const auto selector = node_selector(style);
   for (const auto& node : nodes) {
     if (!selector.selects(node.node->labels)) continue;
-    auto& row = rows.emplace_back(&node, given_out());
+    const auto report = picture.reports.find(node.node->key.name);
+    const auto others =
+        report == picture.reports.end() ? std::span<const api::other_card>() : std::span(report->second.other_cards);
+    auto& row = rows.emplace_back(&node, given_out(), others);
     for (const auto& card : node.cards) row.sums.add(node, card);
   }
   std::ranges::sort(rows, {}, [](const node_sums& row) {

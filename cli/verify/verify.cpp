@@ -320,8 +320,8 @@ void print(const verify::report& report, const verify_options& options, std::ost
              {.wrong_nodes = static_cast<std::size_t>(wrong_nodes)});
   const bool cluster_wrong = wrong_in(report.cluster) > 0;
   for (const auto& node : report.nodes)
-    print_part(node.node + (node.mode.empty() ? "" : " (" + node.mode + ")"), node.steps, node.node, locale, all, out,
-               {.is_cluster_wrong = cluster_wrong});
+    print_part(node.node + (node.shown_mode.empty() || node.shown_mode == "none" ? "" : " (" + node.shown_mode + ")"),
+               node.steps, node.node, locale, all, out, {.is_cluster_wrong = cluster_wrong});
   if (report.nodes.empty() && !options.scheduler) out << table_words("no_node", locale) << "\n";
 }
 

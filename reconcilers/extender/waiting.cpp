@@ -122,8 +122,13 @@ void waiting::say(waiter& waiter, const kube::pod& pod) {
   auto reasons = reasons_of(explanation);
   if (reasons == waiter.reason) return;
   waiter.reason = std::move(reasons);
+  // Whether it would fit without its annotations that choose cards is not tried here: then no change is reported as
+  // missing.
+  const bool is_all_tried = !request.only() || explanation.of_pod || explanation.of_node;
   dependencies_.events.record({kube::resources::pods, pod}, controller::event_type::warning, "NoAcceleratorFits",
-                              "Schedule", words_of(explanation, nodes, request, text::language::en));
+                              "Schedule",
+                              is_all_tried ? words_of(explanation, nodes, request, text::language::en)
+                                           : words_of_causes(explanation, nodes, request, text::language::en));
 }
 
 void waiting::say_some(controller::milliseconds now) {

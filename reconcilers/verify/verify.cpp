@@ -15,6 +15,7 @@
 #include "reconcilers/nodes/foreign.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/node_pods.hpp"
+#include "reconcilers/nodes/shown_mode.hpp"
 #include "reconcilers/nodes/taints.hpp"
 #include "reconcilers/plugins/plugin_rollout.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
@@ -160,6 +161,8 @@ class node_walker {
     out.node = is_.node.key.name;
     const auto* mode = wanted_.mode ? offered_.find(wanted_.mode->name) : serving_;
     if (mode) out.mode = mode->name;
+    out.shown_mode = shown_mode(is_.node, is_.status ? &*is_.status : nullptr);
+    if (mode && out.shown_mode == "none") out.shown_mode = mode->name;
     auto& step = out.steps;
     step.push_back(label());
     const bool apart = wanted_.type == kind::left_alone || (wanted_.type == kind::none && !serving_ && !is_.status);
@@ -176,10 +179,13 @@ class node_walker {
     const auto label_step = module_label();
     const auto plugin_step = plugin(unfit);
     const auto others_step = others();
-    const auto resources_step = resources(plugin_step.is == outcome::good, unfit);
+    auto resources_step = resources(plugin_step.is == outcome::good, unfit);
     const bool explained = unfit || halted_ || !ready() || is_wrong(plugin_step) || is_wrong(others_step) ||
                            is_wrong(resources_step) || plugin_explained_;
     step.push_back(enrolment(explained, rows));
+    // A sick card stays one while the mode changes, or the plugin does not work.
+    if (auto sick = sick_cards(); resources_step.is == outcome::skipped && !sick.empty())
+      resources_step = wrong(stage::resources, stage_code::cards_sick, std::move(sick));
     if (!is_.old_report.empty())
       step.push_back(with_value(warning(stage::agent, stage_code::agent_gone), is_.old_report));
     std::ranges::copy(rows, std::back_inserter(step));
@@ -393,6 +399,15 @@ class node_walker {
     });
   }
 
+  /// As an agent reports them that is there.
+  std::string sick_cards() const {
+    std::string out;
+    if (!is_.old_report.empty()) return out;
+    for (const auto& card : is_.cards)
+      if (!card.healthy()) append(out, card.uuid + " (" + card.health + ")");
+    return out;
+  }
+
   step resources(bool plugin_works, bool unfit) const {
     const auto resource = stage::resources;
     if (!serving_ || !plugin_works || !ready() || halted_) return skipped(resource);
@@ -415,10 +430,7 @@ class node_walker {
                    : wrong(resource, stage_code::nothing_advertised, nothing, std::string(serving_->daemon_set));
     if (!unhealthy.empty()) return wrong(resource, stage_code::cards_unhealthy, unhealthy);
     // A plugin may offer a card long after the agent has found it sick.
-    std::string sick;
-    for (const auto& card : is_.cards)
-      if (!card.healthy()) append(sick, card.uuid + " (" + card.health + ")");
-    if (!sick.empty() && is_.old_report.empty()) return wrong(resource, stage_code::cards_sick, sick);
+    if (auto sick = sick_cards(); !sick.empty()) return wrong(resource, stage_code::cards_sick, std::move(sick));
     if (!missing.empty()) return wrong(resource, stage_code::cards_missing, missing);
     return good(resource, all);
   }

@@ -203,7 +203,8 @@ struct step {
 
 struct node_walk {
   std::string node;
-  std::string mode;  ///< what it asks for, or what serves it; empty: none
+  std::string mode;        ///< what it asks for, or what serves it; empty: none
+  std::string shown_mode;  ///< in which it is, for people: "pgpu -> vgpu" while it changes; where in none, `mode`
   std::vector<step> steps;
 };
 

@@ -24,11 +24,11 @@ var known = []struct {
 	shows   []string
 }{
 	{"quartermaster inspect nodes", []string{
-		`(?m)^a100-0 +pgpu +Ready +8 +gpu 3/8 `, `(?m)^t4-8 +none +Refused .*UnknownMode`, `(?m)^v100-0 +vgpu +Draining .*PodsHoldCards`, `(?m)^t4-9 +none +- `,
+		`(?m)^a100-0 +pgpu +Ready +8 +gpu 3/8 `, `(?m)^t4-8 +none +Refused .*UnknownMode`, `(?m)^v100-0 +vgpu -> \w+ +Draining .*PodsHoldCards`, `(?m)^t4-9 +none +- `,
 		`(?m)^a100-6 +mps +Ready `, `(?m)^a100-4 +hami +Ready `, `(?m)^a100-7 +share +Ready `, `(?m)^t4-5 +gpushare +Ready `, `(?m)^ascend910b-0 +ascend +Ready `}},
 	{"quartermaster explain pod training/eight-cards", nil}, // reasons has it
 	{"quartermaster verify v100-0", []string{`research/finetune-`}},
-	{"quartermaster top cards l40s-1", []string{`(?m)^l40s-1 +0 .* 1 +Unhealthy$`, `(?m)^l40s-1 +3 .* 1 +Healthy$`}},
+	{"quartermaster top cards l40s-1", []string{`(?m)^l40s-1 +\S+ .* 1 +Unhealthy$`, `(?m)^l40s-1 +\S+ .* 1 +Healthy$`}},
 	{"quartermaster report chargeback", []string{`(?m)^training +NVIDIA-H100-80GB-HBM3 .*EUR$`, `(?m)^inference +`, `(?m)^It adds up\.`}},
 	{"kubectl label node t4-9 nvidia-device-enable=share", []string{`node/t4-9 labeled`, `node/t4-9 condition met`}},
 }

@@ -46,6 +46,7 @@ struct console_service : two_teams {
   text::phrase not_ready;
   std::optional<controller::milliseconds> silence, leaderless;
   kube::transport* prometheus = nullptr;
+  unbound_pods unbound;
   std::unique_ptr<access> doorkeeper;
   std::unique_ptr<service> console;
 
@@ -69,6 +70,7 @@ struct console_service : two_teams {
                                                               .doorkeeper = *doorkeeper,
                                                               .reading = api,
                                                               .prometheus = prometheus,
+                                                              .unbound = &unbound,
                                                               .not_ready = [this] { return not_ready; },
                                                               .now = [this] { return now; },
                                                               .wall = [] { return 1'800'000'000; },
@@ -734,6 +736,31 @@ struct side_by_side {
     return kube_test::turn(loop, [this, count] { return done.size() >= count; });
   }
 };
+
+TEST_F(console_service, what_a_pod_says_of_nodes_is_looked_at_again_when_it_changes) {
+  cluster.nodes.put(extender_test::vgpu_node("gpu-4", 1));
+  const auto pod = console_test::pod_of("team-a", "0-choosy", 20, 8);
+  cluster.pods.put(pod);
+  const auto kind = [&] {
+    return ordered_json::parse(get("waiting?namespace=team-a&limit=1", "token-of-a").body)["pods"][0]["kind"];
+  };
+  EXPECT_EQ(kind(), "other") << "it is not read whole";
+  kube::described_pod whole{pod};
+  const auto change = [&](std::uint64_t version) {
+    whole.resource_version = version;
+    unbound.put(whole);
+  };
+  whole.rules.terms.emplace().push_back({{"zone", "In", {"b"}, false}});
+  change(1000);
+  EXPECT_EQ(kind(), "closed");
+  const auto revision = console->revision();
+  whole.scheduled = kube::statement{"False", "Unschedulable", "0/4 nodes are available"};
+  change(1001);
+  EXPECT_EQ(console->revision(), revision) << "no answer has what its scheduler says";
+  whole.gates = {"example.com/wait"};
+  change(1002);
+  EXPECT_EQ(kind(), "held_back");
+}
 
 struct many_waiting : console_service {
   many_waiting() {

@@ -108,6 +108,45 @@ TEST_F(views, who_may_not_list_nodes_reads_no_node_name) {
   EXPECT_THAT(waiting(team_a(), "", {0, 200}).dump(), HasSubstr("gpu-"));
 }
 
+/// As `explain pod` answers; agreement_test.cpp compares them on random clusters.
+TEST_F(views, what_a_pod_says_of_nodes_is_a_reason_to_wait) {
+  cluster.nodes.put(vgpu_node("gpu-4", 1));
+  const auto pod = console_test::pod_of("team-a", "choosy", 20, 8);
+  cluster.pods.put(pod);
+  read();
+  const auto known = resources_of(cluster);
+  kube::described_pod whole{pod};
+  const auto reason = [&] { return waiting_reason(cluster, known, team_a(), pod, &whole); };
+  EXPECT_EQ(reason()["kind"], "other") << "it fits, and nothing is closed to it";
+  EXPECT_EQ(reason()["closed"], ordered_json::array());
+  const auto question = question_of(team_a(), pod, &whole);
+
+  whole.rules.terms.emplace().push_back({{"zone", "In", {"b"}, false}});
+  EXPECT_EQ(reason()["kind"], "closed");
+  const auto closed = reason()["closed"];
+  ASSERT_EQ(closed.size(), 1U) << closed;
+  EXPECT_EQ(closed[0]["nodes"], 2);
+  EXPECT_EQ(closed[0]["reason"]["zh"], words::chinese("explain.closed_by.affinity"));
+  EXPECT_THAT(reason()["reason"]["zh"].get<std::string>(), HasSubstr(words::chinese("explain.closed_by.affinity")));
+  EXPECT_NE(question_of(team_a(), pod, &whole), question) << "pods that wait for the same are looked at once";
+
+  whole.rules = {};
+  whole.rules.selector = {{"quartermaster.io/module", "gold"}};
+  auto blind = team_a();
+  blind.nodes = false;
+  for (const auto& viewer : {team_a(), blind}) {
+    const auto held = waiting_reason(cluster, known, viewer, pod, &whole);
+    EXPECT_EQ(held["kind"], "held_back");
+    EXPECT_THAT(held["reason"]["en"].get<std::string>(), HasSubstr("quartermaster.io/module=gold"));
+    EXPECT_EQ(held["reason"]["en"].get<std::string>().contains("=vgpu"), viewer.nodes)
+        << "labels of nodes are for who may list them";
+  }
+  whole.rules = {};
+  whole.gates = {"example.com/wait"};
+  EXPECT_EQ(reason()["kind"], "held_back");
+  EXPECT_THAT(reason()["reason"]["zh"].get<std::string>(), HasSubstr("example.com/wait"));
+}
+
 TEST_F(views, a_change_of_mode_has_its_steps_and_what_blocks_it) {
   read();
   const auto change = seen(team_a(), "gpu-3")["change"];

@@ -90,6 +90,47 @@ TEST_F(placements_test, a_waiting_pod_is_explained_with_the_smallest_change) {
   EXPECT_THAT(out.str(), HasSubstr(begin_of("explain.of_node", "change")));
 }
 
+/// It asks a scheduler that asks the operator, and fits.
+TEST_F(placements_test, that_no_operator_leads_is_said_first_and_for_how_long) {
+  auto waiting = share("p", 20, 4);
+  waiting.scheduler_name = "quartermaster";
+  cluster.pods.put(waiting);
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  policy.scheduler.mode = "Dedicated";
+  cluster.policies.put(policy);
+  finish();
+  const auto first_code = [&] {
+    out.str("");
+    explain_pod(cluster, {"lab", "p"}, {"json", "en"}, out, err);
+    return json::parse(out.str())["obstacles"].at(0)["code"].get<std::string>();
+  };
+  EXPECT_EQ(first_code(), "not_read") << "the lease was not looked for";
+  auto& lease = cluster.leader.lease.emplace();
+  EXPECT_EQ(first_code(), "no_operator");
+  lease.holder = "quartermaster-1";
+  lease.duration_seconds = 15;
+  cluster.taken = std::chrono::system_clock::time_point(std::chrono::seconds(1'000'000));
+  lease.renewed_us = 999'990'000'000;
+  EXPECT_EQ(first_code(), "not_read") << "10 s ago";
+  lease.renewed_us = 999'880'000'000;
+  EXPECT_EQ(first_code(), "no_operator");
+  for (const auto& [language, locale] : {std::pair("en", text::language::en), std::pair("zh", text::language::zh)}) {
+    out.str("");
+    EXPECT_EQ(explain("lab/p", "text", language), 3) << "it fits, and no one places it";
+    EXPECT_THAT(out.str(), HasSubstr(text::message(
+                               "explain.obstacle.silent_operator", locale,
+                               {{"holder", "quartermaster-1"}, {"seconds", "120"}, {"scheduler", "quartermaster"}})));
+  }
+  cluster.leader.renewed = true;
+  EXPECT_EQ(first_code(), "not_read") << "clocks differ";
+  cluster.leader.renewed = false;
+  waiting.scheduler_name = "";
+  waiting.resource_version = extender_test::next_version();
+  cluster.pods.put(waiting);
+  EXPECT_EQ(first_code(), "not_read") << "its scheduler asks no one";
+}
+
 /// What a pod's own object says of it: exit code, and a sentence in both languages.
 TEST_F(placements_test, a_pod_is_held_by_other_things_than_cards) {
   cluster.pods.put(share("p", 20, 4));

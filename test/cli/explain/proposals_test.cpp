@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "reconcilers/extender/reasons.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 #include "test/words.hpp"
 
@@ -84,6 +85,20 @@ TEST_F(proposals_test, an_idle_node_in_another_mode_is_offered_with_its_command)
   EXPECT_EQ(changes[0]["command"], "kubectl label node idle nvidia-device-enable=pgpu");
   EXPECT_THAT(fields(explain(asking("nvidia.com/gpu", 5)), "kind"), testing::Not(testing::Contains("mode")))
       << "it has four cards";
+}
+
+TEST_F(proposals_test, where_annotations_are_the_reason_no_answer_says_that_no_change_is_enough) {
+  cluster.nodes.put(vgpu_node("a", 1));
+  const auto asks = extender_test::annotated(share("p", 20, 4), {{"nvidia.com/use-gputype", "H100"}});
+  const auto changes = explain(asks);
+  ASSERT_THAT(fields(changes, "kind"), ElementsAre("pod"));
+  EXPECT_THAT(changes[0]["text"].get<std::string>(), HasSubstr("nvidia.com/use-gputype"));
+  const reconcilers::extender::pod_request request(asks, cluster.book->keys());
+  const auto nodes = reconcilers::extender::candidates(cluster.book->book(), cluster.nodes);
+  const auto explanation = quota::explain(request.containers(), nodes, request.only());
+  ASSERT_FALSE(explanation.of_pod || explanation.of_node);
+  EXPECT_EQ(json::parse(out.str())["explanation"]["text"],
+            words_of_causes(explanation, nodes, request, text::language::en));
 }
 
 TEST_F(proposals_test, a_node_that_is_cordoned_or_changing_or_used_is_not_changed) {

@@ -305,6 +305,27 @@ TEST(inspect_fleet, S27_cards_of_other_vendors_stand_next_to_what_their_plugin_o
   EXPECT_THAT(printed(node_rows(cluster), "zh"), HasSubstr("8 AMD"));
 }
 
+TEST(inspect_fleet, a_name_that_no_card_has_is_no_cordoned_card) {
+  picture all;
+  auto counted = node("gpu-9", {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/gpu.count", "4"}});
+  counted.annotations = packed({{"quartermaster.io/cordon", "GPU-not-here, gpu-9/1,gpu-9/4"}});
+  all.nodes.put(counted);
+  EXPECT_EQ(node_rows(all).at(0).cordoned_cards, 1);
+  auto agent = anode("gpu-9", "none", "none", "", "", "");
+  agent.cards = {card("GPU-a", "T4", "Healthy", 0, 16384)};
+  all.cards.put(agent);
+  EXPECT_EQ(node_rows(all).at(0).cordoned_cards, 0) << "they have other names now";
+}
+
+TEST(inspect_fleet, a_pod_has_its_cards_by_the_names_of_other_tables) {
+  auto agent = anode("gpu-1", "vgpu", "vgpu", "Ready", "", "");
+  agent.cards = {card("GPU-b", "T4", "Healthy", 1, 16384), card("GPU-a", "T4", "Healthy", 0, 16384)};
+  const auto placed = pod("team", "p", "gpu-1", {{"tencent.com/vcuda-core", 20}},
+                          {{"tencent.com/predicate-gpu-idx-0", "1"}, {"tencent.com/predicate-gpu-idx-1", "7"}});
+  EXPECT_THAT(named_cards(placed, &agent), testing::ElementsAre("GPU-b", "gpu-1/7"));
+  EXPECT_THAT(named_cards(placed, nullptr), testing::ElementsAre("gpu-1/1", "gpu-1/7"));
+}
+
 /// Cards known from a label alone: no one has looked at one.
 TEST(inspect_fleet, health_is_not_said_before_a_plugin_or_an_agent_has_looked) {
   picture all;

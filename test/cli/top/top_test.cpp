@@ -87,6 +87,53 @@ TEST_F(top, one_node_or_one_pod_is_shown_alone) {
   EXPECT_EQ(json::parse(pods.str())["pods"].size(), 1u);
 }
 
+TEST_F(top, cards_of_other_vendors_are_named_and_not_counted_as_none) {
+  cluster.nodes.put(extender_test::node("npu-1", {}, {{"huawei.com/Ascend910", 8}}));
+  cluster.cards.put(extender_test::reported("npu-1", json::array()));
+  cluster.reports["npu-1"].other_cards.resize(8, {"0000:01:00.0", "Huawei", "19e5:d802", "", "", 0});
+  read();
+  std::ostringstream out;
+  top_nodes(cluster, {"table", "en"}, out, "npu-1");
+  EXPECT_THAT(out.str(), testing::ContainsRegex("npu-1 +none +8 Huawei +- +- +- +- +- +0"));
+  for (const auto& row : answer("nodes")) EXPECT_EQ(row["otherCards"].size(), row["node"] == "npu-1" ? 8U : 0U) << row;
+}
+
+TEST_F(top, a_card_of_which_no_one_has_said_how_it_is_is_not_called_healthy) {
+  read();
+  for (const auto& row : answer("cards")) {
+    const bool is_reported = row["node"] == "gpu-4";
+    EXPECT_EQ(row["health"], !is_reported ? "Unknown" : row["healthy"] == true ? "Healthy" : "Unhealthy") << row;
+  }
+}
+
+/// GPU-Manager's plugin takes the first free card, whatever someone says of it.
+TEST_F(top, a_card_behind_one_that_a_plugin_would_take_and_that_may_not_be_used_is_not_free) {
+  const auto free_cards_without = [&](const std::string& card, std::uint64_t version) {
+    auto node = extender_test::vgpu_node("gpu-5", 2);
+    node.annotations = extender_test::packed({{"quartermaster.io/cordon", card}});
+    node.resource_version = version;
+    cluster.nodes.put(node);
+    for (const auto& row : answer("nodes"))
+      if (row["node"] == "gpu-5") return row["freeCards"].get<int>();
+    return -1;
+  };
+  EXPECT_EQ(free_cards_without("gpu-5/1", 2), 1);
+  EXPECT_EQ(free_cards_without("gpu-5/0", 3), 0);
+  EXPECT_EQ(free_cards_without("gpu-5/7", 4), 2) << "no such card";
+}
+
+TEST_F(top, a_cordoned_card_is_marked) {
+  auto node = *cluster.nodes.find({{}, "gpu-4"});
+  node.annotations = extender_test::packed({{"quartermaster.io/cordon", "GPU-a, GPU-not-here"}});
+  node.resource_version = 2;
+  cluster.nodes.put(node);
+  read();
+  std::ostringstream out;
+  top_cards(cluster, {"table", "en"}, out, "gpu-4");
+  EXPECT_THAT(out.str(), testing::ContainsRegex("gpu-4 +GPU-a .*Healthy, cordoned\n"));
+  EXPECT_THAT(out.str(), testing::ContainsRegex("gpu-4 +GPU-b .*Unhealthy\n"));
+}
+
 TEST_F(top, a_namespace_shows_its_own_pods_alone) {
   read();
   std::ostringstream out;

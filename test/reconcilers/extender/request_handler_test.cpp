@@ -497,6 +497,20 @@ TEST_F(request_handler_test, who_waits_is_told_once_a_reason_and_touched_when_th
   EXPECT_THAT(transport.sent[0].body, HasSubstr(pod.id.to_string()));
 }
 
+TEST_F(request_handler_test, where_annotations_choose_cards_no_change_is_called_missing) {
+  const auto pod = annotated(share("p", 20, 8), {{"nvidia.com/use-gputype", "H100"}});
+  known.pods.put(pod);
+  filter(pod, {"a", "b"});
+  EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(10))));
+  ASSERT_EQ(recorder.events.size(), 1u);
+  EXPECT_EQ(recorder.events.at(0).reason, "NoAcceleratorFits");
+  const pod_request request(pod, book.keys());
+  const auto nodes = candidates(book.book(), known.nodes);
+  const auto explanation = quota::explain(request.containers(), nodes, request.only());
+  ASSERT_FALSE(explanation.of_pod || explanation.of_node);
+  EXPECT_EQ(recorder.events.at(0).note, words_of_causes(explanation, nodes, request, text::language::en));
+}
+
 /// It asks once, and then not for minutes.
 TEST_F(request_handler_test, a_pod_that_the_scheduler_knew_first_is_shown_to_it_again_when_there_is_room) {
   const auto turn = [&](int s) { EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(s)))); };

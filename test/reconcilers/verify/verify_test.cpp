@@ -429,6 +429,26 @@ TEST(verify, names_a_card_that_the_agent_finds_sick_while_its_plugin_offers_it) 
   EXPECT_THAT(not_good(cluster), ElementsAre("warning agent_gone")) << "an old report says nothing of now";
 }
 
+TEST(verify, a_sick_card_stays_one_while_the_mode_changes) {
+  for (const auto phase : {phases::waiting, phases::draining, phases::removing, phases::enrolling}) {
+    cluster cluster;
+    cluster.phase(phase, "R", "why");
+    cluster.first().cards.resize(1);
+    cluster.first().cards[0].uuid = "GPU-a", cluster.first().cards[0].health = "Xid79";
+    EXPECT_THAT(not_good(cluster), testing::Contains("wrong cards_sick")) << phase;
+    EXPECT_THAT(not_good(cluster), testing::Contains(testing::StartsWith("changing ")))
+        << phase << " is not hidden by it";
+  }
+}
+
+TEST(verify, a_node_in_a_change_has_both_modes) {
+  cluster cluster;
+  EXPECT_EQ(cluster.walked().nodes.front().shown_mode, "vgpu");
+  cluster.node().taints.push_back({"quartermaster.io/switching", "pgpu.vgpu", "NoSchedule"});
+  EXPECT_EQ(cluster.walked().nodes.front().shown_mode, "pgpu -> vgpu");
+  EXPECT_EQ(cluster.walked().nodes.front().mode, "vgpu");
+}
+
 TEST(verify, names_pods_that_the_ledger_cannot_count) {
   cluster cluster;
   for (int i = 0; i < 7; ++i) cluster.first().uncounted_pods.push_back({"team/p" + std::to_string(i) + " (why)"});

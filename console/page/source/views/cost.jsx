@@ -18,7 +18,7 @@ function Rows({ rows }) {
         <tr key={`${row.namespace} ${row.model} ${row.mode}`}>
           <th scope="row">{row.namespace}</th>
           <td>{row.model || text('unknown_model')}</td>
-          <td>{row.mode}</td>
+          <td>{row.mode.toLowerCase()}</td>
           <td class="number">{hours(row.gpuHours)}</td>
           <td>{row.amount === null ? <span class="quiet">{text('cost.no_price')}</span> : <Bar parts={[['given', row.hundredths]]} whole={dearest} label={row.amount} />}</td>
         </tr>

@@ -70,7 +70,7 @@ function Cards({ cards }) {
             <Bar parts={[[`level_${level_of(use)}`, Math.min(1, use)]]} whole={1}
               label={text('card.use', { cores: cores(card.cores), used: memory(card.usedMiB), total: card.memoryMiB ? memory(card.memoryMiB) : '?' })} />
             <dl class="facts small">
-              <div><dt>{text('card.health')}</dt><dd>{card.healthy ? `✓ ${card.health}` : `✕ ${card.health}`}</dd></div>
+              <div><dt>{text('card.health')}</dt><dd>{card.health === 'Unknown' ? card.health : `${card.healthy ? '✓' : '✕'} ${card.health}`}</dd></div>
               {card.numa >= 0 && <div><dt>NUMA</dt><dd>{number(card.numa)}</dd></div>}
               {card.maxSharers > 0 && !card.shares.some(({ whole }) => whole) && (
                 <div><dt>{text('card.sharers')}</dt><dd>{text('card.sharers_of', { now: card.sharers, most: card.maxSharers })}</dd></div>

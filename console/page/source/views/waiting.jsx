@@ -35,8 +35,11 @@ function Pod({ pod, has_fleet }) {
       </dl>
       {is_known && pod.changes.length === 0 && pod.unserved.length === 0 && <p class="quiet">{text('waiting.no_change')}</p>}
       <Command command={pod.command ?? `quartermaster explain pod ${pod.name} -n ${pod.namespace}`} />
-      {pod.causes.length > 0 && (
+      {pod.causes.length + pod.closed.length > 0 && (
         <ul>
+          {pod.kind !== 'closed' && pod.closed.map((closed) => (
+            <li key={closed.reason.en}>{text('waiting.closed', { count: closed.nodes, reason: either(closed.reason) })}</li>
+          ))}
           {pod.causes.map((cause, index) => (
             <li key={index}>{text('waiting.cause', { count: cause.nodes, reason: either(cause.reason) })}
               {cause.key && <> <code>{cause.key}</code></>}{cause.container && <> · {text('waiting.container', { name: cause.container })}</>}</li>

@@ -103,10 +103,11 @@ function waiting_of(count, { namespace, offset, limit }) {
   const total = namespace ? Math.ceil(count / 8) : Math.ceil(count / 4);
   const pods = [];
   for (let index = offset; index < Math.min(total, offset + limit); index++) {
-    const kind = ['fits_nowhere', 'quota', 'unknown_resource', 'kept_for_others', 'other'][index % 5];
+    const kind = ['fits_nowhere', 'quota', 'unknown_resource', 'kept_for_others', 'closed', 'held_back', 'other'][index % 7];
     pods.push({
       namespace: namespace || teams[index % 2], name: `train-${index}`, asks: { 'nvidia.com/gpu': 4 }, kind,
       reason: both(`0 of ${count} nodes fit: ${count - 1} need more whole cards.`), nodes: count, fitting: 0,
+      closed: kind === 'closed' ? [{ reason: both('taint dedicated=team-x:NoSchedule is not tolerated'), nodes: 2 }] : [],
       unserved: index === 3 ? [both('No node has nvidia.com/gpu. Module pgpu offers it and no node is in its mode: label a node nvidia-device-enable=pgpu.')] : [],
       causes: [{ code: 'whole_cards', reason: both('not enough whole cards'), nodes: count - 1, container: 'main', key: null },
         { code: 'not_offered', reason: both('the node does not offer it'), nodes: 1, container: null, key: 'nvidia.com/gpu' }],

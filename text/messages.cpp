@@ -7,6 +7,9 @@
 namespace text {
 namespace {
 
+// The length of a text is then known to the compiler, which counts the characters of others one by one.
+using namespace std::string_view_literals;
+
 constexpr catalogue_entry all_entries[] = {
 #include "messages.inc"
 };

@@ -1,15 +1,18 @@
 #include "cli/explain/explain.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "api/xid.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "cli/explain/explain_alert.hpp"
+#include "cli/explain/own_reasons.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/listing.hpp"
@@ -31,7 +34,8 @@ using nlohmann::ordered_json;
 using text::language;
 
 constexpr std::size_t block_size = 64 << 10;
-constexpr std::size_t longest_shown = 1024;  // of a log in which nothing is known
+constexpr std::size_t longest_shown = 1024;    // of a log in which nothing is known
+constexpr std::size_t longest_read = 1 << 20;  // for reasons of our own
 constexpr std::array languages{language::en, language::zh};
 
 language language_of(const std::string& name) { return name == "zh" ? language::zh : language::en; }
@@ -88,6 +92,29 @@ ordered_json as_json(const cuda::error_match& match) {
   return out;
 }
 
+void print(const own_reason& reason, language locale, std::ostream& out) {
+  const auto say = words_of(reason, locale);
+  const auto print_part = [&](const char* part, const std::string& words) {
+    if (!words.empty()) out << text::message(std::string("explain_alert.") + part, locale) << " " << words << "\n";
+  };
+  out << say.title << "\n";
+  print_part("means", say.means);
+  print_part("look", say.look);
+  print_part("do", say.act);
+}
+
+ordered_json as_json(const own_reason& reason) {
+  ordered_json out = {{"id", reason.key}, {"name", reason.name}};
+  const auto add = [&](const char* name, std::string reason_words::* part) {
+    out[name] = both([&](language language) { return words_of(reason, language).*part; });
+  };
+  add("title", &reason_words::title);
+  add("means", &reason_words::means);
+  add("look", &reason_words::look);
+  add("do", &reason_words::act);
+  return out;
+}
+
 /// What the text names that no table has: "Xid 171", "12345".
 std::vector<std::string> unknown_numbers(const cuda::error_finder& finder) {
   std::vector<std::string> out;
@@ -126,10 +153,35 @@ text::phrase wrong_version(std::string_view flag, const std::string& value, std:
           {{"name", std::string(flag)}, {"value", text::shown(value)}, {"example", std::string(example)}}};
 }
 
-/// "70" is no compute capability, but how nvcc writes 7.0.
+/// Of two numbers: "70" is how nvcc writes 7.0, and of "8.0.1" or "8" no one knows what is meant.
 bool is_capability(const std::string& text) {
   const auto value = cuda::parse_version(text);
-  return value && value->major < 20;
+  return value && value->major < 20 && std::ranges::count(text, '.') == 1;
+}
+
+text::phrase wrong_capability(const std::string& value) {
+  return {"explain_compat.wrong_capability", {{"name", "--compute-capability"}, {"value", text::shown(value)}}};
+}
+
+/// How a version with less than its numbers was read.
+std::vector<text::phrase> readings(const explain_compat_options& options) {
+  std::vector<text::phrase> out;
+  if (!options.cuda.contains('.'))
+    out.push_back({"explain_compat.major_version",
+                   {{"value", text::shown(options.cuda)}, {"cuda", to_string(*cuda::parse_version(options.cuda))}}});
+  if (!options.driver.empty() && !options.driver.contains('.'))
+    out.push_back({"explain_compat.branch", {{"value", text::shown(options.driver)}}});
+  return out;
+}
+
+void print(const std::vector<text::phrase>& notes, language locale, std::ostream& out) {
+  for (const auto& note : notes) out << words_of(note, locale) << "\n";
+}
+
+ordered_json as_json(const std::vector<text::phrase>& notes) {
+  auto out = ordered_json::array();
+  for (const auto& note : notes) out.push_back(both([&](language language) { return words_of(note, language); }));
+  return out;
 }
 
 /// What is asked for is no version: one line. Empty: all is.
@@ -137,8 +189,7 @@ text::phrase wrong_usage(const explain_compat_options& options) {
   if (!cuda::parse_version(options.cuda)) return wrong_version("--cuda", options.cuda, "12.4");
   if (!options.driver.empty() && !cuda::parse_driver(options.driver))
     return wrong_version("--driver", options.driver, "550.54.14");
-  if (!options.capability.empty() && !is_capability(options.capability))
-    return wrong_version("--compute-capability", options.capability, "8.0");
+  if (!options.capability.empty() && !is_capability(options.capability)) return wrong_capability(options.capability);
   const auto of_card = cuda::capability_of(options.card);
   if (!options.capability.empty() && of_card && *of_card != *cuda::parse_version(options.capability))
     return {"explain_compat.two_capabilities",
@@ -180,12 +231,13 @@ std::vector<answer> answers_for(const cuda::version& runtime, const subject& abo
   return out;
 }
 
-void print(const cuda::version& runtime, const subject& about, const std::vector<answer>& all, language locale,
-           std::ostream& out) {
+void print(const cuda::version& runtime, const subject& about, const std::vector<answer>& all,
+           const std::vector<text::phrase>& notes, language locale, std::ostream& out) {
   out << text::message(
              about.name.empty() ? "explain_compat.image" : "explain_compat.image_on_node", locale,
              {{"cuda", to_string(runtime)}, {"node", about.name}, {"facts", cuda::describe(about.facts, locale)}})
       << "\n";
+  print(notes, locale, out);
   for (const auto& entry : all) {
     const std::string title(cuda::title_of(entry.is.is, locale));
     out << (all.size() > 1 ? text::message("explain_compat.of_use", locale,
@@ -206,7 +258,8 @@ ordered_json as_json(const answer& answer) {
           {"source", cuda::source_of(answer.is)}};
 }
 
-ordered_json as_json(const cuda::version& runtime, const subject& about, const std::vector<answer>& all) {
+ordered_json as_json(const cuda::version& runtime, const subject& about, const std::vector<answer>& all,
+                     const std::vector<text::phrase>& notes) {
   const auto text = [](const auto& value) { return value ? ordered_json(to_string(*value)) : ordered_json(); };
   const auto& facts = about.facts;
   ordered_json out = {{"cuda", to_string(runtime)},
@@ -218,6 +271,7 @@ ordered_json as_json(const cuda::version& runtime, const subject& about, const s
   out["mode"] = facts.mode;
   out["verdicts"] = ordered_json::array();
   for (const auto& entry : all) out["verdicts"].push_back(as_json(entry));
+  out["notes"] = as_json(notes);
   return out;
 }
 
@@ -229,17 +283,36 @@ struct driver_need {
   std::string_view source;
 };
 
+/// A toolkit that is older than the table of drivers: every driver of the table knows it.
+bool is_before_table(const cuda::version& runtime) {
+  return cuda::is_toolkit(runtime) && runtime < cuda::toolkits().back().cuda;
+}
+
+/// Nothing of a toolkit that is not known: no document speaks of it.
 std::vector<driver_need> needs_of(const cuda::version& runtime) {
   std::vector<driver_need> out;
+  if (is_before_table(runtime))
+    return {{outcome::works, to_string(cuda::toolkits().back().driver), cuda::sources::release_notes}};
   if (const auto driver = cuda::driver_for(runtime))
     out.push_back({outcome::works, to_string(*driver), cuda::sources::release_notes});
   if (const auto* family = cuda::family_of(runtime.major))
     out.push_back({outcome::minor_version, to_string(family->floor), cuda::sources::minor_version});
-  out.push_back({outcome::forward_package, {}, cuda::sources::forward});
+  if (cuda::is_toolkit(runtime)) out.push_back({outcome::forward_package, {}, cuda::sources::forward});
   return out;
 }
 
-void print_needs(const cuda::version& runtime, language locale, std::ostream& out) {
+/// What the rows do not say.
+std::vector<text::phrase> notes_on_needs(const cuda::version& runtime, const explain_compat_options& options) {
+  auto out = readings(options);
+  if (!is_before_table(runtime)) return out;
+  const auto& oldest = cuda::toolkits().back();
+  out.push_back(
+      {"explain_compat.before_table", {{"cuda", to_string(oldest.cuda)}, {"driver", to_string(oldest.driver)}}});
+  return out;
+}
+
+void print_needs(const cuda::version& runtime, const std::vector<text::phrase>& notes, language locale,
+                 std::ostream& out) {
   static const listing<driver_need> needs{
       .name = "needs",
       .columns = {{"verdict", [](const driver_need& entry,
@@ -248,16 +321,21 @@ void print_needs(const cuda::version& runtime, language locale, std::ostream& ou
                   {"source", [](const driver_need& entry, const bilingual&) { return std::string(entry.source); }}},
       .json = {},
       .object = {}};
-  out << text::message("explain_compat.on_linux", locale, {{"cuda", to_string(runtime)}}) << "\n";
-  print(needs, needs_of(runtime), listing_style("table", std::string(code_of(locale))), out);
+  const auto rows = needs_of(runtime);
+  if (!rows.empty()) {
+    out << text::message("explain_compat.on_linux", locale, {{"cuda", to_string(runtime)}}) << "\n";
+    print(needs, rows, listing_style("table", std::string(code_of(locale))), out);
+  }
+  print(notes, locale, out);
 }
 
-ordered_json json_of_needs(const cuda::version& runtime) {
+ordered_json json_of_needs(const cuda::version& runtime, const std::vector<text::phrase>& notes) {
   ordered_json out = {{"cuda", to_string(runtime)}, {"needs", ordered_json::array()}};
   for (const auto& entry : needs_of(runtime))
     out["needs"].push_back({{"verdict", to_string(entry.is)},
                             {"driverFrom", entry.driver.empty() ? ordered_json() : ordered_json(entry.driver)},
                             {"source", entry.source}});
+  out["notes"] = as_json(notes);
   return out;
 }
 
@@ -265,6 +343,7 @@ constexpr std::string_view error_example = R"(Examples:
   $ quartermaster explain error 999
   $ quartermaster explain error xid 79
   $ quartermaster explain error UNSUPPORTED_PTX_VERSION --lang zh
+  $ quartermaster explain error UntoleratedTaint    # a reason of Quartermaster itself
   $ kubectl logs POD | quartermaster explain error -
 
 Exit codes: 0 explained, 1 nothing known in it, 2 wrong usage, 3 a number in it is not known.
@@ -284,11 +363,13 @@ in the tables. In vgpu mode the first verdict counts, of a share of a card.)";
 int run_explain_error(const explain_error_options& options, std::istream& input, std::ostream& out, std::ostream& err) {
   cuda::error_finder finder;
   std::string text;
+  bool is_beyond = false;
   if (options.words == std::vector<std::string>{"-"}) {
     std::string block(block_size, '\0');
     while (input.read(block.data(), static_cast<std::streamsize>(block.size())) || input.gcount() > 0) {
       const auto part = std::string_view(block).substr(0, static_cast<std::size_t>(input.gcount()));
-      if (text.size() < longest_shown) text += part.substr(0, longest_shown);
+      if (text.size() < longest_read) text += part.substr(0, longest_read - text.size());
+      is_beyond = is_beyond || text.size() >= longest_read;
       finder.read(part);
     }
   } else {
@@ -297,12 +378,19 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
   }
   finder.finish();
   const auto found = cuda::matches_of(finder);
+  const auto own = own_reasons_in(text);
+  if (text.size() > longest_shown) text.resize(longest_shown);
   auto all = ordered_json::array();
   for (const auto& match : found) all.push_back(as_json(match));
+  for (const auto& reason : own) all.push_back(as_json(reason));
   if (!printed_as_data(all, options.output, out)) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (i > 0) out << "\n";
       print(found[i], language_of(options.language), out);
+    }
+    for (bool is_first = found.empty(); const auto& reason : own) {
+      if (!std::exchange(is_first, false)) out << "\n";
+      print(reason, language_of(options.language), out);
     }
   }
   if (text::trimmed(text).empty() && found.empty())
@@ -310,7 +398,8 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
   if (const auto unknown = unknown_numbers(finder); !found.empty() && !unknown.empty())
     return failed({"explain_error.not_known", {{"list", text::joined(unknown)}}}, language_of(options.language), err,
                   3);
-  if (!found.empty()) return 0;
+  if (!found.empty() || !own.empty()) return 0;
+  if (is_beyond) failed({"explain_error.beyond"}, language_of(options.language), err);
   return failed({"explain_error.unknown", {{"text", text::shown(text)}, {"list", known_ids()}}},
                 language_of(options.language), err);
 }
@@ -324,12 +413,16 @@ int explain_compat(const explain_compat_options& options, const std::optional<ku
   const text::phrase doubt{"explain_compat.not_known",
                            {{"cuda", to_string(runtime)}, {"newest", to_string(cuda::toolkits().front().cuda)}}};
   if (!node && options.driver.empty()) {
-    if (!printed_as_data(json_of_needs(runtime), options.output, out)) print_needs(runtime, language, out);
+    const auto notes = notes_on_needs(runtime, options);
+    if (!printed_as_data(json_of_needs(runtime, notes), options.output, out))
+      print_needs(runtime, notes, language, out);
     return is_known ? 0 : failed(doubt, language, err, 3);
   }
   const auto about = subject_of(options, node);
   const auto all = answers_for(runtime, about);
-  if (!printed_as_data(as_json(runtime, about, all), options.output, out)) print(runtime, about, all, language, out);
+  const auto notes = readings(options);
+  if (!printed_as_data(as_json(runtime, about, all, notes), options.output, out))
+    print(runtime, about, all, notes, language, out);
   if (!is_known) return failed(doubt, language, err, 3);
   return runs(all.front().is) ? 0 : 3;
 }

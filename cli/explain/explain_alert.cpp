@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/alerts/alerts.hpp"
+#include "cli/explain/own_reasons.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/output/answer.hpp"
 #include "text/list.hpp"
@@ -25,7 +26,8 @@ std::string unknown_alert(const std::string& name, const bilingual& say) {
   const auto near = nearest_alert(name);
   return say.message("explain_alert.unknown", {{"name", text::shown(name)}}) +
          (near.empty() ? "" : say.message("explain_alert.near", {{"name", std::string(near)}})) +
-         say.message("explain_alert.known", {{"names", text::joined(names)}});
+         say.message("explain_alert.known", {{"names", text::joined(names)}}) +
+         (own_reasons_in(name).empty() ? "" : say.message("explain_alert.a_reason", {{"name", text::shown(name)}}));
 }
 
 constexpr std::string_view alert_example = R"(Examples:

@@ -92,7 +92,8 @@ int minor_for(const std::string& version, const std::deque<input>& files) {
   if (const auto minor = minor_of_version(version)) return *minor;
   for (const auto& file : files) {
     if (!file.read || !is_pod(*file.read)) continue;
-    if (const auto minor = config::minor_of_image(config::read_static_pod(*file.read).image); minor != 0)
+    const auto pod = config::read_static_pod(*file.read);
+    if (const auto minor = config::minor_of_image(pod.image); pod.runs_scheduler && minor != 0)
       return std::max(minor, config::oldest_minor);
   }
   return config::newest_minor;
@@ -125,7 +126,8 @@ std::vector<std::string> opened_files(const std::deque<input>& files) {
     }
   };
   for (const auto& file : files) {
-    if (file.read && is_pod(*file.read)) add(config::opened_files(config::read_static_pod(*file.read)));
+    if (!file.read || !is_pod(*file.read)) continue;
+    if (const auto pod = config::read_static_pod(*file.read); pod.runs_scheduler) add(config::opened_files(pod));
   }
   for (const auto* file : counting(files)) add(config::opened_files(*file->read));
   return out;
@@ -146,11 +148,25 @@ bool starts(std::span<const lint_finding> findings) {
   return std::ranges::none_of(findings, [](const auto& finding) { return finding.start_fails.value_or(false); });
 }
 
+/// A whole file was not looked at.
+bool is_unjudged(const lint_finding& finding) {
+  return finding.code == to_string(config::code::beyond_limits) ||
+         finding.code == to_string(config::code::other_program);
+}
+
 /// Something could not be judged, so that it may end for all we know.
 bool left_open(std::span<const lint_finding> findings) {
   return std::ranges::any_of(findings, [](const auto& finding) {
     return finding.code == to_string(config::code::shell_not_followed) ||
-           finding.code == to_string(config::code::flags_not_judged);
+           finding.code == to_string(config::code::flags_not_judged) || is_unjudged(finding);
+  });
+}
+
+/// Of all that was given nothing was judged.
+bool is_all_unjudged(const std::deque<input>& files, std::span<const lint_finding> findings) {
+  return std::ranges::all_of(files, [&](const input& file) {
+    return std::ranges::any_of(
+        findings, [&](const lint_finding& finding) { return is_unjudged(finding) && finding.file == file.name; });
   });
 }
 
@@ -171,8 +187,20 @@ std::string joined(const std::vector<std::string>& names, std::string_view separ
   return out;
 }
 
-std::string summary(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
-                    const std::vector<std::string>& opens, const std::string& entries, language locale) {
+/// "not all was judged", of what was judged at all.
+std::string start_words(std::span<const lint_finding> findings, const std::deque<input>& files,
+                        const std::vector<std::string>& opens, language locale) {
+  const auto words = [&](const char* key, std::initializer_list<text::parameter> parameters = {}) {
+    return text::message(std::string("lint_scheduler.") + key, locale, parameters);
+  };
+  if (!starts(findings)) return words("does_not_start");
+  if (is_all_unjudged(files, findings)) return words("not_judged");
+  if (left_open(findings)) return words("may_start");
+  return opens.empty() ? words("starts") : words("starts_if", {{"files", joined(opens, words("comma"))}});
+}
+
+std::string summary(std::span<const lint_finding> findings, const std::deque<input>& files, int minor,
+                    std::optional<bool> asks, const std::vector<std::string>& opens, language locale) {
   const auto errors =
       static_cast<std::size_t>(std::ranges::count(findings, text::severity::error, &lint_finding::level));
   const auto warnings = findings.size() - errors;
@@ -182,14 +210,8 @@ std::string summary(std::span<const lint_finding> findings, int minor, std::opti
   const auto words = [&](const char* key, std::initializer_list<text::parameter> parameters = {}) {
     return text::message(std::string("lint_scheduler.") + key, locale, parameters);
   };
-  auto outcome = words("does_not_start");
-  if (sound && left_open(findings))
-    outcome = words("may_start");
-  else if (sound && opens.empty())
-    outcome = words("starts");
-  else if (sound)
-    outcome = words("starts_if", {{"files", joined(opens, words("comma"))}});
-  return "kube-scheduler " + version + outcome +
+  const auto entries = judged_entries(files);
+  return "kube-scheduler " + version + start_words(findings, files, opens, locale) +
          words("sums", {{"errors", text::counted(errors, "count.error", locale)},
                         {"warnings", text::counted(warnings, "count.warning", locale)}}) +
          (unknown ? words("newest_known", {{"version", newest}}) : "") + (unasked ? words("unasked") : "") +
@@ -202,7 +224,8 @@ constexpr std::string_view lint_scheduler_example = R"(Example:
 
 Of several configurations each takes the place of the one before it; the manifest is known by its kind. Of a ConfigMap
 each entry that is a configuration is judged, as for a kube-scheduler in a pod.
-Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read, 2 wrong usage, 3 found errors.
+Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read, 2 wrong usage, 3 found errors, or
+a file that is not judged: one that is too large or too deep to be read here, or a Pod that runs no kube-scheduler.
 What each code means: docs/scheduler-config.md)";
 
 }  // namespace
@@ -253,7 +276,7 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& stre
   const auto opens = opened_files(files);
   if (!printed_as_data(verdict_of(found, minor, asks, opens), options.output, out)) {
     print_text(found, say_in, out);
-    err << "quartermaster: " << summary(found, minor, asks, opens, judged_entries(files), say_in) << "\n";
+    err << "quartermaster: " << summary(found, files, minor, asks, opens, say_in) << "\n";
   }
   const auto counts = [&](const lint_finding& f) { return options.strict || f.level == text::severity::error; };
   return std::ranges::any_of(found, counts) ? 3 : 0;

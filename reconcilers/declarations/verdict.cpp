@@ -99,6 +99,14 @@ std::string note_of(const judgement& judgement, text::language locale) {
   return out.size() <= max_note_bytes ? out : text::shown(out, max_note_bytes);
 }
 
+std::vector<refused_declaration> refused_declarations(const registry& registry) {
+  std::vector<refused_declaration> out;
+  for (const auto& judged : registry.judge_all())
+    if (verdict_of(judged) == verdict::refused)
+      out.push_back({judged.config_map, judged.key, note_of(judged), note_of(judged, text::language::zh)});
+  return out;
+}
+
 bool is_judged(std::string_view label) {
   return label.starts_with(names::alauda) || label.starts_with(names::cpaas) || label == names::device_label;
 }

@@ -25,6 +25,18 @@ verdict verdict_of(const judgement& judgement);
 /// findings.
 std::string annotation_of(const judgement& judgement);
 
+/// One that is refused, for those who only name it.
+struct refused_declaration {
+  kube::object_key config_map;
+  std::string key;                ///< as in the judgement; empty where it cannot be read
+  std::string reason, reason_zh;  ///< the note of it
+  const std::string& reason_in(text::language locale) const {
+    return locale == text::language::zh ? reason_zh : reason;
+  }
+};
+/// In the order of their ConfigMaps.
+std::vector<refused_declaration> refused_declarations(const registry& registry);
+
 /// `annotation` says the same as `other` but for the hash: no news for people.
 bool same_words(std::string_view annotation, std::string_view other);
 

@@ -26,11 +26,12 @@ bool has(const api::accelerator_quota& object, const quota::standing& standing) 
   });
 }
 
-json row_of(const quota::standing& standing) {
+/// @param has_cohort without one what is used beyond the limit is borrowed from no one
+json row_of(const quota::standing& standing, bool has_cohort) {
   json row{{"units", std::string(api::unit_of(standing.unit))},
            {"max", standing.nominal},
            {"used", standing.used},
-           {"borrowed", standing.borrowed},
+           {"borrowed", has_cohort ? standing.borrowed : 0},
            {"lent", standing.lent}};
   if (!standing.model.empty()) row["model"] = standing.model;
   if (!standing.only.pool.empty()) row["pool"] = standing.only.pool;
@@ -101,13 +102,16 @@ void judge_cohort(json& conditions, const api::accelerator_quota& quota, std::st
 json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now) {
   json hard = json::array(), refusals = json::array();
   std::string summary;
+  const bool has_cohort = !view.cohort.empty();
   for (const auto& standing : view.standings) {
     if (!has(quota, standing)) continue;
-    hard.push_back(row_of(standing));
+    hard.push_back(row_of(standing, has_cohort));
     summary += (summary.empty() ? "" : ", ") + std::string(api::unit_of(standing.unit)) +
                (standing.model.empty() ? "" : " of " + standing.model) + scope_of(standing.only) + " " +
                std::to_string(standing.used) + "/" + std::to_string(standing.nominal) +
-               (standing.borrowed > 0 ? " (" + std::to_string(standing.borrowed) + " borrowed)" : "");
+               (standing.borrowed > 0
+                    ? " (" + std::to_string(standing.borrowed) + (has_cohort ? " borrowed)" : " beyond the limit)")
+                    : "");
   }
   std::int64_t all = 0;
   for (const auto& [reason, pods] : view.waiting) {

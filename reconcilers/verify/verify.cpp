@@ -138,6 +138,22 @@ std::string halted_on(const cluster_view& view, std::string_view module) {
   return {};
 }
 
+bool is_on_missing_card(const text::phrase& pod) {
+  return std::ranges::any_of(
+      pod.arguments, [](const text::phrase_argument& part) { return part.inner.key == "uncounted.no_such_card"; });
+}
+
+/// With the first of them.
+step of_pods(stage_code code, std::span<const text::phrase> pods) {
+  auto out = wrong(stage::pods, code);
+  for (const auto& pod : pods.first(std::min(pods.size(), most_named))) {
+    append(out.other, words_of(pod, text::language::en));
+    append(out.other_zh, words_of(pod, text::language::zh));
+  }
+  if (pods.size() > most_named) out.other += ", …", out.other_zh += ", …";
+  return out;
+}
+
 /// Units of a resource that one whole card is; 0 where that depends on the card.
 std::int64_t per_card(std::string_view resource) {
   if (resource == "nvidia.com/gpu") return 1;
@@ -408,6 +424,12 @@ class node_walker {
     return out;
   }
 
+  /// By an agent, by labels, or by what anything on it offers.
+  bool is_said_to_have_cards() const {
+    return is_.known.cards > 0 || !is_.known.product.empty() || !is_.known.driver.empty() || !is_.cards.empty() ||
+           has_cards(is_.node);
+  }
+
   step resources(bool plugin_works, bool unfit) const {
     const auto resource = stage::resources;
     if (!serving_ || !plugin_works || !ready() || halted_) return skipped(resource);
@@ -425,6 +447,8 @@ class node_walker {
       else if (has < cards)
         append(missing, prefix + of_total(has, cards));
     }
+    if (!nothing.empty() && !unfit && !is_said_to_have_cards())
+      return wrong(resource, stage_code::no_cards, nothing, std::string(serving_->name));
     if (!nothing.empty())
       return unfit ? skipped(resource)
                    : wrong(resource, stage_code::nothing_advertised, nothing, std::string(serving_->daemon_set));
@@ -471,14 +495,10 @@ class node_walker {
       for (const auto& card : is_.given_twice) append(cards, card);
       out.push_back(wrong(pod, stage_code::card_given_twice, cards));
     }
-    if (!is_.uncounted_pods.empty()) {
-      auto& step = out.emplace_back(wrong(pod, stage_code::pods_not_counted));
-      for (std::size_t i = 0; i < std::min(is_.uncounted_pods.size(), most_named); ++i) {
-        append(step.other, words_of(is_.uncounted_pods[i], text::language::en));
-        append(step.other_zh, words_of(is_.uncounted_pods[i], text::language::zh));
-      }
-      if (is_.uncounted_pods.size() > most_named) step.other += ", …", step.other_zh += ", …";
-    }
+    std::vector<text::phrase> uncounted, misplaced;
+    for (const auto& entry : is_.uncounted_pods) (is_on_missing_card(entry) ? misplaced : uncounted).push_back(entry);
+    if (!uncounted.empty()) out.push_back(of_pods(stage_code::pods_not_counted, uncounted));
+    if (!misplaced.empty()) out.push_back(of_pods(stage_code::pods_on_missing_cards, misplaced));
     if (out.empty()) out.push_back(good(pod, std::to_string(count), count > most_named ? names + ", …" : names));
     if (!cluster_.ledger_unseen.empty()) out.push_back(unseen(pod, cluster_.ledger_unseen));
     return out;
@@ -550,6 +570,23 @@ std::vector<step> rules_step(const cluster_view& view, bool reported) {
   const bool works = kube::text_in(condition, "status") == "True" || reason == "Off";
   return {with_other(works ? good(rule, reason) : wrong(rule, stage_code::rules_not_enforced, reason),
                      controller::quoted_message_of(condition))};
+}
+
+/// Declarations that no one holds pods to, though someone wrote them.
+std::vector<step> declaration_steps(const cluster_view& view) {
+  std::vector<step> out;
+  for (const auto& [config_map, key, reason, reason_zh] : view.refused_declarations) {
+    auto value = config_map.to_string() + (key.empty() ? "" : " (" + key + ")");
+    auto step = wrong(stage::rules, stage_code::declaration_refused, std::move(value), reason);
+    step.other_zh = reason_zh;
+    out.push_back(std::move(step));
+  }
+  if (!view.unread_declarations.empty())
+    out.push_back(with_value(warning(stage::rules, stage_code::declarations_elsewhere),
+                             {"list.quotation", {text::some_of("text", view.unread_declarations)}}));
+  if (!view.declarations_unseen.empty())
+    out.push_back(unseen(stage::rules, {"verify.step.declarations", {{"reason", view.declarations_unseen}}}));
+  return out;
 }
 
 step wrong_control_plane_node(const nlohmann::json& row) {
@@ -745,9 +782,7 @@ report walk(const cluster_view& view) {
     out.cluster.push_back(std::move(condition_step));
   for (auto& quota_step : quota_steps(view, leaderless || is_wrong(types)))
     out.cluster.push_back(std::move(quota_step));
-  if (!view.unread_declarations.empty())
-    out.cluster.push_back(with_value(warning(stage::rules, stage_code::declarations_elsewhere),
-                                     {"list.quotation", {text::some_of("text", view.unread_declarations)}}));
+  for (auto& declaration_step : declaration_steps(view)) out.cluster.push_back(std::move(declaration_step));
   for (auto& old_quotas_step : old_quotas_steps(view)) out.cluster.push_back(std::move(old_quotas_step));
   if (!view.view_api_problem.empty())
     out.cluster.push_back(wrong(stage::view_api, stage_code::view_api_silent, view.view_api_problem));

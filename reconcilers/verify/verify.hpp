@@ -19,7 +19,7 @@
 #include "kube/projections/daemon_set.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
-#include "reconcilers/declarations/finding.hpp"
+#include "reconcilers/declarations/verdict.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
 #include "reconcilers/nodes/preflight.hpp"
@@ -66,10 +66,12 @@ struct cluster_view {
   text::phrase ledger_unseen;  ///< why it is not known which cards are given out twice; empty: that is known
   text::phrase sets_unseen;    ///< why our DaemonSets could not be seen; empty: they were
   std::vector<std::string> unread_declarations{};  ///< ConfigMaps outside the namespace in which they are read
-  text::phrase old_quotas_unseen;   ///< why kube-system/gpuquota could not be seen; empty: it was, or is not there
-  text::phrase old_quotas_trouble;  ///< what in it cannot be read; empty: nothing
-  text::phrase slices_unseen;       ///< why it is not known what DRA drivers offer; empty: that is known
-  text::phrase labels_unseen;       ///< why the labels of device configurations could not be seen; empty: they were
+  std::vector<declarations::refused_declaration> refused_declarations{};
+  text::phrase declarations_unseen{};  ///< why it is not known which are refused; empty: that is known
+  text::phrase old_quotas_unseen;      ///< why kube-system/gpuquota could not be seen; empty: it was, or is not there
+  text::phrase old_quotas_trouble;     ///< what in it cannot be read; empty: nothing
+  text::phrase slices_unseen;          ///< why it is not known what DRA drivers offer; empty: that is known
+  text::phrase labels_unseen;          ///< why the labels of device configurations could not be seen; empty: they were
   std::string
       view_api_problem{};  ///< why the console's aggregated API does not answer; empty: it does, or is not there
   bool whole = true;       ///< `nodes` are all that have or ask for a mode
@@ -125,6 +127,7 @@ enum class stage_code : std::uint8_t {
   policy_unknown,
   rules_not_enforced,
   declarations_elsewhere,
+  declaration_refused,  ///< value: the ConfigMap, with its key
   daemon_set_missing,
   daemon_set_not_rolled_out,
   leader_missing,
@@ -153,12 +156,14 @@ enum class stage_code : std::uint8_t {
   plugin_not_ready,
   foreign_plugin,
   nothing_advertised,
+  no_cards,  ///< value: what the mode would offer; other: the mode
   cards_unhealthy,
   cards_sick,
   cards_missing,
   overbooked,
   card_given_twice,
   pods_not_counted,
+  pods_on_missing_cards,  ///< their placement names a card that the node does not have
   pod_of_other_mode,
   taint_left,
   allocation_failed,

@@ -40,6 +40,16 @@ const node* scheduler_container(const node* spec) {
   return all.empty() ? nullptr : all.front();
 }
 
+/// By the name of the pod or the container, by the image, or by a word that starts the program.
+bool runs_scheduler(const node* root, const node* container) {
+  constexpr std::string_view program = "scheduler";
+  const auto has = [&](const node* word) { return !word->text.starts_with('-') && word->text.contains(program); };
+  return text::yaml::text_at(text::yaml::find(root, "metadata"), "name").contains(program) ||
+         text::yaml::text_at(container, "name").contains(program) ||
+         text::yaml::text_at(container, "image").contains(program) ||
+         std::ranges::any_of(items(container, "command"), has) || std::ranges::any_of(items(container, "args"), has);
+}
+
 void read_mounts(static_pod& static_pod, const node* spec) {
   std::set<std::string_view> volumes;
   for (const auto* item : items(spec, "volumes")) volumes.insert(text::yaml::text_at(item, "name"));
@@ -54,7 +64,7 @@ class pod_judge {
       : pod_(read_static_pod(manifest)), config_(config), server_(server) {}
 
   findings run() {
-    if (!pod_.container) return {};
+    if (!pod_.runs_scheduler) return {not_a_scheduler()};
     flags();
     if (const auto minor = minor_of_image(pod_.image); minor != 0 && minor != server_.minor)
       out_.push_back({.issue = code::image_of_other_version,
@@ -68,6 +78,15 @@ class pod_judge {
   }
 
  private:
+  finding not_a_scheduler() const {
+    const auto* place = text::yaml::find_entry(pod_.root, "kind");
+    return {.issue = code::other_program,
+            .location = place ? place->key->location : pod_.root->location,
+            .field = "spec.containers",
+            .value = std::string(text::yaml::text_at(text::yaml::find(pod_.root, "metadata"), "name")),
+            .other = pod_.image};
+  }
+
   void flags() {
     out_ = judge_flags(pod_.line, config_, server_);
     const auto* config = pod_.find("config");
@@ -166,6 +185,7 @@ static_pod read_static_pod(const document& document) {
   const auto* spec = text::yaml::find(document.root, "spec");
   out.container = scheduler_container(spec);
   if (!out.container) return out;
+  out.runs_scheduler = runs_scheduler(document.root, out.container);
   if (const auto* image = text::yaml::find_entry(out.container, "image")) {
     out.image = image->value->text;
     out.image_at = image->key->location;

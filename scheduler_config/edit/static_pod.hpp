@@ -20,6 +20,7 @@ struct static_pod {
 
   const text::yaml::node* root = nullptr;
   const text::yaml::node* container = nullptr;
+  bool runs_scheduler = false;  ///< by a name in it; a scheduler of one's own has the word in its name, too
   std::string image;
   text::yaml::place image_at;
   command_line line;
@@ -43,7 +44,8 @@ int minor_of_image(std::string_view image);
 /// SHA-256 of the file's bytes, in hexadecimal.
 std::string checksum_of(std::string_view text);
 
-/// Findings in the manifest. `config` may be null: then what it says of files is not known.
+/// Findings in the manifest; of a Pod that runs no kube-scheduler other_program alone. `config` may be null: then what
+/// it says of files is not known.
 findings judge_static_pod(const document& manifest, const document* config, const server& server = {});
 
 }  // namespace scheduler_config

@@ -1,6 +1,7 @@
 #include "scheduler_config/judge/document.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -54,6 +55,12 @@ bool is_json(std::string_view text) {
   return first != text.npos && text[first] == '{';
 }
 
+/// Faults that are limits of this program: kube-scheduler may read such a file.
+bool is_limit(std::string_view fault) {
+  constexpr std::array<std::string_view, 3> limits{"yaml.fault.too_large", "yaml.fault.too_deep", "yaml.fault.merges"};
+  return std::ranges::find(limits, fault) != limits.end();
+}
+
 std::optional<finding> not_json(std::string_view text) {
   try {
     static_cast<void>(nlohmann::json::parse(text, [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
@@ -70,7 +77,7 @@ std::optional<finding> not_json(std::string_view text) {
     if (const auto begin = reason.rfind("] "); begin != reason.npos) reason.remove_prefix(begin + 2);
     return finding{.issue = code::not_json, .other = text::shown(reason)};
   } catch (const std::length_error&) {
-    return finding{.issue = code::not_json, .terms = {{"other", phrase_of(term::nested_too_deep)}}};
+    return finding{.issue = code::beyond_limits, .terms = {{"other", phrase_of(term::nested_too_deep)}}};
   }
   return std::nullopt;
 }
@@ -91,7 +98,7 @@ std::expected<document, finding> parse_document(std::string_view text) {
   if (more) out.more = place_of(content, end);
   auto source = text::yaml::parse(std::string(content.substr(0, end)));
   if (!source)
-    return std::unexpected(finding{.issue = code::not_yaml,
+    return std::unexpected(finding{.issue = is_limit(source.error().message) ? code::beyond_limits : code::not_yaml,
                                    .location = source.error().location,
                                    .terms = {{"other", text::quotation_of(text::phrase(source.error().message))}}});
   out.source = std::move(*source);

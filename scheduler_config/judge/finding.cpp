@@ -94,6 +94,8 @@ constexpr std::array<issue_row, code_count> table{{
     {code::shell_not_followed, "shell_not_followed", risk},
     {code::flags_not_judged, "flags_not_judged", risk},
     {code::more_documents, "more_documents", risk},
+    {code::beyond_limits, "beyond_limits", unjudged},
+    {code::other_program, "other_program", unjudged},
     {code::no_safe_place, "no_safe_place", idle},
     {code::managed_by_another, "managed_by_another", idle},
     {code::bound_by_another, "bound_by_another", idle},

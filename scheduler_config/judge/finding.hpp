@@ -96,6 +96,9 @@ enum class code : std::uint8_t {
   shell_not_followed,
   flags_not_judged,
   more_documents,
+  // what is not judged here
+  beyond_limits,
+  other_program,
   // why nothing is written into a file
   no_safe_place,
   managed_by_another,
@@ -110,9 +113,10 @@ inline constexpr std::size_t code_count = static_cast<std::size_t>(code::ours_wa
 
 /// What comes of it.
 enum class effect : std::uint8_t {
-  ends,  ///< kube-scheduler ends at start
-  idle,  ///< it starts, and pods that ask for cards are not scheduled
-  risk,  ///< it works, and will not always
+  ends,      ///< kube-scheduler ends at start
+  idle,      ///< it starts, and pods that ask for cards are not scheduled
+  risk,      ///< it works, and will not always
+  unjudged,  ///< it was not looked at, so no one knows
 };
 
 struct finding {
@@ -131,7 +135,7 @@ using findings = std::vector<finding>;
 
 std::string_view to_string(code c) noexcept;
 effect effect_of(code c) noexcept;
-/// ends and idle are errors.
+/// risk alone is a warning.
 text::severity severity_of(code c) noexcept;
 /// What stands there, as a person wrote it; of what is no text, its kind in English.
 std::string value_of(const finding& finding);

@@ -13,6 +13,7 @@
 
 #include "reconcilers/cuda/errors.hpp"
 #include "reconcilers/cuda/facts.hpp"
+#include "reconcilers/cuda/rules.hpp"
 #include "test/facts_in.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 #include "test/words.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 namespace cuda = reconcilers::cuda;
 using reconcilers::recording_transport;
-using testing::HasSubstr;
+using testing::HasSubstr, testing::Not;
 
 struct said {
   int rc;
@@ -209,6 +210,44 @@ TEST(explain, S28_what_is_in_no_table_is_said_to_be_unknown) {
     EXPECT_EQ(compat_of(with_driver(toolkit, "550.54.14")).rc, 0) << toolkit;
 }
 
+TEST(explain, S28_a_version_with_less_than_its_numbers_is_named_with_how_it_was_read) {
+  const auto branch = words::english("explain_compat.branch", {{"value", "550"}});
+  const auto major = words::english("explain_compat.major_version", {{"value", "12"}, {"cuda", "12.0"}});
+  EXPECT_THAT(compat_of(with_driver("12.4", "550")).out, HasSubstr(branch));
+  EXPECT_THAT(compat_of(with_driver("12", "550.54.14")).out, HasSubstr(major));
+  EXPECT_THAT(compat_of(with_driver("12", "")).out, HasSubstr(major));
+  const auto whole = compat_of(with_driver("12.4", "550.54.14"));
+  EXPECT_THAT(whole.out, Not(HasSubstr(words::english("explain_compat.branch", {{"value", "550.54.14"}}))));
+  auto options = with_driver("12.4", "550");
+  options.output = "json";
+  const auto notes = nlohmann::json::parse(compat_of(options).out)["notes"];
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0]["en"], branch);
+  options.driver = "550.54.14";
+  EXPECT_EQ(nlohmann::json::parse(compat_of(options).out)["notes"], nlohmann::json::array());
+}
+
+TEST(explain, S28_what_a_driver_must_be_has_a_row_for_every_toolkit_that_is_known) {
+  const auto oldest = cuda::toolkits().back();
+  for (const std::string toolkit : {"9.0", "8.0", "9.2", "4.2"}) {
+    auto options = with_driver(toolkit, "");
+    EXPECT_THAT(compat_of(options).out,
+                HasSubstr(words::english("explain_compat.before_table",
+                                         {{"cuda", to_string(oldest.cuda)}, {"driver", to_string(oldest.driver)}})));
+    options.output = "json";
+    const auto got = compat_of(options);
+    EXPECT_EQ(got.rc, 0);
+    const auto needs = nlohmann::json::parse(got.out)["needs"];
+    ASSERT_EQ(needs.size(), 1U) << toolkit;
+    EXPECT_EQ(needs[0]["verdict"], "works");
+    const auto driver = needs[0]["driverFrom"].get<std::string>();
+    EXPECT_EQ(compat_of(with_driver(toolkit, driver)).rc, 0) << toolkit << " " << driver;
+  }
+  auto unknown = with_driver("14.0", "");
+  unknown.output = "json";
+  EXPECT_EQ(nlohmann::json::parse(compat_of(unknown).out)["needs"], nlohmann::json::array());
+}
+
 TEST(explain, S31_each_number_has_its_own_verdict) {
   const auto xids_of = [](const std::vector<std::string>& words) {
     std::set<int> out;
@@ -282,9 +321,11 @@ TEST(explain, wrong_usage_is_one_line_that_names_the_flag) {
   EXPECT_THAT(wrong(with_driver("12.4", "", "A100")), HasSubstr(words::english("explain_compat.with_driver")));
   auto capability = with_driver("12.4", "550");
   capability.capability = "ampere";
-  EXPECT_THAT(wrong(capability), HasSubstr(no_version("--compute-capability", "ampere", "8.0")));
-  capability.capability = "86";
-  EXPECT_THAT(wrong(capability), HasSubstr(no_version("--compute-capability", "86", "8.0")));
+  for (const std::string value : {"ampere", "86", "8.0.1", "8", "8.", ".8", "8.0.0.0"}) {
+    capability.capability = value;
+    EXPECT_THAT(wrong(capability), HasSubstr(words::english("explain_compat.wrong_capability",
+                                                            {{"name", "--compute-capability"}, {"value", value}})));
+  }
   auto two = with_driver("12.4", "550", "A100");
   two.capability = "9.0";
   EXPECT_THAT(wrong(two), HasSubstr(words::english("explain_compat.two_capabilities",

@@ -308,6 +308,44 @@ TEST(lint_scheduler, F36_says_where_a_file_is_no_yaml) {
   EXPECT_EQ(lint(options).rc, 1);
 }
 
+TEST(lint_scheduler, S7_what_it_does_not_judge_is_named_as_not_judged) {
+  lint_scheduler_options options;
+  options.files = {"-"};
+  options.output = "json";
+  const auto verdict = [&](const std::string& input) {
+    const auto got = lint(options, input);
+    EXPECT_EQ(got.rc, 3) << input.substr(0, 200);
+    const auto out = nlohmann::json::parse(got.out);
+    EXPECT_TRUE(out["starts"].is_null()) << input.substr(0, 200);
+    return out["findings"].at(0)["code"].get<std::string>();
+  };
+  const std::string pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: ";
+  for (const std::string spec :
+       {"{containers: [{name: web, image: \"nginx:1.25\"}]}", "{}", "{containers: []}",
+        "{containers: [{name: api, image: kube-apiserver, command: [kube-apiserver, --scheduler-name=x]}]}"})
+    EXPECT_EQ(verdict(pod + spec), "other_program") << spec;
+  EXPECT_EQ(verdict(std::string((32u << 20) + 1, '#')), "beyond_limits");
+  EXPECT_EQ(verdict(std::string(5000, '[')), "beyond_limits");
+  EXPECT_EQ(verdict("{\"a\": " + std::string(300, '[') + std::string(300, ']') + "}"), "beyond_limits");
+
+  options.output = "text";
+  const auto text = lint(options, pod + "{}");
+  EXPECT_THAT(text.err, StartsWith("quartermaster: kube-scheduler 1.37" + english("lint_scheduler.not_judged")));
+  // Next to a configuration that was judged, not everything was.
+  options.files = {golden_scheduler + "corpus/01-kubeadm-minimal.yaml", "-"};
+  EXPECT_THAT(lint(options, pod + "{}").err, HasSubstr(english("lint_scheduler.may_start")));
+}
+
+TEST(lint_scheduler, S7_a_scheduler_of_ones_own_is_known_by_any_of_its_names) {
+  lint_scheduler_options options;
+  options.files = {"-"};
+  const auto start = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, ";
+  for (const std::string container :
+       {"image: \"example.com/kube-scheduler:v1.36.1\"", "image: own, command: [/bin/my-scheduler, --config=/x]",
+        "image: own, command: [sh, -c, kube-scheduler --config=/x]"})
+    EXPECT_THAT(lint(options, start + container + "}]}").out, testing::Not(HasSubstr("[other_program]"))) << container;
+}
+
 TEST_F(scheduler_verbs, S7_render_a_file_that_lint_has_nothing_against) {
   const auto got = render(options_);
   EXPECT_EQ(got.rc, 0) << got.err;

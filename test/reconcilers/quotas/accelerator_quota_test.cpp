@@ -104,6 +104,15 @@ TEST_F(accelerator_quota_test, the_status_says_used_borrowed_and_lent) {
   EXPECT_EQ(status("other", "q")["hard"][0]["lent"], 1);
 }
 
+TEST_F(accelerator_quota_test, without_a_cohort_nothing_is_borrowed) {
+  known.quotas.put(quota_of("lab", "q", {{"hard", {{{"units", "cards"}, {"max", 1}}}}}));
+  known.pods.put(share("p", 200, 0, "a"));
+  const auto lab = status("lab", "q");
+  EXPECT_EQ(lab["hard"][0]["used"], 2);
+  EXPECT_EQ(lab["hard"][0]["borrowed"], 0);
+  EXPECT_EQ(lab["summary"], "cards 2/1 (1 beyond the limit)");
+}
+
 TEST_F(accelerator_quota_test, each_object_shows_its_own_limits_as_they_count) {
   known.quotas.put(
       quota_of("lab", "a", {{"hard", {{{"units", "cards"}, {"max", 4}}, {{"units", "cores"}, {"max", 90}}}}}));

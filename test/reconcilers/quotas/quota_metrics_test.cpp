@@ -39,6 +39,14 @@ TEST_F(quota_metrics, say_what_the_status_of_the_quota_says) {
   EXPECT_THAT(text, Not(HasSubstr("quartermaster_quota_cores{"))) << "no one has limited cores";
 }
 
+TEST_F(quota_metrics, without_a_cohort_nothing_is_borrowed) {
+  known.quotas.put(quota_of("lab", "q", {{"hard", {{{"units", "cards"}, {"max", 1}}}}}));
+  known.pods.put(share("p", 200, 0, "a"));
+  const auto text = page();
+  EXPECT_THAT(text, HasSubstr(R"({namespace="lab",model="",scope="",state="used"} 2)"));
+  EXPECT_THAT(text, HasSubstr(R"({namespace="lab",model="",scope="",state="borrowed"} 0)"));
+}
+
 TEST_F(quota_metrics, rows_of_one_namespace_are_told_apart) {
   known.quotas.put(quota_of("lab", "q",
                             {{"hard",

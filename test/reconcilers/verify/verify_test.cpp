@@ -149,6 +149,36 @@ TEST(verify, S4_what_could_not_be_seen_is_unknown_and_nothing_is_called_missing)
                           std::pair(stage::label, "forbidden")));
 }
 
+TEST(verify, S4_every_refused_declaration_is_wrong_with_its_reason) {
+  cluster cluster;
+  cluster.is.refused_declarations = {{{"kube-public", "cf-crl-a"}, "example.com/a", "one reason", "其一"},
+                                     {{"kube-public", "cf-crl-b"}, "", "another", "其二"}};
+  std::vector<std::string> en, zh;
+  for (const auto& step : cluster.walked().cluster) {
+    if (step.cause != stage_code::declaration_refused) continue;
+    EXPECT_EQ(step.is, outcome::wrong);
+    EXPECT_FALSE(remedy_of(step, "", language::zh).empty());
+    en.push_back(text_of(step, language::en));
+    zh.push_back(text_of(step, language::zh));
+  }
+  const auto key = "verify.declaration_refused.wrong";
+  EXPECT_THAT(
+      en, ElementsAre(words::english(key, {{"value", "kube-public/cf-crl-a (example.com/a)"}, {"other", "one reason"}}),
+                      words::english(key, {{"value", "kube-public/cf-crl-b"}, {"other", "another"}})));
+  EXPECT_THAT(zh.at(0), HasSubstr("其一"));
+}
+
+TEST(verify, S4_declarations_that_may_not_be_seen_are_not_known) {
+  cluster cluster;
+  cluster.is.declarations_unseen = {"no right"};
+  const auto steps = cluster.walked().cluster;
+  const auto match = std::ranges::find_if(
+      steps, [](const step& step) { return step.is == outcome::unknown && step.position == stage::rules; });
+  ASSERT_NE(match, steps.end());
+  EXPECT_EQ(text_of(*match, language::en), words::english("verify.step.declarations", {{"reason", "no right"}}));
+  EXPECT_FALSE(all_good(cluster.walked()));
+}
+
 TEST(verify, declarations_that_no_one_reads_are_a_warning) {
   cluster cluster;
   cluster.is.unread_declarations = {"lab/cf-crl-x"};
@@ -457,6 +487,33 @@ TEST(verify, names_pods_that_the_ledger_cannot_count) {
     if (step.cause == stage_code::pods_not_counted) {
       EXPECT_THAT(step.other, testing::AllOf(HasSubstr("team/p0 (why), "), testing::EndsWith("team/p4 (why), …")));
     }
+}
+
+/// A card may have been taken out, so the scheduler need not have been passed by.
+TEST(verify, S4_pods_on_cards_that_are_not_there_are_told_from_pods_without_limits) {
+  cluster cluster;
+  cluster.first().uncounted_pods = {
+      {"uncounted.pod",
+       {{"pod", "team/gone"}, {"reason", text::phrase{"uncounted.no_such_card", {{"card", "GPU-x"}}}}}},
+      {"uncounted.pod", {{"pod", "team/wrong"}, {"reason", text::phrase{"uncounted.reason", {{"text", "why"}}}}}}};
+  EXPECT_THAT(not_good(cluster), ElementsAre("wrong pods_not_counted", "wrong pods_on_missing_cards"));
+  for (const auto& step : cluster.walked().nodes.front().steps) {
+    if (step.cause == stage_code::pods_not_counted) EXPECT_THAT(step.other, Not(HasSubstr("team/gone")));
+    if (step.cause != stage_code::pods_on_missing_cards) continue;
+    EXPECT_THAT(step.other, testing::AllOf(HasSubstr("team/gone"), HasSubstr("GPU-x")));
+    EXPECT_EQ(remedy_of(step, "gpu-1", language::en),
+              words::english("verify.pods_on_missing_cards.remedy", {{"node", "gpu-1"}}));
+  }
+}
+
+TEST(verify, S4_a_mode_on_a_node_of_which_nothing_says_that_it_has_a_card) {
+  cluster cluster;
+  cluster.node_labels = {{"nvidia-device-enable", "vGPU"}, {"quartermaster.io/module", "vgpu"}};
+  cluster.node().allocatable = cluster.node().capacity = {{"tencent.com/vcuda-core", 0}};
+  cluster.phase(phases::stuck, "NothingAdvertised");
+  EXPECT_THAT(not_good(cluster), testing::Contains("wrong no_cards"));
+  cluster.node_labels["nvidia.com/gpu.present"] = "true";
+  EXPECT_THAT(not_good(cluster), testing::Contains("wrong nothing_advertised"));
 }
 
 /// Every word that a reconciler may write as a reason: those of two parts and more in its sources. More than there are

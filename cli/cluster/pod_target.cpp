@@ -1,4 +1,4 @@
-#include "cli/explain/pod_target.hpp"
+#include "cli/cluster/pod_target.hpp"
 
 #include <algorithm>
 #include <string_view>

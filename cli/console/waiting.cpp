@@ -7,7 +7,7 @@
 #include "cli/explain/obstacles.hpp"
 #include "cli/explain/open_nodes.hpp"
 #include "cli/explain/proposals.hpp"
-#include "cli/explain/unserved.hpp"
+#include "cli/lint/unserved.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/verify/verify.hpp"
 #include "text/list.hpp"

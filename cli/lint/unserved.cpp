@@ -1,4 +1,4 @@
-#include "cli/explain/unserved.hpp"
+#include "cli/lint/unserved.hpp"
 
 #include <algorithm>
 #include <map>

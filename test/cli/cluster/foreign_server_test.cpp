@@ -43,7 +43,7 @@ TEST(foreign_server, a_page_is_named_with_its_type_and_how_it_begins) {
   served_program program([](const auto&) { return reply_of("text/html; charset=utf-8", html); });
   for (const auto& words : asking_verbs()) {
     EXPECT_EQ(program.run(words), 1) << words.front();
-    EXPECT_THAT(program.err, AllOf(HasSubstr("/apis"), HasSubstr("200"), HasSubstr("text/html; charset=utf-8"),
+    EXPECT_THAT(program.err, AllOf(HasSubstr(" /api"), HasSubstr("200"), HasSubstr("text/html; charset=utf-8"),
                                    HasSubstr("<!DOCTYPE html><html><body>Sign in\\u{1b}")))
         << words.front();
     expect_one_line(program, words);

@@ -52,6 +52,8 @@ struct snapshot_test : testing::Test {
       using server = reconcilers::recording_transport;
       if (path.contains("resourcerules")) return server::refused(404, "NotFound");
       if (path.contains("kube-system")) return server::refused(403, "Forbidden");
+      if (path == "/apis/quartermaster.io/v1alpha1")
+        return server::answered(200, {{"kind", "APIResourceList"}, {"resources", json::array()}});
       const auto& items = lists[path];
       return server::answered(200, {{"kind", "List"},
                                     {"metadata", {{"resourceVersion", "9"}}},

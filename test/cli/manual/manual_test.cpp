@@ -26,7 +26,7 @@ TEST(manual, has_every_command_with_its_options) {
                               "completion shell", "controller", "agent fix\\-runtime", "uninstall"})
     EXPECT_THAT(page, HasSubstr(std::string(".SS quartermaster ") + command + "\n"));
   EXPECT_THAT(page, Not(HasSubstr(".SS quartermaster man")));
-  EXPECT_THAT(page, HasSubstr("\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fItext|wide|json|yaml\\fR\n"));
+  EXPECT_THAT(page, HasSubstr("\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fItext|table|wide|json|yaml\\fR\n"));
   EXPECT_THAT(page, HasSubstr("(default: 15)"));
 }
 

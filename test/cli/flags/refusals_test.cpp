@@ -176,8 +176,6 @@ TEST_F(refusals, golden_ones_of_flags_that_do_not_go_together_are_Chinese) {
            {"controller", "--extender-address", ":1", "--extender-cert-file", "c"},
            {"controller", "--extender-cert-file", "c"},
            {"controller", "--predicates-address", ":1"},
-           {"controller", "--policy", no_file},
-           {"controller", "--config", no_file},
            {"inspect", "nodes", "--watch", "--snapshot", no_file},
            {"inspect", "nodes", "--watch", "-o", "json"},
            {"lint", "x.yaml", "scheduler-config", "x.yaml"},
@@ -195,7 +193,10 @@ TEST_F(refusals, golden_ones_of_flags_that_do_not_go_together_are_Chinese) {
     std::ofstream(file) << text;
     expect_chinese({"controller", "--config", file.string()});
   }
-  for (const auto* text : {"", "kind: ConfigMap\n", "a: [",
+  for (const auto* flag : {"--policy", "--config"}) expect_chinese({"controller", flag, no_file}, 1);
+  std::ofstream(file) << "a: [";
+  expect_chinese({"controller", "--policy", file.string()}, 1);
+  for (const auto* text : {"", "kind: ConfigMap\n",
                            "apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: x}\n"}) {
     std::ofstream(file) << text;
     expect_chinese({"controller", "--policy", file.string()});

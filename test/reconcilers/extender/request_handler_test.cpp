@@ -8,6 +8,7 @@
 
 #include "controller/sleep.hpp"
 #include "reconcilers/extender/extender.hpp"
+#include "reconcilers/extender/reasons.hpp"
 #include "test/facts_in.hpp"
 #include "test/kube/loop.hpp"
 #include "test/reconcilers/extender/rig.hpp"

@@ -177,7 +177,7 @@ const listing<node_row>& nodes_listing() {
   static const listing<node_row> out{
       .name = "nodes",
       .columns = {{"name", "node_name", [](row node, words) { return node.name; }},
-                  {"mode", [](row node, words) { return node.shown_mode; }},
+                  {"mode", [](row node, words) { return node.shown_mode.empty() ? node.mode : node.shown_mode; }},
                   {"phase", [](row node, words) { return node.phase; }},
                   {"cards", "card_number", [](row node, words) { return cards_of(node); }},
                   {"free", [](row node, words) { return free_of(node); }},

@@ -146,7 +146,8 @@ std::set<std::string> names_of_cards(const fleet& fleet, const kube::node& node,
     for (const auto& card : view->inventory->cards) out.insert(card.uuid);
   if (const auto* report = out.empty() ? fleet.accelerator(node.key.name) : nullptr)
     for (const auto& card : report->cards) out.insert(card.uuid);
-  for (std::int64_t i = 0; out.empty() && i < number; ++i) out.insert(node.key.name + "/" + std::to_string(i));
+  const std::int64_t unnamed = out.empty() ? number : 0;
+  for (std::int64_t i = 0; i < unnamed; ++i) out.insert(node.key.name + "/" + std::to_string(i));
   return out;
 }
 

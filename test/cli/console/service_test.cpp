@@ -749,6 +749,7 @@ TEST_F(console_service, what_a_pod_says_of_nodes_is_looked_at_again_when_it_chan
   const auto change = [&](std::uint64_t version) {
     whole.resource_version = version;
     unbound.put(whole);
+    now += 10s;
   };
   whole.rules.terms.emplace().push_back({{"zone", "In", {"b"}, false}});
   change(1000);

@@ -5,7 +5,7 @@
 
 #include "api/engine_words.hpp"
 #include "cli/explain/proposals.hpp"
-#include "cli/explain/unserved.hpp"
+#include "cli/lint/unserved.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/verify/verify.hpp"
 #include "text/messages.hpp"

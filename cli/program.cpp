@@ -17,6 +17,7 @@
 #include "cli/output/whole_file.hpp"
 #include "cli/verbs.hpp"
 #include "controller/log.hpp"
+#include "text/list.hpp"
 #include "text/messages.hpp"
 #include "text/nearest.hpp"
 #include "text/text.hpp"
@@ -95,11 +96,26 @@ CLI::App& last_verb(CLI::App& app) {
   return *verb;
 }
 
+/// The verb's argument that takes one word and has it; null where there is none.
+const CLI::Option* full_argument(CLI::App& verb) {
+  for (const auto* option : verb.get_options([](const CLI::Option* entry) { return entry->get_positional(); }))
+    if (option->count() > 0 && option->get_items_expected_max() == 1) return option;
+  return nullptr;
+}
+
 std::string problem_of(CLI::App& app, const CLI::ParseError& wrong, text::language locale) {
   if (wrong.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError))
     return usage_problem(wrong.what(), locale);
   std::string words;  // CLI11's own message has them last first
-  for (const auto& word : app.remaining(true)) words += (words.empty() ? "" : " ") + word;
+  bool has_flags = false;
+  for (const auto& word : app.remaining(true)) {
+    words += (words.empty() ? "" : " ") + word;
+    has_flags = has_flags || word.starts_with("-");
+  }
+  if (const auto* argument = has_flags ? nullptr : full_argument(last_verb(app)))
+    return text::message(
+        "usage.one_argument", locale,
+        {{"name", argument->get_name(true)}, {"value", text::joined(argument->results())}, {"words", words}});
   return text::message("usage.not_taken", locale, {{"words", words}});
 }
 

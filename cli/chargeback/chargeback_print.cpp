@@ -197,6 +197,7 @@ void print(const chargeback& report, const listing_style& style, std::ostream& o
   const bilingual say(style.language);
   if (rows.empty()) {
     out << say.message("report.no_part", {{"month", report.month}}) << "\n";
+    if (!style.filters.empty()) out << absence_words("rows", {}, style) << "\n";
   } else {
     print_table(bill_listing(), rows, style, out);
     print_prices(report, say, out);

@@ -88,7 +88,7 @@ void add_kubeconfig_options(CLI::App& verb, cluster_options& options) {
 }
 
 void add_namespace_scope(CLI::App& verb, namespace_scope& scope, std::string help) {
-  add_namespace_option(verb, scope.ns, std::move(help));
+  add_namespace_filter(verb, scope.ns, std::move(help));
   const auto choose_all = [&scope] { scope = {{}, true}; };
   verb.add_flag_callback("-A,--all-namespaces", choose_all, "All namespaces, whatever -n says");
 }

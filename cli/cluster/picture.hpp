@@ -23,6 +23,7 @@
 #include "kube/projections/lease.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
+#include "reconcilers/declarations/verdict.hpp"
 #include "reconcilers/extender/account.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "text/phrase.hpp"
@@ -77,7 +78,8 @@ struct picture {
   slices_by_node claimed;                          ///< devices of DRA drivers
   std::vector<std::string> limits;                 ///< of namespaces, JSON; of a file alone, a cluster is asked later
   classes_by_resource classes;                     ///< DeviceClasses of DRA, where a verb has read them
-  std::map<kube::object_key, std::string> claims;  ///< ResourceClaims, JSON; of a file alone
+  std::vector<reconcilers::declarations::refused_declaration> refused_declarations;  ///< where a verb has read them
+  std::map<kube::object_key, std::string> claims;      ///< ResourceClaims, JSON; of a file alone
   std::map<kube::object_key, std::string> whole_pods;  ///< JSON; of a file alone
   std::vector<std::string> missing_types;              ///< of our group, by plural
   std::string view_api_problem;  ///< the API server knows the aggregated API, and gets no answer: why; empty: neither

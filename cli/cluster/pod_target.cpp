@@ -1,6 +1,7 @@
 #include "cli/cluster/pod_target.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -56,6 +57,21 @@ std::expected<pod_target, text::phrase> pod_named(const std::string& text, const
   if (first == "node" || first == "nodes" || first == "no") return wrong("a_node", {{"node", name}});
   if (!ns.empty() && ns != first) return wrong("two_namespaces", {{"namespace", text::shown(first)}, {"other", ns}});
   return pod_target{{first, name}, {}};
+}
+
+std::expected<std::string, text::phrase> plain_pod_names(std::vector<std::string>& names, const std::string& ns) {
+  std::optional<std::string> meant;
+  for (auto& name : names) {
+    auto target = pod_named(name, ns, "");
+    if (!target) return std::unexpected(std::move(target.error()));
+    if (!target->kind.empty())
+      return std::unexpected(text::phrase{"explain.pod_name.pods_of", {{"text", text::shown(name)}}});
+    if (meant && *meant != target->key.ns)
+      return std::unexpected(text::phrase{"explain.pod_name.one_namespace", {{"text", text::shown(name)}}});
+    meant = target->key.ns;
+    name = target->key.name;
+  }
+  return meant.value_or(ns);
 }
 
 std::expected<pod_choice, text::phrase> chosen_pod(const picture& picture, const pod_target& target,

@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <string>
+#include <vector>
 
 #include "cli/cluster/picture.hpp"
 #include "text/phrase.hpp"
@@ -19,6 +20,10 @@ struct pod_target {
 /// first, then `ns`, then `otherwise`.
 std::expected<pod_target, text::phrase> pod_named(const std::string& text, const std::string& ns,
                                                   const std::string& otherwise = "default");
+
+/// Where names are those of pods alone: each name in `names` loses its kind and its namespace. @return the one
+/// namespace that is meant; empty: none was named, and `ns` is empty.
+std::expected<std::string, text::phrase> plain_pod_names(std::vector<std::string>& names, const std::string& ns);
 
 struct pod_choice {
   kube::object_key key;

@@ -55,7 +55,8 @@ const listing<holding_row>& holdings_listing() {
                                           {"cards", pod.cards},         {"wholeCards", pod.whole}, {"cores", pod.cores},
                                           {"memoryMiB", pod.memory_mib}};
           },
-      .object = [](row pod) { return "pod/" + pod.key.name; }};
+      .object = [](row pod) { return "pod/" + pod.key.name; },
+      .absence = "top.no_pods"};
   return out;
 }
 
@@ -88,7 +89,8 @@ void top_pods(const picture& picture, const std::string& ns, const listing_style
   std::ranges::sort(rows, {}, [](const holding_row& row) { return std::pair(-row.cores, row.key); });
   auto uncounted = uncounted_pods(picture, {}, ns);
   std::erase_if(uncounted, [&](const uncounted_pod& entry) { return !wanted(entry.pod); });
-  if (print(holdings_listing(), std::move(rows), style, out, {{"uncounted", uncounted_texts(uncounted)}}))
+  const auto look = filtered_by(style, {std::string(name), namespace_filter(ns)});
+  if (print(holdings_listing(), std::move(rows), look, out, {{"uncounted", uncounted_texts(uncounted)}}))
     print_uncounted(uncounted, bilingual(style.language), out);
 }
 

@@ -31,14 +31,19 @@ view_answer nodes_answer(const picture& picture, const listing_style& style, con
     row.fix.reset();
   }
   std::ostringstream out;
-  print(rows, look_of(style), out);
+  auto look = look_of(style);
+  look.only = only;
+  print(rows, look, out);
   return {out.str(), {}, 0};
 }
 
 view_answer pods_answer(const picture& picture, const std::string& ns, const listing_style& style,
                         const std::vector<std::string>& only) {
   std::ostringstream out;
-  print(pod_rows(fleet(picture, {}, ns), ns, only), look_of(style), out);
+  auto look = look_of(style);
+  look.pods = only;
+  look.scope.ns = ns;
+  print(pod_rows(fleet(picture, {}, ns), ns, only), look, out);
   return {out.str(), {}, 0};
 }
 

@@ -18,6 +18,7 @@ using nlohmann::ordered_json;
 known_resources resources_of(const picture& picture) {
   known_resources out;
   out.classes = picture.classes;
+  out.add_refused(picture.refused_declarations);
   for (const auto& node : picture.nodes.all()) add_offered(node, out.offered);
   if (const auto* rules = picture.rules.find(api::compiled_rules::only()))
     for (auto& key : rules->keys()) out.declared.insert(std::move(key));

@@ -11,17 +11,18 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/cluster.hpp"
+#include "cli/cluster/declaration_registry.hpp"
+#include "cli/cluster/pod_target.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/explain/open_nodes.hpp"
 #include "cli/explain/own_view.hpp"
-#include "cli/cluster/pod_target.hpp"
 #include "cli/explain/proposals.hpp"
 #include "cli/explain/uncounted.hpp"
-#include "cli/lint/unserved.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/lint/refused_amounts.hpp"
+#include "cli/lint/unserved.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/listing.hpp"
 #include "cli/verbs.hpp"
@@ -680,6 +681,11 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
     const auto pod = described_in(out.whole);
     if (!read || !pod) co_return read;
     if (auto classes = co_await read_device_classes(transport)) out.all.classes = std::move(*classes);
+    const auto* found = out.all.pods.find(out.pod->key);
+    if (found && !unknown_keys(*found, resources_of(out.all), locale).empty()) {
+      if (auto refused = co_await read_refused_declarations(transport))
+        out.all.refused_declarations = std::move(*refused);
+    }
     co_return pod->claims.empty() ? read : co_await read_claims(transport, *pod, out.claims);
   };
   auto done = in_words(ask_cluster(cluster, work));

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/explain/answer_form.hpp"
 #include "cli/cluster/pod_target.hpp"
+#include "cli/explain/answer_form.hpp"
 #include "kube/projections/described_pod.hpp"
 
 namespace cli {

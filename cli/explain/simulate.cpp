@@ -8,6 +8,7 @@
 
 #include "api/engine_words.hpp"
 #include "api/names.hpp"
+#include "cli/cluster/declaration_registry.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/obstacles.hpp"
@@ -603,6 +604,7 @@ kube::task<void> read_with_limits(kube::transport& transport, std::set<std::stri
   auto done = co_await read_ledger(transport, picture);
   if (!done) co_return done;
   if (auto classes = co_await read_device_classes(transport)) picture.classes = std::move(*classes);
+  if (auto refused = co_await read_refused_declarations(transport)) picture.refused_declarations = std::move(*refused);
   co_return co_await read_namespace_limits(transport, std::move(namespaces), limits);
 }
 

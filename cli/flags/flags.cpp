@@ -105,6 +105,12 @@ CLI::Validator namespace_name() {
 }
 
 CLI::Option* add_namespace_option(CLI::App& verb, std::string& value, std::string help) {
+  const auto refuse = [] { throw CLI::ValidationError("-A", refusal("usage.one_namespace")); };
+  verb.add_flag_callback("-A,--all-namespaces", refuse)->group("");  // a habit of kubectl; not in the help
+  return add_namespace_filter(verb, value, std::move(help));
+}
+
+CLI::Option* add_namespace_filter(CLI::App& verb, std::string& value, std::string help) {
   return add_option(verb, "-n,--namespace", value, std::move(help))->check(namespace_name());
 }
 

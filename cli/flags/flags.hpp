@@ -41,7 +41,10 @@ CLI::Option* add_metrics_authentication(CLI::App& verb, bool& value);
 CLI::Option* add_refusal_language(CLI::App& verb, std::string& language);
 
 /// -n. What no API server takes as the name of a namespace is refused, before any request.
+/// -A, which people of kubectl type, is answered with that.
 CLI::Option* add_namespace_option(CLI::App& verb, std::string& value, std::string help);
+/// -n of a verb that has -A, too.
+CLI::Option* add_namespace_filter(CLI::App& verb, std::string& value, std::string help);
 CLI::Validator namespace_name();
 
 /// An empty word, as a variable of a shell without a value gives, is refused: it would mean all.

@@ -66,6 +66,8 @@ language language_asked(const std::vector<std::string>& words) {
   return language::en;
 }
 
+std::string language_of_environment() { return language_asked({}) == language::zh ? "zh" : "en"; }
+
 language language_of_refusal(const std::string& named) {
   return named.empty() ? language_asked({}) : named == "zh" ? language::zh : language::en;
 }

@@ -12,6 +12,9 @@ namespace cli {
 /// Of --lang, the last one; without it of the environment, as of LC_ALL, LC_MESSAGES and LANG: "zh_CN.UTF-8".
 text::language language_asked(const std::vector<std::string>& words);
 
+/// "zh" or "en" of the environment: what a verb answers in without --lang.
+std::string language_of_environment();
+
 /// The language of what a verb refuses whose answers have none: of its --lang, or without one of the environment.
 text::language language_of_refusal(const std::string& named);
 

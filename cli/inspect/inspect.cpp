@@ -13,6 +13,7 @@
 #include "cli/cluster/snapshot.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/subcommands.hpp"
+#include "cli/flags/usage.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/whole_file.hpp"
@@ -38,15 +39,6 @@ using text::language, text::shown;
 constexpr std::size_t most_named = 20;
 
 }  // namespace
-
-declarations::registry registry_of(const declared_resources& declared, std::string ns) {
-  declarations::parse_settings settings;
-  settings.ns = std::move(ns);
-  declarations::registry out(std::move(settings));
-  out.set_runtime_classes(declared.runtime_classes);
-  for (const auto& config_map : declared.config_maps) out.put(reconcilers::view_of(config_map));
-  return out;
-}
 
 std::vector<resource_row> rows_of(const declarations::registry& registry) {
   std::vector<resource_row> out;
@@ -242,6 +234,22 @@ void print_audit(const audit& audit, language locale, std::ostream& out) {
   out << "  " << text::message("inspect.audit_more", locale, {{"number", rest}}) << "\n";
 }
 
+/// Why declarations have the verdict that the table has. What was accepted has none.
+void print_verdicts(const std::vector<resource_row>& rows, language locale, std::ostream& out) {
+  bool is_first = true;
+  for (const auto& row : rows) {
+    if (row.judged.findings.empty()) continue;
+    if (is_first) out << "\n" << text::message("inspect.resources.reasons", locale) << "\n";
+    is_first = false;
+    out << "  "
+        << text::message("inspect.resources.reason", locale,
+                         {{"configmap", row.declaration.config_map.name},
+                          {"verdict", verdict_in(row.judged, locale)},
+                          {"text", shown(declarations::note_of(row.judged, locale), 2000)}})
+        << "\n";
+  }
+}
+
 ordered_json both(std::string_view en, std::string_view zh) { return {{"en", en}, {"zh", zh}}; }
 
 ordered_json as_json(const declarations::finding& f) {
@@ -388,6 +396,7 @@ void print(const inspection& inspection, const inspect_options& options, std::os
   if (!is_read) return;
   if (!inspection.not_selected.empty()) out << "\n" << text::message("inspect.resources.not_selected", locale) << "\n";
   for (const auto& entry : inspection.not_selected) out << "  " << entry.to_string() << "\n";
+  print_verdicts(inspection.resources, locale, out);
   if (inspection.audited) print_audit(*inspection.audited, locale, out);
 }
 
@@ -433,7 +442,7 @@ void add_save(CLI::App& verb, int& rc) {
     const auto result =
         ask_cluster(flags->cluster, [&](kube::transport& transport) { return take_snapshot(transport, all); });
     if (!result) {
-      rc = failed(phrase_of(result.error()), text::language::en, std::cerr);
+      rc = failed(phrase_of(result.error()), language_asked({}), std::cerr);
       return;
     }
     const auto text = all.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

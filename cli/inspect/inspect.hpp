@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/cluster/cluster.hpp"
+#include "cli/cluster/declaration_registry.hpp"
 #include "cli/output/listing.hpp"
 #include "reconcilers/declarations/evaluate.hpp"
 #include "reconcilers/declarations/registry.hpp"
@@ -27,8 +28,7 @@ struct resource_row {
   bool is_compiled = false;  ///< of the operator's rules, which do not say all that a ConfigMap says
 };
 
-/// The declarations of a namespace, judged together, and as rows in the order of their keys.
-reconcilers::declarations::registry registry_of(const declared_resources& declared, std::string ns);
+/// In the order of their keys.
 std::vector<resource_row> rows_of(const reconcilers::declarations::registry& registry);
 /// What the rules would say of a pod that is made now; nothing as well of a pod that they do not concern.
 struct held_to_rules {

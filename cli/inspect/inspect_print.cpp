@@ -259,13 +259,15 @@ std::vector<std::string> module_headers() { return sort_keys(modules_listing());
 std::vector<std::string> pod_headers() { return sort_keys(pods_listing()); }
 
 void print(const std::vector<node_row>& rows, const look_options& options, std::ostream& out) {
-  print(nodes_listing(), rows, options, out);
+  print(nodes_listing(), rows, filtered_by(options, options.only), out);
 }
 void print(const std::vector<module_row>& rows, const look_options& options, std::ostream& out) {
   print(modules_listing(), rows, options, out);
 }
 void print(const std::vector<pod_row>& rows, const look_options& options, std::ostream& out) {
-  print(pods_listing(), rows, options, out);
+  auto filters = options.pods;
+  filters.push_back(namespace_filter(options.scope.ns));
+  print(pods_listing(), rows, filtered_by(options, std::move(filters)), out);
 }
 
 }  // namespace cli

@@ -9,6 +9,7 @@
 #include <memory>
 #include <sstream>
 
+#include "cli/cluster/pod_target.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "cli/completion/completion.hpp"
 #include "cli/flags/flags.hpp"
@@ -259,9 +260,17 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
   const auto of_pods = std::make_shared<look_options>();
   auto* pods =
       add(inspect, "pods", "Pods that ask for cards, and which they got", pods_example, pod_headers(), *of_pods);
-  add_option(*pods, "pod", of_pods->pods, "Only pods of these names");
+  add_option(*pods, "pod", of_pods->pods, "Only pods of these names: NAME, or NAMESPACE/NAME");
   add_namespace_scope(*pods, of_pods->scope, "Only pods of this namespace; without it all that you may see");
-  pods->callback([of_pods, &rc] { rc = run_inspect_pods(*of_pods, std::cout, std::cerr); });
+  pods->callback([of_pods, &rc] {
+    const auto ns = plain_pod_names(of_pods->pods, of_pods->scope.ns);
+    if (!ns) {
+      rc = failed(ns.error(), bilingual(of_pods->language).locale(), std::cerr, 2);
+      return;
+    }
+    of_pods->scope.ns = *ns;
+    rc = run_inspect_pods(*of_pods, std::cout, std::cerr);
+  });
 }
 
 }  // namespace cli

@@ -83,6 +83,8 @@ class linter {
       }
     }
     for (const auto& rule : rules.rules) known.resources.declared.insert(rule.key);
+    known.resources.add_refused(refused_declarations(registry_));
+    if (settings_.policy) known.modules = modules_of(settings_.policy, known.nodes);
     known.resources.classes = settings_.classes;
     for (const auto& object : objects_)
       if (is_of_dra(object) && object.kind == "DeviceClass")
@@ -167,8 +169,9 @@ class linter {
     for (const auto& [entry, findings] : judgements_)
       if (const auto* parsed = registry_.find(entry->key)) keys.insert(parsed->value.key);
     std::erase_if(out_.findings, [&](const lint_finding& finding) {
-      return finding.kind != "ConfigMap" && finding.code == to_string(lint_code::unfamiliar_resource) &&
-             keys.contains(finding.value);
+      const bool is_of_key = finding.code == to_string(lint_code::unfamiliar_resource) ||
+                             finding.code == to_string(lint_code::declaration_refused);
+      return finding.kind != "ConfigMap" && is_of_key && keys.contains(finding.value);
     });
   }
 
@@ -477,7 +480,7 @@ kube::task<linted_cluster> read_linted_cluster(kube::transport& transport, std::
   const std::function<void(reconcilers::accelerator_policy)> take = [&](reconcilers::accelerator_policy object) {
     if (object.key == reconcilers::policy_key) out.policy = std::move(object);
   };
-  (void)co_await list_each<reconcilers::accelerator_policy>(transport, {}, take);
+  out.sees_policy = (co_await list_each<reconcilers::accelerator_policy>(transport, {}, take)).has_value();
   if (auto classes = co_await read_device_classes(transport)) out.classes = std::move(*classes);
   co_return out;
 }
@@ -516,6 +519,7 @@ int run_lint(const lint_options& options, const linted_cluster* cluster, std::sp
     settings.one_only = reconcilers::single_share(cluster->policy);
     settings.cluster = &cluster->declared;
     settings.classes = cluster->classes;
+    if (cluster->sees_policy) settings.policy = &cluster->policy;
     if (cluster->compiled) settings.compiled = &*cluster->compiled;
     if (cluster->nodes) settings.nodes = &*cluster->nodes;
     if (!cluster->refusal.empty())

@@ -25,6 +25,8 @@ struct lint_settings {
   const reconcilers::declarations::rule_set* compiled = nullptr;
   /// Nodes of the cluster; null: not known, and unknown names and what nodes have are not reported.
   const std::vector<kube::node>* nodes = nullptr;
+  /// Of the cluster; null: it may not be seen, and what its modules offer is not reported.
+  const reconcilers::accelerator_policy* policy = nullptr;
   /// The key of which a container may ask for one (reconcilers::single_share); as the module is set by default where no
   /// cluster says otherwise.
   std::optional<std::string> one_only{};
@@ -48,6 +50,7 @@ struct linted_cluster {
   std::optional<reconcilers::declarations::rule_set> compiled;  ///< then, where they may be read
   std::optional<std::vector<kube::node>> nodes;                 ///< nothing: they may not be listed
   reconcilers::accelerator_policy policy;  ///< as made by default where there is none, or it may not be read
+  bool sees_policy = false;                ///< whether there is one is known
   classes_by_resource classes;             ///< empty where they may not be read
 
   /// Whether there are declarations is known.

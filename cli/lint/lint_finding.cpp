@@ -79,6 +79,8 @@ constexpr std::array<lint_row, lint_code_count> table{{
     {lint_code::visible_devices, "visible_devices", warning},
     {lint_code::cuda_devices, "cuda_devices", warning},
     {lint_code::unknown_resource, "unknown_resource", warning},
+    {lint_code::declaration_refused, "declaration_refused", warning},
+    {lint_code::unserved_resource, "unserved_resource", warning},
     {lint_code::compatibility, "compatibility", warning},
 }};
 

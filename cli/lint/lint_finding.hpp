@@ -82,6 +82,8 @@ enum class lint_code : std::uint8_t {
   cuda_devices,
   // what a cluster knows
   unknown_resource,
+  declaration_refused,
+  unserved_resource,
   // what its pods need of driver and card (reconcilers/cuda)
   compatibility,
 };

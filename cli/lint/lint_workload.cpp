@@ -789,6 +789,20 @@ class workload {
   void unknown(const std::string& key, const std::string& field_path, const node& place,
                const declarations::rule_set& rules) {
     const lint_details details{.field = field_path, .value = key, .key = key};
+    if (known_ && known_->resources.lacks(key) && known_->resources.refused.contains(key)) {
+      const auto& refused = known_->resources.refused.find(key)->second;
+      auto reasoned = details;
+      const auto declaration = refused.config_map.to_string();
+      reasoned.other = declaration, reasoned.hint = refused.reason_in(language_);
+      return say(lint_code::declaration_refused, place.location, reasoned);
+    }
+    if (known_ && known_->modules) {
+      for (const auto& text : unserved_resources(*known_->modules, known_->resources, {{key, 1}}, language_)) {
+        auto reasoned = details;
+        reasoned.other = text;
+        return say(lint_code::unserved_resource, place.location, reasoned);
+      }
+    }
     if (known_ && known_->resources.lacks(key)) {
       auto hinted = details;
       const auto hint = known_->resources.nearest(key);

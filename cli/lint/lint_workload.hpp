@@ -13,6 +13,7 @@
 #include "cli/lint/lint_finding.hpp"
 #include "cli/lint/pod_form.hpp"
 #include "cli/lint/unoffered.hpp"
+#include "cli/lint/unserved.hpp"
 #include "quota/resource_keys.hpp"
 #include "reconcilers/declarations/rule_set.hpp"
 
@@ -22,6 +23,7 @@ namespace cli {
 struct known_cluster {
   known_resources resources;
   std::vector<const kube::node*> nodes;
+  std::optional<known_modules> modules = {};  ///< nothing: the policy may not be seen
 };
 
 /// Findings are added to `lint_findings`.

@@ -92,7 +92,17 @@ std::string known_resources::nearest(std::string_view key) const {
   return std::string(text::nearest(key, candidates));
 }
 
+void known_resources::add_refused(std::span<const reconcilers::declarations::refused_declaration> declarations) {
+  for (const auto& declaration : declarations)
+    if (!declaration.key.empty()) refused.try_emplace(declaration.key, declaration);
+}
+
 std::string known_resources::text_of(std::string_view key, text::language locale) const {
+  if (const auto match = refused.find(key); match != refused.end())
+    return text::message("explain.no_offer_as_refused", locale,
+                         {{"key", text::shown(key, 320)},
+                          {"configmap", match->second.config_map.to_string()},
+                          {"text", text::shown(match->second.reason_in(locale), 1000)}});
   const auto meant = nearest(key);
   return text::message(meant.empty() ? "explain.no_offer" : "explain.no_offer_with_hint", locale,
                        {{"key", text::shown(key, 320)}, {"hint", meant}});

@@ -3,6 +3,7 @@
 // are typing mistakes ("nvidia.com/gpus"). What a DeviceClass of DRA gives is known by its name alone.
 
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "cli/cluster/device_classes.hpp"
 #include "controller/store.hpp"
 #include "kube/projections/node.hpp"
+#include "reconcilers/declarations/verdict.hpp"
 #include "text/message.hpp"
 
 namespace cli {
@@ -36,7 +38,10 @@ std::string nearest_key(std::string_view key, std::span<const std::string_view> 
 /// What is known of a cluster's resources.
 struct known_resources {
   key_set offered, declared;
-  classes_by_resource classes = {};  ///< of DRA
+  classes_by_resource classes = {};                                                                 ///< of DRA
+  std::map<std::string, reconcilers::declarations::refused_declaration, std::less<>> refused = {};  ///< by key
+
+  void add_refused(std::span<const reconcilers::declarations::refused_declaration> declarations);
 
   /// The DeviceClass by which a DRA driver gives it; empty: none, or some node offers it itself.
   std::string_view class_of(std::string_view key) const;
@@ -44,7 +49,8 @@ struct known_resources {
   bool lacks(std::string_view key) const;
   /// The key that was most likely meant; may be empty.
   std::string nearest(std::string_view key) const;
-  /// "nvidia.com/gpus: no node offers it and no one declares it. Did you mean nvidia.com/gpu?"
+  /// "nvidia.com/gpus: no node offers it and no one declares it. Did you mean nvidia.com/gpu?" Of a key
+  /// whose declaration was refused, which one and why.
   std::string text_of(std::string_view key, text::language locale) const;
 };
 

@@ -30,42 +30,50 @@ std::string unserved_words(const std::string& key, text::language locale,
   return text::message("explain.unserved." + key, locale, parameters);
 }
 
-std::size_t nodes_in(const modules::module_type& module, const picture& picture) {
-  return static_cast<std::size_t>(std::ranges::count_if(picture.nodes.all(), [&](const auto& node) {
-    return node.labels.value_or(api::names::module_label, "") == module.name;
-  }));
-}
-
-std::string remedy_of(const modules::module_type& module, const reconcilers::accelerator_policy* policy,
-                      const picture& picture, text::language locale) {
+std::string remedy_of(const modules::module_type& module, const known_modules& known, text::language locale) {
   const std::string name(module.name);
   const auto label = module.label_values.empty()
                          ? unserved_words("any_label", locale, {})
                          : unserved_words("label", locale, {{"value", std::string(module.label_values.front())}});
-  if (!policy || !policy->enabled(module.name))
+  if (!known.policy || !known.policy->enabled(module.name))
     return unserved_words("off", locale, {{"module", name}, {"label", label}});
-  const auto nodes = nodes_in(module, picture);
+  const auto match = known.nodes.find(module.name);
+  const auto nodes = match == known.nodes.end() ? 0 : match->second;
   if (nodes == 0) return unserved_words("on_no_node", locale, {{"label", label}});
   return unserved_words(nodes == 1 ? "on_one_node" : "on_nodes", locale, {{"number", std::to_string(nodes)}});
 }
 
 }  // namespace
 
-std::vector<std::string> unserved_resources(const picture& picture, const known_resources& known, const kube::pod& pod,
-                                            text::language locale) {
-  const auto* policy = picture.policies.find(reconcilers::policy_key);
+known_modules modules_of(const reconcilers::accelerator_policy* policy, std::span<const kube::node* const> nodes) {
+  known_modules out{policy, {}};
+  for (const auto* node : nodes)
+    if (const auto module = node->labels.find(api::names::module_label)) ++out.nodes[std::string(*module)];
+  return out;
+}
+
+std::vector<std::string> unserved_resources(const known_modules& around, const known_resources& known,
+                                            const kube::quantities& asked, text::language locale) {
   std::map<const modules::module_type*, std::vector<std::string>> lacking;
-  for (const auto& [key, amount] : reconcilers::verify::asked_by(pod)) {
+  for (const auto& [key, amount] : asked) {
     if (amount <= 0 || known.offered.contains(key)) continue;
-    if (const auto* module = offering(policy, key)) lacking[module].emplace_back(key);
+    if (const auto* module = offering(around.policy, key)) lacking[module].emplace_back(key);
   }
   std::vector<std::string> out;
   for (const auto& [module, keys] : lacking)
     out.push_back(unserved_words(keys.size() == 1 ? "offers_one" : "offers_several", locale,
                                  {{"keys", text::joined(keys, text::message("engine.or", locale))},
                                   {"module", std::string(module->name)},
-                                  {"remedy", remedy_of(*module, policy, picture, locale)}}));
+                                  {"remedy", remedy_of(*module, around, locale)}}));
   return out;
+}
+
+std::vector<std::string> unserved_resources(const picture& picture, const known_resources& known, const kube::pod& pod,
+                                            text::language locale) {
+  std::vector<const kube::node*> nodes;
+  for (const auto& node : picture.nodes.all()) nodes.push_back(&node);
+  return unserved_resources(modules_of(picture.policies.find(reconcilers::policy_key), nodes), known,
+                            reconcilers::verify::asked_by(pod), locale);
 }
 
 }  // namespace cli

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -16,7 +17,9 @@ constexpr std::size_t longest_reason = 16'384;
 }  // namespace
 
 void add_language(CLI::App& verb, std::string& language) {
-  add_option(verb, "--lang", language, "en or zh")->check(choice({"en", "zh"}))->capture_default_str();
+  language = language_of_environment();
+  add_option(verb, "--lang", language, "en or zh; without it that of the environment (LC_ALL, LC_MESSAGES, LANG)")
+      ->check(choice({"en", "zh"}));
 }
 
 void add_answer_options(CLI::App& verb, std::string& language, std::string& output,
@@ -42,6 +45,7 @@ void add_unused_namespace(CLI::App& verb) {
           "-n,--namespace", [unused](const std::string& value) { *unused = value; },
           "Without effect: nothing of a namespace is read here")
       ->check(namespace_name());
+  verb.add_flag_callback("-A,--all-namespaces", [] {})->group("");  // a habit of kubectl; not in the help
 }
 
 bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view output, std::ostream& out) {

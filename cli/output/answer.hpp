@@ -29,7 +29,7 @@ struct report_style {
 void add_answer_options(CLI::App& verb, std::string& language, std::string& output,
                         const std::vector<std::string>& more = {});
 
-/// --lang of a verb that has text alone.
+/// --lang of a verb that has text alone; without it `language` is that of the environment.
 void add_language(CLI::App& verb, std::string& language);
 
 /// Adds -n to a verb that reads nothing of a namespace: taken as kubectl takes it for nodes, and without effect.

@@ -7,6 +7,7 @@
 
 #include "cli/flags/flags.hpp"
 #include "cli/flags/usage.hpp"
+#include "text/list.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -21,6 +22,24 @@ std::optional<std::int64_t> number_at_start(std::string_view& text) {
 }
 
 }  // namespace
+
+listing_style filtered_by(listing_style style, std::vector<std::string> filters) {
+  std::erase(filters, std::string());
+  style.filters = std::move(filters);
+  return style;
+}
+
+std::string namespace_filter(std::string_view ns) { return ns.empty() ? std::string() : "-n " + std::string(ns); }
+
+std::string absence_words(std::string_view listing, std::string_view absence, const listing_style& style) {
+  const bilingual say(style.language);
+  auto filters = style.filters;
+  if (!style.selector.empty()) filters.push_back("-l " + style.selector);
+  if (filters.empty()) return absence.empty() ? std::string() : say.message(absence);
+  auto key = "no_match." + std::string(listing);
+  if (text::pattern_of(key, say.locale()).empty()) key = "no_match.rows";
+  return say.message(key, {{"filters", text::shown(text::joined(filters), 1000)}});
+}
 
 std::string header_of(std::string_view name, std::string_view words, const bilingual& say) {
   std::string key(words.empty() ? name : words);

@@ -23,8 +23,9 @@ class App;
 namespace cli {
 
 struct listing_style : report_style {
-  std::string selector;  ///< of labels of nodes; empty: all
-  std::string sort_by;   ///< the name of a column; empty: the verb's own order
+  std::string selector;              ///< of labels of nodes; empty: all
+  std::vector<std::string> filters;  ///< what else rows had to match, as it is typed: "gpu-1", "-n team"
+  std::string sort_by;               ///< the name of a column; empty: the verb's own order
   bool no_headers = false;
 
   listing_style(std::string form = "table", std::string tongue = "en") {
@@ -32,6 +33,15 @@ struct listing_style : report_style {
     language = std::move(tongue);
   }
 };
+
+/// The style with what rows had to match; what is empty is no filter.
+listing_style filtered_by(listing_style style, std::vector<std::string> filters);
+/// "-n team"; empty: no filter.
+std::string namespace_filter(std::string_view ns);
+
+/// In place of a table without rows: which filters nothing matches, or without a filter the words of `absence`. Empty:
+/// the table has to do.
+std::string absence_words(std::string_view listing, std::string_view absence, const listing_style& style);
 
 /// The words of "column.WORDS" of the catalogue; `words` empty: those of the name, with _ for -.
 std::string header_of(std::string_view name, std::string_view words, const bilingual& say);
@@ -131,8 +141,9 @@ bool print(const listing<Row>& listing, std::vector<Row> rows, const listing_sty
     all.update(more);
     return !printed_as_data(all, style.output, out);
   }
-  if (rows.empty() && !listing.absence.empty()) {
-    out << bilingual(style.language).message(listing.absence) << "\n";
+  if (const auto words = rows.empty() ? absence_words(listing.name, listing.absence, style) : std::string();
+      !words.empty()) {
+    out << words << "\n";
     return true;
   }
   print_table(listing, rows, style, out);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
 #include "cli/lint/lint.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -137,7 +138,8 @@ void add_render(CLI::App& app, int& rc) {
       ->check(choice({"cpaas", "alauda"}))
       ->capture_default_str();
   add_option(*declaration, "-n,--namespace", options->ns, "Of the declaration")->capture_default_str();
-  add_option(*declaration, "--lang", options->language, "en or zh: of a refusal")->check(choice({"en", "zh"}));
+  options->language = language_of_environment();
+  add_refusal_language(*declaration, options->language);
   add_option(*declaration, "-o,--output", options->output, "yaml or json")
       ->check(choice({"yaml", "json"}))
       ->capture_default_str();

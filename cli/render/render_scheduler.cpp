@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "cli/flags/flags.hpp"
+#include "cli/flags/usage.hpp"
 #include "cli/lint/lint_scheduler.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -242,7 +243,8 @@ void add_render_scheduler(CLI::App& render, int& rc) {
   add_option(*verb, "--plugin", options->plugins,
              "A plugin its image has in addition to Kubernetes' own; may be repeated");
   add_flag(*verb, "--in-cluster", options->in_cluster, "It runs in a pod with a ServiceAccount");
-  add_option(*verb, "--lang", options->language, "en or zh: of a refusal")->check(choice({"en", "zh"}));
+  options->language = language_of_environment();
+  add_refusal_language(*verb, options->language);
   verb->footer(std::string(render_scheduler_example));
   verb->callback([options, &rc] { rc = run_render_scheduler(*options, std::cin, std::cout, std::cerr); });
 }

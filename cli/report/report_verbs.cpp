@@ -108,7 +108,7 @@ int run_chargeback(const report_options& options, std::ostream& out, std::ostrea
   }
   const auto report = chargeback_of(month, found.objects, found.spec, options.scope.ns);
   if (!report) return failed({"report.nothing_counted", {{"month", month}}}, locale, err);
-  print(*report, options.style, out);
+  print(*report, filtered_by(options.style, {namespace_filter(options.scope.ns)}), out);
   if (report->discrepancy.empty()) return 0;
   return failed({"report.discrepancy_of_month", {{"month", month}, {"text", report->discrepancy}}}, locale, err, 3);
 }
@@ -140,7 +140,7 @@ int run_right_size(const report_options& options, std::ostream& out, std::ostrea
     const auto* series = series_in(answer);
     if (!series || series->empty()) return failed({"report.no_series", {{"url", options.prometheus.url}}}, locale, err);
   }
-  print(*rows, options.style, out);
+  print(*rows, filtered_by(options.style, {namespace_filter(options.scope.ns)}), out);
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "cli/cluster/card_number.hpp"
+#include "cli/cluster/pod_target.hpp"
 #include "cli/console/holdings.hpp"
 #include "cli/console/shares.hpp"
 #include "cli/explain/uncounted.hpp"
@@ -130,7 +131,8 @@ const listing<node_sums>& nodes_listing() {
             for (const auto& card : entry.others) out["otherCards"].push_back(ordered_json(api::json_of(card)));
             return out;
           },
-      .object = [](row entry) { return "node/" + entry.node->node->key.name; }};
+      .object = [](row entry) { return "node/" + entry.node->node->key.name; },
+      .absence = "top.no_cards"};
   return out;
 }
 
@@ -189,7 +191,8 @@ const listing<card_row>& cards_listing() {
                                 {"heldBack", card.entry().is_held_back()},
                                 {"cordoned", card.node->is_cordoned(card.entry())}};
           },
-      .object = [](row card) { return card.card().uuid; }};
+      .object = [](row card) { return card.card().uuid; },
+      .absence = "top.no_cards"};
   return out;
 }
 
@@ -216,7 +219,8 @@ void top_nodes(const picture& picture, const listing_style& style, std::ostream&
     const auto* node = picture.nodes.find({{}, entry.node});
     return node && !selector.selects(node->labels);
   });
-  if (print(nodes_listing(), std::move(rows), style, out, {{"uncounted", uncounted_texts(uncounted)}}))
+  const auto look = filtered_by(style, {std::string(only)});
+  if (print(nodes_listing(), std::move(rows), look, out, {{"uncounted", uncounted_texts(uncounted)}}))
     print_uncounted(uncounted, bilingual(style.language), out);
 }
 
@@ -235,7 +239,8 @@ void top_cards(const picture& picture, const listing_style& style, std::ostream&
   });
   const bool has_guess = std::ranges::any_of(rows, [](const card_row& row) { return row.guesses() > 0; });
   const bilingual say(style.language);
-  if (print(cards_listing(), std::move(rows), style, out) && has_guess) out << say.message("top.guess") << "\n";
+  if (print(cards_listing(), std::move(rows), filtered_by(style, {std::string(only)}), out) && has_guess)
+    out << say.message("top.guess") << "\n";
 }
 
 namespace {
@@ -248,9 +253,9 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
   auto* subject = add_verb(verb, name, description);
   subject->alias(std::string(name).substr(0, std::string_view(name).size() - 1));  // kubectl takes the singular too
   if (is_of_pods)
-    add_option(*subject, "name", options->name, "Only pods of this name");
+    add_option(*subject, "name", options->name, "Only pods of this name: NAME, or NAMESPACE/NAME");
   else
-    add_node(*subject, options->name, "Only this node", "name");
+    add_node(*subject, options->name, "Only this node", "--node,name");
   add_listing_options(*subject, options->style, std::move(headers));
   if (is_of_pods) {
     add_namespace_scope(*subject, options->scope, "Only pods of this namespace; without it all that you may see");
@@ -265,6 +270,16 @@ CLI::App* add_subject(CLI::App& verb, const char* name, const char* description,
   subject->callback([options, print, is_of_pods, &rc] {
     picture all;
     const auto locale = bilingual(options->style.language).locale();
+    if (is_of_pods && !options->name.empty()) {
+      std::vector<std::string> names{options->name};
+      const auto ns = plain_pod_names(names, options->scope.ns);
+      if (!ns) {
+        rc = failed(ns.error(), locale, std::cerr, 2);
+        return;
+      }
+      options->scope.ns = *ns;
+      options->name = names.front();
+    }
     auto read = gather(options->cluster, options->snapshot, all);
     if (!read && is_of_pods) {
       if (const auto code = namespace_answer(options->cluster, options->scope, {{}, "holdings", options->name},

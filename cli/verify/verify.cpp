@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/cluster/declaration_registry.hpp"
 #include "cli/cluster/fleet.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "cli/console/walked_view.hpp"
@@ -159,7 +160,7 @@ ordered_json as_json(const verify::report& report) {
 bool worth_trying(const verify::node_walk& node_walk) {
   return std::ranges::any_of(node_walk.steps, [](const verify::step& step) {
     return step.position == verify::stage::resources && (step.is == outcome::good || step.is == outcome::wrong) &&
-           step.cause != verify::stage_code::nothing_advertised;
+           step.cause != verify::stage_code::nothing_advertised && step.cause != verify::stage_code::no_cards;
   });
 }
 
@@ -234,6 +235,10 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
     }
     view = std::move(*seen);
     if (auto unread = co_await find_unread_declarations(transport)) view.unread_declarations = std::move(*unread);
+    if (auto refused = co_await read_refused_declarations(transport))
+      view.refused_declarations = std::move(*refused);
+    else
+      view.declarations_unseen = phrase_of(refused.error());
     report = walk(view);
     if (!unsettled(report) || std::chrono::steady_clock::now() >= until) break;
     const bool slept = co_await controller::sleep_for(between_looks);
@@ -260,8 +265,9 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
 std::expected<void, text::phrase> look_at_file(const verify_options& options, verify::report& report) {
   picture picture;
   if (auto read = gather({}, options.snapshot, picture); !read) return read;
-  const auto view = view_of(picture, options.node);
+  auto view = view_of(picture, options.node);
   if (!view) return std::unexpected(view.error());
+  view->declarations_unseen = {"snapshot.lacks", {{"name", "configMaps"}}};
   report = walk(*view);
   return {};
 }

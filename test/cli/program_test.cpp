@@ -258,6 +258,72 @@ TEST(program, what_is_too_much_is_said_as_it_was_typed) {
   EXPECT_THAT(call({"inspect", "cards"}).err, HasSubstr("cards"));
 }
 
+TEST(program, a_second_argument_where_one_is_taken_is_named_with_the_first) {
+  const auto got = call({"verify", "gpu-1", "gpu-2", "gpu-3"});
+  EXPECT_EQ(got.rc, 2);
+  EXPECT_THAT(got.err, HasSubstr(words::english("usage.one_argument",
+                                                {{"name", "node"}, {"value", "gpu-1"}, {"words", "gpu-2 gpu-3"}})));
+  EXPECT_THAT(call({"verify", "gpu-1", "--colour"}).err,
+              HasSubstr(words::english("usage.not_taken", {{"words", "--colour"}})));
+}
+
+/// The flag of kubectl is taken wherever -n is: as all namespaces, or answered with the one that is read.
+TEST(program, every_verb_with_a_namespace_knows_the_flag_for_all_of_them) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"inspect", "nodes"},
+                                                {"inspect", "modules"},
+                                                {"inspect", "pods"},
+                                                {"top", "nodes"},
+                                                {"top", "pods"},
+                                                {"top", "cards"},
+                                                {"verify"},
+                                                {"explain", "node", "a"}}) {
+    auto line = words;
+    line.insert(line.end(), {"-A", "--snapshot", "/no/such"});
+    const auto got = call(line);
+    EXPECT_EQ(got.rc, 1) << got.err;
+    EXPECT_THAT(got.err, HasSubstr("/no/such"));
+  }
+  EXPECT_EQ(call({"explain", "error", "999", "-A"}).rc, 0);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"explain", "pod", "a"}, {"inspect", "resources"}, {"lint", "x"}}) {
+    auto line = words;
+    line.emplace_back("-A");
+    const auto got = call(line);
+    EXPECT_EQ(got.rc, 2);
+    EXPECT_THAT(got.err, HasSubstr(words::english("usage.one_namespace", {{"name", "-A"}})));
+  }
+}
+
+TEST(program, pods_are_named_as_kubectl_has_them) {
+  const auto asks = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--snapshot", "/no/such"});
+    return call(std::move(words));
+  };
+  for (const auto* pod : {"infer", "pod/infer", "po/infer", "pods/infer", "team/infer"})
+    for (const auto* verb : {"inspect", "top"}) EXPECT_EQ(asks({verb, "pods", pod}).rc, 1) << pod;
+  EXPECT_EQ(asks({"top", "cards", "--node", "gpu-1"}).rc, 1);
+  const auto wrong = [](const char* key, const char* text) {
+    return HasSubstr(words::english(std::string("explain.pod_name.") + key, {{"text", text}}));
+  };
+  EXPECT_THAT(asks({"inspect", "pods", "deploy/web"}).err, wrong("pods_of", "deploy/web"));
+  EXPECT_THAT(asks({"top", "pods", "deploy/web"}).err, wrong("pods_of", "deploy/web"));
+  EXPECT_THAT(asks({"inspect", "pods", "team/a", "other/b"}).err, wrong("one_namespace", "other/b"));
+  EXPECT_EQ(asks({"inspect", "pods", "team/a", "-n", "other"}).rc, 2);
+}
+
+/// What is for people is in the language of the environment, whether it is an answer or a refusal.
+TEST(program, answers_in_the_language_of_the_environment) {
+  for (const auto* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) unsetenv(name);
+  for (const auto* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
+    setenv(name, "zh_CN.UTF-8", 1);
+    EXPECT_TRUE(text::has_cjk(call({"explain", "error", "999"}).out)) << name;
+    EXPECT_TRUE(text::has_cjk(call({"explain", "compat", "--cuda", "12.4"}).out)) << name;
+    EXPECT_FALSE(text::has_cjk(call({"explain", "error", "999", "--lang", "en"}).out)) << name;
+    unsetenv(name);
+  }
+  EXPECT_FALSE(text::has_cjk(call({"explain", "error", "999"}).out));
+}
+
 TEST(program, an_empty_value_does_not_take_the_next_flag) {
   const auto got = call({"controller", "--image=", "--log-level", "loud"});
   EXPECT_EQ(got.rc, 2);

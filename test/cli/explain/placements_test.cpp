@@ -1,5 +1,5 @@
-#include "cli/explain/explain_pod.hpp"
 #include "cli/cluster/pod_target.hpp"
+#include "cli/explain/explain_pod.hpp"
 #include "cli/explain/simulate.hpp"
 
 #include <gmock/gmock.h>

@@ -133,6 +133,10 @@ std::string printed(const inspection& inspection, const std::string& language, c
 TEST(inspect, S26_golden_table_of_every_declared_key_in_both_languages) {
   cluster cluster;
   const auto found = cluster.look();
+  const auto note = reconcilers::declarations::note_of(found.resources.front().judged, text::language::zh);
+  EXPECT_THAT(note, HasSubstr("requried"));
+  const auto reason = words::chinese("inspect.resources.reason",
+                                     {{"configmap", "cf-crl-lab-fpga"}, {"verdict", "被拒绝"}, {"text", note}});
   EXPECT_EQ(
       printed(found, "zh"),
       "资源名                    名称  组           单位     默认值  LIMITS    REQUESTS    启用  结论    CONFIGMAP\n"
@@ -146,8 +150,11 @@ TEST(inspect, S26_golden_table_of_every_declared_key_in_both_languages) {
       "名称为 cf-crl-*，但既没有标签 features.cpaas.io/type=CustomResourceLimitation，也没有 "
       "device-plugin.cpaas.io/config=true，因此没有人读取：\n"
       "  kube-public/cf-crl-lab-dsp\n"
-      "\n"
-      "审计（规则未强制执行）：0 个 Pod 中，有 0 个若现在创建会被拒绝；不会改动它们\n");
+      "\n" +
+          words::chinese("inspect.resources.reasons") + "\n  " + reason +
+          "\n"
+          "\n"
+          "审计（规则未强制执行）：0 个 Pod 中，有 0 个若现在创建会被拒绝；不会改动它们\n");
   const auto en = printed(found, "en", "wide");
   EXPECT_THAT(en, HasSubstr("RESOURCE                  LABEL  GROUP"));
   EXPECT_THAT(en, HasSubstr("Laboratory"));

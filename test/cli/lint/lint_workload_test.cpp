@@ -128,6 +128,43 @@ TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
   EXPECT_EQ(alone[0].remedy, english("lint.unfamiliar_resource.remedy_with_hint", {{"hint", "nvidia.com/gpu"}}));
 }
 
+TEST(lint_workload, a_key_whose_declaration_was_refused_is_answered_with_it) {
+  known_cluster cluster{{{"nvidia.com/gpu"}, {}}, {}};
+  const std::vector<reconcilers::declarations::refused_declaration> refused{
+      {{"kube-public", "cf-crl-x"}, "example.com/fpga", "one reason", "其一"}};
+  cluster.resources.add_refused(refused);
+  const auto got = findings(pod("1", "1", "example.com/fpga"), text::language::zh, &cluster);
+  ASSERT_THAT(codes(got), ElementsAre("declaration_refused"));
+  EXPECT_THAT(got[0].message, HasSubstr("kube-public/cf-crl-x"));
+  EXPECT_THAT(got[0].message, HasSubstr("其一"));
+  EXPECT_THAT(codes(findings(pod("1", "1", "example.com/dsp"), text::language::en, &cluster)),
+              ElementsAre("unknown_resource"));
+}
+
+/// As simulate and explain pod say it.
+TEST(lint_workload, a_key_of_a_module_that_is_off_or_on_no_node_is_named) {
+  reconcilers::accelerator_policy policy;
+  known_cluster cluster{{{"nvidia.com/gpu"}, {}}, {}};
+  const auto other = [&](const char* key) {
+    std::vector<std::string> out;
+    cluster.modules = modules_of(&policy, cluster.nodes);
+    for (const auto& finding : findings(pod("100", "", key), text::language::en, &cluster))
+      if (finding.code == "unserved_resource") out.push_back(finding.message);
+    return out;
+  };
+  const auto off = other("tencent.com/vcuda-core");
+  ASSERT_EQ(off.size(), 1U);
+  EXPECT_THAT(off[0], HasSubstr("spec.modules.vgpu.enabled: true"));
+  policy.modules["vgpu"].enabled = true;
+  const auto unlabelled = other("tencent.com/vcuda-core");
+  ASSERT_EQ(unlabelled.size(), 1U);
+  EXPECT_NE(unlabelled[0], off[0]);
+  EXPECT_THAT(other("nvidia.com/gpu"), IsEmpty()) << "a node offers it";
+  cluster.modules.reset();
+  EXPECT_THAT(codes(findings(pod("100", "", "tencent.com/vcuda-core"), text::language::en, &cluster)), IsEmpty())
+      << "the policy was not seen";
+}
+
 std::string in_pod(const std::string& container) {
   return "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - {name: m, image: x, " + container +
          "}\n";

@@ -33,6 +33,21 @@ std::string printed(const listing_style& style, std::vector<machine> rows = {{"b
   return out.str();
 }
 
+/// A table without rows says which filter nothing matches; without a filter, that there is nothing.
+TEST(listing, a_filter_that_nothing_matches_is_named) {
+  EXPECT_EQ(printed({"table", "en"}, {}), words::english("inspect.no_pod") + "\n");
+  auto style = filtered_by({"table", "en"}, {"gpu-1", "", namespace_filter("team"), namespace_filter("")});
+  style.selector = "foo=bar";
+  const auto line = words::english("no_match.rows", {{"filters", "gpu-1, -n team, -l foo=bar"}}) + "\n";
+  EXPECT_EQ(printed(style, {}), line);
+  EXPECT_NE(printed(style), line);
+  style.output = "json";
+  EXPECT_EQ(nlohmann::json::parse(printed(style, {}))["machines"], nlohmann::json::array());
+  for (const auto* kind : {"nodes", "cards", "pods", "containers"})
+    EXPECT_NE(absence_words(kind, {}, filtered_by({"table", "en"}, {"x"})),
+              words::english("no_match.rows", {{"filters", "x"}}));
+}
+
 TEST(listing, golden_table_in_both_languages) {
   EXPECT_EQ(printed(listing_style()), "NAME  CARDS\nb     10/9\nc     2/9\na     2/9\n");
   EXPECT_EQ(printed({"wide", "zh"}, {{"b", 1}}), "名称  卡   型号\nb     1/9  节点\n");

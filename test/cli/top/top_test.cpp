@@ -134,6 +134,25 @@ TEST_F(top, a_cordoned_card_is_marked) {
   EXPECT_THAT(out.str(), testing::ContainsRegex("gpu-4 +GPU-b .*Unhealthy\n"));
 }
 
+TEST_F(top, a_filter_that_nothing_matches_is_named_in_place_of_an_empty_table) {
+  cluster.nodes.put(extender_test::node("plain", {}, {}));
+  read();
+  const auto no_match = [](const std::string& kind, const std::string& filter) {
+    return words::english("no_match." + kind, {{"filters", filter}}) + "\n";
+  };
+  listing_style labels{"table", "en"};
+  labels.selector = "foo=bar";
+  std::ostringstream cards, of_labels, nodes, pods;
+  top_cards(cluster, {"table", "en"}, cards, "plain");
+  top_cards(cluster, labels, of_labels);
+  top_nodes(cluster, labels, nodes);
+  top_pods(cluster, "nowhere", {"table", "en"}, pods);
+  EXPECT_EQ(cards.str(), no_match("cards", "plain"));
+  EXPECT_EQ(of_labels.str(), no_match("cards", "-l foo=bar"));
+  EXPECT_EQ(nodes.str(), no_match("nodes", "-l foo=bar"));
+  EXPECT_EQ(pods.str(), no_match("pods", "-n nowhere"));
+}
+
 TEST_F(top, a_namespace_shows_its_own_pods_alone) {
   read();
   std::ostringstream out;

@@ -184,11 +184,12 @@ class end_of_process {
       : signals_(executor) {
     for (const int number : {SIGINT, SIGTERM, SIGHUP})
       if (!handled_by(number, SIG_IGN)) signals_.add(number);
-    signals_.async_wait([number = number_, waiting = std::move(waiting)](const boost::system::error_code& failed, int received) {
-      if (failed) return;
-      *number = received;
-      waiting->notify_all();
-    });
+    signals_.async_wait(
+        [number = number_, waiting = std::move(waiting)](const boost::system::error_code& failed, int received) {
+          if (failed) return;
+          *number = received;
+          waiting->notify_all();
+        });
   }
   bool is_near() const { return *number_ != 0; }
   /// As it would have ended, unless someone else waits for this signal.
@@ -208,7 +209,7 @@ task<program_end> run(program program, std::chrono::milliseconds limit) {
   using namespace std::chrono_literals;
   using clock = std::chrono::steady_clock;
   const auto end = std::make_shared<wait_list>();  // of the program, or of this process
-  end_of_process ours(co_await boost::asio::this_coro::executor, end);
+  end_of_process process_end(co_await boost::asio::this_coro::executor, end);
   auto running = running_program::start(program);
   if (!running) co_return config_error(running.error());
   const auto process = co_await watched(running->end_file(), end);
@@ -222,9 +223,9 @@ task<program_end> run(program program, std::chrono::milliseconds limit) {
                                           std::to_string(std::chrono::ceil<std::chrono::seconds>(limit).count()) +
                                           " s and was killed",
                                       {}});
-    if (ours.is_near()) {
+    if (process_end.is_near()) {
       running = std::unexpected(std::string());  // killed, and what it has started
-      ours.come();
+      process_end.come();
       co_return std::unexpected(error{errc::cancelled, 0, "was ended together with this program", {}});
     }
     const auto until = process.is_open() ? deadline : std::min(deadline, clock::now() + pause);

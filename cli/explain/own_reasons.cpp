@@ -93,7 +93,7 @@ std::vector<std::string_view> fragments_of(std::string_view pattern) {
   return out;
 }
 
-/// A sentence that is told from others by what does not change in it.
+/// A sentence; what does not change in it sets it apart from others.
 struct sentence {
   std::string_view key;
   std::vector<std::string_view> fragments;
@@ -159,7 +159,7 @@ void add_reason(std::string_view word, std::set<own_reason>& out) {
   }
 }
 
-/// Whether the word at this place of a line is said to be a reason.
+/// Whether a line calls the word at this place a reason.
 bool is_called_reason(std::string_view line, std::size_t begin) {
   auto before = text::trimmed(line.substr(0, begin));
   while (!before.empty() && std::string_view("\"'=: ").contains(before.back())) before.remove_suffix(1);
@@ -226,7 +226,7 @@ reason_words words_of_reason(const own_reason& reason, language locale) {
   auto act = row_words(reason.key, ".do", locale);
   if (act.empty()) act = text::message("reason.nothing", locale);
   return {text::message("reason.title", locale,
-                        {{"name", reason.name}, {"of", text::message("reason.of." + family, locale)}}),
+                        {{"name", reason.name}, {"origin", text::message("reason.of." + family, locale)}}),
           row_words(reason.key, ".means", locale), text::message("reason.look." + family, locale), std::move(act)};
 }
 
@@ -248,7 +248,7 @@ reason_words words_of(const own_reason& reason, language locale) {
   if (reason.key.starts_with(reason_table)) return words_of_reason(reason, locale);
   const auto table = table_of(reason.key);
   const auto title = text::message("reason.code", locale,
-                                   {{"name", reason.name}, {"of", text::message("reason.by." + table, locale)}});
+                                   {{"name", reason.name}, {"origin", text::message("reason.by." + table, locale)}});
   const auto look = text::message("reason.look.finding", locale);
   for (const auto* part : {".wrong", ".found", ".title"})
     if (auto means = row_words(reason.key, part, locale); !means.empty())

@@ -53,9 +53,9 @@ known_modules modules_of(const reconcilers::accelerator_policy* policy, std::spa
 }
 
 std::vector<std::string> unserved_resources(const known_modules& around, const known_resources& known,
-                                            const kube::quantities& asked, text::language locale) {
+                                            const kube::quantities& request, text::language locale) {
   std::map<const modules::module_type*, std::vector<std::string>> lacking;
-  for (const auto& [key, amount] : asked) {
+  for (const auto& [key, amount] : request) {
     if (amount <= 0 || known.offered.contains(key)) continue;
     if (const auto* module = offering(around.policy, key)) lacking[module].emplace_back(key);
   }

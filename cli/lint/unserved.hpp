@@ -23,7 +23,7 @@ known_modules modules_of(const reconcilers::accelerator_policy* policy, std::spa
 /// One sentence a module: "No node has tencent.com/vcuda-core. Module vgpu offers it and is off: ...". Empty where some
 /// node has each of the pod's resources, or no module offers what is lacking.
 std::vector<std::string> unserved_resources(const known_modules& modules, const known_resources& known,
-                                            const kube::quantities& asked, text::language locale);
+                                            const kube::quantities& request, text::language locale);
 std::vector<std::string> unserved_resources(const picture& picture, const known_resources& known, const kube::pod& pod,
                                             text::language locale);
 

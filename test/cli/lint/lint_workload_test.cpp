@@ -152,13 +152,13 @@ TEST(lint_workload, a_key_of_a_module_that_is_off_or_on_no_node_is_named) {
       if (finding.code == "unserved_resource") out.push_back(finding.message);
     return out;
   };
-  const auto off = other("tencent.com/vcuda-core");
-  ASSERT_EQ(off.size(), 1U);
-  EXPECT_THAT(off[0], HasSubstr("spec.modules.vgpu.enabled: true"));
+  const auto disabled = other("tencent.com/vcuda-core");
+  ASSERT_EQ(disabled.size(), 1U);
+  EXPECT_THAT(disabled[0], HasSubstr("spec.modules.vgpu.enabled: true"));
   policy.modules["vgpu"].enabled = true;
   const auto unlabelled = other("tencent.com/vcuda-core");
   ASSERT_EQ(unlabelled.size(), 1U);
-  EXPECT_NE(unlabelled[0], off[0]);
+  EXPECT_NE(unlabelled[0], disabled[0]);
   EXPECT_THAT(other("nvidia.com/gpu"), IsEmpty()) << "a node offers it";
   cluster.modules.reset();
   EXPECT_THAT(codes(findings(pod("100", "", "tencent.com/vcuda-core"), text::language::en, &cluster)), IsEmpty())

@@ -79,6 +79,7 @@ struct picture {
   std::vector<std::string> limits;                 ///< of namespaces, JSON; of a file alone, a cluster is asked later
   classes_by_resource classes;                     ///< DeviceClasses of DRA, where a verb has read them
   std::vector<reconcilers::declarations::refused_declaration> refused_declarations;  ///< where a verb has read them
+  text::phrase declarations_unseen;                    ///< of a file: why it is not known which are refused
   std::map<kube::object_key, std::string> claims;      ///< ResourceClaims, JSON; of a file alone
   std::map<kube::object_key, std::string> whole_pods;  ///< JSON; of a file alone
   std::vector<std::string> missing_types;              ///< of our group, by plural

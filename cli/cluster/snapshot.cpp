@@ -9,6 +9,8 @@
 
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
+#include "cli/cluster/declaration_registry.hpp"
+#include "cli/cluster/declared_document.hpp"
 #include "cli/cluster/refusal.hpp"
 #include "controller/clock.hpp"
 #include "kube/event.hpp"
@@ -197,6 +199,21 @@ kube::task<void> save(kube::transport& transport, saved_list saved, ordered_json
   co_return kube::result<void>();
 }
 
+constexpr auto declarations_saved = "declarations", runtime_classes_saved = "runtimeClasses";
+
+/// What the labels and fields of their ConfigMaps declare, and nothing else of them.
+kube::task<void> save_declarations(kube::transport& transport, ordered_json& object) {
+  const auto declared = co_await read_declared(transport, reconcilers::declarations::parse_settings().ns);
+  if (!declared && declared.error().code == kube::errc::forbidden)
+    object["unseen"][declarations_saved] = declared.error().message;
+  else if (!declared)
+    co_return std::unexpected(declared.error());
+  else
+    object[declarations_saved] = ordered_json::parse(document_of(*declared))["configMaps"];
+  if (declared && declared->runtime_classes) object[runtime_classes_saved] = *declared->runtime_classes;
+  co_return kube::result<void>();
+}
+
 using result_of_read = std::expected<void, text::phrase>;
 
 /// `take(item)` for each item of a list, as JSON text.
@@ -244,7 +261,8 @@ kube::result<kube::node> read_node(std::string_view bytes) {
 
 /// What the file has that no Snapshot of this version has.
 std::vector<std::string> unknown_members(const ordered_json& snapshot) {
-  std::set<std::string, std::less<>> known{"apiVersion", "kind", "taken", "missingTypes", "unseen", pod_fields};
+  std::set<std::string, std::less<>> known{
+      "apiVersion", "kind", "taken", "missingTypes", "unseen", pod_fields, declarations_saved, runtime_classes_saved};
   for (const auto& saved : saved_lists()) known.insert(saved.name);
   std::vector<std::string> out;
   for (const auto& [name, value] : snapshot.items())
@@ -281,18 +299,41 @@ void keep_whole_pods(const ordered_json& snapshot, picture& picture) {
   }
 }
 
+/// Why a file lacks a part.
+text::phrase unseen_of(const ordered_json& snapshot, const char* name) {
+  const auto& reason = member(member(snapshot, "unseen"), name);
+  if (!reason.is_string()) return {"snapshot.lacks", {{"name", std::string(name)}}};
+  return phrase_of({kube::errc::forbidden, 403, reason.get<std::string>(), {}});
+}
+
+result_of_read fill_declarations(const ordered_json& snapshot, picture& picture) {
+  const auto& all = member(snapshot, declarations_saved);
+  if (all.is_null()) {
+    picture.declarations_unseen = unseen_of(snapshot, declarations_saved);
+    return {};
+  }
+  auto declared = declared_in(nlohmann::json{{"configMaps", nlohmann::json(all)}}.dump());
+  if (!declared) return std::unexpected(text::phrase{"snapshot.no_list", {{"name", declarations_saved}}});
+  if (const auto& classes = member(snapshot, runtime_classes_saved); classes.is_array()) {
+    auto& known = declared->runtime_classes.emplace();
+    for (const auto& name : classes)
+      if (name.is_string()) known.insert(name.get<std::string>());
+  }
+  const auto ns = reconcilers::declarations::parse_settings().ns;
+  picture.refused_declarations = refused_declarations(registry_of(*declared, ns));
+  return {};
+}
+
 /// What only some snapshots have: older ones, and those of a person who may not read all, lack a part.
 result_of_read fill_optional(const ordered_json& snapshot, picture& picture) {
   for (const auto& saved : saved_lists()) {
     if (!saved.optional || member(snapshot, saved.name).is_array()) continue;
-    const auto& reason = member(member(snapshot, "unseen"), saved.name);
-    picture.unseen.emplace(saved.purpose, reason.is_string()
-                                              ? phrase_of({kube::errc::forbidden, 403, reason.get<std::string>(), {}})
-                                              : text::phrase{"snapshot.lacks", {{"name", std::string(saved.name)}}});
+    picture.unseen.emplace(saved.purpose, unseen_of(snapshot, saved.name));
   }
   const auto has = [&](part part) { return !picture.unseen.contains(part); };
-  result_of_read done;
-  if (has(part::old_quotas)) done = fill(snapshot, "configmaps", picture.old_quotas, kube::from_json<kube::config_map>);
+  auto done = fill_declarations(snapshot, picture);
+  if (done && has(part::old_quotas))
+    done = fill(snapshot, "configmaps", picture.old_quotas, kube::from_json<kube::config_map>);
   if (done && has(part::device_labels))
     done = each_in<kube::config_map>(
         snapshot, "deviceConfigs", kube::from_json<kube::config_map>, [&](const kube::config_map& config_map) {
@@ -342,7 +383,7 @@ kube::task<void> take_snapshot(kube::transport& transport, ordered_json& object)
     auto done = co_await save(transport, saved, object);
     if (!done) co_return std::unexpected(std::move(done.error()));
   }
-  co_return kube::result<void>();
+  co_return co_await save_declarations(transport, object);
 }
 
 namespace {

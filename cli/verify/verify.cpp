@@ -267,7 +267,8 @@ std::expected<void, text::phrase> look_at_file(const verify_options& options, ve
   if (auto read = gather({}, options.snapshot, picture); !read) return read;
   auto view = view_of(picture, options.node);
   if (!view) return std::unexpected(view.error());
-  view->declarations_unseen = {"snapshot.lacks", {{"name", "configMaps"}}};
+  view->refused_declarations = picture.refused_declarations;
+  view->declarations_unseen = picture.declarations_unseen;
   report = walk(*view);
   return {};
 }

@@ -195,13 +195,14 @@ func TestS14_preemption_for_CPU_ports_and_cards_ends_with_the_pod_running(t *tes
 
 // S14: a victim takes its time to end. Until the pod it left for is bound, its card is that pod's: a pod of lower priority that fits by kube-scheduler's own
 // sums would take the card, and the first would be without one although someone was evicted for it. kube-scheduler tries the rival while the first
-// pod is in its back-off, which is long here, so that a busy machine plays the scene in time; where it did not, the scene is played again.
+// pod is in its back-off, which is long here. It also takes pods out of the back-off when it has no others, and then asks about no rival: the scene
+// is played again until it has.
 func TestS14_a_card_that_was_emptied_for_a_pod_goes_to_no_rival(t *testing.T) {
 	h := emptyHall(t, map[string]int{"vgpu/2": 1})
 	h.backoff = 5
 	h.open(h.proxy("first"))
 	seen := false
-	for scene := 0; scene < 10 && !seen; scene++ {
+	for scene := 0; scene < 60 && !seen; scene++ {
 		seen = h.emptyForOne(scene)
 	}
 	if !seen {

@@ -1,4 +1,5 @@
 #include "cli/cluster/snapshot.hpp"
+#include "cli/cluster/declared_document.hpp"
 
 #include "cli/cluster/fleet.hpp"
 #include "cli/explain/explain_pod.hpp"
@@ -51,7 +52,7 @@ struct snapshot_test : testing::Test {
       const auto path = request.target.substr(0, request.target.find('?'));
       using server = reconcilers::recording_transport;
       if (path.contains("resourcerules")) return server::refused(404, "NotFound");
-      if (path.contains("kube-system")) return server::refused(403, "Forbidden");
+      if (path.contains("kube-system") || request.target.contains("alauda")) return server::refused(403, "Forbidden");
       if (path == "/apis/quartermaster.io/v1alpha1")
         return server::answered(200, {{"kind", "APIResourceList"}, {"resources", json::array()}});
       const auto& items = lists[path];
@@ -103,6 +104,40 @@ TEST_F(snapshot_test, what_a_pod_says_of_nodes_and_gates_is_saved_and_of_an_olde
   EXPECT_THAT(codes(taken), HasSubstr("zone"));
   taken.erase("podFields");
   EXPECT_EQ(codes(taken), "not_read {}");
+}
+
+TEST_F(snapshot_test, declarations_are_judged_again_and_where_there_are_none_that_is_said) {
+  take();
+  EXPECT_THAT(taken["unseen"]["declarations"].get<std::string>(), HasSubstr("Forbidden"));
+  const auto read = [this] {
+    picture out;
+    EXPECT_TRUE(read_snapshot(taken.dump(), out));
+    return std::pair(out.refused_declarations, out.declarations_unseen.empty());
+  };
+  EXPECT_THAT(read(), testing::Pair(testing::IsEmpty(), false));
+  taken.erase("unseen");
+  EXPECT_THAT(read(), testing::Pair(testing::IsEmpty(), false)) << "an older file";
+  kube::config_map broken;
+  broken.key = {"kube-public", "cf-crl-lab-fpga"};
+  std::vector<kube::packed_map::entry> kinds{{"features.cpaas.io/type", "CustomResourceLimitation"},
+                                             {"features.cpaas.io/group", "lab"},
+                                             {"features.cpaas.io/enabled", "true"}};
+  std::vector<kube::packed_map::entry> fields{{"key", "example.com/fpga"},
+                                              {"group", "lab"},
+                                              {"dataType", "integer"},
+                                              {"limits", "optionl"},
+                                              {"requests", "disabled"}};
+  broken.labels = kube::packed_map::of(kinds);
+  broken.data = kube::packed_map::of(fields);
+  taken["declarations"] =
+      nlohmann::ordered_json::parse(document_of({.config_maps = {broken}, .runtime_classes = {}}))["configMaps"];
+  const auto [refused, known] = read();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].config_map, broken.key);
+  EXPECT_TRUE(known);
+  taken["declarations"] = "none";
+  picture picture;
+  EXPECT_FALSE(read_snapshot(taken.dump(), picture));
 }
 
 TEST_F(snapshot_test, nothing_is_saved_that_placements_do_not_need) {

@@ -38,7 +38,7 @@ kube::response answered(const kube::request& request) {
 }
 
 /// A key whose declaration was refused is answered with that declaration, and not with its absence.
-TEST(declaration_registry, F36_a_refused_declaration_is_named_with_the_reason) {
+TEST(declaration_registry, F36_golden_reason_of_a_refused_declaration) {
   recording_transport transport;
   transport.answer = answered;
   const auto refused = reconcilers::run(read_refused_declarations(transport));

@@ -43,7 +43,7 @@ TEST(foreign_server, a_page_is_named_with_its_type_and_how_it_begins) {
   served_program program([](const auto&) { return reply_of("text/html; charset=utf-8", html); });
   for (const auto& words : asking_verbs()) {
     EXPECT_EQ(program.run(words), 1) << words.front();
-    EXPECT_THAT(program.err, AllOf(HasSubstr(" /api"), HasSubstr("200"), HasSubstr("text/html; charset=utf-8"),
+    EXPECT_THAT(program.err, AllOf(HasSubstr("/api"), HasSubstr("200"), HasSubstr("text/html; charset=utf-8"),
                                    HasSubstr("<!DOCTYPE html><html><body>Sign in\\u{1b}")))
         << words.front();
     expect_one_line(program, words);
@@ -71,7 +71,7 @@ TEST(foreign_server, nothing_and_JSON_of_another_kind_are_named_too) {
   }
 }
 
-TEST(foreign_server, the_words_are_chinese_where_that_is_asked_for) {
+TEST(foreign_server, golden_words_are_chinese_where_that_is_asked_for) {
   served_program program([](const auto&) { return reply_of("application/json", "{}"); });
   EXPECT_EQ(program.run({"inspect", "nodes", "--lang", "zh"}), 1);
   EXPECT_FALSE(words::has_english_sentence(program.err)) << program.err;

@@ -204,7 +204,7 @@ TEST(own_reasons, a_reason_of_one_word_counts_only_where_it_is_one) {
             (std::set<own_reason>{{"SchedulerConfigStopped", "reason.scheduler.stopped"}}));
 }
 
-TEST(own_reasons, explain_alert_sends_a_reason_to_the_verb_that_knows_it) {
+TEST(own_reasons, golden_explain_alert_sends_a_reason_to_the_verb_that_knows_it) {
   std::ostringstream out, err;
   EXPECT_EQ(run_explain_alert({"UntoleratedTaint", "en", "text"}, out, err), 1);
   EXPECT_THAT(err.str(), HasSubstr("quartermaster explain error UntoleratedTaint"));

@@ -509,7 +509,8 @@ TEST_F(placements_test, annotations_that_choose_no_card_of_the_cluster_are_the_s
   const auto change =
       english("explain.without_annotations", {{"list", "gaia.tencent.com/gpu-model"}, {"nodes", nodes_of(2)}});
   EXPECT_EQ(explain("lab/choosy"), 3);
-  EXPECT_THAT(out.str(), HasSubstr(english("explain.of_pod", {{"change", change}})));
+  const auto proposal = english("explain.proposal.sentence", {{"text", change}});
+  EXPECT_THAT(out.str(), HasSubstr(english("explain.of_pod", {{"change", proposal}})));
   out.str("");
   EXPECT_EQ(explain("lab/large"), 3);
   EXPECT_THAT(out.str(), Not(HasSubstr("gaia.tencent.com/gpu-model")));

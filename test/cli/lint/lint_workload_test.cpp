@@ -152,9 +152,10 @@ TEST(lint_workload, a_key_of_a_module_that_is_off_or_on_no_node_is_named) {
       if (finding.code == "unserved_resource") out.push_back(finding.message);
     return out;
   };
+  const auto label = words::english("explain.unserved.label", {{"value", "vgpu"}});
   const auto disabled = other("tencent.com/vcuda-core");
   ASSERT_EQ(disabled.size(), 1U);
-  EXPECT_THAT(disabled[0], HasSubstr("spec.modules.vgpu.enabled: true"));
+  EXPECT_THAT(disabled[0], HasSubstr(words::english("explain.unserved.off", {{"module", "vgpu"}, {"label", label}})));
   policy.modules["vgpu"].enabled = true;
   const auto unlabelled = other("tencent.com/vcuda-core");
   ASSERT_EQ(unlabelled.size(), 1U);

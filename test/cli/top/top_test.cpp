@@ -122,7 +122,7 @@ TEST_F(top, a_card_behind_one_that_a_plugin_would_take_and_that_may_not_be_used_
   EXPECT_EQ(free_cards_without("gpu-5/7", 4), 2) << "no such card";
 }
 
-TEST_F(top, a_cordoned_card_is_marked) {
+TEST_F(top, golden_mark_of_a_cordoned_card) {
   auto node = *cluster.nodes.find({{}, "gpu-4"});
   node.annotations = extender_test::packed({{"quartermaster.io/cordon", "GPU-a, GPU-not-here"}});
   node.resource_version = 2;

@@ -61,7 +61,7 @@ TEST(yaml_fault_words, of_malformed_files_are_keys_with_words_in_each_language) 
   }
 }
 
-TEST(yaml_fault_words, of_the_system_are_a_quotation) {
+TEST(yaml_fault_words, golden_of_the_system_are_a_quotation) {
   const auto phrase = unreadable("a: b.yaml: no such file or directory");
   EXPECT_FALSE(words::has_english_sentence(words_of(phrase, language::zh)));
   EXPECT_TRUE(words_of(phrase, language::zh).contains("no such file or directory"));

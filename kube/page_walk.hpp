@@ -19,10 +19,11 @@ class page_walk {
   /// is the page that has just come, or there are more than any cluster has.
   result<bool> next(std::string_view token, list_options& options) {
     if (token.empty()) return false;
-    const auto* problem = token == options.continue_token ? "names the same next page twice"
-                          : ++pages_ == most_pages        ? "names no last page after 20000 of them"
-                                                          : nullptr;
-    if (problem)
+    const auto problem = token == options.continue_token ? std::string("names the same next page twice")
+                         : pages_++ == most_pages
+                             ? "names no last page after " + std::to_string(most_pages) + " of them"
+                             : std::string();
+    if (!problem.empty())
       return std::unexpected(
           error{errc::decode, 0, operation_ + ": the server " + problem + ", so the list has no end", {}});
     options.continue_token = token;

@@ -103,6 +103,13 @@ void watch_machine::on_list_page(std::string_view body, ms now, const std::funct
     on_error(page.error(), now);
     return;
   }
+  if (!page->next.empty() && page->next == continue_token_) {
+    ++count_.undecodable;
+    continue_token_.clear();
+    list_begun_ = false;
+    retry({errc::decode, 0, "the server names the same next page twice, so the list has no end", {}}, now);
+    return;
+  }
   // The views of `page` may not outlive the decoding of items.
   std::string version(page->resource_version), token(page->next);
   phase_ = phase::idle;

@@ -70,7 +70,7 @@ kube::task<kube::response> send_patiently(kube::transport& transport, std::strin
 
 struct metadata_only {};
 
-/// Every object of every page, decoded; what cannot be decoded is left out. With `metadata_only` the server sends no
+/// Every object of every page, decoded. errc::decode: one cannot be. With `metadata_only` the server sends no
 /// more than that.
 template <kube::projection T>
 kube::task<void> list_each(kube::transport& transport, kube::list_options options, std::function<void(T)> each,
@@ -83,10 +83,17 @@ kube::task<void> list_each(kube::transport& transport, kube::list_options option
     if (only) page.accept += ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     auto answer = co_await send_patiently(transport, operation, std::move(page));
     if (!answer) co_return std::unexpected(std::move(answer.error()));
+    std::optional<kube::error> unreadable;
     const auto read = kube::read_list(answer->body, T::wire, [&](std::string_view bytes) {
-      if (auto list = T::decode(bytes)) each(std::move(*list));
+      if (auto item = T::decode(bytes))
+        each(std::move(*item));
+      else if (!unreadable)
+        unreadable = std::move(item.error());
     });
     if (!read) co_return std::unexpected(read.error());
+    if (unreadable)
+      co_return std::unexpected(kube::error{
+          kube::errc::decode, 0, operation + ": the server sent an object that cannot be read: " + unreadable->message, {}});
     const auto more = pages.next(read->next, options);
     if (!more) co_return std::unexpected(more.error());
     is_open = *more;

@@ -45,7 +45,14 @@ ordered_json in_both(const api::check_row& row, std::string (*say)(const api::ch
   return {{"en", say(row, text::language::en)}, {"zh", say(row, text::language::zh)}};
 }
 
-enum card_flag : int { sick = 1, cordoned_card = 2, cut = 4, given_whole = 8, over_given = 16 };
+enum card_flag : int {
+  sick = 1,
+  cordoned_card = 2,
+  cut = 4,
+  given_whole = 8,
+  over_given = 16,
+  unknown_health = 32
+};
 enum node_flag : int {
   not_ready = 1,
   cordoned = 2,
@@ -59,7 +66,8 @@ enum node_flag : int {
 ordered_json card_list(const card_shares& entry, const viewer& viewer, dictionaries& names) {
   const auto& card = *entry.card;
   const int flags = (entry.is_sick ? sick : 0) | (card.cordoned ? cordoned_card : 0) | (card.mig ? cut : 0) |
-                    (entry.used.wholes > 0 ? given_whole : 0) | (quota::beyond(card, entry.used) ? over_given : 0);
+                    (entry.used.wholes > 0 ? given_whole : 0) | (quota::beyond(card, entry.used) ? over_given : 0) |
+                    (entry.is_sick || entry.is_looked_at ? 0 : unknown_health);
   auto out = ordered_json::array(
       {names.models.index_of(card.model), card.memory_mib, flags, entry.cores(), entry.memory_mib()});
   if (entry.shares.empty()) return out;
@@ -91,7 +99,7 @@ ordered_json node_list(const node_shares& row, const viewer& viewer, dictionarie
 /// Of cards that the ledger does not have, because no mode serves them and no agent reports them.
 ordered_json unserved_cards(const node_row& row, dictionaries& names) {
   auto out = ordered_json::array();
-  const auto card = ordered_json::array({names.models.index_of(row.model), row.memory_mib, 0, 0, 0});
+  const auto card = ordered_json::array({names.models.index_of(row.model), row.memory_mib, unknown_health, 0, 0});
   for (std::int64_t i = 0; i < row.cards; ++i) out.push_back(card);
   return out;
 }

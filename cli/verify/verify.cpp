@@ -149,7 +149,8 @@ ordered_json as_json(const verify::report& report) {
       {"problems", problems(report)}, {"cluster", as_json(report.cluster, {})}, {"nodes", ordered_json::array()}};
   for (const auto& node : report.nodes) {
     out["nodes"].push_back({{"name", node.node},
-                            {"mode", node.mode.empty() ? "none" : node.mode},
+                            {"mode", node.current.empty() ? "none" : node.current},
+                            {"requestedMode", node.requested.empty() ? "none" : node.requested},
                             {"problems", wrong_in(node.steps)},
                             {"steps", as_json(node.steps, node.node)}});
   }

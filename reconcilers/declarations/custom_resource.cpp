@@ -77,6 +77,11 @@ declarations::config_map_view view_of(const kube::config_map& config_map) {
   return out;
 }
 
+bool is_other_content(const kube::config_map* before, const kube::config_map* after) {
+  return !before || !after || before->created != after->created || before->labels != after->labels ||
+         before->data != after->data || before->binary != after->binary || before->left_out != after->left_out;
+}
+
 label_alias alias_of(const declarations::device_config& config) {
   return {config.label_key, config.label_value, text::lower_case(config.name)};
 }
@@ -159,11 +164,9 @@ std::vector<kube::object_key> custom_resource::affected_by(const kube::config_ma
   for (const auto* entry : {before, after}) {
     if (entry) out.insert(entry->key);
   }
-  const bool same_content = before && after && before->created == after->created && before->labels == after->labels &&
-                            before->data == after->data && before->binary == after->binary &&
-                            before->left_out == after->left_out;
+  const bool changed = is_other_content(before, after);
   for (const auto* entry : {before, after}) {
-    if (entry && !same_content) std::ranges::move(registry_.neighbours(view_of(*entry)), std::inserter(out, out.end()));
+    if (entry && changed) std::ranges::move(registry_.neighbours(view_of(*entry)), std::inserter(out, out.end()));
   }
   return {out.begin(), out.end()};
 }

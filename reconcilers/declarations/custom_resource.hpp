@@ -89,6 +89,8 @@ class custom_resource final : public controller::reconciler {
 
 /// The ConfigMap as parse.hpp reads it; valid as long as `config_map`.
 declarations::config_map_view view_of(const kube::config_map& config_map);
+/// Did a change of one ConfigMap touch what is judged? Our own annotation does not.
+bool is_other_content(const kube::config_map* before, const kube::config_map* after);
 /// The label of a device configuration that is sound, as one that asks for the mode of the device's name.
 label_alias alias_of(const declarations::device_config& config);
 

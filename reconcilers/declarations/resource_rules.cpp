@@ -173,9 +173,10 @@ kube::task<action> resource_rules::reconcile(kube::object_key key) {
   const auto now = settings_.now();
   if ((!object || object->resource_version < wrote_version_) && now - wrote_ < lag_allowed)
     co_return action::again(lag_allowed);
+  // All declarations are compiled each time, so a thousand that come at once are not compiled a thousand times.
+  if (now - wrote_ < between_writes) co_return action::again(between_writes - (now - wrote_));
   const auto want = object_of(*policy, object);
   if (!same(want, object)) {
-    if (now - wrote_ < between_writes) co_return action::again(between_writes - (now - wrote_));
     kube::write_options options;
     options.field_manager = api::names::field_owner;
     options.force = true;
@@ -317,8 +318,9 @@ std::vector<kube::object_key> resource_rules::affected_by(const kube::node* befo
   return again;
 }
 
-std::vector<kube::object_key> resource_rules::affected_by(const kube::config_map*, const kube::config_map*) const {
-  return again;
+std::vector<kube::object_key> resource_rules::affected_by(const kube::config_map* before,
+                                                          const kube::config_map* after) const {
+  return is_other_content(before, after) ? again : std::vector<kube::object_key>();
 }
 
 std::vector<kube::object_key> resource_rules::affected_by(const api::compiled_rules* before,

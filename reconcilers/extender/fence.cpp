@@ -8,6 +8,7 @@
 #include "controller/sleep.hpp"
 #include "kube/event.hpp"
 #include "kube/json_text.hpp"
+#include "kube/page_walk.hpp"
 #include "kube/status.hpp"
 #include "kube/wire.hpp"
 
@@ -33,7 +34,8 @@ kube::task<std::vector<fence::target>> fence::unbound() {
   kube::list_options options;
   options.field_selector = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed";
   std::vector<target> out;
-  do {
+  kube::page_walk pages("list unbound pods");
+  for (bool is_open = true; is_open;) {
     auto request = kube::list_page(kube::resources::pods, options);
     request.accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
@@ -51,8 +53,10 @@ kube::task<std::vector<fence::target>> fence::unbound() {
       const bool other = known && known->id.to_string() == pod.uid && !dependencies_.is_managed(*known);
       if (!other) out.push_back(std::move(pod));
     }
-    options.continue_token = text_at(page, "/metadata/continue");
-  } while (!options.continue_token.empty());
+    const auto more = pages.next(text_at(page, "/metadata/continue"), options);
+    if (!more) co_return std::unexpected(more.error());
+    is_open = *more;
+  }
   co_return out;
 }
 
@@ -133,7 +137,8 @@ kube::task<bool> fence::complete() {
     const auto* known = dependencies_.pods.find(listed.key);
     every = every && read && known && known->id == listed.id && known->resource_version >= listed.resource_version;
   };
-  do {
+  kube::page_walk pages("list bound pods");
+  for (bool is_open = true; every && is_open;) {
     auto request = kube::list_page(kube::resources::pods, options);
     request.accept = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     const auto answer = co_await dependencies_.api.used_transport().send(std::move(request));
@@ -141,8 +146,10 @@ kube::task<bool> fence::complete() {
     if (answer->status != 200) co_return std::unexpected(kube::error_of("list bound pods", *answer));
     const auto page = kube::read_list(answer->body, kube::encoding::protobuf, compare);
     if (!page) co_return std::unexpected(page.error());
-    options.continue_token = page->next;
-  } while (every && !options.continue_token.empty());
+    const auto more = pages.next(page->next, options);
+    if (!more) co_return std::unexpected(more.error());
+    is_open = *more;
+  }
   co_return every;
 }
 

@@ -177,6 +177,8 @@ class node_walker {
     out.node = is_.node.key.name;
     const auto* mode = wanted_.mode ? offered_.find(wanted_.mode->name) : serving_;
     if (mode) out.mode = mode->name;
+    out.current = current_mode(is_.node, is_.status ? &*is_.status : nullptr);
+    out.requested = wanted_.requested;
     out.shown_mode = shown_mode(is_.node, is_.status ? &*is_.status : nullptr);
     if (mode && out.shown_mode == "none") out.shown_mode = mode->name;
     auto& step = out.steps;

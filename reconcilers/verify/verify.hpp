@@ -209,6 +209,8 @@ struct step {
 struct node_walk {
   std::string node;
   std::string mode;        ///< what it asks for, or what serves it; empty: none
+  std::string current;     ///< in which it is; empty: none
+  std::string requested;   ///< what its label or the policy asks for; empty: none
   std::string shown_mode;  ///< in which it is, for people: "pgpu -> vgpu" while it changes; where in none, `mode`
   std::vector<step> steps;
 };

@@ -159,6 +159,20 @@ TEST(watch_machine, reflector_starts_a_list_over_when_its_continue_token_has_exp
   EXPECT_EQ(m.asks(), "watch 30");
 }
 
+TEST(watch_machine, a_page_that_names_itself_as_the_next_is_no_list) {
+  machine m(machine::with_watch_list(false));
+  EXPECT_EQ(m.asks(), "list");
+  m.page("10", {{"a", "1"}}, "token");
+  EXPECT_EQ(m.asks(), "list token");
+  m.page("10", {{"b", "1"}}, "token");
+  EXPECT_EQ(m.asks(), "list") << "from its start, and later";
+  EXPECT_EQ(m.waited, 800ms);
+  EXPECT_FALSE(m->synced());
+  m.page("30", {{"c", "3"}});
+  EXPECT_EQ(m.content(), "c@3");
+  EXPECT_TRUE(m->synced());
+}
+
 // TestReflectorFullListIfTooLarge
 TEST(watch_machine, reflector_lists_anew_when_its_version_is_too_large_for_the_server) {
   machine m;

@@ -269,6 +269,31 @@ TEST_F(resource_rules_test, looks_again_at_a_node_only_when_what_it_offers_chang
   EXPECT_THAT(subject.affected_by(&before, nullptr), testing::SizeIs(1));
 }
 
+TEST_F(resource_rules_test, looks_again_at_a_declaration_only_when_its_content_changes) {
+  kube::config_map before, after;
+  after.resource_version = 2;
+  after.annotations = kube::packed_map::of(std::vector<kube::packed_map::entry>{{"quartermaster.io/verdict", "x"}});
+  EXPECT_THAT(subject.affected_by(&before, &after), IsEmpty()) << "our own verdict";
+  after.data = kube::packed_map::of(std::vector<kube::packed_map::entry>{{"key", "example.com/fpga"}});
+  EXPECT_THAT(subject.affected_by(&before, &after), testing::SizeIs(1));
+  EXPECT_THAT(subject.affected_by(&before, nullptr), testing::SizeIs(1));
+}
+
+TEST_F(resource_rules_test, compiles_no_more_than_once_a_second) {
+  declare(sound());
+  policy("Deny");
+  settle();
+  server.forget();
+  declare(sound("example.com/other"));
+  const auto early = run(subject.reconcile({{}, "default"}));
+  ASSERT_TRUE(early);
+  EXPECT_EQ(early->again_in, std::chrono::milliseconds(1s));
+  EXPECT_THAT(server.writes(), IsEmpty());
+  now += 1s;
+  ASSERT_TRUE(run(subject.reconcile({{}, "default"})));
+  EXPECT_THAT(server.writes(), testing::SizeIs(1));
+}
+
 TEST_F(resource_rules_test, lists_the_keys_of_exclusions) {
   declare(sound().with("excludeResources", "example.com/other,example.com/a"));
   policy("Deny");

@@ -23,7 +23,8 @@ export const level_of = (use) => (use <= 0 ? 0 : Math.min(4, 1 + Math.floor(use 
 export function health_of(flags) {
   if (flags & card_flags.sick) return 'sick';
   if (flags & card_flags.over) return 'over';
-  return flags & card_flags.cordoned ? 'cordoned' : 'ok';
+  if (flags & card_flags.cordoned) return 'cordoned';
+  return flags & card_flags.unknown ? 'unknown' : 'ok';
 }
 
 /// What is written below the bar: use as percent, health as a sign, mode as its name.

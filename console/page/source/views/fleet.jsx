@@ -70,7 +70,7 @@ function Legend({ coloring, modes }) {
   const marks = ['cordoned', 'over', 'sick'].map((name) => [`level_2 health_${name}`, text(`health.${name}`)]);
   const samples = {
     use: [...[0, 1, 2, 3, 4].map((level) => [`level_${level}`, text(`legend.use_${level}`)]), ...marks],
-    health: ['ok', 'cordoned', 'over', 'sick'].map((name) => [`level_2 health_${name}`, `${text(`health_sign.${name}`)} ${text(`health.${name}`)}`]),
+    health: ['ok', 'unknown', 'cordoned', 'over', 'sick'].map((name) => [`level_2 health_${name}`, `${text(`health_sign.${name}`)} ${text(`health.${name}`)}`]),
     mode: [...modes.map((mode, index) => [`mode_${index % 6}`, `${word('mode_sign', mode)} ${word('mode', mode)}`]), ['mode_none', text('mode_none')], ...marks],
   };
   return (

@@ -73,7 +73,37 @@ func TestPodsHaveTheCardsOfTheirPlacement_long(t *testing.T) {
 	n.uninstall()
 }
 
-// The modules mps, and vgpu with our own plugin, as people install them: agent, plugin, MPS and scheduler are pods. Each pod sees the card and
+// shares of a module by our own plugin: what a container asks for, and what the kubelet has of the plugin, of two cards.
+type sharesOf struct {
+	module, offered string
+	amount          int64
+	limits          func(cores, gib int64) corev1.ResourceList
+}
+
+func list(amounts map[string]int64) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for key, amount := range amounts {
+		out[corev1.ResourceName(key)] = *resource.NewQuantity(amount, resource.DecimalSI)
+	}
+	return out
+}
+
+var ownShares = []sharesOf{
+	{"mps", "nvidia.com/mps-core", 200, func(cores, gib int64) corev1.ResourceList {
+		return list(map[string]int64{"nvidia.com/mps-core": cores, "nvidia.com/mps-memory": gib})
+	}},
+	{"vgpu", "tencent.com/vcuda-core", 200, func(cores, gib int64) corev1.ResourceList {
+		return list(map[string]int64{"tencent.com/vcuda-core": cores, "tencent.com/vcuda-memory": 4 * gib})
+	}},
+	{"gpushare", "aliyun.com/gpu-core.percentage", 200, func(cores, gib int64) corev1.ResourceList {
+		return list(map[string]int64{"aliyun.com/gpu-core.percentage": cores, "aliyun.com/gpu-mem": gib})
+	}},
+	{"hami", "nvidia.com/gpualloc", 20, func(cores, gib int64) corev1.ResourceList {
+		return list(map[string]int64{"nvidia.com/gpualloc": 1, "nvidia.com/gpucores": cores, "nvidia.com/gpumem": 1024 * gib})
+	}},
+}
+
+// The modules mps, and vgpu, gpushare and hami with our own plugin, as people install them: agent, plugin, MPS and scheduler are pods. Each pod sees the card and
 // the limits of its placement; the plugin's container can end without MPS, whose daemons go on.
 func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 	if _, _, err := kit.Standins(); err != nil {
@@ -84,26 +114,28 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 	n.haveCards()
 	n.script("node-image", registry+"/quartermaster:"+theImage(t).tag, "--archive", first.file)
 	must(t, n.CompileImage(probe, "../plugins/probe", "/bin/probe"))
+	values := ""
+	for _, of := range ownShares {
+		module := ",policy.modules." + of.module
+		values += module + ".enabled=true" + module + ".runtimeClassName=" + kit.NvidiaRuntime
+		if of.module != "mps" {
+			values += module + ".settings.plugin=quartermaster"
+		}
+	}
 	n.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace", "--set",
-		"image.registry="+registry+",image.pullPolicy=Never,agent.enabled=true,agent.runtimeClassName="+kit.NvidiaRuntime+",crds.keep=false,mps_enable=true,vgpu_enable=true,"+
-			"policy.modules.mps.runtimeClassName="+kit.NvidiaRuntime+",policy.modules.vgpu.runtimeClassName="+kit.NvidiaRuntime+
-			",policy.modules.vgpu.settings.plugin=quartermaster", "--wait", "--timeout", "180s")
-	for _, module := range []struct {
-		name, cores, memory string
-		unitMiB             int64
-	}{{"mps", "nvidia.com/mps-core", "nvidia.com/mps-memory", 1024}, {"vgpu", "tencent.com/vcuda-core", "tencent.com/vcuda-memory", 256}} {
-		passed := t.Run(module.name, func(t *testing.T) {
+		"image.registry="+registry+",image.pullPolicy=Never,agent.enabled=true,agent.runtimeClassName="+kit.NvidiaRuntime+",crds.keep=false"+values, "--wait", "--timeout", "180s")
+	for _, of := range ownShares {
+		passed := t.Run(of.module, func(t *testing.T) {
 			n.t = t
-			n.run("kubectl", "label", "--overwrite", "node", worker, kit.AskLabel+"="+module.name)
+			n.run("kubectl", "label", "--overwrite", "node", worker, kit.AskLabel+"="+of.module)
 			n.run("kubectl", "wait", "--for=create", "anode/"+worker, "--timeout=60s")
-			n.run("kubectl", "wait", "anode/"+worker, "--for=jsonpath={.status.actualMode}="+module.name, "--timeout=180s")
+			n.run("kubectl", "wait", "anode/"+worker, "--for=jsonpath={.status.actualMode}="+of.module, "--timeout=180s")
 			n.run("kubectl", "wait", "anode/"+worker, "--for=jsonpath={.status.phase}=Ready", "--timeout=180s")
-			if module.name == "mps" {
+			if of.module == "mps" {
 				n.dedicate()
 			}
 			share := func(name string, cores, gib int64) {
-				n.createWith(name, "", corev1.ResourceList{corev1.ResourceName(module.cores): *resource.NewQuantity(cores, resource.DecimalSI),
-					corev1.ResourceName(module.memory): *resource.NewQuantity(gib*1024/module.unitMiB, resource.DecimalSI)})
+				n.createWith(name, "", of.limits(cores, gib))
 			}
 			share("third-of-a-card", 30, 4)
 			share("two-thirds", 60, 8)
@@ -119,14 +151,14 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 					return false, err
 				}
 				pods, err := n.plugins()
-				has := is.Status.Allocatable[corev1.ResourceName(module.cores)]
-				return err == nil && len(pods) == 1 && ready(&pods[0]) && pods[0].Status.ContainerStatuses[0].RestartCount > 0 && has.Value() == 200, fmt.Errorf("%v %v", err, is.Status.Allocatable)
+				has := is.Status.Allocatable[corev1.ResourceName(of.offered)]
+				return err == nil && len(pods) == 1 && ready(&pods[0]) && pods[0].Status.ContainerStatuses[0].RestartCount > 0 && has.Value() == of.amount, fmt.Errorf("%v %v", err, is.Status.Allocatable)
 			})
 			share("after-the-plugin", 20, 2)
 			n.seesShare("after-the-plugin", 20, 2048)
 			n.run("kubectl", "delete", "pod", "third-of-a-card", "two-thirds", "after-the-plugin", "--wait")
 			for _, container := range []string{"quartermaster-device-plugin", "quartermaster-mps"} {
-				if log := n.run("kubectl", "logs", "--namespace", kit.Namespace, "--selector", "quartermaster.io/module="+module.name, "-c", container); strings.Contains(log, "forbidden") || strings.Contains(log, "not lent") {
+				if log := n.run("kubectl", "logs", "--namespace", kit.Namespace, "--selector", "quartermaster.io/module="+of.module, "-c", container); strings.Contains(log, "forbidden") || strings.Contains(log, "not lent") {
 					t.Errorf("%s:\n%s", container, log)
 				}
 			}

@@ -427,7 +427,7 @@ constexpr std::string_view example = R"(Example:
 Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read or is no YAML, or nothing was there to
 judge, 2 wrong usage, 3 found errors, or with --cluster what is declared there could not be seen (with --strict its
 nodes, too).
-What each code means: docs/declarations.md and docs/cli.md)";
+What each code means: quartermaster explain error CODE)";
 
 std::string summary(const lint_report& lint_report, language locale) {
   const auto is_error = [](const lint_finding& f) { return f.level == text::severity::error; };

@@ -33,7 +33,7 @@ struct server_options {
   std::chrono::milliseconds start{5'000};  ///< for a daemon, and for a server
   /// Between two questions to a daemon whose server is in order: each starts a program. That one of them has ended is
   /// seen without a question.
-  std::chrono::milliseconds period{15'000};
+  std::chrono::milliseconds period{30'000};
   std::chrono::milliseconds retry{2'000};       ///< between two looks at a card that is not
   std::chrono::milliseconds hold_limit{8'000};  ///< for ceilings that someone waits for
 };

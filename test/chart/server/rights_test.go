@@ -152,19 +152,23 @@ func TestRightsOfEachAccount(t *testing.T) {
 			key := [3]string{row.where, row.what, strings.Join(verbs, ", ")}
 			byNames[key] = append(byNames[key], row.names)
 		}
-		var out strings.Builder
-		out.WriteString("\n| where | what | verbs | only these |\n|---|---|---|---|\n")
-		keys := slices.SortedFunc(maps.Keys(byNames), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
-		for _, key := range keys {
-			names := byNames[key]
+		types := map[[3]string][]string{} // place, verbs, names: types
+		for key, names := range byNames {
 			slices.Sort(names)
 			where := key[0]
 			if where == "" {
 				where = "everywhere"
 			}
-			fmt.Fprintf(&out, "| %s | `%s` | %s | %s |\n", where, key[1], key[2], strings.Join(names, ", "))
+			group := [3]string{where, key[2], strings.Join(names, ", ")}
+			types[group] = append(types[group], "`"+key[1]+"`")
 		}
-		return out.String()
+		var lines []string
+		for group, whats := range types {
+			slices.Sort(whats)
+			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s |\n", group[0], strings.Join(whats, ", "), group[1], group[2]))
+		}
+		slices.Sort(lines)
+		return "\n| where | what | verbs | only these |\n|---|---|---|---|\n" + strings.Join(lines, "")
 	}
 	text := "# What each account may do\n\n" +
 		"The API server's own answers for a chart with agent, console and its API, simulated nodes, Prometheus, authentication of\n" +

@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The table of values in the chart's README is made of values.yaml (names, defaults, comments) and values.schema.json (what is allowed).
+// The table of values in the chart's README is made of values.yaml (names, defaults, comments) and values.schema.json (what else is
+// allowed: the other words of an enumeration, or the limits of a number).
 
 const (
 	tableBegins = "<!-- made from values.yaml: QM_GOLDEN=write test/go_test.sh chart -->\n"
@@ -83,8 +84,8 @@ func sentences(comments []string) string {
 
 func inTable(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// allowed says which values the schema takes.
-func allowed(schema map[string]any, path []string) string {
+// allowed says which values the schema takes besides the default, where that is a choice of words or a range of numbers.
+func allowed(schema map[string]any, path []string, given string) string {
 	at := any(schema)
 	for _, name := range path {
 		at = follow(schema, at)
@@ -97,25 +98,16 @@ func allowed(schema map[string]any, path []string) string {
 	if choices, ok := is["enum"].([]any); ok {
 		var out []string
 		for _, choice := range choices {
-			out = append(out, fmt.Sprintf("`%v`", choice))
+			if word := fmt.Sprint(choice); word != "" && word != given {
+				out = append(out, "`"+word+"`")
+			}
 		}
 		return strings.Join(out, ", ")
 	}
-	of := ""
-	switch kind := is["type"].(type) {
-	case string:
-		of = kind
-	case []any:
-		var out []string
-		for _, one := range kind {
-			out = append(out, fmt.Sprint(one))
-		}
-		of = strings.Join(out, " or ")
-	}
 	if least, ok := is["minimum"]; ok {
-		of += fmt.Sprintf(", %v to %v", least, is["maximum"])
+		return fmt.Sprintf("%.0f to %.0f", least, is["maximum"])
 	}
-	return of
+	return ""
 }
 
 func follow(schema map[string]any, at any) any {
@@ -132,12 +124,10 @@ func follow(schema map[string]any, at any) any {
 	}
 }
 
-// grouped: a comment on the value above says what this one is.
-func grouped(path []string, said map[string]bool) bool {
-	return len(path) > 1 && said[strings.Join(path[:len(path)-1], ".")]
-}
+// partOf says whether the row of the value above has this one: requests and limits are in the row of resources.
+func partOf(path []string) bool { return len(path) > 1 && path[len(path)-2] == "resources" }
 
-// ValuesTable is the table, a row per value.
+// ValuesTable is the table, a row per value that can be set.
 func ValuesTable() (string, error) {
 	text, err := os.ReadFile(filepath.Join(Chart(), "values.yaml"))
 	if err != nil {
@@ -154,36 +144,48 @@ func ValuesTable() (string, error) {
 	if err := json.Unmarshal(judge, &schema); err != nil {
 		return "", err
 	}
-	found, said := map[string]bool{}, map[string]bool{}
+	values := valuesOf(string(text))
+	found, written := map[string]bool{}, map[string]string{}
+	for _, one := range values {
+		written[strings.Join(one.path, ".")] = one.given
+	}
 	var out bytes.Buffer
-	out.WriteString("| value | allowed | default | what it decides |\n|---|---|---|---|\n")
-	for _, one := range valuesOf(string(text)) {
+	out.WriteString("| value | default (or) | what it decides |\n|---|---|---|\n")
+	for _, one := range values {
 		name := strings.Join(one.path, ".")
 		found[name] = true
 		is := any(defaults)
 		for _, key := range one.path {
 			is = is.(map[string]any)[key]
 		}
+		if partOf(one.path) {
+			continue
+		}
 		given := one.given
-		if group, ok := is.(map[string]any); ok && given == "" && len(group) > 0 {
-			if len(one.comments) == 0 { // its parts say it all
-				continue
-			}
-		} else if given == "" {
+		if one.path[len(one.path)-1] == "resources" {
+			given = fmt.Sprintf("{requests: %s, limits: %s}", written[name+".requests"], written[name+".limits"])
+		}
+		if group, ok := is.(map[string]any); ok && given == "" && len(group) > 0 { // its parts have the rows
+			continue
+		}
+		if given == "" {
 			flow, err := json.Marshal(is)
 			if err != nil {
 				return "", err
 			}
 			given = string(flow)
 		}
-		if len(one.comments) == 0 && !grouped(one.path, said) {
+		if len(one.comments) == 0 {
 			return "", fmt.Errorf("values.yaml: no comment says what %s decides", name)
 		}
-		said[name] = len(one.comments) > 0
+		others := allowed(schema, one.path, given)
 		if given != "" {
 			given = "`" + inTable(given) + "`"
 		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", name, inTable(allowed(schema, one.path)), given, inTable(sentences(one.comments)))
+		if others != "" {
+			given += " (" + inTable(others) + ")"
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", name, given, inTable(sentences(one.comments)))
 	}
 	for name := range defaults {
 		if !found[name] {

@@ -152,27 +152,31 @@ func TestRightsOfEachAccount(t *testing.T) {
 			key := [3]string{row.where, row.what, strings.Join(verbs, ", ")}
 			byNames[key] = append(byNames[key], row.names)
 		}
-		var out strings.Builder
-		out.WriteString("\n| where | what | verbs | only these |\n|---|---|---|---|\n")
-		keys := slices.SortedFunc(maps.Keys(byNames), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
-		for _, key := range keys {
-			names := byNames[key]
+		types := map[[3]string][]string{} // place, verbs, names: types
+		for key, names := range byNames {
 			slices.Sort(names)
 			where := key[0]
 			if where == "" {
-				where = "the whole cluster"
+				where = "everywhere"
 			}
-			fmt.Fprintf(&out, "| %s | `%s` | %s | %s |\n", where, key[1], key[2], strings.Join(names, ", "))
+			group := [3]string{where, key[2], strings.Join(names, ", ")}
+			types[group] = append(types[group], "`"+key[1]+"`")
 		}
-		return out.String()
+		var lines []string
+		for group, whats := range types {
+			slices.Sort(whats)
+			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s |\n", group[0], strings.Join(whats, ", "), group[1], group[2]))
+		}
+		slices.Sort(lines)
+		return "\n| where | what | verbs | only these |\n|---|---|---|---|\n" + strings.Join(lines, "")
 	}
 	text := "# What each account may do\n\n" +
-		"The API server's own answers (SelfSubjectRulesReview) for a chart with agent, console and its API, simulated nodes,\n" +
-		"Prometheus, authentication of metrics and all modules' rights. What any ServiceAccount may do anyway is left out.\n" +
-		"Policies of the API server hold some of these rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A\n" +
-		"test makes this page, and fails when it is out of date (`test/chart/server/rights_test.go`). Another tries each verb on\n" +
-		"each type with the token of each account: the API server lets through what this page says, and no more (`tries_test.go`\n" +
-		"there).\n"
+		"The API server's own answers for a chart with agent, console and its API, simulated nodes, Prometheus, authentication of\n" +
+		"metrics and all modules' rights, without what any ServiceAccount may do. Policies of the API server hold some of these\n" +
+		"rights to fields and nodes: [SECURITY.md](../SECURITY.md) says which. A test makes this page\n" +
+		"(`test/chart/server/rights_test.go`). Another tries each verb on each type with the token of each account: the API\n" +
+		"server lets through what this page says, and no more (`tries_test.go` there).\n"
+	first := map[string]string{} // the account that has such a table already
 	for _, account := range accounts {
 		grants := granted(of(account))
 		text += "\n## " + account + "\n"
@@ -185,7 +189,13 @@ func TestRightsOfEachAccount(t *testing.T) {
 			text += "\nNothing.\n"
 			continue
 		}
-		text += table(grants)
+		rows := table(grants)
+		if other, ok := first[rows]; ok {
+			text += "\nAs " + other + ".\n"
+			continue
+		}
+		first[rows] = account
+		text += rows
 	}
 	// A user with `edit` in one namespace: what the chart adds, there and for others.
 	editIn(t, others, "eve")

@@ -1,4 +1,4 @@
-# What docs/operating.md assumes: a node with a mode, of an installation by hand; after its removal the operator again; another product's plugin.
+# What docs/operating.md assumes: a node with a mode, of an installation by hand; another product's plugin.
 # shellcheck shell=bash
 clean
 node gpu-1 t4 pgpu
@@ -10,7 +10,6 @@ before 'kubectl -n kube-system patch ds*' '
     selector: {matchLabels: {name: nvidia-device-plugin-ds}}, template: {metadata: {labels: {name: nvidia-device-plugin-ds}}, spec: {
     nodeSelector: {sim.quartermaster.io/profile: none}, containers: [{name: main, image: nvcr.io/nvidia/k8s-device-plugin:v0.17.0}]}}}}"'
 before 'kubectl patch acceleratorpolicy default*chargeback*' '
-  installed "{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}}"; soon 20 kubectl get apol default
   kubectl create namespace team-a
   month=$(date -u +%Y-%m) now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
   kubectl get acceleratorusage "$month" || kubectl apply -f - <<<"{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorUsage,

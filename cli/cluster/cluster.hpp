@@ -92,8 +92,11 @@ kube::task<void> list_each(kube::transport& transport, kube::list_options option
     });
     if (!read) co_return std::unexpected(read.error());
     if (unreadable)
-      co_return std::unexpected(kube::error{
-          kube::errc::decode, 0, operation + ": the server sent an object that cannot be read: " + unreadable->message, {}});
+      co_return std::unexpected(
+          kube::error{kube::errc::decode,
+                      0,
+                      operation + ": the server sent an object that cannot be read: " + unreadable->message,
+                      {}});
     const auto more = pages.next(read->next, options);
     if (!more) co_return std::unexpected(more.error());
     is_open = *more;

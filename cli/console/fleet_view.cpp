@@ -45,14 +45,7 @@ ordered_json in_both(const api::check_row& row, std::string (*say)(const api::ch
   return {{"en", say(row, text::language::en)}, {"zh", say(row, text::language::zh)}};
 }
 
-enum card_flag : int {
-  sick = 1,
-  cordoned_card = 2,
-  cut = 4,
-  given_whole = 8,
-  over_given = 16,
-  unknown_health = 32
-};
+enum card_flag : int { sick = 1, cordoned_card = 2, cut = 4, given_whole = 8, over_given = 16, unknown_health = 32 };
 enum node_flag : int {
   not_ready = 1,
   cordoned = 2,

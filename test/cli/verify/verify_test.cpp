@@ -602,7 +602,7 @@ TEST(verify_allocate, S4_a_pod_that_no_kubelet_runs_has_nothing_to_read) {
   EXPECT_EQ(step.is, outcome::unknown) << "what is not seen is not good";
   EXPECT_TRUE(server.removed);
   reconcilers::verify::report report;
-  report.nodes.push_back({"gpu-1", "vgpu", "vgpu", {step}});
+  report.nodes.push_back({"gpu-1", "vgpu", "vgpu", "vgpu", "vgpu", {step}});
   EXPECT_THAT(printed(report, "en"),
               HasSubstr(english("verify_table.pod_sees_unknown",
                                 {{"key", "tencent.com/vcuda-core 1, tencent.com/vcuda-memory 1"}})));

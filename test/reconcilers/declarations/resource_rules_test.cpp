@@ -272,9 +272,10 @@ TEST_F(resource_rules_test, looks_again_at_a_node_only_when_what_it_offers_chang
 TEST_F(resource_rules_test, looks_again_at_a_declaration_only_when_its_content_changes) {
   kube::config_map before, after;
   after.resource_version = 2;
-  after.annotations = kube::packed_map::of(std::vector<kube::packed_map::entry>{{"quartermaster.io/verdict", "x"}});
+  std::vector<kube::packed_map::entry> verdict{{"quartermaster.io/verdict", "x"}}, key{{"key", "example.com/fpga"}};
+  after.annotations = kube::packed_map::of(verdict);
   EXPECT_THAT(subject.affected_by(&before, &after), IsEmpty()) << "our own verdict";
-  after.data = kube::packed_map::of(std::vector<kube::packed_map::entry>{{"key", "example.com/fpga"}});
+  after.data = kube::packed_map::of(key);
   EXPECT_THAT(subject.affected_by(&before, &after), testing::SizeIs(1));
   EXPECT_THAT(subject.affected_by(&before, nullptr), testing::SizeIs(1));
 }

@@ -70,6 +70,7 @@ std::string random_token() {
 controller::http_server_options front(const console_options& options) {
   controller::http_server_options out("console", options.listen);
   out.body_limit = 1024;
+  out.header_limit = 64u << 10;  // the token of an identity provider, and a proxy's cookies that have it once more
   out.body_deadline = std::chrono::seconds(10);
   out.idle_deadline = std::chrono::seconds(60);
   if (!options.tls_certificate_file.empty())

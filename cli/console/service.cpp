@@ -191,13 +191,16 @@ boost::asio::awaitable<http_response> service::session(http_request request) {
     co_return out;
   }
   if (request.method == "GET" || request.method == "HEAD") {
-    auto authorization = authorization_of(request);  // of a proxy that signs people in, too
+    // The page itself sends no token with this question.
+    const bool by_proxy = !controller::bearer_in(request.fields.authorization).empty();
+    const auto* source = settings_.by_link ? "link" : by_proxy ? "proxy" : "token";
+    auto authorization = authorization_of(request);
     bool is_known = false;
     if (!authorization.empty()) {
       const auto admission = co_await dependencies_.doorkeeper.admit(std::move(authorization), request.caller_address);
       is_known = admission.has_value();
     }
-    out.body = body_of({{"signedIn", is_known}, {"by", settings_.by_link ? "link" : "token"}});
+    out.body = body_of({{"signedIn", is_known}, {"by", source}});
     co_return out;
   }
   if (request.method != "POST")

@@ -94,7 +94,7 @@ function Header({ me, route, live, seen, redraw, sign_out }) {
           <Choice id="theme" label={text('theme')} value={current_theme()} values={themes.map((name) => [name, text(`theme.${name}`)])}
             on_change={(name) => { set_theme(name); redraw(); }} />
           {me && <span class="user" title={me.user}>{me.user.replace(/^system:serviceaccount:/, '')}</span>}
-          {me && <button type="button" title={me.user} onClick={sign_out}>{text('sign_out')}</button>}
+          {me && session.by !== 'proxy' && <button type="button" title={me.user} onClick={sign_out}>{text('sign_out')}</button>}
         </div>
       </div>
     </header>
@@ -140,7 +140,7 @@ export function App() {
 
   useEffect(() => {
     const begin = async () => {
-      if (session.token || await has_session()) await sign_in();
+      if (session.token || await has_session() || session.by === 'proxy') await sign_in();
       else set_is_waiting(false);
     };
     begin();

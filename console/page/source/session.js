@@ -5,8 +5,8 @@
 const answers = new Map(); // address -> {etag, body}
 const longest_memory = 40; // answers
 
-/// `by_link`: on a laptop, where the printed link signs in.
-export const session = { token: null, by_link: false };
+/// `by`: what signs in. `link` on a laptop; `proxy`: one in front of the console sends the token; or `token`.
+export const session = { token: null, by: 'token' };
 
 /// Takes the token of a link ("#token=...") and removes it from the address, so that it is in no bookmark or history.
 export function take_token_from_link() {
@@ -25,10 +25,10 @@ export function forget() {
 /// What says who asks: the token, or nothing where the cookie does.
 export const credentials = () => (session.token ? { Authorization: `Bearer ${session.token}` } : {});
 
-/// Is there a cookie that signs in?
+/// Does a cookie or a proxy sign in?
 export async function has_session() {
   const answer = await fetch('api/v1/session', { cache: 'no-store', redirect: 'error' }).then((response) => response.json()).catch(() => null);
-  session.by_link = answer?.by === 'link';
+  if (answer?.by) session.by = answer.by;
   return answer?.signedIn === true;
 }
 

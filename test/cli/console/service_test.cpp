@@ -913,8 +913,17 @@ TEST_F(sessions, behind_tls_the_cookie_goes_by_tls_alone) {
 
 TEST_F(sessions, a_proxy_that_signs_people_in_needs_no_form) {
   const auto answer = get(session_request("GET", "token-of-a"));
-  EXPECT_EQ(ordered_json::parse(answer.body)["signedIn"], true);
-  EXPECT_EQ(ordered_json::parse(get(session_request("GET", "forged")).body)["signedIn"], false);
+  EXPECT_EQ(ordered_json::parse(answer.body), (ordered_json{{"signedIn", true}, {"by", "proxy"}}));
+  EXPECT_EQ(ordered_json::parse(get(session_request("GET", "forged")).body),
+            (ordered_json{{"signedIn", false}, {"by", "proxy"}}));
+  EXPECT_EQ(ordered_json::parse(get(session_request("GET")).body)["by"], "token");
+  const auto cookie = sign_in("token-of-b");
+  auto request = session_request("GET", "token-of-a");
+  request.fields.cookie = cookie;
+  EXPECT_EQ(ordered_json::parse(get(request).body)["by"], "proxy");
+  request = with_cookie("me", cookie);
+  request.fields.authorization = "Bearer token-of-a";
+  EXPECT_EQ(ordered_json::parse(get(request).body)["user"], "a") << "the cookie says who was here before";
 }
 
 TEST_F(sessions, a_wrong_token_makes_no_cookie) {

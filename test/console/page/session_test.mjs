@@ -76,6 +76,29 @@ page_test('on a laptop the form says where the link is', async () => {
   session.console.by = 'token';
 });
 
+page_test('behind a proxy that signs people in there is no form and no button to sign out, and what has ended is asked for by loading again', async () => {
+  session.console.by = 'proxy';
+  session.console.answer = cluster_of(10);
+  const page = await open_page(session.browser, session.console);
+  await page.goto(session.console.url);
+  await page.waitForSelector('nav');
+  assert.equal(await page.$('header button'), null);
+  session.console.failure = () => [401, 'unauthenticated', 'the token has expired'];
+  await show(page, '/capacity');
+  await wait_for_text(page, 'A proxy in front of this console signs people in.');
+  assert.equal(await page.$('#token'), null);
+  assert.ok(!(await text_of(page)).includes('kubectl create token'));
+  session.console.failure = (path) => (path === 'me' ? [401, 'unauthenticated', 'the token has expired'] : null);
+  await page.click('.sign_in button');
+  await wait_for_text(page, 'it is wrong or has expired');
+  assert.equal(await page.$('#token'), null);
+  session.console.failure = () => null;
+  await page.click('.sign_in button');
+  await page.waitForSelector('nav');
+  assert.equal(await page.$eval('h1', (heading) => heading.textContent), 'Capacity');
+  session.console.by = 'token';
+});
+
 page_test('a forged token is refused with a sentence, and an expired one leads back to the form', async () => {
   const page = await open_page(session.browser, session.console);
   await page.goto(session.console.url);

@@ -24,7 +24,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testCluster.Run(func() int { kubeconfig = testCluster.Kubeconfig; return m.Run() }))
+	os.Exit(runWithProvider(func(options []string) int {
+		return testCluster.Run(func() int { kubeconfig = testCluster.Kubeconfig; return m.Run() }, options...)
+	}))
 }
 
 // answer is what a path of the console says to a caller with this token.

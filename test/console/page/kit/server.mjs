@@ -26,7 +26,8 @@ const headers = {
 
 /// {url, token, answer, failure, requests, change(views), say(event, data), end_streams(), stop()}. `answer(path, query)` is what the API says and may be replaced at
 /// any time; `failure(path)` returns null or [status, code, message, retry_s]. `longest_body`: after so many bytes of an answer the connection is
-/// closed, as the console does with an answer that is not taken. `keeps_cookies`: false as in a browser that sends none. `by`: token or link.
+/// closed, as the console does with an answer that is not taken. `keeps_cookies`: false as in a browser that sends none. `by`: token, link, or proxy,
+/// which signs everyone in.
 export async function start_console(answer) {
   const streams = new Set();
   const kept = new Map(); // body -> what is sent of it
@@ -62,11 +63,11 @@ export async function start_console(answer) {
 
   // The cookie of the console is sealed; this one only has to be one.
   const has_cookie = (request) => console_.keeps_cookies && (request.headers.cookie ?? '').split('; ').includes(cookie);
-  const is_known = (request) => request.headers.authorization === `Bearer ${token}` || (!request.headers.authorization && has_cookie(request));
+  const is_known = (request) => console_.by === 'proxy' || request.headers.authorization === `Bearer ${token}` || (!request.headers.authorization && has_cookie(request));
   function answer_session(request, response) {
     const say = (body, more) => send(response, 200, Buffer.from(JSON.stringify(body)), types.json, more);
     const attributes = 'Path=/console/; HttpOnly; SameSite=Strict';
-    if (request.method === 'GET') return say({ signedIn: has_cookie(request), by: console_.by });
+    if (request.method === 'GET') return say({ signedIn: console_.by === 'proxy' || has_cookie(request), by: console_.by });
     if (request.method === 'DELETE') return say({}, { 'Set-Cookie': `${cookie.split('=')[0]}=; ${attributes}; Max-Age=0` });
     if (!is_known(request)) return fail(response, [401, 'unauthenticated', 'the API server does not take the token']);
     return say({}, { 'Set-Cookie': `${cookie}; ${attributes}` });

@@ -75,6 +75,7 @@ enum class lint_code : std::uint8_t {
   count_missing,
   modes_mixed,
   amounts_refused,
+  amount_beyond_nodes,
   annotation_unfamiliar,
   annotation_value,
   // what a container does past its resources

@@ -274,7 +274,12 @@ class workload {
   void refuse(const quota::refusal& refusal, const node* limits, const std::string& path, text::yaml::place otherwise) {
     const auto* entry = text::yaml::find_entry(limits, refusal.key);
     const auto words = api::words_of(refusal, language_);
-    say(lint_code::amounts_refused, entry ? entry->key->location : otherwise,
+    // The API server takes as many as one likes; of memory, amount_beyond_cards says it.
+    const bool is_countless = refusal.below == quota::most;
+    const auto* known = quota::resource_key_of(refusal.key);
+    if (is_countless && known && known->unit_mib > 0) return;
+    const auto code = is_countless ? lint_code::amount_beyond_nodes : lint_code::amounts_refused;
+    say(code, entry ? entry->key->location : otherwise,
         {.field = field(path, refusal.key),
          .value = std::to_string(refusal.value),
          .key = refusal.key,

@@ -71,7 +71,6 @@ INSTANTIATE_TEST_SUITE_P(
         row{"a_tab_before", "\"\\t1\"", "", "amount_malformed"}, row{"blanks_alone", "\" \"", "", "amount_malformed"},
         row{"more_than_can_be_counted", "\"99999999999999999999999\"", "", "amount_too_large"},
         row{"an_exbibyte", "1Ei", "", "amount_too_large"},
-        row{"what_the_server_takes_for_the_most", "\"1e30\"", "", "amounts_refused"},
         row{"fraction", "0.5", "", "amount_fraction"}, row{"fraction_as_text", "\"0.5\"", "", "amount_fraction"},
         row{"fraction_in_milli", "500m", "", "amount_fraction"},
         row{"more_than_one_and_a_fraction", "1.5", "", "amount_fraction"},
@@ -83,6 +82,16 @@ INSTANTIATE_TEST_SUITE_P(
         row{"request_none", "1", "0", "request_differs"},
         row{"fraction_in_request", "1", "\"0.5\"", "amount_fraction"}),
     [](const auto& test) { return std::string(test.param.name); });
+
+TEST(lint_workload, what_the_server_takes_and_no_node_has_is_a_warning) {
+  for (const auto* amount : {"1000000001", "9223372036854775808", "1Gi", "\"1e30\""}) {
+    const auto all = findings(pod(amount, ""));
+    EXPECT_THAT(codes(all), ElementsAre("amount_beyond_nodes")) << amount;
+    if (!all.empty()) EXPECT_EQ(all[0].level, text::severity::warning) << amount;
+  }
+  EXPECT_THAT(codes(findings(pod("1000000000", ""))), IsEmpty());
+  EXPECT_THAT(codes(findings(pod("99999999999999", "", "nvidia.com/gpumem"))), testing::Contains("amount_beyond_cards"));
+}
 
 TEST(lint_workload, S72_says_it_in_words) {
   const auto all = findings(pod("2", "1"));

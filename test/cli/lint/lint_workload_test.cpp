@@ -70,8 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
         row{"blanks_around", "\" 1 \"", "1", ""}, row{"a_blank_within", "\"1 0\"", "", "amount_malformed"},
         row{"a_tab_before", "\"\\t1\"", "", "amount_malformed"}, row{"blanks_alone", "\" \"", "", "amount_malformed"},
         row{"more_than_can_be_counted", "\"99999999999999999999999\"", "", "amount_too_large"},
-        row{"an_exbibyte", "1Ei", "", "amount_too_large"},
-        row{"fraction", "0.5", "", "amount_fraction"}, row{"fraction_as_text", "\"0.5\"", "", "amount_fraction"},
+        row{"an_exbibyte", "1Ei", "", "amount_too_large"}, row{"fraction", "0.5", "", "amount_fraction"},
+        row{"fraction_as_text", "\"0.5\"", "", "amount_fraction"},
         row{"fraction_in_milli", "500m", "", "amount_fraction"},
         row{"more_than_one_and_a_fraction", "1.5", "", "amount_fraction"},
         row{"fraction_in_both", "\"0.5\"", "1", "amount_fraction"}, row{"negative", "-1", "", "amount_negative"},
@@ -90,7 +90,8 @@ TEST(lint_workload, what_the_server_takes_and_no_node_has_is_a_warning) {
     if (!all.empty()) EXPECT_EQ(all[0].level, text::severity::warning) << amount;
   }
   EXPECT_THAT(codes(findings(pod("1000000000", ""))), IsEmpty());
-  EXPECT_THAT(codes(findings(pod("99999999999999", "", "nvidia.com/gpumem"))), testing::Contains("amount_beyond_cards"));
+  EXPECT_THAT(codes(findings(pod("99999999999999", "", "nvidia.com/gpumem"))),
+              testing::Contains("amount_beyond_cards"));
 }
 
 TEST(lint_workload, S72_says_it_in_words) {

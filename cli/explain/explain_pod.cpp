@@ -582,7 +582,12 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (reason.fitting > 0) print_obstacles({decisive, obstacles.end()}, out);
   if (is_kept_everywhere) return rc;
   if (reason.fitting > 0) {
-    if (!held_back) print_line("not_cards", {{"command", describe}}, say, out);
+    const auto refused = whole ? refused_key(*whole) : std::string();
+    if (held_back) return rc;
+    if (refused.empty())
+      print_line("not_cards", {{"command", describe}}, say, out);
+    else
+      print_line("refused_before", {{"key", refused}, {"command", describe}}, say, out);
     return rc;
   }
   print(reason, nodes, request, picture, unserved, proposals, say, out);

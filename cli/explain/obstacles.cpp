@@ -7,6 +7,7 @@
 #include "cli/explain/explain_pod.hpp"
 #include "cli/lint/unoffered.hpp"
 #include "controller/clock.hpp"
+#include "quota/resource_keys.hpp"
 #include "text/messages.hpp"
 #include "text/text.hpp"
 
@@ -271,6 +272,19 @@ std::vector<obstacle> missing_operator(const kube::pod& pod, const picture& clus
                "explain.obstacle.silent_operator", locale,
                {{"scheduler", name}, {"holder", shown(lease->holder, 400)}, {"seconds", std::to_string(age.count())}}),
            true}};
+}
+
+std::string refused_key(const kube::described_pod& pod) {
+  constexpr std::string_view lacks = "Insufficient ";
+  if (!pod.scheduled || pod.scheduled->name != "False") return {};
+  std::string_view text = pod.scheduled->message;
+  for (auto place = text.find(lacks); place != text.npos; place = text.find(lacks)) {
+    text.remove_prefix(place + lacks.size());
+    auto key = text.substr(0, text.find_first_of(" ,"));
+    while (key.ends_with('.')) key.remove_suffix(1);
+    if (quota::resource_key_of(key)) return std::string(key);
+  }
+  return {};
 }
 
 std::string gates_of(const kube::described_pod& pod, text::language locale) {

@@ -46,6 +46,12 @@ std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const pict
 /// not there).
 std::vector<obstacle> missing_operator(const kube::pod& pod, const picture& cluster, text::language locale);
 
+/// The key of cards for want of which kube-scheduler refused the pod when it last looked at it; empty: there is none. A
+/// pod that also names a key that no node advertises, such as nvidia.com/gpumem, is not looked at again when a node
+/// gets what it lacks, but after five minutes (noderesources/fit.go, isFit, 1.37: it does not know which keys an
+/// extender manages).
+std::string refused_key(const kube::described_pod& pod);
+
 /// The scheduling gates that hold a pod, in the language of the answer; empty: it has none.
 std::string gates_of(const kube::described_pod& pod, text::language locale);
 

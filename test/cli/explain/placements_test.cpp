@@ -787,6 +787,26 @@ TEST_F(placements_test, what_is_not_cards_is_said_to_be_the_schedulers) {
   EXPECT_THAT(err.str(), HasSubstr(english("explain.no_pod", {{"name", "none"}, {"namespace", "lab"}})));
 }
 
+TEST_F(placements_test, what_kube_scheduler_refused_for_want_of_cards_that_are_there_now_is_no_other_matter) {
+  cluster.pods.put(share("p", 20, 4));
+  finish();
+  const auto line_for = [&](const std::string& message, const char* status = "False") {
+    out.str("");
+    const json condition{
+        {"type", "PodScheduled"}, {"status", status}, {"reason", "Unschedulable"}, {"message", message}};
+    const auto whole = described({{"status", {{"conditions", json::array({condition})}}}});
+    EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {}, out, err, whole), 0);
+    return out.str();
+  };
+  const auto again = begin_of("explain.refused_before", "key"), other = begin_of("explain.not_cards", "command");
+  const auto refused = line_for("0/2 nodes are available: 1 Insufficient cpu, 2 Insufficient nvidia.com/gpualloc.");
+  EXPECT_THAT(refused, HasSubstr(english("explain.refused_before", {{"key", "nvidia.com/gpualloc"},
+                                                                    {"command", "kubectl describe pod -n lab p"}})));
+  EXPECT_THAT(refused, testing::Not(HasSubstr(other)));
+  for (const auto* message : {"0/2 nodes are available: 2 Insufficient cpu.", "Insufficient", "Insufficient ", ""})
+    EXPECT_THAT(line_for(message), testing::AllOf(HasSubstr(other), testing::Not(HasSubstr(again)))) << message;
+}
+
 TEST_F(placements_test, pods_are_simulated_one_after_the_other) {
   cluster.pods.put(share("there", 60, 8, "a"));
   finish();

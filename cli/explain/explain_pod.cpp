@@ -510,6 +510,20 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
         << "\n";
 }
 
+namespace {
+
+/// What a pod waits for whose cards fit.
+void print_other_wait(const std::optional<kube::described_pod>& whole, const std::string& describe,
+                      const bilingual& say, std::ostream& out) {
+  const auto refused = whole ? refused_key(*whole) : std::string();
+  if (refused.empty())
+    print_line("not_cards", {{"command", describe}}, say, out);
+  else
+    print_line("refused_before", {{"key", refused}, {"command", describe}}, say, out);
+}
+
+}  // namespace
+
 int explain_pod(const picture& picture, const kube::object_key& key, const report_style& style, std::ostream& out,
                 std::ostream& err, const std::optional<kube::described_pod>& whole, others names,
                 const claim_states& claims) {
@@ -582,12 +596,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (reason.fitting > 0) print_obstacles({decisive, obstacles.end()}, out);
   if (is_kept_everywhere) return rc;
   if (reason.fitting > 0) {
-    const auto refused = whole ? refused_key(*whole) : std::string();
-    if (held_back) return rc;
-    if (refused.empty())
-      print_line("not_cards", {{"command", describe}}, say, out);
-    else
-      print_line("refused_before", {{"key", refused}, {"command", describe}}, say, out);
+    if (!held_back) print_other_wait(whole, describe, say, out);
     return rc;
   }
   print(reason, nodes, request, picture, unserved, proposals, say, out);

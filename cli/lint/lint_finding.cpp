@@ -41,6 +41,7 @@ constexpr std::array<lint_row, lint_code_count> table{{
     {lint_code::resource_of_kubernetes, "resource_of_kubernetes", error},
     {lint_code::amount_malformed, "amount_malformed", error},
     {lint_code::amount_fraction, "amount_fraction", error},
+    {lint_code::amount_fraction_of_share, "amount_fraction_of_share", error},
     {lint_code::amount_negative, "amount_negative", error},
     {lint_code::amount_too_large, "amount_too_large", error},
     {lint_code::amount_in_bytes, "amount_in_bytes", error},

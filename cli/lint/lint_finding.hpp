@@ -40,6 +40,7 @@ enum class lint_code : std::uint8_t {
   resource_of_kubernetes,
   amount_malformed,
   amount_fraction,
+  amount_fraction_of_share,
   amount_negative,
   amount_too_large,
   amount_in_bytes,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -782,7 +783,22 @@ class workload {
       return say(lint_code::amount_malformed, entry.key->location, hinted);
     }
     if (*value > int64_most / 1000) return say(lint_code::amount_too_large, entry.key->location, details);
+    if (const auto percent = percent_meant(key, text); !percent.empty()) {
+      auto hinted = details;
+      hinted.hint = percent;
+      return say(lint_code::amount_fraction_of_share, entry.key->location, hinted);
+    }
     say(*value < 0 ? lint_code::amount_negative : lint_code::amount_fraction, entry.key->location, details);
+  }
+
+  /// "50" for 0.5 of a key that counts hundredths of a card; empty: something else.
+  static std::string percent_meant(std::string_view key, std::string_view text) {
+    const auto* known = quota::resource_key_of(key);
+    if (!known || known->unit_mib > 0 || known->legal.max > 100) return {};
+    double part = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), part);
+    const bool is_part = problem == std::errc() && end == text.data() + text.size() && part >= 0.01 && part < 1;
+    return is_part ? std::to_string(std::lround(100 * part)) : std::string();
   }
 
   static std::string amount_at(const node& node) {
@@ -821,15 +837,22 @@ class workload {
     say(lint_code::unfamiliar_resource, place.location, hinted);
   }
 
-  /// MiB or bytes where the resource counts in a larger unit: more than the cards of any node have together.
+  /// MiB, KiB or bytes where the resource counts in a larger unit: more than the cards of any node have together.
   void beyond_cards(lint_details details, std::int64_t value, const node& place) {
     constexpr std::int64_t most_mib = std::int64_t{4} << 20;  // sixteen cards of 256 GiB
     const auto* known = quota::resource_key_of(details.key);
     if (!known || known->unit_mib == 0 || value < most_mib / known->unit_mib) return;
-    const auto is_plausible = [&](std::int64_t meant) { return meant > 0 && meant < most_mib / known->unit_mib; };
+    constexpr std::int64_t least_mib = 256;  // no program with CUDA does with less
+    const auto is_plausible = [&](std::int64_t meant) {
+      return meant * known->unit_mib >= least_mib && meant < most_mib / known->unit_mib;
+    };
     const auto of_mib = value < (std::int64_t{1} << 40) ? quota::in_unit(*known, value << 20) : 0;
     const auto of_bytes = quota::in_unit(*known, value);
-    const auto meant = known->unit_mib > 1 && is_plausible(of_mib) ? of_mib : is_plausible(of_bytes) ? of_bytes : 0;
+    const auto of_kib = value < (std::int64_t{1} << 50) ? quota::in_unit(*known, value << 10) : 0;
+    const auto meant = known->unit_mib > 1 && is_plausible(of_mib) ? of_mib
+                       : is_plausible(of_bytes)                    ? of_bytes
+                       : is_plausible(of_kib)                      ? of_kib
+                                                                   : 0;
     const auto hint = meant > 0 ? std::to_string(meant) : std::string();
     details.hint = hint;
     details.other = quota::unit_of(*known);

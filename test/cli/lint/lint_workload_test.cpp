@@ -83,6 +83,31 @@ INSTANTIATE_TEST_SUITE_P(
         row{"fraction_in_request", "1", "\"0.5\"", "amount_fraction"}),
     [](const auto& test) { return std::string(test.param.name); });
 
+TEST(lint_workload, a_part_of_a_share_is_answered_in_hundredths) {
+  const auto said = [](const std::string& amount, const std::string& key) {
+    const auto all = findings(pod(amount, "", key));
+    return all.empty() ? std::string() : all[0].code + " " + all[0].remedy;
+  };
+  const auto write = [](const std::string& hint) {
+    return "amount_fraction_of_share " + english("lint.amount_fraction_of_share.remedy", {{"hint", hint}});
+  };
+  EXPECT_EQ(said("0.5", "tencent.com/vcuda-core"), write("50"));
+  EXPECT_EQ(said("\"0.3\"", "nvidia.com/gpucores"), write("30"));
+  EXPECT_EQ(said("0.25", "nvidia.com/gpumem-percentage"), write("25"));
+  EXPECT_THAT(said("1.5", "nvidia.com/gpucores"), testing::StartsWith("amount_fraction "));
+  EXPECT_THAT(said("500m", "nvidia.com/gpucores"), testing::StartsWith("amount_fraction "));
+  EXPECT_THAT(said("0.5", "nvidia.com/gpumem"), testing::StartsWith("amount_fraction "));
+  EXPECT_THAT(said("0.5", "nvidia.com/gpu"), testing::StartsWith("amount_fraction "));
+}
+
+TEST(lint_workload, an_amount_of_memory_in_KiB_is_answered_in_its_unit) {
+  const auto all = findings(pod("16384000", "", "nvidia.com/gpumem"));
+  ASSERT_FALSE(all.empty());
+  const auto hinted = std::ranges::find(all, "amount_beyond_cards", &lint_finding::code);
+  ASSERT_NE(hinted, all.end());
+  EXPECT_THAT(hinted->remedy, HasSubstr("16000"));
+}
+
 TEST(lint_workload, what_the_server_takes_and_no_node_has_is_a_warning) {
   for (const auto* amount : {"1000000001", "9223372036854775808", "1Gi", "\"1e30\""}) {
     const auto all = findings(pod(amount, ""));

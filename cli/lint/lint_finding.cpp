@@ -42,6 +42,7 @@ constexpr std::array<lint_row, lint_code_count> table{{
     {lint_code::amount_malformed, "amount_malformed", error},
     {lint_code::amount_fraction, "amount_fraction", error},
     {lint_code::amount_fraction_of_share, "amount_fraction_of_share", error},
+    {lint_code::restart_policy, "restart_policy", error},
     {lint_code::amount_negative, "amount_negative", error},
     {lint_code::amount_too_large, "amount_too_large", error},
     {lint_code::amount_in_bytes, "amount_in_bytes", error},

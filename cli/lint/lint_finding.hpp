@@ -41,6 +41,7 @@ enum class lint_code : std::uint8_t {
   amount_malformed,
   amount_fraction,
   amount_fraction_of_share,
+  restart_policy,
   amount_negative,
   amount_too_large,
   amount_in_bytes,

@@ -208,6 +208,7 @@ class workload {
     names_of_containers();
     operators(*spec);
     choices(*spec);
+    restarts(*spec);
     claims(*spec);
     counts();
     modes();
@@ -383,6 +384,23 @@ class workload {
     each_of(&spec, path_, "tolerations", [&](const node* item, const std::string& place) {
       check(item, place, "effect", {"NoSchedule", "PreferNoSchedule", "NoExecute"});
     });
+  }
+
+  /// Pods of a Job end, and those of a Deployment do not: the API server holds the policy of the template to that.
+  void restarts(const node& spec) {
+    const bool ends = manifest_.group == "batch" && (manifest_.kind == "Job" || manifest_.kind == "CronJob");
+    const bool runs_on =
+        manifest_.group == "apps" || (manifest_.group.empty() && manifest_.kind == "ReplicationController");
+    const auto* entry = text::yaml::find_entry(&spec, "restartPolicy");
+    if ((!ends && !runs_on) || (entry && (!entry->value->scalar() || entry->value->text.contains("{{")))) return;
+    const auto value = entry && !entry->value->text.empty() ? std::string_view(entry->value->text) : "Always";
+    const bool is_known = value == "Always" || value == "OnFailure" || value == "Never";  // choices says the others
+    if (!is_known || ends == (value != "Always")) return;
+    say(lint_code::restart_policy, entry ? entry->key->location : spec.location,
+        {.field = path_ + ".restartPolicy",
+         .value = value,
+         .key = manifest_.kind,
+         .other = ends ? "OnFailure, Never" : "Always"});
   }
 
   /// Devices of DRA: a container names a claim of the pod.

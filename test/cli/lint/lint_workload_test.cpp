@@ -100,6 +100,29 @@ TEST(lint_workload, a_part_of_a_share_is_answered_in_hundredths) {
   EXPECT_THAT(said("0.5", "nvidia.com/gpu"), testing::StartsWith("amount_fraction "));
 }
 
+TEST(lint_workload, the_policy_of_a_template_is_held_to_its_kind) {
+  const auto said = [](const std::string& kind, const std::string& policy) {
+    const auto line = policy.empty() ? "" : "      restartPolicy: " + policy + "\n";
+    return codes(findings("apiVersion: " + kind + "\nmetadata: {name: a}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
+                          "  template:\n    metadata: {labels: {a: b}}\n    spec:\n" + line +
+                          "      containers:\n      - {name: c, image: i}\n"));
+  };
+  for (const auto* job : {"batch/v1\nkind: Job"}) {
+    EXPECT_THAT(said(job, ""), ElementsAre("restart_policy"));
+    EXPECT_THAT(said(job, "Always"), ElementsAre("restart_policy"));
+    EXPECT_THAT(said(job, "Never"), IsEmpty());
+    EXPECT_THAT(said(job, "OnFailure"), IsEmpty());
+    EXPECT_THAT(said(job, "Newer"), ElementsAre("value_unknown"));
+  }
+  for (const auto* lasting :
+       {"apps/v1\nkind: Deployment", "apps/v1\nkind: StatefulSet", "v1\nkind: ReplicationController"}) {
+    EXPECT_THAT(said(lasting, ""), IsEmpty()) << lasting;
+    EXPECT_THAT(said(lasting, "Always"), IsEmpty()) << lasting;
+    EXPECT_THAT(said(lasting, "Never"), ElementsAre("restart_policy")) << lasting;
+  }
+  EXPECT_THAT(said("batch.volcano.sh/v1alpha1\nkind: Job", ""), IsEmpty()) << "another kind of that name";
+}
+
 TEST(lint_workload, an_amount_of_memory_in_KiB_is_answered_in_its_unit) {
   const auto all = findings(pod("16384000", "", "nvidia.com/gpumem"));
   ASSERT_FALSE(all.empty());

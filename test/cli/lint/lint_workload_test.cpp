@@ -84,43 +84,43 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(lint_workload, a_part_of_a_share_is_answered_in_hundredths) {
-  const auto said = [](const std::string& amount, const std::string& key) {
+  const auto answer = [](const std::string& amount, const std::string& key) {
     const auto all = findings(pod(amount, "", key));
     return all.empty() ? std::string() : all[0].code + " " + all[0].remedy;
   };
   const auto write = [](const std::string& hint) {
     return "amount_fraction_of_share " + english("lint.amount_fraction_of_share.remedy", {{"hint", hint}});
   };
-  EXPECT_EQ(said("0.5", "tencent.com/vcuda-core"), write("50"));
-  EXPECT_EQ(said("\"0.3\"", "nvidia.com/gpucores"), write("30"));
-  EXPECT_EQ(said("0.25", "nvidia.com/gpumem-percentage"), write("25"));
-  EXPECT_THAT(said("1.5", "nvidia.com/gpucores"), testing::StartsWith("amount_fraction "));
-  EXPECT_THAT(said("500m", "nvidia.com/gpucores"), testing::StartsWith("amount_fraction "));
-  EXPECT_THAT(said("0.5", "nvidia.com/gpumem"), testing::StartsWith("amount_fraction "));
-  EXPECT_THAT(said("0.5", "nvidia.com/gpu"), testing::StartsWith("amount_fraction "));
+  EXPECT_EQ(answer("0.5", "tencent.com/vcuda-core"), write("50"));
+  EXPECT_EQ(answer("\"0.3\"", "nvidia.com/gpucores"), write("30"));
+  EXPECT_EQ(answer("0.25", "nvidia.com/gpumem-percentage"), write("25"));
+  EXPECT_THAT(answer("1.5", "nvidia.com/gpucores"), testing::StartsWith("amount_fraction "));
+  EXPECT_THAT(answer("500m", "nvidia.com/gpucores"), testing::StartsWith("amount_fraction "));
+  EXPECT_THAT(answer("0.5", "nvidia.com/gpumem"), testing::StartsWith("amount_fraction "));
+  EXPECT_THAT(answer("0.5", "nvidia.com/gpu"), testing::StartsWith("amount_fraction "));
 }
 
 TEST(lint_workload, the_policy_of_a_template_is_held_to_its_kind) {
-  const auto said = [](const std::string& kind, const std::string& policy) {
+  const auto answer = [](const std::string& kind, const std::string& policy) {
     const auto line = policy.empty() ? "" : "      restartPolicy: " + policy + "\n";
     return codes(findings("apiVersion: " + kind + "\nmetadata: {name: a}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
                           "  template:\n    metadata: {labels: {a: b}}\n    spec:\n" + line +
                           "      containers:\n      - {name: c, image: i}\n"));
   };
   for (const auto* job : {"batch/v1\nkind: Job"}) {
-    EXPECT_THAT(said(job, ""), ElementsAre("restart_policy"));
-    EXPECT_THAT(said(job, "Always"), ElementsAre("restart_policy"));
-    EXPECT_THAT(said(job, "Never"), IsEmpty());
-    EXPECT_THAT(said(job, "OnFailure"), IsEmpty());
-    EXPECT_THAT(said(job, "Newer"), ElementsAre("value_unknown"));
+    EXPECT_THAT(answer(job, ""), ElementsAre("restart_policy"));
+    EXPECT_THAT(answer(job, "Always"), ElementsAre("restart_policy"));
+    EXPECT_THAT(answer(job, "Never"), IsEmpty());
+    EXPECT_THAT(answer(job, "OnFailure"), IsEmpty());
+    EXPECT_THAT(answer(job, "Newer"), ElementsAre("value_unknown"));
   }
   for (const auto* lasting :
        {"apps/v1\nkind: Deployment", "apps/v1\nkind: StatefulSet", "v1\nkind: ReplicationController"}) {
-    EXPECT_THAT(said(lasting, ""), IsEmpty()) << lasting;
-    EXPECT_THAT(said(lasting, "Always"), IsEmpty()) << lasting;
-    EXPECT_THAT(said(lasting, "Never"), ElementsAre("restart_policy")) << lasting;
+    EXPECT_THAT(answer(lasting, ""), IsEmpty()) << lasting;
+    EXPECT_THAT(answer(lasting, "Always"), IsEmpty()) << lasting;
+    EXPECT_THAT(answer(lasting, "Never"), ElementsAre("restart_policy")) << lasting;
   }
-  EXPECT_THAT(said("batch.volcano.sh/v1alpha1\nkind: Job", ""), IsEmpty()) << "another kind of that name";
+  EXPECT_THAT(answer("batch.volcano.sh/v1alpha1\nkind: Job", ""), IsEmpty()) << "another kind of that name";
 }
 
 TEST(lint_workload, an_amount_of_memory_in_KiB_is_answered_in_its_unit) {

@@ -51,6 +51,7 @@ struct wrong_object {
 };
 
 const std::string containers = "{containers: [{name: c}]}";
+const std::string containers_that_end = "{restartPolicy: Never, containers: [{name: c}]}";
 
 /// A pod with one more line in its spec, which is the fifth.
 std::string pod_with(const std::string& line) {
@@ -58,12 +59,12 @@ std::string pod_with(const std::string& line) {
 }
 /// A workload with one more line in its spec, which is the fifth.
 std::string workload_with(const std::string& line, const std::string& kind = "apps/v1\nkind: Deployment") {
-  return "apiVersion: " + kind + "\nmetadata: {name: p}\nspec:\n  " + line + "\n  template: {spec: " + containers +
-         "}\n";
+  return "apiVersion: " + kind + "\nmetadata: {name: p}\nspec:\n  " + line +
+         "\n  template: {spec: " + (kind.starts_with("batch") ? containers_that_end : containers) + "}\n";
 }
 std::string cron_job_with(const std::string& line) {
   return "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: p}\nspec: {jobTemplate: {spec: {\n  " + line +
-         ",\n  template: {spec: " + containers + "}}}}\n";
+         ",\n  template: {spec: " + containers_that_end + "}}}}\n";
 }
 
 void expect_refused(const wrong_object& wrong) {

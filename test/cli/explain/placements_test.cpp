@@ -294,7 +294,7 @@ TEST_F(placements_test, a_resource_of_a_device_class_is_not_judged) {
 /// What makes no pods now: its line, and no pod that has to fit.
 TEST_F(placements_test, what_is_suspended_paused_or_without_replicas_makes_no_pod) {
   const std::string pods =
-      "template: {spec: {containers: [{name: m, image: x, resources: {limits: {tencent.com/vcuda-core: 20, "
+      "containers: [{name: m, image: x, resources: {limits: {tencent.com/vcuda-core: 20, "
       "tencent.com/vcuda-memory: 4}}}]}}";
   struct row {
     std::string kind, spec, none, number;
@@ -316,12 +316,15 @@ TEST_F(placements_test, what_is_suspended_paused_or_without_replicas_makes_no_po
   };
   finish();
   for (const auto& [kind, spec, none, number] : table) {
+    const auto template_of =
+        std::string("template: {spec: {") + (kind.starts_with("batch") ? "restartPolicy: Never, " : "") + pods;
     const auto blank = kind.find(' ');
     const bool is_cron_job = kind.ends_with("CronJob");
-    const auto text = "apiVersion: " + kind.substr(0, blank) + "\nkind: " + kind.substr(blank + 1) +
-                      "\nmetadata: {name: w, namespace: lab}\nspec: {" + spec + ", " +
-                      (is_cron_job ? "schedule: \"* * * * *\", jobTemplate: {spec: {" + pods + "}}" : pods) +
-                      "}\nstatus: {succeeded: 3}\n";
+    const auto text =
+        "apiVersion: " + kind.substr(0, blank) + "\nkind: " + kind.substr(blank + 1) +
+        "\nmetadata: {name: w, namespace: lab}\nspec: {" + spec + ", " +
+        (is_cron_job ? "schedule: \"* * * * *\", jobTemplate: {spec: {" + template_of + "}}" : template_of) +
+        "}\nstatus: {succeeded: 3}\n";
     out.str("");
     namespace_limits limits;
     EXPECT_EQ(simulate(cluster, limits, in_file(text), {"json", "en"}, out), 0) << text;
@@ -340,13 +343,15 @@ TEST_F(placements_test, what_is_suspended_paused_or_without_replicas_makes_no_po
 TEST_F(placements_test, a_job_that_is_half_done_makes_the_rest) {
   const auto made = [](const std::string& spec, const std::string& status) {
     return in_file("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {" + spec +
-                   ", template: {spec: {containers: [{name: m, image: x}]}}}\nstatus: {" + status + "}\n")
+                   ", template: {spec: {restartPolicy: Never, containers: [{name: m, image: x}]}}}\nstatus: {" +
+                   status + "}\n")
         .size();
   };
   EXPECT_EQ(made("parallelism: 4, completions: 8", ""), 4U);
   EXPECT_EQ(made("parallelism: 4, completions: 8", "succeeded: 6"), 2U);
   for (const auto* type : {"Complete", "Failed"})
-    EXPECT_FALSE(in_file("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {containers: "
+    EXPECT_FALSE(in_file("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: "
+                         "{restartPolicy: Never, containers: "
                          "[{name: m, image: x}]}}}\nstatus: {conditions: [{type: " +
                          std::string(type) + ", status: \"True\"}]}\n")
                      .at(0)

@@ -333,9 +333,33 @@ boost::asio::awaitable<void> card_plugin::limit_containers() {
   }
 }
 
+/// The pod is ready while the kubelet listens to each resource, so nothing is placed on the node before that. An API
+/// server that is silent is no reason: the kubelet goes on asking.
+controller::http_response card_plugin::readiness() const {
+  controller::http_response out{200, ""};
+  for (const auto& part : parts_) {
+    if (part.plugin.is_registered()) continue;
+    const auto& trouble = part.plugin.trouble();
+    out.status = 503;
+    out.body += part.resource.name + ": " + (trouble.empty() ? "the kubelet does not listen yet" : trouble) + "\n";
+  }
+  if (out.status == 200) out.body = "ok\n";
+  return out;
+}
+
+kube::result<void> card_plugin::answer_probes() {
+  if (options_.health_port == 0) return {};
+  controller::http_server_options options("health", ":" + std::to_string(options_.health_port));
+  options.max_connections = 16;
+  probes_.emplace(loop_, probe_metrics_, std::move(options));
+  probes_->route("GET", "/readyz", [this](const controller::http_request&) { return readiness(); });
+  return probes_->start();
+}
+
 kube::result<void> card_plugin::run() {
   for (auto& part : parts_)
     if (const auto done = part.starter.begin(); !done) return kube::config_error("agent plugin: " + done.error());
+  if (auto done = answer_probes(); !done) return done;
   loop_.stop_on_signals([this] { loop_.quit(); });
   kube::watch_settings pods, own;
   pods.field_selector = "spec.nodeName=" + options_.node;

@@ -17,6 +17,7 @@
 #include "agent/grpc/client.hpp"
 #include "agent/mps/messages.hpp"
 #include "api/accelerator_node.hpp"
+#include "controller/http_server.hpp"
 #include "controller/loop.hpp"
 #include "controller/metrics.hpp"
 #include "controller/reflector.hpp"
@@ -35,6 +36,7 @@ struct card_plugin_options {
   std::string plugin_folder = "/var/lib/kubelet/device-plugins";
   std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
   std::string cdi_folder = "/run/cdi";
+  int health_port = 0;  ///< of /readyz, which says whether the kubelet listens; 0: none
 
   bool lends() const { return cards.empty(); }
   std::vector<allocation::offered_resource> resources() const;
@@ -63,6 +65,8 @@ class card_plugin {
   edits edits_of(allocation::container_start start);
   kube::task<grpc::reply> ask_mps(std::string_view method, std::string message, controller::milliseconds deadline);
   void offer();
+  controller::http_response readiness() const;
+  kube::result<void> answer_probes();
   boost::asio::awaitable<void> look_after();
   boost::asio::awaitable<void> look_at_mps();
   /// Once a container is there its own cgroup gets a limit, too: one of several in a pod then has its own share.
@@ -94,6 +98,8 @@ class card_plugin {
       offered_;  ///< nothing: some of them are not usable, or it was not offered yet
   std::map<std::string, ending, std::less<>> endings_;  ///< by UID
   std::deque<part> parts_;
+  controller::http_server_metrics probe_metrics_{metrics_};
+  std::optional<controller::http_server> probes_;
 };
 
 }  // namespace agent

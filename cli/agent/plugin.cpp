@@ -171,6 +171,10 @@ void add_plugin(CLI::App& agent, int& rc) {
       ->check(socket_path(longest_socket_path));
   text("--cdi-folder", flags->plugin.cdi_folder, "Where the container runtime looks for CDI files")
       ->check(absolute_path());
+  add_option(*verb, "--health-port", flags->plugin.health_port,
+             "Answer GET /readyz on this port: 200 while the kubelet listens to the plugin; 0: do not")
+      ->check(whole_number(0, 65535))
+      ->capture_default_str();
   text("--log-format", flags->log_format, "text or json, on stderr")->check(choice({"text", "json"}));
   text("--log-level", flags->log_level, "debug, info, warn or error")
       ->check(choice({"debug", "info", "warn", "error"}));

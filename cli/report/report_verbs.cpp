@@ -28,7 +28,7 @@ namespace {
 constexpr std::string_view chargeback_example = R"(Example:
   $ quartermaster report chargeback --month 2026-11
   NAMESPACE  MODEL     MODE  ORGANIZATION  PRIORITY  CARD-HOURS  MEMORY-GIB-HOURS  COST
-  team-a     Tesla-T4  vGPU  research      0         12.50       187.50            31.25 EUR
+  team-a     Tesla-T4  vgpu  research      0         12.50       187.50            31.25 EUR
   Sum: 31.25 EUR
 
   MODEL     CAPACITY  PARTS  IDLE    UNHEALTHY  UNATTRIBUTED  BEYOND

@@ -14,6 +14,10 @@ using nlohmann::json;
 constexpr std::string_view pod_resources = "/var/lib/kubelet/pod-resources", cdi = "/run/cdi",
                            mps_folder = "/run/quartermaster/mps";
 
+/// Of the pod's own address. Until the kubelet listens to the plugin the pod is not ready, and nothing is placed on the
+/// node (reconcilers/extender/plugin_gaps.hpp).
+constexpr int health_port = 8081;
+
 json plugin_container(const own_plugin& plugin, const module_spec& spec, const facts& known) {
   auto security = confined();
   security["runAsUser"] = 0;
@@ -29,6 +33,7 @@ json plugin_container(const own_plugin& plugin, const module_spec& spec, const f
     for (const auto& [resource, meaning, is_offered] : plugin.shares)
       add(is_offered ? "share" : "limit", resource + "=" + meaning);
   }
+  add("health-port", std::to_string(health_port));
   add("log-format", "json");
   if (!spec.args.empty()) {
     for (auto& entry : json::parse(spec.args)) args.push_back(std::move(entry));
@@ -39,6 +44,11 @@ json plugin_container(const own_plugin& plugin, const module_spec& spec, const f
       {"args", std::move(args)},
       {"env", json::array({node_name_variable()})},
       {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "20Mi"}}}}},
+      {"readinessProbe",
+       {{"httpGet", {{"path", "/readyz"}, {"port", health_port}}},
+        {"periodSeconds", 2},
+        {"timeoutSeconds", 2},
+        {"failureThreshold", 2}}},
       {"securityContext", std::move(security)},
       {"volumeMounts",
        {mount("device-plugins", plugin_folder, false), mount("pod-resources", pod_resources, true),

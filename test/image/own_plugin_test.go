@@ -148,7 +148,7 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 			n.run("kubectl", "delete", "pod", "other-card", "--wait")
 			n.await(time.Minute, "the kubelet took the plugin again", func() (bool, error) { // one without it rejects pods for good
 				pods, err := n.plugins()
-				if err != nil || len(pods) != 1 || pods[0].Status.ContainerStatuses[0].RestartCount == 0 {
+				if err != nil || len(pods) != 1 || !restarted(pods[0]) {
 					return false, fmt.Errorf("%v %v", err, pods)
 				}
 				// A pod that kube-scheduler refuses meanwhile waits for five minutes, if it names a key that no node has, as nvidia.com/gpumem:
@@ -157,11 +157,7 @@ func TestPodsHaveTheSharesOfTheirPlacement_long(t *testing.T) {
 				if err != nil || node.Status.Allocatable.Name(corev1.ResourceName(of.offered[0]), resource.DecimalSI).IsZero() {
 					return false, fmt.Errorf("%v no %s", err, of.offered[0])
 				}
-				log, err := n.Client.CoreV1().Pods(kit.Namespace).GetLogs(pods[0].Name, &corev1.PodLogOptions{Container: "quartermaster-device-plugin"}).DoRaw(ctx)
-				taken := func(resource string) bool {
-					return strings.Contains(string(log), `"the kubelet took the device plugin","resource":"`+resource+`"`)
-				}
-				return err == nil && !slices.ContainsFunc(of.offered, func(resource string) bool { return !taken(resource) }), fmt.Errorf("%v %s", err, log)
+				return ready(&pods[0]), fmt.Errorf("the plugin is not ready: %v", pods[0].Status)
 			})
 			share("after-the-plugin", 20, 2)
 			n.seesShare("after-the-plugin", 20, 2048)
@@ -191,6 +187,12 @@ func (n *newcomer) seesShare(name string, cores, memoryMiB int64) string {
 		n.t.Errorf("%s was placed with %+v, and sees %v", name, is, environment)
 	}
 	return card
+}
+
+func restarted(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(container corev1.ContainerStatus) bool {
+		return container.Name == "quartermaster-device-plugin" && container.RestartCount > 0
+	})
 }
 
 func ready(pod *corev1.Pod) bool {

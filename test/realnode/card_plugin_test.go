@@ -169,6 +169,26 @@ func saysWaiting(t *testing.T, name, reason string) (message string) {
 	return message
 }
 
+// Its pod is ready while the kubelet listens to it: before that the kubelet would reject what is placed on the node.
+func TestThePluginIsReadyWhileTheKubeletListens(t *testing.T) {
+	haveReport(t, []string{"GPU-a"})
+	p := startPlugin(t, 1, fmt.Sprintf("--kubeconfig %s --node-name %s --resource %s --health-port 18081", nodeKubeconfig(t), real1, ownCard))
+	says := func(want string) {
+		t.Helper()
+		await(t, 30*time.Second, "the plugin says "+want, func() (bool, error) {
+			answer, err := cluster.Script("node-exec", "curl", "--silent", "--write-out", "%{http_code}", "http://127.0.0.1:18081/readyz")
+			return err == nil && strings.HasPrefix(answer, want), fmt.Errorf("%s %v\n%s", answer, err, p.said.text())
+		})
+	}
+	says("ok\n200")
+	_, err := cluster.Script("stop", "kubelet")
+	must(t, err)
+	says(ownCard + ": the kubelet does not")
+	_, err = cluster.Script("start", "kubelet")
+	must(t, err)
+	says("ok\n200")
+}
+
 // The plugin for whole cards at a real kubelet and containerd: what each container sees from inside is its placement, whatever device IDs the
 // kubelet chose; without one, and without the plugin, none starts.
 func TestEachContainerHasTheCardsOfItsPlacement(t *testing.T) {

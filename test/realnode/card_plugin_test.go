@@ -126,11 +126,18 @@ func onCards(name string, init bool, lists ...[]string) *corev1.Pod {
 	return pod
 }
 
+// logOf asks the kubelet, which may be starting again.
 func logOf(t *testing.T, pod *corev1.Pod, container string) string {
 	t.Helper()
-	text, err := cluster.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container}).DoRaw(ctx)
-	must(t, err)
-	return string(text)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		text, err := cluster.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container}).DoRaw(ctx)
+		if err == nil {
+			return string(text)
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // ends waits until all containers of the pod have ended by themselves.

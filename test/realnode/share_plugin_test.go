@@ -128,8 +128,10 @@ func onShares(name string, init bool, shares ...share) *corev1.Pod {
 // seen is what a container with the share prints.
 func (s share) seen() []string { return seenOf(s.card, s.cores, s.gib*1024) }
 
+const reachesDaemon = "reaches the control daemon: true"
+
 func seenOf(card string, threads, mib int64) []string {
-	return []string{"on cards " + card, fmt.Sprintf("with threads %d and memory 0=%dM", threads, mib), "reaches the control daemon: true", "may write there: false"}
+	return []string{"on cards " + card, fmt.Sprintf("with threads %d and memory 0=%dM", threads, mib), reachesDaemon, "may write there: false"}
 }
 
 func hasShare(t *testing.T, pod *corev1.Pod, container string, is share) {

@@ -24,7 +24,7 @@ func TestAKubeletKilledUnderAStreamOfPodsRejectsNone_long(t *testing.T) {
 		var pods []placedPod
 		for i := range 14 {
 			one := share{[]string{cardA, cardB}[i%2], int64(1 + i), 1}
-			pods = append(pods, placedPod{onShares(fmt.Sprintf("k%d-%d", round, i), false, one), map[string][]string{"c0": one.seen()}})
+			pods = append(pods, placedPod{pod: onShares(fmt.Sprintf("k%d-%d", round, i), false, one), seen: map[string][]string{"c0": one.seen()}})
 			if i == 7 {
 				is.disturb("kubelet")
 			}

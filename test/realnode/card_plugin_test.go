@@ -135,7 +135,9 @@ func logOf(t *testing.T, pod *corev1.Pod, container string) string {
 			return string(text)
 		}
 		if time.Now().After(end) {
-			t.Fatal(err)
+			is, _ := cluster.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+			status, _ := json.Marshal(is.Status)
+			t.Fatalf("%v: %s of %s: %s", err, container, pod.Name, status)
 		}
 	}
 }

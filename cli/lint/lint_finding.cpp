@@ -78,6 +78,7 @@ constexpr std::array<lint_row, lint_code_count> table{{
     {lint_code::amounts_refused, "amounts_refused", error},
     {lint_code::amount_beyond_nodes, "amount_beyond_nodes", warning},
     {lint_code::annotation_unfamiliar, "annotation_unfamiliar", warning},
+    {lint_code::annotation_not_read, "annotation_not_read", warning},
     {lint_code::annotation_value, "annotation_value", warning},
     {lint_code::visible_devices, "visible_devices", warning},
     {lint_code::cuda_devices, "cuda_devices", warning},

@@ -79,6 +79,7 @@ enum class lint_code : std::uint8_t {
   amounts_refused,
   amount_beyond_nodes,
   annotation_unfamiliar,
+  annotation_not_read,
   annotation_value,
   // what a container does past its resources
   visible_devices,

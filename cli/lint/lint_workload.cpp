@@ -22,6 +22,7 @@
 #include "reconcilers/cuda/requirement.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
 #include "reconcilers/declarations/vocabulary.hpp"
+#include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "text/list.hpp"
 #include "text/messages.hpp"
@@ -518,17 +519,47 @@ class workload {
         own_annotation(entry, path);
         continue;
       }
-      std::vector<std::string_view> near;
-      for (const auto candidate : known)
-        if (candidate.starts_with(domain) && !domain.empty()) near.push_back(candidate);
-      for (const auto& row : quota::resource_keys)
-        if (!row.on_pod.label && row.on_pod.name.starts_with(domain) && !domain.empty())
-          near.push_back(row.on_pod.name);
-      std::vector<std::string_view> ends;
-      for (const auto candidate : near) ends.push_back(candidate.substr(domain.size()));
-      if (const auto hint = text::nearest(std::string_view(name).substr(domain.size()), ends); !hint.empty())
-        say(lint_code::annotation_unfamiliar, entry.key->location, {.field = path, .hint = domain + std::string(hint)});
+      if (const auto product = reader_of(name); !product.empty()) {
+        say(lint_code::annotation_not_read, entry.key->location, {.field = path, .other = product});
+        continue;
+      }
+      const auto hint = annotation_meant(name, domain, known);
+      if (!hint.empty()) {
+        const auto meant = domain + hint;
+        say(lint_code::annotation_unfamiliar, entry.key->location, {.field = path, .hint = meant});
+      } else if (const auto owner = owner_of(name); !owner.empty()) {
+        say(lint_code::annotation_not_read, entry.key->location, {.field = path, .other = owner});
+      }
     }
+  }
+
+  /// The product whose own scheduler reads or writes it, and no one here; empty: it is none of those that are known.
+  static std::string_view reader_of(std::string_view annotation) {
+    for (const auto* product : reconcilers::dialects::all())
+      if (std::ranges::find(product->unread(), annotation) != product->unread().end() || product->writes(annotation))
+        return product->reader_of(annotation);
+    return {};
+  }
+  /// The same, by its domain alone.
+  static std::string_view owner_of(std::string_view annotation) {
+    for (const auto* product : reconcilers::dialects::all())
+      if (const auto reader = product->reader_of(annotation); !reader.empty()) return reader;
+    return {};
+  }
+
+  /// What was most likely meant, without its domain; may be empty.
+  static std::string annotation_meant(std::string_view name, std::string_view domain,
+                                      std::span<const std::string_view> known) {
+    if (domain.empty()) return {};
+    std::vector<std::string_view> ends;
+    const auto add = [&](std::string_view candidate) {
+      if (candidate.starts_with(domain)) ends.push_back(candidate.substr(domain.size()));
+    };
+    std::ranges::for_each(known, add);
+    for (const auto& row : quota::resource_keys)
+      if (!row.on_pod.label) add(row.on_pod.name);
+    for (const auto* product : reconcilers::dialects::all()) std::ranges::for_each(product->unread(), add);
+    return std::string(text::nearest(name.substr(domain.size()), ends));
   }
 
   void resources_of_pod(const node& spec) {

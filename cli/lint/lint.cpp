@@ -93,6 +93,7 @@ class linter {
     const auto* cluster = settings_.nodes ? &known : nullptr;
     for (const auto& [object, forms] : workloads_) {
       ++out_.workloads;
+      if (forms.by_form && !object->kind.empty()) out_.kinds_by_form.insert(object->kind);
       lint_workload(*object, forms, of_modules, language_, out_.findings, cluster);
     }
     for (const auto* quota : quotas_) look_at_quota(*quota, of_modules, cluster);
@@ -141,6 +142,7 @@ class linter {
     }
     const bool config_map = manifest.kind == "ConfigMap";
     lint_kind(manifest, language_, out_.findings);
+    if (!config_map) look_for_labels_of_declaration(manifest);
     if (manifest.group.empty() && manifest.kind == "ResourceQuota") quotas_.push_back(&manifest);
     if (manifest.group.empty() && manifest.kind == "LimitRange") ranges_.push_back(&manifest);
     if (forms.knowledge == kind_knowledge::unknown) return not_judged(manifest);
@@ -152,6 +154,15 @@ class linter {
     lint_names(manifest, language_, out_.findings);
     for (auto i = known; i < out_.findings.size(); ++i) refuse(manifest, out_.findings[i].field);
     if (config_map) look_at_config_map(manifest);
+  }
+
+  /// Whoever writes a declaration as something else waits for rules that no one reads.
+  void look_for_labels_of_declaration(const manifest& manifest) {
+    const auto text = read_config_map(manifest);
+    if (kind_of(text.view()) != declarations::kind::declaration) return;
+    const auto* entry = text::yaml::find_entry(manifest.root, "kind");
+    say(lint_code::declaration_of_other_kind, manifest, entry ? entry->key->location : manifest.root->location,
+        {.field = "kind", .value = manifest.kind});
   }
 
   void not_judged(const manifest& manifest) {
@@ -439,6 +450,12 @@ std::string summary(const lint_report& lint_report, language locale) {
                             {"workloads", text::counted(lint_report.workloads, "count.workload", locale)},
                             {"errors", text::counted(errors, "count.error", locale)},
                             {"warnings", text::counted(warnings, "count.warning", locale)}});
+  if (!lint_report.kinds_by_form.empty()) {
+    std::string kinds;
+    for (const auto& kind : lint_report.kinds_by_form)
+      kinds += (kinds.empty() ? "" : text::message("engine.comma", locale)) + text::shown(kind);
+    out = text::message("lint_summary.by_form", locale, {{"text", out}, {"kinds", kinds}});
+  }
   if (lint_report.other_config_maps == 0) return out;
   const auto others = text::counted(lint_report.other_config_maps, "count.config_map", locale);
   return text::message("lint_summary.others", locale, {{"text", out}, {"others", others}});

@@ -781,6 +781,11 @@ class workload {
         if (!device_class.empty() && part == std::string_view("limits"))
           say(lint_code::class_not_judged, item.key->location,
               {.field = field(part_path, key), .value = device_class, .key = key});
+        // What stands for a card there, "gpu: 1", only the kind's own controller knows.
+        if (form_.alone && !manifest_.kind.empty() && !key.contains('/') && !is_native(key) &&
+            (part == std::string_view("limits") || !text::yaml::find(limits_of(container), key)))
+          say(lint_code::amount_not_judged, item.key->location,
+              {.field = field(part_path, key), .key = key, .other = manifest_.kind});
         if (const auto card = card_of_native_domain(key); !card.empty())
           say(lint_code::resource_of_kubernetes, item.key->location,
               {.field = field(part_path, key), .value = key, .key = key, .hint = card});

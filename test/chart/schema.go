@@ -29,7 +29,7 @@ var (
 	settingsOf = regexp.MustCompile(`!\('(\w+)' in self\) \|\| !has\(self\['\w+'\]\.settings\) \|\| self\['\w+'\]\.settings\.all\(k, k in\s*\[([^\]]*)\]\)`)
 	valueRule  = regexp.MustCompile(`^!\('(\w+)' in self\) \|\| \(?self\['\w+'\](?: in \[(.*)\]|\.matches\('(.*?)'\))((?: && .*)?)\)?$`)
 	allOfThem  = regexp.MustCompile(`^\[([^\]]*)\]\.all\(k, !\(k in self\) \|\| \(?self\[k\]\.matches\('(.*?)'\)(?: && !self\[k\]\.contains\('(.*)'\)\))?\)$`)
-	switches   = regexp.MustCompile(`^!self\.exists\(k, k in \[([^\]]*)\] && !\(self\[k\] in \[([^\]]*)\]\)\)$`)
+	flagRule   = regexp.MustCompile(`^!self\.exists\(k, k in \[([^\]]*)\] && !\(self\[k\] in \[([^\]]*)\]\)\)$`)
 	bounds     = regexp.MustCompile(`int\(self\['\w+'\]\) (>=|<=) (\d+)`)
 	noSettings = regexp.MustCompile(`self\.all\(name, name in \[([^\]]*)\] \|\| \(\(!has\(self\[name\]\.settings\)`)
 )
@@ -132,7 +132,7 @@ func formsOf(settings object) (object, error) {
 				form["not"] = object{"pattern": regexp.QuoteMeta(part[3])}
 			}
 			set(names(part[1]), form, message)
-		} else if part := switches.FindStringSubmatch(rule); part != nil {
+		} else if part := flagRule.FindStringSubmatch(rule); part != nil {
 			set(names(part[1]), object{"enum": names(part[2])}, message)
 		} else if !strings.Contains(rule, "self.all(") { // what one setting means for others is the API server's
 			return nil, fmt.Errorf("crds/ have a rule for settings that the chart's schema does not understand: %s", rule)
@@ -193,7 +193,7 @@ func definitions(crd []byte) (object, error) {
 		return object{"type": "object", "additionalProperties": false, "properties": properties}
 	}
 
-	forms, err := formsOf(parts["settings"].(object))
+	forms, err := formsOf(modules["additionalProperties"].(object)["properties"].(object)["settings"].(object))
 	if err != nil {
 		return nil, err
 	}

@@ -84,9 +84,12 @@ func rulesOf(of object) string {
 // upTo is a pattern of the whole numbers from 0 to this one.
 func upTo(most string) string {
 	parts := []string{most}
+	if len(most) > 1 {
+		parts = append(parts, fmt.Sprintf("[0-9]{1,%d}", len(most)-1))
+	}
 	for at, figure := range most {
 		rest := len(most) - at - 1
-		if figure > '0' {
+		if figure > '0' && !(at == 0 && figure == '1') {
 			parts = append(parts, fmt.Sprintf("%s[0-%c][0-9]{%d}", most[:at], figure-1, rest))
 		}
 	}

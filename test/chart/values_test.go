@@ -235,6 +235,22 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 	})
 }
 
+func TestS2_settings_that_the_API_server_takes_are_taken(t *testing.T) {
+	for _, settings := range []string{`{defaultMem: "0"}`, `{defaultMem: "10000000"}`, `{defaultMem: "9999999"}`, `{defaultMem: "05000"}`,
+		`{defaultGPUNum: "1"}`, `{defaultGPUNum: "9"}`, `{defaultGPUNum: "59"}`, `{defaultGPUNum: "64"}`, `{deviceCoreScaling: "1.5"}`,
+		`{resourceMem: example.com/memory}`, `{disablecorelimit: "true"}`} {
+		if _, err := Template("policy: {modules: {hami: {settings: " + settings + "}}}"); err != nil {
+			t.Errorf("%s: %v", settings, err)
+		}
+	}
+	for _, context := range []string{"{runAsUser: 1000, fsGroup: 0, runAsNonRoot: true}", "{seccompProfile: {type: Localhost, localhostProfile: a.json}}",
+		"{supplementalGroups: [1, 2], sysctls: [{name: net.core.somaxconn, value: '1024'}], fsGroupChangePolicy: OnRootMismatch}"} {
+		if _, err := Template("podSecurityContext: " + context); err != nil {
+			t.Errorf("%s: %v", context, err)
+		}
+	}
+}
+
 // Names that no container runtime reads, and amounts that no pod can start with.
 func TestS2_images_and_amounts_that_no_node_takes_are_refused(t *testing.T) {
 	const registry, repository, tag = "value must be 'HOST[:PORT][/PATH] in small letters, without https://", "value must be '[HOST[:PORT]/]NAME in small letters", "value must be 'a tag of letters"

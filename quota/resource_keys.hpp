@@ -84,7 +84,6 @@ struct resource_key {
   std::int64_t unit_mib = 0;  ///< of memory: one of it is so many MiB (of memory_shares, unless its plugin says MiB)
   pod_amount on_pod = {};
   std::string_view instead_of = {};  ///< says the same as that key in another way: one of the two is enough
-  bool unit_varies = false;          ///< its plugin may be set to count in another unit
 };
 
 // GPU-Manager, pkg/services/allocator/nvidia/allocator.go: "must be multiple of 100", "cores or memory zero is not
@@ -121,7 +120,7 @@ inline constexpr resource_key resource_keys[] = {
      .managed = true,
      .offered = false,
      .instead_of = "nvidia.com/gpumem"},
-    {.key = "aliyun.com/gpu-mem", .managed = true, .unit_mib = 1024, .on_pod = card_count, .unit_varies = true},
+    {.key = "aliyun.com/gpu-mem", .managed = true, .unit_mib = 1024, .on_pod = card_count},
     {.key = "aliyun.com/gpu-count", .managed = true, .offered = false},
     {.key = "aliyun.com/gpu-core.percentage",
      .legal = {.min = 5, .max = 100, .step = 5, .words = "engine.legal.fives"},
@@ -130,7 +129,7 @@ inline constexpr resource_key resource_keys[] = {
     {.key = "nvidia.com/priority", .legal = {.min = 0, .max = 1, .words = "engine.legal.flag"}},
     {.key = "aliyun.com/gpu"},
     {.key = "volcano.sh/vgpu-number"},
-    {.key = "volcano.sh/vgpu-memory", .unit_mib = 1, .unit_varies = true},
+    {.key = "volcano.sh/vgpu-memory", .unit_mib = 1},
     {.key = "volcano.sh/vgpu-memory-percentage", .legal = percent_of_card, .instead_of = "volcano.sh/vgpu-memory"},
     {.key = "volcano.sh/vgpu-cores", .legal = hundred_or_none},
     {.key = "tke.cloud.tencent.com/qgpu-core",

@@ -16,8 +16,7 @@ enum class annotation_kind : std::uint8_t {
   model,
   pool,
   memory,
-  count,
-  mode
+  count
 };
 
 struct selector_key {
@@ -30,7 +29,6 @@ constexpr selector_key selector_keys[] = {
     {"nvidia.com/use-gpuuuid", annotation_kind::use_uuid},
     {"nvidia.com/nouse-gpuuuid", annotation_kind::no_uuid},
     {"hami.io/gpu-scheduler-policy", annotation_kind::placement},
-    {"nvidia.com/vgpu-mode", annotation_kind::mode},
     {"aliyun.accelerator/nvidia_name", annotation_kind::model},
     {"aliyun.accelerator/nvidia_mem", annotation_kind::memory},
     {"aliyun.accelerator/nvidia_count", annotation_kind::count},
@@ -135,12 +133,6 @@ bool selector::read(std::string_view key, std::string_view value) {
         else
           wrong(item, "a number of MiB, such as 16384MiB");
         return;
-      case annotation_kind::mode:
-        if (item == "mig" || item == "hami-core" || item == "mps")
-          modes_.emplace_back(item);
-        else
-          wrong(item, "hami-core, mig or mps");
-        return;
       case annotation_kind::count:
         if (const auto cards = number(item, ""))
           counts_.push_back(*cards);
@@ -154,7 +146,7 @@ bool selector::read(std::string_view key, std::string_view value) {
 
 bool selector::nothing() const {
   return use_types_.empty() && no_types_.empty() && use_uuids_.empty() && no_uuids_.empty() && models_.empty() &&
-         pools_.empty() && modes_.empty() && memories_mib_.empty() && counts_.empty();
+         pools_.empty() && memories_mib_.empty() && counts_.empty();
 }
 
 bool selector::allows(const card& card) const {
@@ -163,9 +155,6 @@ bool selector::allows(const card& card) const {
   if (any_part_of(no_types_, type)) return false;
   if (!use_uuids_.empty() && !has(use_uuids_, card.uuid)) return false;
   if (has(no_uuids_, card.uuid)) return false;
-  // HAMi, pkg/device/nvidia/device.go checkType. Of a card it is known whether MIG cuts it, and no more.
-  const auto is_of_card = [&](const std::string& mode) { return (mode == "mig") == card.mig; };
-  if (!modes_.empty() && std::ranges::none_of(modes_, is_of_card)) return false;
   if (!models_.empty() && !any_part_of(models_, card.model) && !any_part_of(models_, type)) return false;
   return memories_mib_.empty() || std::ranges::any_of(memories_mib_, [&](std::int64_t mib) {
            return std::abs(mib - card.memory_mib) <= mib / 64;

@@ -53,7 +53,7 @@ class selector {
  private:
   using list = std::vector<std::string>;
   list use_types_, no_types_, use_uuids_, no_uuids_;  // nvidia.com/use-gputype and so on
-  list models_, pools_, modes_;
+  list models_, pools_;
   std::vector<std::int64_t> memories_mib_, counts_;
   std::optional<policy> placement_;
   std::string problem_;

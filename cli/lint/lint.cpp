@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -367,6 +368,7 @@ class linter {
           out_.findings.push_back(finding_of(f, *entry, place_of(*entry, f.field), language_));
       }
       unfamiliar_key(*entry);
+      declared_memory(*entry);
     }
   }
 
@@ -379,6 +381,44 @@ class linter {
     if (const auto hint = nearest_key(key, known); !hint.empty())
       say(lint_code::unfamiliar_resource, manifest, place_of(manifest, "data.key"),
           {.field = "data.key", .value = key, .key = key, .hint = hint});
+  }
+
+  /// MiB that a unit of memory stands for, as people write it: "Mi", "MiB", "M" and "MB" alike, "256Mi"; 0: none is
+  /// seen.
+  static std::int64_t mebibytes_of(std::string_view unit) {
+    const auto digits = std::min(unit.find_first_not_of("0123456789"), unit.size());
+    std::int64_t number = 1;
+    std::from_chars(unit.data(), unit.data() + digits, number);
+    auto suffix = unit.substr(digits);
+    if (suffix.ends_with('B')) suffix.remove_suffix(1);
+    if (suffix.ends_with('i')) suffix.remove_suffix(1);
+    const auto scale = suffix == "M" ? 1 : suffix == "G" ? 1024 : suffix == "T" ? 1024 * 1024 : 0;
+    return number > 0 && number < 1024 * 1024 ? number * scale : 0;
+  }
+
+  /// Unit and default of a key that counts memory. A smaller unit than the key's may be a setting of its plugin.
+  void declared_memory(const manifest& manifest) {
+    constexpr std::int64_t beyond_card_mib = std::int64_t{512} << 10;
+    const auto* data = text::yaml::find(manifest.root, "data");
+    const auto key = text::yaml::text_at(data, "key"), unit = text::yaml::text_at(data, "resourceUnit"),
+               value = text::yaml::text_at(data, "defaultValue");
+    const auto* known = quota::resource_key_of(key);
+    if (!known || known->unit_mib == 0) return;
+    const std::string own_unit = known->unit_mib == 256 ? "256MiB" : std::string(quota::unit_of(*known));
+    const auto declared = mebibytes_of(unit);
+    if (declared > known->unit_mib)
+      say(lint_code::unit_differs, manifest, place_of(manifest, "data.resourceUnit"),
+          {.field = "data.resourceUnit", .value = unit, .key = key, .hint = own_unit});
+    const auto counted =
+        declared > 0 && known->unit_mib == 1024 ? std::min(declared, known->unit_mib) : known->unit_mib;
+    std::int64_t number = 0;
+    const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool is_number = problem == std::errc() && end == value.data() + value.size();
+    if (!is_number || number < beyond_card_mib / counted) return;
+    const auto in_mib = counted > 1 && number < beyond_card_mib;
+    const auto hint = in_mib ? std::to_string((number + counted - 1) / counted) : std::string();
+    say(lint_code::default_beyond_card, manifest, place_of(manifest, "data.defaultValue"),
+        {.field = "data.defaultValue", .value = value, .key = key, .other = own_unit, .hint = hint});
   }
 
   const lint_settings& settings_;

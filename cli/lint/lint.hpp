@@ -38,7 +38,7 @@ struct lint_report {
   std::vector<lint_finding> findings;  ///< in the order of the files; of each first the errors, by lines
   std::size_t config_maps = 0;         ///< declarations and device configurations that were judged
   std::size_t workloads = 0;
-  std::size_t other_config_maps = 0;  ///< no declarations: what their data says was not judged
+  std::size_t other_config_maps = 0;    ///< no declarations: what their data says was not judged
   std::set<std::string> kinds_by_form;  ///< not known: what in them has the form of a pod was judged, and no more
   bool nothing = false;                 ///< there was no object at all
 };

@@ -81,6 +81,8 @@ constexpr std::array<lint_row, lint_code_count> table{{
     {lint_code::amount_beyond_nodes, "amount_beyond_nodes", warning},
     {lint_code::annotation_unfamiliar, "annotation_unfamiliar", warning},
     {lint_code::annotation_not_read, "annotation_not_read", warning},
+    {lint_code::unit_differs, "unit_differs", warning},
+    {lint_code::default_beyond_card, "default_beyond_card", warning},
     {lint_code::annotation_value, "annotation_value", warning},
     {lint_code::visible_devices, "visible_devices", warning},
     {lint_code::cuda_devices, "cuda_devices", warning},

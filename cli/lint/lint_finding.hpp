@@ -82,6 +82,8 @@ enum class lint_code : std::uint8_t {
   amount_beyond_nodes,
   annotation_unfamiliar,
   annotation_not_read,
+  unit_differs,
+  default_beyond_card,
   annotation_value,
   // what a container does past its resources
   visible_devices,

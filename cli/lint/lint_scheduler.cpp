@@ -164,16 +164,15 @@ bool starts(std::span<const lint_finding> findings) {
 /// A whole file was not looked at.
 bool is_unjudged(const lint_finding& finding) {
   return finding.code == to_string(config::code::beyond_limits) ||
-         finding.code == to_string(config::code::other_program) ||
-         finding.code == to_string(config::code::other_file);
+         finding.code == to_string(config::code::other_program) || finding.code == to_string(config::code::other_file);
 }
 
 /// Something could not be judged, so that it may end for all we know.
 bool left_open(std::span<const lint_finding> findings, int minor) {
   return is_before_oldest(minor) || std::ranges::any_of(findings, [](const auto& finding) {
-    return finding.code == to_string(config::code::shell_not_followed) ||
-           finding.code == to_string(config::code::flags_not_judged) || is_unjudged(finding);
-  });
+           return finding.code == to_string(config::code::shell_not_followed) ||
+                  finding.code == to_string(config::code::flags_not_judged) || is_unjudged(finding);
+         });
 }
 
 /// Of all that was given nothing was judged.
@@ -232,8 +231,7 @@ std::string summary(std::span<const lint_finding> findings, const std::deque<inp
          (is_before_oldest(minor) && !is_all_unjudged(files, findings)
               ? words("oldest_known", {{"version", "1." + std::to_string(config::oldest_minor)}})
               : "") +
-         (unasked ? words("unasked") : "") +
-         (entries.empty() ? "" : words("in_cluster", {{"entries", entries}}));
+         (unasked ? words("unasked") : "") + (entries.empty() ? "" : words("in_cluster", {{"entries", entries}}));
 }
 
 constexpr std::string_view lint_scheduler_example = R"(Example:

@@ -22,6 +22,7 @@
 #include "reconcilers/cuda/requirement.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
 #include "reconcilers/declarations/vocabulary.hpp"
+#include "reconcilers/dialects/annotations.hpp"
 #include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "text/list.hpp"
@@ -519,32 +520,23 @@ class workload {
         own_annotation(entry, path);
         continue;
       }
-      if (const auto product = reader_of(name); !product.empty()) {
-        say(lint_code::annotation_not_read, entry.key->location, {.field = path, .other = product});
-        continue;
-      }
-      const auto hint = annotation_meant(name, domain, known);
+      const auto reader = reconcilers::dialects::reader_of(name);
+      const auto hint = is_of_product(name) ? std::string() : annotation_meant(name, domain, known);
       if (!hint.empty()) {
         const auto meant = domain + hint;
         say(lint_code::annotation_unfamiliar, entry.key->location, {.field = path, .hint = meant});
-      } else if (const auto owner = owner_of(name); !owner.empty()) {
-        say(lint_code::annotation_not_read, entry.key->location, {.field = path, .other = owner});
+      } else if (!reader.empty()) {
+        say(lint_code::annotation_not_read, entry.key->location, {.field = path, .other = reader});
       }
     }
   }
 
-  /// The product whose own scheduler reads or writes it, and no one here; empty: it is none of those that are known.
-  static std::string_view reader_of(std::string_view annotation) {
-    for (const auto* product : reconcilers::dialects::all())
-      if (std::ranges::find(product->unread(), annotation) != product->unread().end() || product->writes(annotation))
-        return product->reader_of(annotation);
-    return {};
-  }
-  /// The same, by its domain alone.
-  static std::string_view owner_of(std::string_view annotation) {
-    for (const auto* product : reconcilers::dialects::all())
-      if (const auto reader = product->reader_of(annotation); !reader.empty()) return reader;
-    return {};
+  /// As a product has it, not misspelt: its people or its own programs write it.
+  static bool is_of_product(std::string_view annotation) {
+    const auto unread = reconcilers::dialects::unread_annotations();
+    return std::ranges::find(unread, annotation) != unread.end() ||
+           std::ranges::any_of(reconcilers::dialects::all(),
+                               [&](const auto* product) { return product->writes(annotation); });
   }
 
   /// What was most likely meant, without its domain; may be empty.
@@ -558,7 +550,7 @@ class workload {
     std::ranges::for_each(known, add);
     for (const auto& row : quota::resource_keys)
       if (!row.on_pod.label) add(row.on_pod.name);
-    for (const auto* product : reconcilers::dialects::all()) std::ranges::for_each(product->unread(), add);
+    std::ranges::for_each(reconcilers::dialects::unread_annotations(), add);
     return std::string(text::nearest(name.substr(domain.size()), ends));
   }
 

@@ -39,8 +39,6 @@ constexpr std::array<error_row, code_count> table{{
     {error_code::group_malformed, "group_malformed", warning},
     {error_code::group_names_malformed, "group_names_malformed", warning},
     {error_code::unit_not_plain, "unit_not_plain", warning},
-    {error_code::unit_differs, "unit_differs", warning},
-    {error_code::default_beyond_card, "default_beyond_card", warning},
     {error_code::runtime_class_malformed, "runtime_class_malformed", warning},
     {error_code::list_item_malformed, "list_item_malformed", warning},
     {error_code::list_names_itself, "list_names_itself", warning},

@@ -41,8 +41,6 @@ enum class error_code : std::uint8_t {
   group_malformed,
   group_names_malformed,
   unit_not_plain,
-  unit_differs,
-  default_beyond_card,
   runtime_class_malformed,
   list_item_malformed,
   list_names_itself,

@@ -148,42 +148,6 @@ std::int64_t number_meant(std::string_view text, std::int64_t digits, std::int64
   return unit == 0 ? digits : *value / unit + (*value % unit > 0 ? 1 : 0);
 }
 
-/// More memory than any card has: so many MiB.
-constexpr std::int64_t beyond_card_mib = std::int64_t{512} << 10;
-
-/// A default of memory that no card has. Most are MiB where the key counts in a larger unit.
-void judge_default_memory(reader& reader, const declaration& declaration, std::string_view value, std::int64_t number) {
-  const auto* known = quota::resource_key_of(declaration.key);
-  if (!known || known->unit_mib == 0 || known->unit_varies || number < beyond_card_mib / known->unit_mib) return;
-  auto& f = reader.say(error_code::default_beyond_card, "data.defaultValue", value);
-  f.other = quota::unit_of(*known);
-  if (known->unit_mib > 1 && number < beyond_card_mib)
-    f.hint = std::to_string((number + known->unit_mib - 1) / known->unit_mib);
-}
-
-/// MiB that a unit of memory stands for, as people write it: "Mi", "MiB", "M" and "MB" alike, "256Mi"; 0: none is seen.
-std::int64_t mebibytes_of(std::string_view unit) {
-  const auto digits = std::min(unit.find_first_not_of("0123456789"), unit.size());
-  std::int64_t number = 1;
-  std::from_chars(unit.data(), unit.data() + digits, number);
-  auto suffix = unit.substr(digits);
-  if (suffix.ends_with('B')) suffix.remove_suffix(1);
-  if (suffix.ends_with('i')) suffix.remove_suffix(1);
-  const auto scale = suffix == "M" ? 1 : suffix == "G" ? 1024 : suffix == "T" ? 1024 * 1024 : 0;
-  return number < 1024 * 1024 ? number * scale : 0;
-}
-
-/// People read the unit next to their amounts.
-void compare_unit(reader& reader, const declaration& declaration, std::string_view unit) {
-  const auto* known = quota::resource_key_of(declaration.key);
-  if (!known || known->unit_mib == 0 || known->unit_varies) return;
-  const auto mebibytes = mebibytes_of(unit);
-  if (mebibytes == 0 || mebibytes == known->unit_mib) return;
-  auto& f = reader.say(error_code::unit_differs, "data.resourceUnit", unit);
-  f.other = declaration.key;
-  f.hint = known->unit_mib == 256 ? "256MiB" : quota::unit_of(*known);
-}
-
 void read_default(reader& reader, declaration& declaration) {
   const auto value = reader.field("defaultValue");
   if (!value) return;
@@ -203,7 +167,6 @@ void read_default(reader& reader, declaration& declaration) {
     return;
   }
   declaration.default_value = number;
-  judge_default_memory(reader, declaration, *value, number);
   if (const auto* words = vocabulary_of(declaration.key);
       words && words->legal.limited() && (number == 0 ? words->legal.whole > 0 : !words->legal.allow(number))) {
     auto& f = reader.say(error_code::default_not_legal, "data.defaultValue", *value);
@@ -245,12 +208,10 @@ void read_extras(reader& reader, declaration& declaration) {
   if (const auto unit = reader.field("resourceUnit")) {
     const bool plain = unit->size() <= 16 && text::is_plain_text(*unit) && !text::has_cjk(*unit) &&
                        unit->find_first_of(" \t\n") == std::string_view::npos;
-    if (plain) {
+    if (plain)
       declaration.unit = *unit;
-      compare_unit(reader, declaration, *unit);
-    } else {
+    else
       reader.say(error_code::unit_not_plain, "data.resourceUnit", *unit);
-    }
   }
   declaration.related = reader.resources("relatedResources", declaration.key);
   declaration.excluded = reader.resources("excludeResources", declaration.key);

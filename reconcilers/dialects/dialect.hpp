@@ -19,7 +19,6 @@
 #include "quota/ledger.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
-#include "text/phrase.hpp"
 
 namespace reconcilers::dialects {
 
@@ -76,13 +75,6 @@ struct lock_words {
                 std::int64_t now);
 };
 
-/// What is wrong with an annotation that the product keeps on the node.
-struct annotation_fault {
-  std::string annotation;
-  text::phrase reason;
-  bool unreadable = false;  ///< the product cannot read it either; else it says that the product left the node out
-};
-
 class dialect {
  public:
   virtual ~dialect() = default;
@@ -100,17 +92,12 @@ class dialect {
   /// Its plugin has a list of the node's cards: what is not in it is no card for the plugin.
   virtual bool has_register(const quota::service&) const { return false; }
   virtual std::vector<quota::card> registered(const kube::node&) const { return {}; }
-  virtual std::vector<annotation_fault> faults(const kube::node&) const { return {}; }
 
   // The pod.
   /// Adds to `annotations` what the plugin reads of a decision. `now_ns` is wall time, nanoseconds since 1970.
   virtual void write(nlohmann::json&, const quota::holding&, const pod_on_node&, std::int64_t) const {}
   /// One of those that `write` adds?
   virtual bool writes(std::string_view) const { return false; }
-  /// The product whose own scheduler alone reads this annotation of a pod, as people know it; empty: not of this one.
-  virtual std::string_view reader_of(std::string_view) const { return {}; }
-  /// Of those the ones that people write.
-  virtual std::span<const std::string_view> unread() const { return {}; }
   /// The plugin has served the pod, and chose by itself: what it wrote counts more than what was decided.
   virtual bool has_chosen(const kube::pod&) const { return false; }
   /// What the plugin or its own scheduler wrote that the pod has; empty: nothing that can be read.

@@ -17,6 +17,7 @@
 #include "controller/clock.hpp"
 #include "kube/json_text.hpp"
 #include "kube/rfc3339.hpp"
+#include "reconcilers/dialects/annotations.hpp"
 #include "reconcilers/dialects/card_words.hpp"
 #include "reconcilers/dialects/module_settings.hpp"
 #include "reconcilers/dialects/plugin_names.hpp"
@@ -123,8 +124,7 @@ std::vector<quota::card> registered_cards(std::string_view text) {
 }
 
 text::phrase register_fault(std::string_view key, std::size_t number, std::string value) {
-  return {"node_annotation." + std::string(key),
-          {{"number", std::to_string(number)}, {"value", text::shown(std::move(value))}}};
+  return {"node_annotation." + std::string(key), {{"number", std::to_string(number)}, {"value", text::shown(value)}}};
 }
 
 /// Why HAMi's scheduler cannot read a register (v2.10.0, pkg/device/devices.go UnMarshalNodeDevices; the old form as
@@ -154,10 +154,12 @@ text::phrase fault_of_register(std::string_view text) {
   return {};
 }
 
-// What people write on a pod and HAMi's own scheduler reads, for cards of NVIDIA and of others (v2.10.0, pkg/util/types.go,
-// pkg/device/*). Names that have the card's family in them, hami.io/use-FAMILY-uuid, are known by their domain.
+// What people write on a pod and HAMi's own scheduler reads, for cards of NVIDIA and of others (v2.10.0,
+// pkg/util/types.go, pkg/device/*). Names that have the card's family in them, hami.io/use-FAMILY-uuid, are known by
+// their domain.
 constexpr std::string_view own_domain = "hami.io/";
-constexpr std::string_view unread_annotations[] = {
+constexpr std::string_view unread[] = {
+    "nvidia.com/vgpu-mode",
     "hami.io/node-scheduler-policy",
     "hami.io/device-scoring-weights",
     "nvidia.com/numa-bind",
@@ -310,17 +312,6 @@ class hami_plugin final : public dialect {
   std::vector<quota::card> registered(const kube::node& node) const override {
     return registered_cards(node.annotations.value_or(register_annotation, ""));
   }
-  /// A plugin that does not answer its scheduler for a minute is left out with all its cards (HAMi to 2.6,
-  /// pkg/device/devices.go CheckHealth; pkg/util/util.go MarkAnnotationsToDelete).
-  std::vector<annotation_fault> faults(const kube::node& node) const override {
-    std::vector<annotation_fault> out;
-    if (auto fault = fault_of_register(node.annotations.value_or(register_annotation, "")); !fault.empty())
-      out.push_back({std::string(register_annotation), std::move(fault), true});
-    for (const auto& [name, value] : node.annotations)
-      if (name.starts_with("hami.io/node-handshake") && value.starts_with("Deleted"))
-        out.push_back({std::string(name), register_fault("left_out", 0, std::string(value))});
-    return out;
-  }
 
   void write(json& annotations, const quota::holding& held, const pod_on_node& here,
              std::int64_t now_ns) const override {
@@ -337,12 +328,6 @@ class hami_plugin final : public dialect {
   bool writes(std::string_view annotation) const override {
     return annotation.starts_with("hami.io/vgpu-") || annotation.starts_with("hami.io/bind-");
   }
-  std::string_view reader_of(std::string_view annotation) const override {
-    const bool is_own =
-        annotation.starts_with(own_domain) || std::ranges::find(unread_annotations, annotation) != std::end(unread_annotations);
-    return is_own ? "HAMi" : "";
-  }
-  std::span<const std::string_view> unread() const override { return unread_annotations; }
   std::optional<quota::holding> read(const pod_on_node& here, const quota::demand& needs) const override;
   std::vector<std::string> named_cards(const kube::pod& pod) const override {
     std::vector<std::string> out;
@@ -412,6 +397,23 @@ std::optional<quota::holding> hami_plugin::read(const pod_on_node& here, const q
 }
 
 }  // namespace
+
+/// A plugin that does not answer its scheduler for a minute is left out with all its cards (HAMi to 2.6,
+/// pkg/device/devices.go CheckHealth; pkg/util/util.go MarkAnnotationsToDelete).
+std::vector<annotation_fault> annotation_faults(const kube::node& node) {
+  std::vector<annotation_fault> out;
+  if (auto fault = fault_of_register(node.annotations.value_or(register_annotation, "")); !fault.empty())
+    out.push_back({std::string(register_annotation), std::move(fault), true});
+  for (const auto& [name, value] : node.annotations)
+    if (name.starts_with("hami.io/node-handshake") && value.starts_with("Deleted"))
+      out.push_back({std::string(name), register_fault("left_out", 0, std::string(value))});
+  return out;
+}
+
+std::string_view reader_of(std::string_view annotation) {
+  return annotation.starts_with(own_domain) || std::ranges::find(unread, annotation) != std::end(unread) ? "HAMi" : "";
+}
+std::span<const std::string_view> unread_annotations() { return unread; }
 
 std::vector<plugin_name> hami_plugins() { return {{"hami-device-plugin", "HAMi"}}; }
 

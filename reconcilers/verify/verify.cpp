@@ -10,7 +10,7 @@
 #include "quota/vocabulary.hpp"
 #include "reconcilers/certificates/caller_certificates.hpp"
 #include "reconcilers/container_runtime/fix_step.hpp"
-#include "reconcilers/dialects/dialect.hpp"
+#include "reconcilers/dialects/annotations.hpp"
 #include "reconcilers/extender/brake.hpp"
 #include "reconcilers/extender/inventory.hpp"
 #include "reconcilers/nodes/foreign.hpp"
@@ -263,12 +263,11 @@ class node_walker {
   /// In annotations that products keep on the node.
   std::vector<step> faults() const {
     std::vector<step> out;
-    for (const auto* product : dialects::all())
-      for (auto& [annotation, reason, is_unreadable] : product->faults(is_.node))
-        out.push_back(with_other(is_unreadable
-                                     ? wrong(stage::node, stage_code::annotation_unreadable, std::move(annotation))
-                                     : warning(stage::node, stage_code::left_out_by_product, std::move(annotation)),
-                                 reason));
+    for (auto& [annotation, reason, is_unreadable] : dialects::annotation_faults(is_.node))
+      out.push_back(with_other(is_unreadable
+                                   ? wrong(stage::node, stage_code::annotation_unreadable, std::move(annotation))
+                                   : warning(stage::node, stage_code::left_out_by_product, std::move(annotation)),
+                               reason));
     return out;
   }
 

@@ -18,7 +18,8 @@ struct server {
   std::vector<std::string> plugins;  ///< what its image has in addition to Kubernetes' own
 };
 
-/// Whether it ends a kube-scheduler that is older than all whose rules are known: apiVersion and form are known of each.
+/// Whether it ends a kube-scheduler that is older than all whose rules are known: apiVersion and form are known of
+/// each.
 bool holds_before_oldest(code issue) noexcept;
 
 /// Whose configuration it is, where that is known and it is not kube-scheduler's: "kubeadm", "Volcano"; else empty.

@@ -144,20 +144,5 @@ TEST(selector, a_wish_holds_where_the_plugin_picks_only_if_it_can_pick_no_other)
   EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", none), reason::not_selected);
 }
 
-TEST(selector, chooses_cards_that_MIG_cuts_by_their_mode) {
-  card whole, cut;
-  cut.mig = true;
-  const auto of = [](const char* mode) { return selector::of(pairs{{"nvidia.com/vgpu-mode", mode}}); };
-  EXPECT_TRUE(of("mig").allows(cut));
-  EXPECT_FALSE(of("mig").allows(whole));
-  EXPECT_TRUE(of("hami-core").allows(whole));
-  EXPECT_FALSE(of("hami-core").allows(cut));
-  EXPECT_TRUE(of("hami-core,mig").allows(cut));
-  EXPECT_TRUE(of("").allows(cut)) << "nothing is chosen";
-  selector selector;
-  EXPECT_FALSE(selector.read("nvidia.com/vgpu-mode", "time-slicing"));
-  EXPECT_NE(selector.problem(), "");
-}
-
 }  // namespace
 }  // namespace quota

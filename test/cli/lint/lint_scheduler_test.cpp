@@ -141,10 +141,11 @@ TEST(lint_scheduler, judges_versions_before_the_oldest_by_its_rules_and_says_so)
   options.files = {"-"};
   options.kubernetes = "1.25.3";
   options.output = "json";
-  const auto field = nlohmann::json::parse(
-      lint(options, "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n"
-                    "clientConnection: {kubeconfig: /a}\nhealthzBindAddress: a\n")
-          .out);
+  const auto field =
+      nlohmann::json::parse(lint(options,
+                                 "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n"
+                                 "clientConnection: {kubeconfig: /a}\nhealthzBindAddress: a\n")
+                                .out);
   EXPECT_EQ(field.at("kubernetes"), "1.25");
   EXPECT_TRUE(field.at("starts").is_null());
   EXPECT_EQ(field.at("findings").at(0).at("code"), "field_unknown");

@@ -125,16 +125,6 @@ INSTANTIATE_TEST_SUITE_P(
                     "data.groupI18n", R"({"zh":"x"})", "", "write an object with the two texts zh and en"},
         expectation{"unit_in_chinese", sound().with("resourceUnit", "个"), error_code::unit_not_plain,
                     "data.resourceUnit", "个", "", "write such a unit"},
-        expectation{"unit_of_another_key", sound("nvidia.com/gpumem").with("resourceUnit", "GiB"),
-                    error_code::unit_differs, "data.resourceUnit", "GiB", "", "write MiB"},
-        expectation{"unit_of_a_part", sound("tencent.com/vcuda-memory").with("resourceUnit", "Mi"),
-                    error_code::unit_differs, "data.resourceUnit", "Mi", "", "write 256MiB"},
-        expectation{"default_in_mebibytes", sound("tencent.com/vcuda-memory").with("defaultValue", "8192"),
-                    error_code::default_beyond_card, "data.defaultValue", "8192", "",
-                    "write \"32\", if MiB were meant"},
-        expectation{"default_beyond_every_card", sound("nvidia.com/gpumem").with("defaultValue", "100000000"),
-                    error_code::default_beyond_card, "data.defaultValue", "100000000", "",
-                    "write an amount that a card has"},
         expectation{"node_check_yes", sound().with("ignoreNodeCheck", "yes"), error_code::flag_not_boolean,
                     "data.ignoreNodeCheck", "yes", "true, false", "write \"true\""},
         expectation{"runtime_class", sound().with("runtimeClassName", "no spaces"), error_code::runtime_class_malformed,
@@ -175,18 +165,6 @@ INSTANTIATE_TEST_SUITE_P(
         expectation{"name", sound().named("my-fpga"), error_code::name_without_prefix, "metadata.name", "my-fpga", "",
                     "give it such a name, which is what the console and people look for"}),
     [](const auto& test) { return std::string(test.param.name); });
-
-TEST(declaration, takes_a_unit_as_people_write_it_where_it_is_that_of_the_key) {
-  const std::pair<const char*, std::vector<const char*>> units[] = {
-      {"nvidia.com/gpumem", {"Mi", "MiB", "MB", "M", "count"}},
-      {"tencent.com/vcuda-memory", {"256Mi", "256MiB"}},
-      {"nvidia.com/mps-memory", {"Gi", "GiB", "GB"}},
-      {"aliyun.com/gpu-mem", {"GiB", "MiB"}},
-      {"example.com/fpga", {"GiB"}}};
-  for (const auto& [key, all] : units)
-    for (const auto* unit : all)
-      EXPECT_THAT(parse(sound(key).with("resourceUnit", unit).view()).findings, testing::IsEmpty()) << key << unit;
-}
 
 TEST(declaration, S21_reads_the_manuals_form_and_todays_form) {
   const auto manual = parse(sound("tencent.com/vcuda-core", "gpu-manager", "features.alauda.io/").view());

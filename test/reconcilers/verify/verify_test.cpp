@@ -475,8 +475,8 @@ TEST(verify, names_annotations_of_products_that_no_one_can_read) {
     return not_good(cluster);
   };
   const std::string list = "hami.io/node-nvidia-register", unreadable = "wrong annotation_unreadable";
-  for (const auto* value : {"[{", "{}", "[7]", "[{\"count\": 1}]", "GPU-a,10,16384,100", "GPU-a,10,16384,100,T4,0,true,0:",
-                            "GPU-a,10,16Gi,100,T4,0,true:"})
+  for (const auto* value : {"[{", "{}", "[7]", "[{\"count\": 1}]", "GPU-a,10,16384,100",
+                            "GPU-a,10,16384,100,T4,0,true,0:", "GPU-a,10,16Gi,100,T4,0,true:"})
     EXPECT_THAT(faults(list, value), ElementsAre(unreadable)) << value;
   for (const auto* value : {"[]", "[{\"id\": \"GPU-a\"}]", "", "GPU-a,10,16384,100,T4,0,true:",
                             "GPU-a,10,16384,100,T4,0,true,0,hami-core:GPU-b,10,16384,100,T4,0,true,1,hami-core:"})

@@ -81,9 +81,9 @@ TEST(scheduler_verdict, knows_which_versions_older_schedulers_read) {
                         {28, "v1beta3", "", "", ""},
                         {27, "v1beta2", "", "", ""},
                         {22, "v1beta1", "", "", ""}}) {
-    auto found = judge("apiVersion: " + group + version +
-                           "\nkind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: /a}\n",
-                       kubernetes(minor));
+    auto found = judge(
+        "apiVersion: " + group + version + "\nkind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: /a}\n",
+        kubernetes(minor));
     if (issue.empty()) {
       EXPECT_THAT(codes_of(found), IsEmpty()) << minor << " " << version;
       continue;
@@ -93,8 +93,8 @@ TEST(scheduler_verdict, knows_which_versions_older_schedulers_read) {
     EXPECT_EQ(found.front().hint, group + hint) << minor << " " << version;
     EXPECT_TRUE(holds_before_oldest(found.front().issue));
   }
-  const auto field = judge("apiVersion: " + group + "v1beta2\nkind: KubeSchedulerConfiguration\nhealthzBindAddress: a\n",
-                           kubernetes(25));
+  const auto field = judge(
+      "apiVersion: " + group + "v1beta2\nkind: KubeSchedulerConfiguration\nhealthzBindAddress: a\n", kubernetes(25));
   ASSERT_FALSE(field.empty());
   EXPECT_FALSE(holds_before_oldest(field.back().issue)) << "a field that 1.25 reads";
 }

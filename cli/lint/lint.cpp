@@ -157,7 +157,7 @@ class linter {
     if (config_map) look_at_config_map(manifest);
   }
 
-  /// Whoever writes a declaration as something else waits for rules that no one reads.
+  /// Who writes a declaration as something else waits for rules that no one reads.
   void look_for_labels_of_declaration(const manifest& manifest) {
     const auto text = read_config_map(manifest);
     if (kind_of(text.view()) != declarations::kind::declaration) return;

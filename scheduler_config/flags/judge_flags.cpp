@@ -310,7 +310,7 @@ class flag_judge {
     for (const auto* flag : {lease, renew, retry}) {
       if (flag && *parse_duration(flag->value) <= 0) return refuse(*flag, phrase_of(term::more_than_zero));
     }
-    // What is wrong in the file alone is said there, unless the file turns the election off that a flag turns on.
+    // What is wrong in the file alone is reported there, unless the file turns the election off that a flag turns on.
     const auto* turned_on = elect && text::yaml::canonical(*elect) == "false" ? find("leader-elect") : nullptr;
     const auto* of_lease = lease ? lease : renew ? renew : turned_on;
     const auto* of_retry = retry ? retry : renew ? renew : turned_on;

@@ -235,7 +235,7 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 	})
 }
 
-func TestS2_settings_that_the_API_server_takes_are_taken(t *testing.T) {
+func Test_settings_that_the_API_server_takes_are_taken(t *testing.T) {
 	for _, settings := range []string{`{defaultMem: "0"}`, `{defaultMem: "10000000"}`, `{defaultMem: "9999999"}`, `{defaultMem: "05000"}`,
 		`{defaultGPUNum: "1"}`, `{defaultGPUNum: "9"}`, `{defaultGPUNum: "59"}`, `{defaultGPUNum: "64"}`, `{deviceCoreScaling: "1.5"}`,
 		`{resourceMem: example.com/memory}`, `{disablecorelimit: "true"}`} {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -93,6 +94,7 @@ class linter {
     const auto* cluster = settings_.nodes ? &known : nullptr;
     for (const auto& [object, forms] : workloads_) {
       ++out_.workloads;
+      if (forms.by_form && !object->kind.empty()) out_.kinds_by_form.insert(object->kind);
       lint_workload(*object, forms, of_modules, language_, out_.findings, cluster);
     }
     for (const auto* quota : quotas_) look_at_quota(*quota, of_modules, cluster);
@@ -141,6 +143,7 @@ class linter {
     }
     const bool config_map = manifest.kind == "ConfigMap";
     lint_kind(manifest, language_, out_.findings);
+    if (!config_map) look_for_labels_of_declaration(manifest);
     if (manifest.group.empty() && manifest.kind == "ResourceQuota") quotas_.push_back(&manifest);
     if (manifest.group.empty() && manifest.kind == "LimitRange") ranges_.push_back(&manifest);
     if (forms.knowledge == kind_knowledge::unknown) return not_judged(manifest);
@@ -152,6 +155,15 @@ class linter {
     lint_names(manifest, language_, out_.findings);
     for (auto i = known; i < out_.findings.size(); ++i) refuse(manifest, out_.findings[i].field);
     if (config_map) look_at_config_map(manifest);
+  }
+
+  /// Who writes a declaration as something else waits for rules that no one reads.
+  void look_for_labels_of_declaration(const manifest& manifest) {
+    const auto text = read_config_map(manifest);
+    if (kind_of(text.view()) != declarations::kind::declaration) return;
+    const auto* entry = text::yaml::find_entry(manifest.root, "kind");
+    say(lint_code::declaration_of_other_kind, manifest, entry ? entry->key->location : manifest.root->location,
+        {.field = "kind", .value = manifest.kind});
   }
 
   void not_judged(const manifest& manifest) {
@@ -356,6 +368,7 @@ class linter {
           out_.findings.push_back(finding_of(f, *entry, place_of(*entry, f.field), language_));
       }
       unfamiliar_key(*entry);
+      declared_memory(*entry);
     }
   }
 
@@ -368,6 +381,44 @@ class linter {
     if (const auto hint = nearest_key(key, known); !hint.empty())
       say(lint_code::unfamiliar_resource, manifest, place_of(manifest, "data.key"),
           {.field = "data.key", .value = key, .key = key, .hint = hint});
+  }
+
+  /// MiB that a unit of memory stands for, as people write it: "Mi", "MiB", "M" and "MB" alike, "256Mi"; 0: none is
+  /// seen.
+  static std::int64_t mebibytes_of(std::string_view unit) {
+    const auto digits = std::min(unit.find_first_not_of("0123456789"), unit.size());
+    std::int64_t number = 1;
+    std::from_chars(unit.data(), unit.data() + digits, number);
+    auto suffix = unit.substr(digits);
+    if (suffix.ends_with('B')) suffix.remove_suffix(1);
+    if (suffix.ends_with('i')) suffix.remove_suffix(1);
+    const auto scale = suffix == "M" ? 1 : suffix == "G" ? 1024 : suffix == "T" ? 1024 * 1024 : 0;
+    return number > 0 && number < 1024 * 1024 ? number * scale : 0;
+  }
+
+  /// Unit and default of a key that counts memory. A smaller unit than the key's may be a setting of its plugin.
+  void declared_memory(const manifest& manifest) {
+    constexpr std::int64_t beyond_card_mib = std::int64_t{512} << 10;
+    const auto* data = text::yaml::find(manifest.root, "data");
+    const auto key = text::yaml::text_at(data, "key"), unit = text::yaml::text_at(data, "resourceUnit"),
+               value = text::yaml::text_at(data, "defaultValue");
+    const auto* known = quota::resource_key_of(key);
+    if (!known || known->unit_mib == 0) return;
+    const std::string own_unit = known->unit_mib == 256 ? "256MiB" : std::string(quota::unit_of(*known));
+    const auto declared = mebibytes_of(unit);
+    if (declared > known->unit_mib)
+      say(lint_code::unit_differs, manifest, place_of(manifest, "data.resourceUnit"),
+          {.field = "data.resourceUnit", .value = unit, .key = key, .hint = own_unit});
+    const auto counted =
+        declared > 0 && known->unit_mib == 1024 ? std::min(declared, known->unit_mib) : known->unit_mib;
+    std::int64_t number = 0;
+    const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool is_number = problem == std::errc() && end == value.data() + value.size();
+    if (!is_number || number < beyond_card_mib / counted) return;
+    const auto in_mib = counted > 1 && number < beyond_card_mib;
+    const auto hint = in_mib ? std::to_string((number + counted - 1) / counted) : std::string();
+    say(lint_code::default_beyond_card, manifest, place_of(manifest, "data.defaultValue"),
+        {.field = "data.defaultValue", .value = value, .key = key, .other = own_unit, .hint = hint});
   }
 
   const lint_settings& settings_;
@@ -439,6 +490,12 @@ std::string summary(const lint_report& lint_report, language locale) {
                             {"workloads", text::counted(lint_report.workloads, "count.workload", locale)},
                             {"errors", text::counted(errors, "count.error", locale)},
                             {"warnings", text::counted(warnings, "count.warning", locale)}});
+  if (!lint_report.kinds_by_form.empty()) {
+    std::string kinds;
+    for (const auto& kind : lint_report.kinds_by_form)
+      kinds += (kinds.empty() ? "" : text::message("engine.comma", locale)) + text::shown(kind);
+    out = text::message("lint_summary.by_form", locale, {{"text", out}, {"kinds", kinds}});
+  }
   if (lint_report.other_config_maps == 0) return out;
   const auto others = text::counted(lint_report.other_config_maps, "count.config_map", locale);
   return text::message("lint_summary.others", locale, {{"text", out}, {"others", others}});

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <ostream>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,8 +38,9 @@ struct lint_report {
   std::vector<lint_finding> findings;  ///< in the order of the files; of each first the errors, by lines
   std::size_t config_maps = 0;         ///< declarations and device configurations that were judged
   std::size_t workloads = 0;
-  std::size_t other_config_maps = 0;  ///< no declarations: what their data says was not judged
-  bool nothing = false;               ///< there was no object at all
+  std::size_t other_config_maps = 0;    ///< no declarations: what their data says was not judged
+  std::set<std::string> kinds_by_form;  ///< not known: what in them has the form of a pod was judged, and no more
+  bool nothing = false;                 ///< there was no object at all
 };
 lint_report lint(std::span<const text::yaml::source> files, const lint_settings& settings = {});
 

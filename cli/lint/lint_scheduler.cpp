@@ -27,7 +27,11 @@ using text::language;
 
 using input = scheduler_input;
 
-lint_finding finding_of(const config::finding& finding, const input& input, std::string_view kind, language language) {
+/// Its rules are not known: it is judged by those of the oldest that are.
+bool is_before_oldest(int minor) { return minor < config::oldest_minor; }
+
+lint_finding finding_of(const config::finding& finding, const input& input, std::string_view kind, int minor,
+                        language language) {
   lint_finding out;
   out.file = input.name;
   out.location = input.place_in_file(finding.location);
@@ -44,8 +48,14 @@ lint_finding finding_of(const config::finding& finding, const input& input, std:
     out.object = input.config_map;
     out.message = "data[" + text::shown(input.entry) + "]: " + out.message;
   }
-  out.start_fails = effect_of(finding.issue) == config::effect::ends;
+  if (!is_before_oldest(minor) || config::holds_before_oldest(finding.issue))
+    out.start_fails = effect_of(finding.issue) == config::effect::ends;
   return out;
+}
+
+/// Meant for kube-scheduler, and no manifest.
+bool is_configuration(const input& file) {
+  return file.read && !is_pod(*file.read) && config::other_product_of(*file.read).empty();
 }
 
 class scheduler_linter {
@@ -63,6 +73,10 @@ class scheduler_linter {
         auto server = server_;
         server.in_cluster = server.in_cluster || !file.entry.empty();
         auto found = config::judge(*file.read, server);
+        if (!is_configuration(file)) {
+          add(file, std::move(found), "");
+          continue;
+        }
         if (last && file.entry.empty())
           add(*last, lost_between(*last->read, *file.read, file.name), "KubeSchedulerConfiguration");
         add(file, std::move(found), "KubeSchedulerConfiguration");
@@ -78,7 +92,7 @@ class scheduler_linter {
 
  private:
   void add(const input& input, const config::findings& found, std::string_view kind) {
-    for (const auto& entry : found) out_.push_back(finding_of(entry, input, kind, language_));
+    for (const auto& entry : found) out_.push_back(finding_of(entry, input, kind, server_.minor, language_));
   }
 
   const std::deque<input>& files_;
@@ -93,8 +107,7 @@ int minor_for(const std::string& version, const std::deque<input>& files) {
   for (const auto& file : files) {
     if (!file.read || !is_pod(*file.read)) continue;
     const auto pod = config::read_static_pod(*file.read);
-    if (const auto minor = config::minor_of_image(pod.image); pod.runs_scheduler && minor != 0)
-      return std::max(minor, config::oldest_minor);
+    if (const auto minor = config::minor_of_image(pod.image); pod.runs_scheduler && minor != 0) return minor;
   }
   return config::newest_minor;
 }
@@ -103,7 +116,7 @@ int minor_for(const std::string& version, const std::deque<input>& files) {
 std::vector<const input*> counting(const std::deque<input>& files) {
   std::vector<const input*> out;
   for (const auto& file : files) {
-    if (!file.read || is_pod(*file.read)) continue;
+    if (!is_configuration(file)) continue;
     if (!out.empty() && (file.entry.empty() || out.back()->entry.empty() || out.back()->name != file.name)) out.clear();
     out.push_back(&file);
   }
@@ -151,15 +164,15 @@ bool starts(std::span<const lint_finding> findings) {
 /// A whole file was not looked at.
 bool is_unjudged(const lint_finding& finding) {
   return finding.code == to_string(config::code::beyond_limits) ||
-         finding.code == to_string(config::code::other_program);
+         finding.code == to_string(config::code::other_program) || finding.code == to_string(config::code::other_file);
 }
 
 /// Something could not be judged, so that it may end for all we know.
-bool left_open(std::span<const lint_finding> findings) {
-  return std::ranges::any_of(findings, [](const auto& finding) {
-    return finding.code == to_string(config::code::shell_not_followed) ||
-           finding.code == to_string(config::code::flags_not_judged) || is_unjudged(finding);
-  });
+bool left_open(std::span<const lint_finding> findings, int minor) {
+  return is_before_oldest(minor) || std::ranges::any_of(findings, [](const auto& finding) {
+           return finding.code == to_string(config::code::shell_not_followed) ||
+                  finding.code == to_string(config::code::flags_not_judged) || is_unjudged(finding);
+         });
 }
 
 /// Of all that was given nothing was judged.
@@ -175,7 +188,7 @@ nlohmann::ordered_json verdict_of(std::span<const lint_finding> findings, int mi
                                   const std::vector<std::string>& opens) {
   nlohmann::ordered_json out = {
       {"kubernetes", "1." + std::to_string(minor)}, {"starts", nullptr}, {"opens", opens}, {"asksAboutCards", nullptr}};
-  if (!starts(findings) || !left_open(findings)) out["starts"] = starts(findings);
+  if (!starts(findings) || !left_open(findings, minor)) out["starts"] = starts(findings);
   if (asks) out["asksAboutCards"] = *asks;
   out["findings"] = to_json(findings);
   return out;
@@ -188,14 +201,14 @@ std::string joined(const std::vector<std::string>& names, std::string_view separ
 }
 
 /// "not all was judged", of what was judged at all.
-std::string start_words(std::span<const lint_finding> findings, const std::deque<input>& files,
+std::string start_words(std::span<const lint_finding> findings, const std::deque<input>& files, int minor,
                         const std::vector<std::string>& opens, language locale) {
   const auto words = [&](const char* key, std::initializer_list<text::parameter> parameters = {}) {
     return text::message(std::string("lint_scheduler.") + key, locale, parameters);
   };
   if (!starts(findings)) return words("does_not_start");
   if (is_all_unjudged(files, findings)) return words("not_judged");
-  if (left_open(findings)) return words("may_start");
+  if (left_open(findings, minor)) return words("may_start");
   return opens.empty() ? words("starts") : words("starts_if", {{"files", joined(opens, words("comma"))}});
 }
 
@@ -211,11 +224,14 @@ std::string summary(std::span<const lint_finding> findings, const std::deque<inp
     return text::message(std::string("lint_scheduler.") + key, locale, parameters);
   };
   const auto entries = judged_entries(files);
-  return "kube-scheduler " + version + start_words(findings, files, opens, locale) +
+  return "kube-scheduler " + version + start_words(findings, files, minor, opens, locale) +
          words("sums", {{"errors", text::counted(errors, "count.error", locale)},
                         {"warnings", text::counted(warnings, "count.warning", locale)}}) +
-         (unknown ? words("newest_known", {{"version", newest}}) : "") + (unasked ? words("unasked") : "") +
-         (entries.empty() ? "" : words("in_cluster", {{"entries", entries}}));
+         (unknown ? words("newest_known", {{"version", newest}}) : "") +
+         (is_before_oldest(minor) && !is_all_unjudged(files, findings)
+              ? words("oldest_known", {{"version", "1." + std::to_string(config::oldest_minor)}})
+              : "") +
+         (unasked ? words("unasked") : "") + (entries.empty() ? "" : words("in_cluster", {{"entries", entries}}));
 }
 
 constexpr std::string_view lint_scheduler_example = R"(Example:
@@ -225,7 +241,8 @@ constexpr std::string_view lint_scheduler_example = R"(Example:
 Of several configurations each takes the place of the one before it; the manifest is known by its kind. Of a ConfigMap
 each entry that is a configuration is judged, as for a kube-scheduler in a pod.
 Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read, 2 wrong usage, 3 found errors, or
-a file that is not judged: one that is too large or too deep to be read here, or a Pod that runs no kube-scheduler.
+a file that is not judged: one that is too large or too deep to be read here, a Pod that runs no kube-scheduler, or a
+file of kubeadm or of Volcano.
 What each code means: docs/scheduler-config.md)";
 
 }  // namespace
@@ -237,7 +254,7 @@ std::optional<int> minor_of_version(std::string_view text) {
   int out = 0;
   const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), out);
   const bool whole = end == text.data() + text.size() || *end == '.';
-  if (wrong != std::errc{} || !whole || out < config::oldest_minor || out > 99) return std::nullopt;
+  if (wrong != std::errc{} || !whole || out < 0 || out > 99) return std::nullopt;
   return out;
 }
 

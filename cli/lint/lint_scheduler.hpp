@@ -19,7 +19,7 @@ struct lint_scheduler_options {
   bool strict = false, in_cluster = false;
 };
 
-/// "1.36", "v1.36.3" -> 36; nothing for anything else, and before 1.22.
+/// "1.36", "v1.36.3" -> 36; nothing for anything else.
 std::optional<int> minor_of_version(std::string_view text);
 /// The message about such a --kubernetes.
 text::phrase not_a_version(std::string_view text);

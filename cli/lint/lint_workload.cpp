@@ -22,6 +22,8 @@
 #include "reconcilers/cuda/requirement.hpp"
 #include "reconcilers/declarations/pod_spec.hpp"
 #include "reconcilers/declarations/vocabulary.hpp"
+#include "reconcilers/dialects/annotations.hpp"
+#include "reconcilers/dialects/dialect.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "text/list.hpp"
 #include "text/messages.hpp"
@@ -518,17 +520,38 @@ class workload {
         own_annotation(entry, path);
         continue;
       }
-      std::vector<std::string_view> near;
-      for (const auto candidate : known)
-        if (candidate.starts_with(domain) && !domain.empty()) near.push_back(candidate);
-      for (const auto& row : quota::resource_keys)
-        if (!row.on_pod.label && row.on_pod.name.starts_with(domain) && !domain.empty())
-          near.push_back(row.on_pod.name);
-      std::vector<std::string_view> ends;
-      for (const auto candidate : near) ends.push_back(candidate.substr(domain.size()));
-      if (const auto hint = text::nearest(std::string_view(name).substr(domain.size()), ends); !hint.empty())
-        say(lint_code::annotation_unfamiliar, entry.key->location, {.field = path, .hint = domain + std::string(hint)});
+      const auto reader = reconcilers::dialects::reader_of(name);
+      const auto hint = is_of_product(name) ? std::string() : annotation_meant(name, domain, known);
+      if (!hint.empty()) {
+        const auto meant = domain + hint;
+        say(lint_code::annotation_unfamiliar, entry.key->location, {.field = path, .hint = meant});
+      } else if (!reader.empty()) {
+        say(lint_code::annotation_not_read, entry.key->location, {.field = path, .other = reader});
+      }
     }
+  }
+
+  /// As a product has it, not misspelt: its people or its own programs write it.
+  static bool is_of_product(std::string_view annotation) {
+    const auto unread = reconcilers::dialects::unread_annotations();
+    return std::ranges::find(unread, annotation) != unread.end() ||
+           std::ranges::any_of(reconcilers::dialects::all(),
+                               [&](const auto* product) { return product->writes(annotation); });
+  }
+
+  /// What was most likely meant, without its domain; may be empty.
+  static std::string annotation_meant(std::string_view name, std::string_view domain,
+                                      std::span<const std::string_view> known) {
+    if (domain.empty()) return {};
+    std::vector<std::string_view> ends;
+    const auto add = [&](std::string_view candidate) {
+      if (candidate.starts_with(domain)) ends.push_back(candidate.substr(domain.size()));
+    };
+    std::ranges::for_each(known, add);
+    for (const auto& row : quota::resource_keys)
+      if (!row.on_pod.label) add(row.on_pod.name);
+    std::ranges::for_each(reconcilers::dialects::unread_annotations(), add);
+    return std::string(text::nearest(name.substr(domain.size()), ends));
   }
 
   void resources_of_pod(const node& spec) {
@@ -750,6 +773,11 @@ class workload {
         if (!device_class.empty() && part == std::string_view("limits"))
           say(lint_code::class_not_judged, item.key->location,
               {.field = field(part_path, key), .value = device_class, .key = key});
+        // What stands for a card there, "gpu: 1", only the kind's own controller knows.
+        if (form_.alone && !manifest_.kind.empty() && !key.contains('/') && !is_native(key) &&
+            (part == std::string_view("limits") || !text::yaml::find(limits_of(container), key)))
+          say(lint_code::amount_not_judged, item.key->location,
+              {.field = field(part_path, key), .key = key, .other = manifest_.kind});
         if (const auto card = card_of_native_domain(key); !card.empty())
           say(lint_code::resource_of_kubernetes, item.key->location,
               {.field = field(part_path, key), .value = key, .key = key, .hint = card});

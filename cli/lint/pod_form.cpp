@@ -247,7 +247,8 @@ std::string nearest_kind(const manifest& manifest) {
   if (!is_native_group(manifest.group)) return {};
   std::vector<std::string_view> kinds(kinds_without_pods.begin(), kinds_without_pods.end());
   for (const auto& known : workload_kinds) kinds.push_back(known.kind);
-  return std::string(text::nearest(manifest.kind, kinds));
+  const auto near = text::nearest(manifest.kind, kinds);
+  return near == manifest.kind ? std::string() : std::string(near);  // its group is what is not known
 }
 
 bool is_of_dra(const manifest& manifest) { return manifest.group == "resource.k8s.io"; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler_config/judge/schema.hpp"
+#include "scheduler_config/judge/verdict.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -31,6 +32,7 @@ std::vector<const node*> objects_of(const text::yaml::source& source) {
 bool is_meant(std::string_view text) {
   if (text.contains("KubeSchedulerConfiguration") || text.contains(config::group)) return true;
   const auto read = config::parse_document(text);
+  if (read && !config::other_product_of(*read).empty()) return true;
   return read && text::yaml::text_at(read->root, "kind") == "Policy" &&
          (text::yaml::find(read->root, "extenders") || text::yaml::find(read->root, "predicates") ||
           text::yaml::find(read->root, "priorities"));

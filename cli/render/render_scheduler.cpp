@@ -172,7 +172,7 @@ attempted<std::string> rendered(const render_scheduler_options& options, std::is
     return std::move(*out);
   }
   const auto minor = minor_of_version(options.kubernetes);
-  if (!minor) return refuse(not_a_version(options.kubernetes));
+  if (!minor || *minor < config::oldest_minor) return refuse(not_a_version(options.kubernetes));
   for (const auto& [flag, value] : {std::pair{"--address", &options.address}, std::pair{"--ca", &options.ca},
                                     std::pair{"--cert", &options.certificate}, std::pair{"--key", &options.key}}) {
     if (value->empty()) return refuse(text::phrase{"usage.required", {{"name", std::string(flag)}}});

@@ -17,10 +17,12 @@
 #include "controller/clock.hpp"
 #include "kube/json_text.hpp"
 #include "kube/rfc3339.hpp"
+#include "reconcilers/dialects/annotations.hpp"
 #include "reconcilers/dialects/card_words.hpp"
 #include "reconcilers/dialects/module_settings.hpp"
 #include "reconcilers/dialects/plugin_names.hpp"
 #include "reconcilers/modules/settings.hpp"
+#include "text/text.hpp"
 
 namespace reconcilers::dialects {
 namespace {
@@ -120,6 +122,82 @@ std::vector<quota::card> registered_cards(std::string_view text) {
   }
   return out;
 }
+
+text::phrase register_fault(std::string_view key, std::size_t number, std::string value) {
+  return {"node_annotation." + std::string(key), {{"number", std::to_string(number)}, {"value", text::shown(value)}}};
+}
+
+/// Why HAMi's scheduler cannot read a register (v2.10.0, pkg/device/devices.go UnMarshalNodeDevices; the old form as
+/// DecodeNodeDevices reads it); empty: it can.
+text::phrase fault_of_register(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  if (std::string_view("[{\"").contains(text[begin])) {
+    const auto list = json::parse(text, nullptr, false);
+    if (list.is_discarded()) return register_fault("no_json", 0, {});
+    if (!list.is_array()) return register_fault("no_list", 0, {});
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (!list[i].is_object() || kube::text_in(list[i], "id").empty()) return register_fault("no_card", i + 1, {});
+    return {};
+  }
+  if (!text.contains(':')) return register_fault("no_separator", 0, {});
+  std::size_t number = 0;
+  for (const auto entry : parts_of(text, ':')) {
+    if (entry.empty()) continue;
+    ++number;
+    const auto fields = parts_of(entry, ',');
+    if (fields.size() != 7 && fields.size() != 9)
+      return register_fault("fields", number, std::to_string(fields.size()));
+    for (const std::size_t index : {std::size_t{1}, std::size_t{2}, std::size_t{3}})
+      if (!whole_number(fields[index])) return register_fault("no_number", number, std::string(fields[index]));
+  }
+  return {};
+}
+
+// What people write on a pod and HAMi's own scheduler reads, for cards of NVIDIA and of others (v2.10.0,
+// pkg/util/types.go, pkg/device/*). Names that have the card's family in them, hami.io/use-FAMILY-uuid, are known by
+// their domain.
+constexpr std::string_view own_domain = "hami.io/";
+constexpr std::string_view unread[] = {
+    "nvidia.com/vgpu-mode",
+    "hami.io/node-scheduler-policy",
+    "hami.io/device-scoring-weights",
+    "nvidia.com/numa-bind",
+    "amd.com/use-gputype",
+    "amd.com/nouse-gputype",
+    "amd.com/use-gpu-uuid",
+    "amd.com/nouse-gpu-uuid",
+    "aws.amazon.com/use-neuron-uuid",
+    "aws.amazon.com/nouse-neuron-uuid",
+    "baidu.com/use-gpuuuid",
+    "baidu.com/nouse-gpuuuid",
+    "birentech.com/use-biren",
+    "birentech.com/nouse-biren",
+    "birentech.com/use-gpuuuid",
+    "birentech.com/nouse-gpuuuid",
+    "cambricon.com/use-mlutype",
+    "cambricon.com/nouse-mlutype",
+    "cambricon.com/use-gpuuuid",
+    "cambricon.com/nouse-gpuuuid",
+    "enflame.com/use-gpuuuid",
+    "enflame.com/nouse-gpuuuid",
+    "huawei.com/vnpu-mode",
+    "hygon.com/use-dcutype",
+    "hygon.com/nouse-dcutype",
+    "hygon.com/use-gpuuuid",
+    "hygon.com/nouse-gpuuuid",
+    "metax-tech.com/use-gpuuuid",
+    "metax-tech.com/nouse-gpuuuid",
+    "metax-tech.com/sgpu-qos-policy",
+    "metax-tech.com/sgpu-topology-aware",
+    "metax-tech.com/sgpu-app-class",
+    "mthreads.ai/use-gpuuuid",
+    "mthreads.ai/nouse-gpuuuid",
+    "vastaitech.com/use-va",
+    "vastaitech.com/nouse-va",
+    "vastaitech.com/use-gpuuuid",
+    "vastaitech.com/nouse-gpuuuid",
+};
 
 /// What one container asks for by itself; nothing where that is no card.
 std::optional<quota::need> need_of(const quota::limits& container, const quota::node_inventory& node) {
@@ -319,6 +397,23 @@ std::optional<quota::holding> hami_plugin::read(const pod_on_node& here, const q
 }
 
 }  // namespace
+
+/// A plugin that does not answer its scheduler for a minute is left out with all its cards (HAMi to 2.6,
+/// pkg/device/devices.go CheckHealth; pkg/util/util.go MarkAnnotationsToDelete).
+std::vector<annotation_fault> annotation_faults(const kube::node& node) {
+  std::vector<annotation_fault> out;
+  if (auto fault = fault_of_register(node.annotations.value_or(register_annotation, "")); !fault.empty())
+    out.push_back({std::string(register_annotation), std::move(fault), true});
+  for (const auto& [name, value] : node.annotations)
+    if (name.starts_with("hami.io/node-handshake") && value.starts_with("Deleted"))
+      out.push_back({std::string(name), register_fault("left_out", 0, std::string(value))});
+  return out;
+}
+
+std::string_view reader_of(std::string_view annotation) {
+  return annotation.starts_with(own_domain) || std::ranges::find(unread, annotation) != std::end(unread) ? "HAMi" : "";
+}
+std::span<const std::string_view> unread_annotations() { return unread; }
 
 std::vector<plugin_name> hami_plugins() { return {{"hami-device-plugin", "HAMi"}}; }
 

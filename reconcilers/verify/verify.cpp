@@ -10,6 +10,7 @@
 #include "quota/vocabulary.hpp"
 #include "reconcilers/certificates/caller_certificates.hpp"
 #include "reconcilers/container_runtime/fix_step.hpp"
+#include "reconcilers/dialects/annotations.hpp"
 #include "reconcilers/extender/brake.hpp"
 #include "reconcilers/extender/inventory.hpp"
 #include "reconcilers/nodes/foreign.hpp"
@@ -183,6 +184,7 @@ class node_walker {
     if (mode && out.shown_mode == "none") out.shown_mode = mode->name;
     auto& step = out.steps;
     step.push_back(label());
+    for (auto& fault : faults()) step.push_back(std::move(fault));
     const bool apart = wanted_.type == kind::left_alone || (wanted_.type == kind::none && !serving_ && !is_.status);
     if (apart) {
       if (tainted()) step.push_back(wrong(stage::taint, stage_code::taint_left));
@@ -214,7 +216,11 @@ class node_walker {
   }
 
  private:
-  bool ready() const { return is_.node.ready == kube::condition_status::yes; }
+  /// A file may leave the conditions out. Then nothing follows from them.
+  bool is_state_unseen() const {
+    return is_.node.ready == kube::condition_status::unknown && is_.node.ready_since == 0;
+  }
+  bool ready() const { return is_.node.ready == kube::condition_status::yes || is_state_unseen(); }
   std::string_view phase() const { return is_.status ? std::string_view(is_.status->phase) : std::string_view(); }
   std::string expected() const { return wanted_.requested.empty() ? "none" : wanted_.requested; }
   /// AcceleratorNode is about what the labels say now.
@@ -249,7 +255,20 @@ class node_walker {
 
   step node() const {
     if (!ready()) return wrong(stage::node, stage_code::node_not_ready);
-    return is_.node.unschedulable ? wrong(stage::node, stage_code::node_cordoned) : good(stage::node);
+    if (is_.node.unschedulable) return wrong(stage::node, stage_code::node_cordoned);
+    if (is_state_unseen()) return {stage::node, outcome::unknown, stage_code::node_state_unseen, {}, {}, {}};
+    return good(stage::node);
+  }
+
+  /// In annotations that products keep on the node.
+  std::vector<step> faults() const {
+    std::vector<step> out;
+    for (auto& [annotation, reason, is_unreadable] : dialects::annotation_faults(is_.node))
+      out.push_back(with_other(is_unreadable
+                                   ? wrong(stage::node, stage_code::annotation_unreadable, std::move(annotation))
+                                   : warning(stage::node, stage_code::left_out_by_product, std::move(annotation)),
+                               reason));
+    return out;
   }
 
   /// Cards that a person took out of use.

@@ -137,6 +137,9 @@ enum class stage_code : std::uint8_t {
   foreign_label,
   refused,
   node_not_ready,
+  node_state_unseen,
+  annotation_unreadable,  ///< value: the annotation; other: why
+  left_out_by_product,    ///< value: the annotation; other: what it says
   node_cordoned,
   cards_cordoned,
   cordon_unknown,

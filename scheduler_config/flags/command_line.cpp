@@ -133,7 +133,10 @@ class flag_reader {
     auto& made = add(word, text.substr(0, equals));
     made.one_dash = one_dash;
     if (equals < text.size()) {
-      made.value = text.substr(equals + 1);
+      const auto value = text.substr(equals + 1);
+      const auto blank = value.find(" -");
+      made.has_another = blank != value.npos;
+      made.value = value.substr(0, blank);
       return;
     }
     const auto* rule = flag_rule_of(made.name);

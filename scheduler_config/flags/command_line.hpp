@@ -22,6 +22,7 @@ struct flag {
   std::string name, value;     ///< without dashes, "_" as "-"; "--config X" and "--config=X" alike
   bool one_dash = false;       ///< "-config=X"
   bool without_value = false;  ///< it needs one, and the words end
+  bool has_another = false;    ///< "--config=X --v=2" in one word: `value` ends before the blank
 
   /// A value that the kubelet fills in, "$(NAME)": nothing can be said of it.
   bool is_filled_in() const { return value.contains("$("); }

@@ -195,8 +195,8 @@ class flag_judge {
     }
     const auto* rule = flag_rule_of(flag.name);
     if (!rule || !known_here(*rule)) return unknown(flag, rule);
-    if (flag.without_value) {
-      out_.push_back(about(flag, code::flag_without_value));
+    if (flag.without_value || flag.has_another) {
+      out_.push_back(about(flag, flag.has_another ? code::flags_in_one : code::flag_without_value));
       return;
     }
     if (flag.is_filled_in()) return open(flag);
@@ -310,10 +310,14 @@ class flag_judge {
     for (const auto* flag : {lease, renew, retry}) {
       if (flag && *parse_duration(flag->value) <= 0) return refuse(*flag, phrase_of(term::more_than_zero));
     }
-    if (*lasts <= *renews && (lease || renew)) {
-      refuse(lease ? *lease : *renew, phrase_of(term::long_lease));
-    } else if (static_cast<double>(*renews) <= 1.2 * static_cast<double>(*retries) && (retry || renew)) {
-      refuse(retry ? *retry : *renew, phrase_of(term::short_retry));
+    // What is wrong in the file alone is reported there, unless the file turns the election off that a flag turns on.
+    const auto* turned_on = elect && text::yaml::canonical(*elect) == "false" ? find("leader-elect") : nullptr;
+    const auto* of_lease = lease ? lease : renew ? renew : turned_on;
+    const auto* of_retry = retry ? retry : renew ? renew : turned_on;
+    if (*lasts <= *renews && of_lease) {
+      refuse(*of_lease, phrase_of(term::long_lease));
+    } else if (static_cast<double>(*renews) <= 1.2 * static_cast<double>(*retries) && of_retry) {
+      refuse(*of_retry, phrase_of(term::short_retry));
     }
   }
 

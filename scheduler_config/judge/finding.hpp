@@ -22,6 +22,7 @@ enum class code : std::uint8_t {
   other_kind,
   policy,
   api_version_removed,
+  api_version_later,
   api_version_unknown,
   written_twice,
   merged_twice,
@@ -68,6 +69,7 @@ enum class code : std::uint8_t {
   flag_ends,
   argument,
   words_in_one,
+  flags_in_one,
   gate_unknown,
   gate_of_other_version,
   gate_locked,
@@ -99,6 +101,7 @@ enum class code : std::uint8_t {
   // what is not judged here
   beyond_limits,
   other_program,
+  other_file,
   // why nothing is written into a file
   no_safe_place,
   managed_by_another,

@@ -8,24 +8,48 @@
 namespace scheduler_config {
 namespace {
 
-/// Versions that kube-scheduler read before the oldest Kubernetes we know, and the first that no longer did. Sources:
-/// k8s.io/kube-scheduler config/ of v0.17 to v0.29; kubernetes#68639, #89298, #117649, #119994.
-struct removed_version {
+constexpr std::string_view kubeadm = "kubeadm";
+
+/// A version of the API, the first Kubernetes 1.x whose kube-scheduler reads it, and the first that no longer does.
+/// Sources: k8s.io/kube-scheduler config/ of v0.17 to v0.29; kubernetes#68639, #89298, #117649, #119994.
+struct read_version {
   std::string_view name;
-  int since;
+  int since, until = 99;
+  bool is_read(int minor) const { return since <= minor && minor < until; }
 };
-constexpr removed_version removed_versions[] = {
-    {"componentconfig/v1alpha1", 13},
-    {"kubescheduler.config.k8s.io/v1alpha1", 19},
-    {"kubescheduler.config.k8s.io/v1alpha2", 19},
-    {"kubescheduler.config.k8s.io/v1beta1", 23},
-    {"kubescheduler.config.k8s.io/v1beta2", 28},
-    {"kubescheduler.config.k8s.io/v1beta3", 29},
+constexpr read_version read_versions[] = {
+    {"componentconfig/v1alpha1", 0, 13},
+    {"kubescheduler.config.k8s.io/v1alpha1", 12, 19},
+    {"kubescheduler.config.k8s.io/v1alpha2", 18, 19},
+    {"kubescheduler.config.k8s.io/v1beta1", 19, 23},
+    {"kubescheduler.config.k8s.io/v1beta2", 22, 28},
+    {"kubescheduler.config.k8s.io/v1beta3", 23, 29},
+    {api_version, 25},
 };
+
+/// The newest that this kube-scheduler reads.
+std::string_view version_for(int minor) {
+  std::string_view out;
+  for (const auto& row : read_versions)
+    if (row.is_read(minor)) out = row.name;
+  return out;
+}
+
+/// What another product is known by.
+void say_other_product(judging& judging, std::string_view product) {
+  const auto* root = judging.config.root;
+  const auto* entry = text::yaml::find_entry(root, product == kubeadm ? "apiVersion" : "actions");
+  judging.say({.issue = code::other_file,
+               .location = entry ? entry->key->location : root->location,
+               .field = entry ? entry->key->text : std::string(),
+               .value = std::string(product),
+               .hint = product == kubeadm ? "/etc/kubernetes/manifests/kube-scheduler.yaml" : ""});
+}
 
 /// Is it a configuration? Then its fields are judged; those of a removed version by the rules of v1, which it has to be
 /// written in.
-bool judge_type(judging& judging) {
+/// @param minor of the kube-scheduler, as old as it may be
+bool judge_type(judging& judging, int minor) {
   const auto* root = judging.config.root;
   const auto begin = root ? root->location : text::yaml::place();
   if (!root || !root->mapping() || judging.text(root, "kind").empty()) {
@@ -46,24 +70,47 @@ bool judge_type(judging& judging) {
     judging.say({.issue = code::other_kind, .location = position, .field = "kind", .value = kind});
     return false;
   }
-  if (version == api_version) return true;
-  const auto* removed = std::ranges::find(removed_versions, version, &removed_version::name);
-  const bool known = removed != std::end(removed_versions);
-  judging.say({.issue = known ? code::api_version_removed : code::api_version_unknown,
+  const auto* known = std::ranges::find(read_versions, version, &read_version::name);
+  const bool is_known = known != std::end(read_versions);
+  if (is_known && known->is_read(minor)) return true;
+  const bool is_later = is_known && minor < known->since;
+  const auto other = is_later ? known->since : is_known ? known->until : minor;
+  const std::string meant(version_for(minor));
+  judging.say({.issue = is_later   ? code::api_version_later
+                        : is_known ? code::api_version_removed
+                                   : code::api_version_unknown,
                .location = text::yaml::find_entry(root, "apiVersion")->key->location,
                .field = "apiVersion",
                .value = version,
-               .other = known ? "1." + std::to_string(removed->since) : judging.version(),
-               .allowed = text::phrase(std::string(api_version)),
-               .hint = std::string(api_version)});
-  return known;
+               .other = "1." + std::to_string(other),
+               .allowed = text::phrase(meant),
+               .hint = meant});
+  return is_known;
 }
 
 }  // namespace
 
+bool holds_before_oldest(code issue) noexcept {
+  return effect_of(issue) == effect::ends && issue <= code::api_version_unknown;
+}
+
+std::string_view other_product_of(const document& document) {
+  const auto* root = document.root;
+  if (text::yaml::text_at(root, "apiVersion").starts_with("kubeadm.k8s.io/")) return kubeadm;
+  const auto* tiers = text::yaml::find(root, "tiers");
+  const bool is_named = !text::yaml::text_at(root, "kind").empty();
+  return !is_named && tiers && text::yaml::find(root, "actions") ? "Volcano" : "";
+}
+
 findings judge(const document& document, const server& server) {
-  judging judging{.config = document, .scheduler = server, .out = {}, .refused = {}};
-  if (judge_type(judging)) {
+  auto rules = server;
+  rules.minor = std::max(server.minor, oldest_minor);
+  judging judging{.config = document, .scheduler = rules, .out = {}, .refused = {}};
+  if (const auto product = other_product_of(document); !product.empty()) {
+    say_other_product(judging, product);
+    return std::move(judging.out);
+  }
+  if (judge_type(judging, server.minor)) {
     decode(judging);
     if (judging.budget > 0) {
       validate(judging);

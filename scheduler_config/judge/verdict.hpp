@@ -13,10 +13,17 @@
 namespace scheduler_config {
 
 struct server {
-  int minor = newest_minor;  ///< Kubernetes 1.x of the kube-scheduler
+  int minor = newest_minor;  ///< Kubernetes 1.x of the kube-scheduler; below oldest_minor its rules are those of that
   bool in_cluster = false;   ///< a pod of its own with a ServiceAccount: no kubeconfig is needed, Services have names
   std::vector<std::string> plugins;  ///< what its image has in addition to Kubernetes' own
 };
+
+/// Whether it ends a kube-scheduler that is older than all whose rules are known: apiVersion and form are known of
+/// each.
+bool holds_before_oldest(code issue) noexcept;
+
+/// Whose configuration it is, where that is known and it is not kube-scheduler's: "kubeadm", "Volcano"; else empty.
+std::string_view other_product_of(const document& document);
 
 /// In the order of the file.
 findings judge(const document& document, const server& server = {});

@@ -290,13 +290,16 @@ func TestS2_no_image_of_the_package_escapes_the_platforms_registry(t *testing.T)
 			}
 		}
 	}
-	objects, err := Template("global: {registry: {address: other.example/mirror/}}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range objects {
-		if one.Kind == "Deployment" && !strings.Contains(one.Text, "- --image-registry=other.example/mirror\n") {
-			t.Errorf("what a platform gives to all its charts does not reach the modules:\n%s", one.Text)
+	for _, given := range []string{"{registry: {address: other.example/mirror/}}", "{imageRegistry: other.example/mirror/}",
+		"{imageRegistry: not.this, registry: {address: other.example/mirror}}"} {
+		objects, err := Template("global: " + given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range objects {
+			if one.Kind == "Deployment" && !strings.Contains(one.Text, "- --image-registry=other.example/mirror\n") {
+				t.Errorf("%s: what a platform gives to all its charts does not reach the modules:\n%s", given, one.Text)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -26,6 +27,10 @@ var writtenByUs = []string{"removing"}
 var (
 	builtIn    = regexp.MustCompile(`self\.all\(name, name in \[([^\]]*)\] \|\| has\(self\[name\]\.device\)\)`)
 	settingsOf = regexp.MustCompile(`!\('(\w+)' in self\) \|\| !has\(self\['\w+'\]\.settings\) \|\| self\['\w+'\]\.settings\.all\(k, k in\s*\[([^\]]*)\]\)`)
+	valueRule  = regexp.MustCompile(`^!\('(\w+)' in self\) \|\| \(?self\['\w+'\](?: in \[(.*)\]|\.matches\('(.*?)'\))((?: && .*)?)\)?$`)
+	allOfThem  = regexp.MustCompile(`^\[([^\]]*)\]\.all\(k, !\(k in self\) \|\| \(?self\[k\]\.matches\('(.*?)'\)(?: && !self\[k\]\.contains\('(.*)'\)\))?\)$`)
+	flagRule   = regexp.MustCompile(`^!self\.exists\(k, k in \[([^\]]*)\] && !\(self\[k\] in \[([^\]]*)\]\)\)$`)
+	bounds     = regexp.MustCompile(`int\(self\['\w+'\]\) (>=|<=) (\d+)`)
 	noSettings = regexp.MustCompile(`self\.all\(name, name in \[([^\]]*)\] \|\| \(\(!has\(self\[name\]\.settings\)`)
 )
 
@@ -74,6 +79,69 @@ func rulesOf(of object) string {
 		out = append(out, one.(object)["rule"].(string))
 	}
 	return strings.Join(out, "\n")
+}
+
+// upTo is a pattern of the whole numbers from 0 to this one.
+func upTo(most string) string {
+	parts := []string{most}
+	if len(most) > 1 {
+		parts = append(parts, fmt.Sprintf("[0-9]{1,%d}", len(most)-1))
+	}
+	for at, figure := range most {
+		rest := len(most) - at - 1
+		if figure > '0' && !(at == 0 && figure == '1') {
+			parts = append(parts, fmt.Sprintf("%s[0-%c][0-9]{%d}", most[:at], figure-1, rest))
+		}
+	}
+	return "^0*(" + strings.Join(parts, "|") + ")$"
+}
+
+// bounded are the parts of a schema for text that is a number between the bounds of a rule; nothing where the rule has none.
+func bounded(rule string) []any {
+	var out []any
+	for _, one := range bounds.FindAllStringSubmatch(rule, -1) {
+		number, _ := strconv.Atoi(one[2])
+		if one[1] == "<=" {
+			out = append(out, object{"pattern": upTo(one[2])})
+		} else if number > 0 {
+			out = append(out, object{"not": object{"pattern": upTo(strconv.Itoa(number - 1))}})
+		}
+	}
+	return out
+}
+
+// formsOf says of each setting what its text may be, from the CEL rules of the CRD, whose sentence helm then says. Decimals have their form
+// alone; the API server compares them.
+func formsOf(settings object) (object, error) {
+	out := object{}
+	set := func(keys []string, form object, message string) {
+		_, sentence, found := strings.Cut(message, " must be ")
+		if !found {
+			sentence = message
+		}
+		for _, key := range keys {
+			out[key] = otherwise(object{"anyOf": []any{object{"not": object{"type": "string"}}, form}}, sentence)
+		}
+	}
+	for _, one := range settings["x-kubernetes-validations"].([]any) {
+		rule, message := one.(object)["rule"].(string), one.(object)["message"].(string)
+		if part := valueRule.FindStringSubmatch(rule); part != nil && part[2] != "" {
+			set(part[1:2], object{"enum": names(part[2])}, message)
+		} else if part != nil && part[3] != "" {
+			set(part[1:2], object{"allOf": append([]any{object{"pattern": part[3]}}, bounded(part[4])...)}, message)
+		} else if part := allOfThem.FindStringSubmatch(rule); part != nil {
+			form := object{"pattern": part[2]}
+			if part[3] != "" {
+				form["not"] = object{"pattern": regexp.QuoteMeta(part[3])}
+			}
+			set(names(part[1]), form, message)
+		} else if part := flagRule.FindStringSubmatch(rule); part != nil {
+			set(names(part[1]), object{"enum": names(part[2])}, message)
+		} else if !strings.Contains(rule, "self.all(") { // what one setting means for others is the API server's
+			return nil, fmt.Errorf("crds/ have a rule for settings that the chart's schema does not understand: %s", rule)
+		}
+	}
+	return out, nil
 }
 
 func ref(name string) object { return object{"$ref": "#/definitions/" + name} }
@@ -128,6 +196,11 @@ func definitions(crd []byte) (object, error) {
 		return object{"type": "object", "additionalProperties": false, "properties": properties}
 	}
 
+	forms, err := formsOf(modules["additionalProperties"].(object)["properties"].(object)["settings"].(object))
+	if err != nil {
+		return nil, err
+	}
+
 	byName := object{}
 	for _, name := range names(known[1]) {
 		if !slices.Contains(names(without[1]), name) {
@@ -139,7 +212,10 @@ func definitions(crd []byte) (object, error) {
 		}
 		allowed := object{}
 		for _, key := range settings[name] {
-			allowed[key] = value
+			allowed[key] = maps.Clone(value.(object))
+			if form, found := forms[key]; found {
+				maps.Copy(allowed[key].(object), form.(object))
+			}
 		}
 		out["settings."+name] = object{"type": "object", "additionalProperties": false, "properties": allowed}
 		set := object{}

@@ -91,7 +91,7 @@ docs/alerts.md and its dashboard; where the values say at which address people h
 {{- define "quartermaster.in_registry" -}}
 {{- $registry := include "quartermaster.registry" .root }}
 {{- if and $registry (regexMatch "^(localhost|[^/]*[.:][^/]*)/" .repository) }}
-{{- fail (printf "%s is %s, which names a registry, and %s is %s: the image would be %s/%s; allowed: the registry in one of the two" .value .repository (empty .root.Values.image.registry | ternary "global.registry.address" "image.registry") $registry $registry .repository) }}
+{{- fail (printf "%s is %s, which names a registry, and %s is %s: the image would be %s/%s; allowed: the registry in one of the two" .value .repository (empty .root.Values.image.registry | ternary (include "quartermaster.global" .root | fromYaml).from "image.registry") $registry $registry .repository) }}
 {{- end }}
 {{- with $registry }}{{ . }}/{{ end }}{{ .repository }}
 {{- end }}
@@ -106,9 +106,14 @@ docs/alerts.md and its dashboard; where the values say at which address people h
 a100 ascend910b cpu h100 l40s mi300x rtx4090 t4 v100
 {{- end }}
 
-{{- /* What a platform gives to all its charts: global.registry. */}}
+{{- /* What a platform gives to all its charts: global.registry, or else imageRegistry and imagePullSecrets of global. `from` says
+which named the registry. */}}
 {{- define "quartermaster.global" -}}
-{{- (.Values.global | default dict).registry | default dict | toYaml }}
+{{- $global := .Values.global | default dict }}
+{{- $registry := $global.registry | default dict }}
+{{- dict "address" ($registry.address | default $global.imageRegistry)
+  "from" (empty $registry.address | ternary "global.imageRegistry" "global.registry.address")
+  "imagePullSecrets" ($registry.imagePullSecrets | default $global.imagePullSecrets) | toYaml }}
 {{- end }}
 
 {{- /* A list of {name}: imagePullSecrets, or else those of the platform, which may be plain names. */}}

@@ -104,7 +104,7 @@ TEST(lint_scheduler, S7_ends_with_3_where_kube_scheduler_would_not_start_and_say
   EXPECT_EQ(json.at("starts"), false);
   EXPECT_EQ(json.at("findings").at(0).at("code"), "api_version_removed");
   EXPECT_EQ(json.at("findings").at(0).at("startFails"), true);
-  for (const auto* other : {"v1.29.3", "latest"}) {
+  for (const auto* other : {"2.29.3", "latest"}) {
     options.kubernetes = other;
     EXPECT_EQ(lint(options).rc, 2) << other;
     EXPECT_THAT(lint(options).err, HasSubstr(no_version(other))) << other;
@@ -118,6 +118,56 @@ TEST(lint_scheduler, S7_takes_the_version_of_the_manifest_and_knows_it_by_its_ki
   EXPECT_TRUE(is_start(got.err, "1.30")) << got.err;
   EXPECT_THAT(got.out, HasSubstr("[no_config_flag]"));
   EXPECT_THAT(got.out, testing::Not(HasSubstr("image_of_other_version")));
+}
+
+/// A manifest of a kubeadm of that version.
+std::string manifest_with(const std::string& version) {
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: kube-scheduler\n"
+         "    image: registry.k8s.io/kube-scheduler:" +
+         version + "\n    command: [kube-scheduler, --kubeconfig=/a, --leader-elect=true]\n";
+}
+
+TEST(lint_scheduler, judges_versions_before_the_oldest_by_its_rules_and_says_so) {
+  const auto oldest = english("lint_scheduler.oldest_known", {{"version", "1.30"}});
+  lint_scheduler_options options;
+  options.files = {golden_scheduler + "mistakes/19-sound.yaml", "-"};
+  const auto sound = lint(options, manifest_with("v1.28.15"));
+  EXPECT_THAT(sound.err, HasSubstr("kube-scheduler 1.28" + english("lint_scheduler.may_start"))) << sound.out;
+  EXPECT_THAT(sound.err, HasSubstr(oldest));
+  EXPECT_THAT(sound.out, testing::Not(HasSubstr("image_of_other_version")));
+  const auto later = lint(options, manifest_with("v1.24.1"));
+  EXPECT_THAT(later.out, HasSubstr("[api_version_later]"));
+  EXPECT_THAT(later.err, HasSubstr("kube-scheduler 1.24" + english("lint_scheduler.does_not_start")));
+  options.files = {"-"};
+  options.kubernetes = "1.25.3";
+  options.output = "json";
+  const auto field =
+      nlohmann::json::parse(lint(options,
+                                 "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n"
+                                 "clientConnection: {kubeconfig: /a}\nhealthzBindAddress: a\n")
+                                .out);
+  EXPECT_EQ(field.at("kubernetes"), "1.25");
+  EXPECT_TRUE(field.at("starts").is_null());
+  EXPECT_EQ(field.at("findings").at(0).at("code"), "field_unknown");
+  EXPECT_FALSE(field.at("findings").at(0).contains("startFails")) << "1.25 may read it";
+  options.kubernetes = "1.30";
+  EXPECT_THAT(lint(options, "kind: [\n").out, testing::Not(HasSubstr(oldest)));
+}
+
+TEST(lint_scheduler, says_of_files_of_other_products_that_they_were_not_judged) {
+  const std::string volcano = "actions: \"enqueue, allocate\"\ntiers:\n- plugins: [{name: gang}]\n";
+  for (const auto& text :
+       {std::string("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"), volcano,
+        std::string("kind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\ndata:\n  volcano-scheduler.conf: "
+                    "|\n    actions: \"a\"\n    tiers: []\n")}) {
+    lint_scheduler_options options;
+    options.files = {"-"};
+    const auto got = lint(options, text);
+    EXPECT_EQ(got.rc, 3);
+    EXPECT_THAT(got.out, HasSubstr("[other_file]")) << text;
+    EXPECT_THAT(got.err, AllOf(HasSubstr(english("lint_scheduler.not_judged") + sums(1, 0)),
+                               testing::Not(HasSubstr(english("lint_scheduler.unasked")))));
+  }
 }
 
 TEST(lint_scheduler, S7_says_whose_extender_a_later_file_loses) {

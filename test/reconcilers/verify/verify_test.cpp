@@ -459,6 +459,33 @@ TEST(verify, names_a_card_that_the_agent_finds_sick_while_its_plugin_offers_it) 
   EXPECT_THAT(not_good(cluster), ElementsAre("warning agent_gone")) << "an old report says nothing of now";
 }
 
+TEST(verify, a_file_without_conditions_leaves_the_state_of_a_node_unknown) {
+  cluster cluster;
+  cluster.node().ready = kube::condition_status::unknown;
+  EXPECT_THAT(not_good(cluster), ElementsAre("unknown node_state_unseen"));
+  cluster.node().ready_since = 1;
+  EXPECT_THAT(not_good(cluster), testing::Contains("wrong node_not_ready")) << "the condition is there, and Unknown";
+}
+
+TEST(verify, names_annotations_of_products_that_no_one_can_read) {
+  const auto faults = [](const std::string& name, const std::string& value) {
+    cluster cluster;
+    std::map<std::string, std::string> annotations{{name, value}};
+    cluster.node().annotations = packed(annotations);
+    return not_good(cluster);
+  };
+  const std::string list = "hami.io/node-nvidia-register", unreadable = "wrong annotation_unreadable";
+  for (const auto* value : {"[{", "{}", "[7]", "[{\"count\": 1}]", "GPU-a,10,16384,100",
+                            "GPU-a,10,16384,100,T4,0,true,0:", "GPU-a,10,16Gi,100,T4,0,true:"})
+    EXPECT_THAT(faults(list, value), ElementsAre(unreadable)) << value;
+  for (const auto* value : {"[]", "[{\"id\": \"GPU-a\"}]", "", "GPU-a,10,16384,100,T4,0,true:",
+                            "GPU-a,10,16384,100,T4,0,true,0,hami-core:GPU-b,10,16384,100,T4,0,true,1,hami-core:"})
+    EXPECT_THAT(faults(list, value), IsEmpty()) << value;
+  EXPECT_THAT(faults("hami.io/node-handshake", "Deleted_2026-01-02 03:04:05"),
+              ElementsAre("warning left_out_by_product"));
+  EXPECT_THAT(faults("hami.io/node-handshake", "Requesting_2026-01-02 03:04:05"), IsEmpty());
+}
+
 TEST(verify, a_sick_card_stays_one_while_the_mode_changes) {
   for (const auto phase : {phases::waiting, phases::draining, phases::removing, phases::enrolling}) {
     cluster cluster;

@@ -100,6 +100,9 @@ TEST(judge_flags, S7_takes_each_word_as_an_item_of_a_list) {
               HasSubstr("wrong_type{field=command,value=" + words::english("scheduler_term.text") +
                         ",allowed=" + words::english("scheduler_term.list") + "}"));
   EXPECT_THAT(lines_of(judge_words({"--config /x"})), HasSubstr(",hint=--config=/x}"));
+  EXPECT_EQ(lines_of(judge_words({"--config=/x --v=2"})), "flags_in_one{field=--config,value=--config=/x --v=2}\n");
+  EXPECT_EQ(lines_of(judge_words({"--v=2 -h"})), "flags_in_one{field=--v,value=--v=2 -h}\n");
+  EXPECT_THAT(lines_of(judge_words({"--config=/a b-c/x"})), IsEmpty()) << "a blank in a path";
 }
 
 TEST(judge_flags, S7_reads_leader_election_of_the_file_below_the_flags) {
@@ -114,6 +117,10 @@ TEST(judge_flags, S7_reads_leader_election_of_the_file_below_the_flags) {
   EXPECT_TRUE(judge_command(command("--leader-elect-lease-duration=5s"), 36,
                             without_election + "leaderElection: {renewDeadline: 4s}\n")
                   .empty());
+  const auto short_lease = without_election + "leaderElection: {leaderElect: false, leaseDuration: 5s}\n";
+  EXPECT_THAT(judge_command(command("--v=2"), 36, short_lease), IsEmpty());
+  EXPECT_THAT(lines_of(judge_command(command("--leader-elect"), 36, short_lease)),
+              HasSubstr("flag_value{field=--leader-elect,value=true,"));
 }
 
 TEST(judge_flags, S7_follows_a_plain_line_of_a_shell_and_says_where_it_stops) {

@@ -64,6 +64,55 @@ TEST(scheduler_verdict, S7_says_since_when_a_version_is_no_longer_read) {
               ElementsAre("api_version_unknown"));
 }
 
+/// k8s.io/kube-scheduler config/ of v0.22 to v0.29.
+TEST(scheduler_verdict, knows_which_versions_older_schedulers_read) {
+  struct row {
+    int minor;
+    std::string version, issue, other, hint;
+  };
+  const std::string group(scheduler_config::group);
+  for (const auto& [minor, version, issue, other, hint] :
+       std::vector<row>{{24, "v1", "api_version_later", "1.25", "v1beta3"},
+                        {22, "v1beta3", "api_version_later", "1.23", "v1beta2"},
+                        {23, "v1beta1", "api_version_removed", "1.23", "v1beta3"},
+                        {28, "v1beta2", "api_version_removed", "1.28", "v1"},
+                        {29, "v1beta3", "api_version_removed", "1.29", "v1"},
+                        {25, "v1", "", "", ""},
+                        {28, "v1beta3", "", "", ""},
+                        {27, "v1beta2", "", "", ""},
+                        {22, "v1beta1", "", "", ""}}) {
+    auto found = judge(
+        "apiVersion: " + group + version + "\nkind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: /a}\n",
+        kubernetes(minor));
+    if (issue.empty()) {
+      EXPECT_THAT(codes_of(found), IsEmpty()) << minor << " " << version;
+      continue;
+    }
+    ASSERT_THAT(codes_of(found), ElementsAre(issue)) << minor << " " << version;
+    EXPECT_EQ(found.front().other, other) << minor << " " << version;
+    EXPECT_EQ(found.front().hint, group + hint) << minor << " " << version;
+    EXPECT_TRUE(holds_before_oldest(found.front().issue));
+  }
+  const auto field = judge(
+      "apiVersion: " + group + "v1beta2\nkind: KubeSchedulerConfiguration\nhealthzBindAddress: a\n", kubernetes(25));
+  ASSERT_FALSE(field.empty());
+  EXPECT_FALSE(holds_before_oldest(field.back().issue)) << "a field that 1.25 reads";
+}
+
+TEST(scheduler_verdict, says_of_files_of_other_products_whose_they_are) {
+  const auto kubeadm = judge(
+      "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n---\napiVersion: kubeadm.k8s.io/v1beta4\n"
+      "kind: ClusterConfiguration\n");
+  ASSERT_THAT(codes_of(kubeadm), ElementsAre("other_file"));
+  EXPECT_EQ(kubeadm.front().value, "kubeadm");
+  EXPECT_EQ(kubeadm.front().location, (text::yaml::place{1, 1}));
+  EXPECT_EQ(effect_of(kubeadm.front().issue), effect::unjudged);
+  const auto volcano = judge("actions: \"enqueue, allocate\"\ntiers:\n- plugins: [{name: gang}]\n");
+  ASSERT_THAT(codes_of(volcano), ElementsAre("other_file"));
+  EXPECT_EQ(volcano.front().value, "Volcano");
+  EXPECT_THAT(codes_of(judge("tiers: []\n")), ElementsAre("no_kind"));
+}
+
 TEST(scheduler_verdict, S7_says_where_the_extenders_of_a_policy_belong) {
   const std::string begin = "kind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: /a}\n";
   for (const auto* version : {"v1alpha1", "v1"}) {

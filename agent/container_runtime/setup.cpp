@@ -120,11 +120,14 @@ text::phrase of_file(const std::string& path, text::phrase problem) {
   return refusal("of_file", {{"file", path}, {"problem", std::move(problem)}});
 }
 
-/// What is wrong with a file of the node.
-text::phrase of_node(const std::string& root, facts::explained_cause cause) {
+/// Of a file of the node, whose root is elsewhere.
+facts::explained_cause at_root(const std::string& root, facts::explained_cause cause) {
   for (auto& parameter : cause.parameters)
     if (parameter.name == "path" && !parameter.value.empty()) parameter.value = below_root(root, parameter.value);
-  return phrase_of(cause);
+  return cause;
+}
+text::phrase of_node(const std::string& root, const facts::explained_cause& cause) {
+  return phrase_of(at_root(root, cause));
 }
 
 struct runtime_plan {
@@ -147,8 +150,8 @@ text::phrase obstacle(const setup_options& options, const layout& files, const f
     return refusal("program_not_mounted",
                    {{"runtime", std::string(files.name)}, {"name", entry->name}, {"program", entry->program}});
   for (const auto& defect : facts::defects_of(settings, has_program)) {
-    const auto cause = facts::cause_of(defect, files.name, defect.advice());
-    if (!defect.is_repairable()) return of_node(options.root, cause);
+    const auto cause = at_root(options.root, facts::cause_of(defect, files.name, defect.advice()));
+    if (!defect.is_repairable()) return phrase_of(cause);
     plan.repairs.push_back(api::found_phrase(cause));
   }
   if (edit.program.empty()) return {};

@@ -296,8 +296,8 @@ fault take_in_containerd(const runtime_file& source, bool is_main, known_runtime
   if (is_main) out.version = said->value_or(1);
   const bool is_of_containerd_2 = out.version > 2;
   const int version = said->value_or(is_of_containerd_2 ? 1 : out.version);
-  // go-toml 2, which containerd 2 has, takes no mark.
-  if (document->has_mark && version > 2) return refused_line(source, 1, "byte_order_mark", "");
+  // Containerd 2 takes no mark (go-toml 2), and containerd 1 does.
+  if (document->has_mark) return refused_line(source, 1, "byte_order_mark", "");
   const auto sections = sections_of(version, is_of_containerd_2);
   if (auto wrong = wrong_containerd_type(source, *document, sections)) return wrong;
   if (auto disabled = disabled_plugin(source, *document)) return disabled;

@@ -6,7 +6,8 @@
 // Which tables containerd reads (its cmd/containerd/server/config and plugins/cri/runtime: configMigration):
 //   version 1, or none    plugins.cri; containerd 2 alone reads the full names as well
 //   version 2             plugins."io.containerd.grpc.v1.cri"; containerd 2 alone reads that of version 3 as well
-//   version 3 and 4       plugins."io.containerd.cri.v1.runtime"; containerd 1 refuses the file
+//   version 3 and 4       plugins."io.containerd.cri.v1.runtime"; containerd 1 refuses the file. In one of version 3,
+//                         containerd from 2.3 on alone reads that of version 2 as well
 // An imported file without a version is of version 1 for containerd 2, and of that of the main file for containerd 1.
 
 #include <array>

@@ -353,7 +353,7 @@ const std::vector<defect> defects{
        replace(n, "version = 2\n", "version = 2\ndefault_runtime_name = \"nvidia\"\n");
      },
      "default_runtime", check_state::warning,
-     "default_misplaced{advice=set_default,key=default_runtime_name,line=2,path=/etc/containerd/config.toml,table=}"},
+     "runc default_misplaced{advice=set_default,key=default_runtime_name,line=2,path=/etc/containerd/config.toml,table=}"},
     // Files that containerd does not read, or reads otherwise than it was meant.
     {"the version is a text", [](good_node& n) { replace(n, "version = 2", "version = \"2\""); }, "container_runtime",
      check_state::failed, "config_line{line=1,path=/etc/containerd/config.toml,problem=no_number,value=version}",

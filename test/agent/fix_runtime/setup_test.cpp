@@ -147,7 +147,7 @@ bool has_nothing_to_do(const node& node, bool set_default) {
   options.set_default = set_default;
   options.dry_run = true;
   const auto done = set_up(options);
-  return done && done->lines.front().key == "fix_runtime.nothing";
+  return done && !done->lines.empty() && done->lines.front().key == "fix_runtime.nothing";
 }
 
 /// The program that `./dev` fetched for other tests; empty: it is not there.

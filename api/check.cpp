@@ -119,7 +119,8 @@ text::phrase phrase_of(const explained_cause& cause, std::string_view part) {
     if (match == worded.end())
       out.arguments.push_back({name, text::utf8_clean(value, longest_check_parameter)});
     else
-      phrases.emplace_back(name, text::phrase{std::string(match->table) + "." + value + "." + std::string(match->part)});
+      phrases.emplace_back(name,
+                           text::phrase{std::string(match->table) + "." + value + "." + std::string(match->part)});
   }
   const auto plain = out.arguments;
   for (auto& [name, phrase] : phrases) {

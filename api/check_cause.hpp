@@ -98,8 +98,8 @@ enum class check_cause : std::uint8_t {
   two_containerd,
   environment_without_runtime,
   environment_closed,
-  environment_open,  ///< {path}
-  default_broken,    ///< {advice}
+  environment_open,   ///< {path}
+  default_broken,     ///< {advice}
   default_misplaced,  ///< {path} {line} {key} {table} {advice}
   default_other,
   default_other_written,   ///< {advice}: a distribution writes the file

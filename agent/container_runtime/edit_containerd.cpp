@@ -67,7 +67,8 @@ text::phrase obstacle(const toml_document& document) {
   for (const auto& setting : document.settings) {
     if (setting.path.front() != "plugins") continue;
     const auto plugin = setting.path.size() > 1 ? setting.path[1] : std::string();
-    const bool concerns = setting.path.size() < 2 || std::ranges::find(facts::containerd_plugins, plugin) != facts::containerd_plugins.end();
+    const bool concerns = setting.path.size() < 2 ||
+                          std::ranges::find(facts::containerd_plugins, plugin) != facts::containerd_plugins.end();
     if (!concerns || (setting.path.size() > 2 && setting.path[2] != "containerd")) continue;
     if (setting.value.starts_with('{') || setting.path.size() - setting.table_size > 1)
       return {"fix_runtime.inline_table", {{"name", setting.path.back()}}};
@@ -159,11 +160,11 @@ std::string with_runtime(std::string text, const toml_document& document, const 
   auto rest = edit;
   if (!edit.is_new) {
     rest.type = rest.program = rest.systemd = {};
-    const auto settings =
-        set_values(facts::containerd_path(plugin, {"runtimes", edit.name}), settings_of(edit), text, document, std::nullopt, patches);
+    const auto settings = set_values(facts::containerd_path(plugin, {"runtimes", edit.name}), settings_of(edit), text,
+                                     document, std::nullopt, patches);
     if (!settings.empty()) rest.type = edit.type;
-    for (const auto& [name, value] : set_values(facts::containerd_path(plugin, {"runtimes", edit.name, "options"}), options_of(edit),
-                                                text, document, std::nullopt, patches)) {
+    for (const auto& [name, value] : set_values(facts::containerd_path(plugin, {"runtimes", edit.name, "options"}),
+                                                options_of(edit), text, document, std::nullopt, patches)) {
       if (name == "BinaryName") rest.program = edit.program;
       if (name == "SystemdCgroup") rest.systemd = edit.systemd;
     }

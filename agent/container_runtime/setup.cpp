@@ -16,8 +16,8 @@
 namespace agent::container_runtime {
 namespace {
 
-using facts::layout, facts::layouts, facts::main_path, facts::name_of, facts::folder_of;
 using facts::known_runtimes, facts::sources;
+using facts::layout, facts::layouts, facts::main_path, facts::name_of, facts::folder_of;
 
 using messages = std::expected<report, text::phrase>;
 using text_or_none = std::optional<std::string>;

@@ -63,7 +63,16 @@ const stray_setting* stray_default(const runtime_settings& settings);
 
 /// Why NVIDIA's runtime does not work as it is set up.
 struct runtime_defect {
-  enum class kind { no_entry, misplaced, other_program, unnamed_program, missing_program, type, cgroups, other_cgroups };
+  enum class kind {
+    no_entry,
+    misplaced,
+    other_program,
+    unnamed_program,
+    missing_program,
+    type,
+    cgroups,
+    other_cgroups
+  };
   kind type = kind::no_entry;
   explained_cause cause;  ///< without the names of the runtimes and without an advice
   /// `fix-runtime` writes what is missing. Otherwise a person has to, and `advice` says what.

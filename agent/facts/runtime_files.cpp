@@ -55,17 +55,22 @@ bool has_type(std::string_view value, value_type type) {
     case value_type::number:
       return !value.empty() &&
              std::ranges::all_of(value, [](unsigned char c) { return std::isdigit(c) != 0 || c == '_'; });
-    case value_type::text: return is_quoted;
-    case value_type::flag: return value == "true" || value == "false";
-    case value_type::list: return value.starts_with('[');
-    case value_type::table: return value.starts_with('{');
+    case value_type::text:
+      return is_quoted;
+    case value_type::flag:
+      return value == "true" || value == "false";
+    case value_type::list:
+      return value.starts_with('[');
+    case value_type::table:
+      return value.starts_with('{');
   }
   return false;
 }
 
 fault wrong_type(const runtime_file& source, const toml_document& document, const std::vector<typed_key>& keys) {
   const auto is_key = [](const toml_path& path, const toml_path& key) {
-    return std::ranges::equal(path, key, [](const auto& name, const auto& part) { return part == "*" || name == part; });
+    return std::ranges::equal(path, key,
+                              [](const auto& name, const auto& part) { return part == "*" || name == part; });
   };
   for (const auto& key : keys) {
     const auto problem = [&](std::size_t line, const std::string& name) {
@@ -159,8 +164,9 @@ void take_in_strays(const runtime_file& source, const toml_document& document, c
              (!runtime_name(path, places).empty() && target_of(path, places, ignored) != nullptr);
     });
     if (is_read) continue;
-    stray_setting stray{key, unquoted(setting.value), source.path, table_text(std::span(path).first(path.size() - 1)),
-                        {},  setting.line};
+    stray_setting stray{key,         unquoted(setting.value),
+                        source.path, table_text(std::span(path).first(path.size() - 1)),
+                        {},          setting.line};
     for (const auto& places : all)
       if (path.size() == places.runtimes.size() + 2 && stray.runtime.empty())
         stray.runtime = runtime_name(path, places);
@@ -249,12 +255,9 @@ fault section_of_other_version(const runtime_file& source, const toml_document& 
 
 fault wrong_containerd_type(const runtime_file& source, const toml_document& document,
                             const std::vector<std::string_view>& sections) {
-  std::vector<typed_key> keys{{{"version"}, value_type::number},
-                              {{"imports"}, value_type::list},
-                              {{"disabled_plugins"}, value_type::list},
-                              {{"required_plugins"}, value_type::list},
-                              {{"plugins"}, value_type::table},
-                              {{"plugins", "*"}, value_type::table}};
+  std::vector<typed_key> keys{{{"version"}, value_type::number},        {{"imports"}, value_type::list},
+                              {{"disabled_plugins"}, value_type::list}, {{"required_plugins"}, value_type::list},
+                              {{"plugins"}, value_type::table},         {{"plugins", "*"}, value_type::table}};
   for (const auto section : sections) {
     keys.push_back({{"plugins", std::string(section), "enable_cdi"}, value_type::flag});
     keys.push_back({containerd_path(section, {}), value_type::table});
@@ -291,11 +294,11 @@ fault take_in_containerd(const runtime_file& source, bool is_main, known_runtime
   const auto document = toml_in(source);
   if (!document) return document.error();
   if (auto wrong = wrong_containerd_type(source, *document, {})) return wrong;
-  const auto said = version_of(source, *document);
-  if (!said) return said.error();
-  if (is_main) out.version = said->value_or(1);
+  const auto own_version = version_of(source, *document);
+  if (!own_version) return own_version.error();
+  if (is_main) out.version = own_version->value_or(1);
   const bool is_of_containerd_2 = out.version > 2;
-  const int version = said->value_or(is_of_containerd_2 ? 1 : out.version);
+  const int version = own_version->value_or(is_of_containerd_2 ? 1 : out.version);
   // Containerd 2 takes no mark (go-toml 2), and containerd 1 does.
   if (document->has_mark) return refused_line(source, 1, "byte_order_mark", "");
   const auto sections = sections_of(version, is_of_containerd_2);
@@ -306,8 +309,9 @@ fault take_in_containerd(const runtime_file& source, bool is_main, known_runtime
   if (!is_of_containerd_2)
     if (auto other = section_of_other_version(source, *document, version)) return other;
   if (!is_main && out.version == 2 && hides_section(source, *document))
-    return explained_cause{check_cause::section_twice,
-                           {{"path", source.path}, {"table", table_text(toml_path{"plugins", std::string(containerd_plugins[0])})}}};
+    return explained_cause{
+        check_cause::section_twice,
+        {{"path", source.path}, {"table", table_text(toml_path{"plugins", std::string(containerd_plugins[0])})}}};
   std::vector<places> all;
   for (const auto section : sections) all.push_back(containerd_places(section));
   for (std::size_t index = 0; index < all.size(); ++index) {
@@ -447,10 +451,13 @@ api::check_state state_of(api::check_cause fault) {
     case check_cause::config_line:
     case check_cause::plugin_disabled:
     case check_cause::plugin_unnamed:
-    case check_cause::import_missing: return api::check_state::failed;
+    case check_cause::import_missing:
+      return api::check_state::failed;
     case check_cause::section_twice:
-    case check_cause::section_other_version: return api::check_state::warning;
-    default: return api::check_state::unknown;
+    case check_cause::section_other_version:
+      return api::check_state::warning;
+    default:
+      return api::check_state::unknown;
   }
 }
 

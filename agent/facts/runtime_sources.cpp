@@ -18,8 +18,8 @@ fault size_fault(const std::string& path, std::size_t size) {
 /// Patterns as containerd has them: "*" in the last part, or none. A file that was read already is skipped, as
 /// containerd does: a saved `containerd config dump` imports itself.
 /// @param missing what to say of a file without a star that is not there; nothing: that is allowed
-fault add_sources(const files& node, const std::string& pattern, const source_options& options,
-                  const fault& missing, sources& out) {
+fault add_sources(const files& node, const std::string& pattern, const source_options& options, const fault& missing,
+                  sources& out) {
   const auto folder = folder_of(pattern), name = name_of(pattern);
   const auto star = name.find('*');
   if (folder.contains('*') || (star != std::string::npos && name.find('*', star + 1) != std::string::npos))

@@ -45,7 +45,8 @@ struct source_options {
   std::string_view only_folder = {};  ///< the one that is mounted; empty: all are
 };
 /// The main files, and what they import.
-fact<sources> containerd_sources(const files& node, std::vector<runtime_file> mains, const source_options& options = {});
+fact<sources> containerd_sources(const files& node, std::vector<runtime_file> mains,
+                                 const source_options& options = {});
 fact<sources> crio_sources(const files& node, const source_options& options = {});
 /// One file, of a size that a person writes; nothing: it is not there.
 fact<std::optional<std::string>> runtime_text(const files& node, const std::string& path);

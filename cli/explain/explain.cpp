@@ -426,9 +426,9 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
                 language_of(options.language), err);
 }
 
-int explain_compat(const explain_compat_options& given, const std::optional<kube::node>& node, std::ostream& out,
+int explain_compat(const explain_compat_options& input, const std::optional<kube::node>& node, std::ostream& out,
                    std::ostream& err) {
-  const auto options = spelled_out(given);
+  const auto options = spelled_out(input);
   const auto language = language_of(options.language);
   if (const auto wrong = wrong_usage(options); !wrong.empty()) return failed(wrong, language, err, 2);
   const auto runtime = *cuda::parse_version(options.cuda);

@@ -158,8 +158,8 @@ bool matches(std::span<const std::string_view> words, std::string_view name) {
 
 /// Words of other vendors' names: Iluvatar has an MR-V100 and a BI-V100.
 constexpr std::array<std::string_view, 22> other_vendors{
-    "amd",  "radeon", "instinct", "intel", "arc",    "gaudi", "ascend", "huawei",    "iluvatar", "mr",    "bi",
-    "mtt",  "mlu",    "kunlun",   "metax", "hygon",  "mi",    "rx",     "cambricon", "enflame",  "biren", "gfx"};
+    "amd", "radeon", "instinct", "intel", "arc",   "gaudi", "ascend", "huawei",    "iluvatar", "mr",    "bi",
+    "mtt", "mlu",    "kunlun",   "metax", "hygon", "mi",    "rx",     "cambricon", "enflame",  "biren", "gfx"};
 
 /// Also "910B" alone, as Ascend's cards are called.
 bool is_other_vendors(std::span<const std::string_view> words) {

@@ -353,24 +353,28 @@ const std::vector<defect> defects{
        replace(n, "version = 2\n", "version = 2\ndefault_runtime_name = \"nvidia\"\n");
      },
      "default_runtime", check_state::warning,
-     "runc default_misplaced{advice=set_default,key=default_runtime_name,line=2,path=/etc/containerd/config.toml,table=}"},
+     "runc "
+     "default_misplaced{advice=set_default,key=default_runtime_name,line=2,path=/etc/containerd/config.toml,table=}"},
     // Files that containerd does not read, or reads otherwise than it was meant.
     {"the version is a text", [](good_node& n) { replace(n, "version = 2", "version = \"2\""); }, "container_runtime",
      check_state::failed, "config_line{line=1,path=/etc/containerd/config.toml,problem=no_number,value=version}",
      "default_runtime"},
     {"a table is there twice",
-     [](good_node& n) { replace(n, "[plugins.\"io.containerd.grpc.v1.cri\"]", "[plugins.a.b.c.d]\n[plugins.a.b.c.d]"); },
-     "container_runtime", check_state::failed,
-     "config_line{line=6,path=/etc/containerd/config.toml,problem=table_twice,value=d}", "default_runtime"},
-    {"the plugin is disabled", [](good_node& n) { replace(n, "version = 2", "version = 2\ndisabled_plugins = ['cri']"); },
-     "container_runtime", check_state::failed,
-     "plugin_disabled{line=2,path=/etc/containerd/config.toml,plugin=cri}", "default_runtime"},
-    {"the tables lack quotes",
      [](good_node& n) {
-       replace(n, "[plugins.\"io.containerd.grpc.v1.cri\".containerd]", "[plugins.io.containerd.grpc.v1.cri.containerd]");
+       replace(n, "[plugins.\"io.containerd.grpc.v1.cri\"]", "[plugins.a.b.c.d]\n[plugins.a.b.c.d]");
      },
      "container_runtime", check_state::failed,
-     "plugin_unnamed{line=7,path=/etc/containerd/config.toml,plugin=io}", "default_runtime"},
+     "config_line{line=6,path=/etc/containerd/config.toml,problem=table_twice,value=d}", "default_runtime"},
+    {"the plugin is disabled",
+     [](good_node& n) { replace(n, "version = 2", "version = 2\ndisabled_plugins = ['cri']"); }, "container_runtime",
+     check_state::failed, "plugin_disabled{line=2,path=/etc/containerd/config.toml,plugin=cri}", "default_runtime"},
+    {"the tables lack quotes",
+     [](good_node& n) {
+       replace(n, "[plugins.\"io.containerd.grpc.v1.cri\".containerd]",
+               "[plugins.io.containerd.grpc.v1.cri.containerd]");
+     },
+     "container_runtime", check_state::failed, "plugin_unnamed{line=7,path=/etc/containerd/config.toml,plugin=io}",
+     "default_runtime"},
     {"an import is not there",
      [](good_node& n) { replace(n, "  \"/etc/containerd/conf.d/*.toml\"", "  \"/etc/containerd/a.toml\""); },
      "container_runtime", check_state::failed,
@@ -384,7 +388,8 @@ const std::vector<defect> defects{
      "default_runtime"},
     {"there is no version", [](good_node& n) { replace(n, "version = 2\n", ""); }, "container_runtime",
      check_state::warning,
-     "section_other_version{line=6,needed=2,path=/etc/containerd/config.toml,table=plugins.\"io.containerd.grpc.v1.cri\"."
+     "section_other_version{line=6,needed=2,path=/etc/containerd/"
+     "config.toml,table=plugins.\"io.containerd.grpc.v1.cri\"."
      "containerd,version=1}",
      "default_runtime"},
     {"the runtime is in a table that is not read",
@@ -410,7 +415,8 @@ const std::vector<defect> defects{
                  "[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\nSystemdCgroup = true\n");
      },
      "container_runtime", check_state::warning,
-     "cgroups_misplaced{advice=move_cgroups,key=SystemdCgroup,line=15,names=containerd,path=/etc/containerd/config.toml,"
+     "cgroups_misplaced{advice=move_cgroups,key=SystemdCgroup,line=15,names=containerd,path=/etc/containerd/"
+     "config.toml,"
      "runtime=runc,table=plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc}",
      ""},
     {"a CDI specification of an earlier driver",

@@ -229,10 +229,10 @@ TEST(explain, S28_a_version_with_less_than_its_numbers_is_named_with_how_it_was_
 }
 
 TEST(explain, S28_a_branch_knows_the_cuda_of_its_releases) {
-  const std::map<std::string, std::string> branches{
-      {"470", "11.4"}, {"510", "11.6"}, {"515", "11.7"}, {"520", "11.8"}, {"525", "12.0"}, {"530", "12.1"},
-      {"535", "12.2"}, {"545", "12.3"}, {"550", "12.4"}, {"555", "12.5"}, {"560", "12.6"}, {"565", "12.7"},
-      {"570", "12.8"}, {"575", "12.9"}, {"580", "13.0"}, {"590", "13.1"}};
+  const std::map<std::string, std::string> branches{{"470", "11.4"}, {"510", "11.6"}, {"515", "11.7"}, {"520", "11.8"},
+                                                    {"525", "12.0"}, {"530", "12.1"}, {"535", "12.2"}, {"545", "12.3"},
+                                                    {"550", "12.4"}, {"555", "12.5"}, {"560", "12.6"}, {"565", "12.7"},
+                                                    {"570", "12.8"}, {"575", "12.9"}, {"580", "13.0"}, {"590", "13.1"}};
   for (const auto& [branch, version] : branches) {
     auto options = with_driver("11.4", branch);
     options.output = "json";

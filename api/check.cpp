@@ -60,7 +60,14 @@ static_assert(
     }(),
     "one entry per check, in the order of the enumeration");
 
-constexpr std::string_view cause_table = "preflight_cause", advice_table = "preflight_advice", advice_name = "advice";
+constexpr std::string_view cause_table = "preflight_cause";
+
+/// Parameters whose value is a code with words of its own, in which the other parameters may stand.
+struct worded_parameter {
+  std::string_view name, table, part;
+};
+constexpr worded_parameter advice_words{"advice", "preflight_advice", "remedy"};
+constexpr std::array worded{advice_words, worded_parameter{"problem", "config_problem", "found"}};
 
 /// Words of a cause have as much room as the row's own text, and twice more: a Chinese character has three bytes.
 constexpr std::size_t longest_words = 3 * longest_check_text;
@@ -72,24 +79,26 @@ bool is_complete(std::string_view pattern, std::span<const text::parameter> para
   });
 }
 
-std::string_view advice_words(std::string_view code, text::language locale) {
-  return text::pattern_of({.table = advice_table, .code = code, .level = {}, .parameters = {}}, "remedy", locale);
+std::string_view pattern_of(const worded_parameter& parameter, std::string_view code, text::language locale) {
+  return text::pattern_of({.table = parameter.table, .code = code, .level = {}, .parameters = {}}, parameter.part,
+                          locale);
 }
 
-/// An advice is words itself.
 text::fact fact_of(const check_row& row, text::language locale) {
   text::fact out{.table = cause_table, .code = row.cause, .level = text::severity::warning, .parameters = {}};
   for (const auto& [name, value] : row.parameters) {
     if (out.parameters.size() == most_check_parameters) break;
     out.parameters.push_back({name, text::utf8_clean(value, longest_check_parameter)});
   }
-  const auto advice = std::ranges::find(out.parameters, advice_name, &text::parameter::name);
-  if (advice == out.parameters.end()) return out;
-  const std::string words(advice_words(advice->value, locale));
-  if (words.empty())
-    out.parameters.erase(advice);  // of a newer agent: then the row's own text is complete
-  else
-    advice->value = words;
+  for (const auto& parameter : worded) {
+    const auto match = std::ranges::find(out.parameters, parameter.name, &text::parameter::name);
+    if (match == out.parameters.end()) continue;
+    const auto pattern = pattern_of(parameter, match->value, locale);
+    if (pattern.empty() || !is_complete(pattern, out.parameters))
+      out.parameters.erase(match);  // of a newer agent: then the row's own text is complete
+    else
+      match->value = text::filled(pattern, out.parameters);
+  }
   return out;
 }
 
@@ -104,11 +113,19 @@ std::string words_of(const check_row& row, std::string_view part, const std::str
 
 text::phrase phrase_of(const explained_cause& cause, std::string_view part) {
   text::phrase out{std::string(cause_table) + "." + std::string(to_string(cause.code)) + "." + std::string(part)};
+  std::vector<std::pair<std::string_view, text::phrase>> phrases;
   for (const auto& [name, value] : cause.parameters) {
-    if (name == advice_name)
-      out.arguments.push_back({name, text::phrase{std::string(advice_table) + "." + value + ".remedy"}});
-    else
+    const auto match = std::ranges::find(worded, name, &worded_parameter::name);
+    if (match == worded.end())
       out.arguments.push_back({name, text::utf8_clean(value, longest_check_parameter)});
+    else
+      phrases.emplace_back(name,
+                           text::phrase{std::string(match->table) + "." + value + "." + std::string(match->part)});
+  }
+  const auto plain = out.arguments;
+  for (auto& [name, phrase] : phrases) {
+    phrase.arguments = plain;
+    out.arguments.push_back({name, std::move(phrase)});
   }
   return out;
 }
@@ -154,12 +171,12 @@ std::string remedy_text(const check_row& row, text::language locale) {
 std::string found_text(const explained_cause& cause) { return found_text(row_of(cause), text::language::en); }
 std::string remedy_text(const explained_cause& cause) { return remedy_text(row_of(cause), text::language::en); }
 text::phrase remedy_phrase(check_advice advice) {
-  return {std::string(advice_table) + "." + std::string(to_string(advice)) + ".remedy"};
+  return {std::string(advice_words.table) + "." + std::string(to_string(advice)) + ".remedy"};
 }
 text::phrase found_phrase(const explained_cause& cause) { return phrase_of(cause, "found"); }
 text::phrase remedy_phrase(const explained_cause& cause) { return phrase_of(cause, "remedy"); }
 std::string remedy_text(check_advice advice) {
-  return std::string(advice_words(to_string(advice), text::language::en));
+  return std::string(pattern_of(advice_words, to_string(advice), text::language::en));
 }
 
 }  // namespace api

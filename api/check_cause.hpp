@@ -20,7 +20,7 @@ enum class check_cause : std::uint8_t {
   unreadable,                ///< {path} {error}
   link_leads_out,            ///< {path}
   no_regular_file,           ///< {path}
-  no_json,                   ///< {path}
+  no_json,                   ///< {path}: of an older agent
   file_absent,               ///< {path}
   file_empty,                ///< {path}
   toolkit_without_version,   ///< {path}
@@ -37,6 +37,11 @@ enum class check_cause : std::uint8_t {
   cuda_unsaid,
   runtime_program_absent,
   adapters_without_address,
+  config_version_other,  ///< {path} {line} {version}
+  config_too_large,      ///< {path} {limit} in KiB
+  config_too_many,       ///< {path}
+  import_pattern,        ///< {pattern}
+  import_not_mounted,    ///< {path} {pattern}
   // cards and what drives them
   other_vendors,  ///< {cards}
   cards_absent,
@@ -73,7 +78,14 @@ enum class check_cause : std::uint8_t {
   fabric_not_joined,
   // how cards come into containers; {names} are the runtimes of the node
   toolkit_too_old,          ///< {needed}
+  config_line,              ///< {path} {line} {problem} {value}: the runtime does not load it
+  plugin_disabled,          ///< {path} {line} {plugin}
+  plugin_unnamed,           ///< {path} {line} {plugin}
+  import_missing,           ///< {path} {line} {pattern}
+  section_twice,            ///< {path} {table}
+  section_other_version,    ///< {path} {line} {table} {version} {needed}
   runtime_undefined,        ///< {names} {advice}
+  runtime_misplaced,        ///< {names} {path} {line} {key} {table} {advice}
   runtime_other_program,    ///< {names} {program} {advice}
   runtime_without_program,  ///< {names} {runtime} {key} {advice}
   runtime_program_missing,  ///< {names} {runtime} {program} {advice}
@@ -82,11 +94,13 @@ enum class check_cause : std::uint8_t {
   cgroups_quoted,           ///< {names} {runtime} {value} {advice}
   cgroups_unset,            ///< {names} {runtime} {source} {needed} {advice}
   cgroups_other,            ///< {names} {runtime} {value} {source} {needed} {advice}
+  cgroups_misplaced,        ///< {names} {runtime} {path} {line} {key} {table} {advice}
   two_containerd,
   environment_without_runtime,
   environment_closed,
-  environment_open,  ///< {path}
-  default_broken,    ///< {advice}
+  environment_open,   ///< {path}
+  default_broken,     ///< {advice}
+  default_misplaced,  ///< {path} {line} {key} {table} {advice}
   default_other,
   default_other_written,   ///< {advice}: a distribution writes the file
   default_without_nvidia,  ///< {advice}
@@ -122,6 +136,8 @@ enum class check_advice : std::uint8_t {
   set_default,      ///< the same with --set-default
   install_toolkit,  ///< the program of the runtime is missing
   rename_runtime,   ///< another program is called nvidia
+  move_cgroups,     ///< SystemdCgroup of another runtime
+  correct_file,     ///< a person has to: the runtime does not read it as it is
   k3s,              ///< these write containerd's configuration themselves
   k0s,
   microk8s,

@@ -4,14 +4,23 @@
 
 #include <algorithm>
 
+#include "api/check.hpp"
+
 namespace agent::container_runtime {
+
+text::phrase phrase_of(const facts::explained_cause& cause) {
+  auto found = api::found_phrase(cause), remedy = api::remedy_phrase(cause);
+  if (text::pattern_of(remedy.key, text::language::en).empty()) return found;
+  return {"fix_runtime.defect", {{"problem", std::move(found)}, {"remedy", std::move(remedy)}}};
+}
 
 std::expected<runtime_edit, text::phrase> edit_of(const facts::runtime_settings& settings, const choice& choice) {
   using kind = facts::runtime_defect::kind;
   const bool is_containerd = settings.type == facts::runtime_settings::kind::containerd;
   const auto source = facts::source_of_cgroups(settings);
-  const auto new_systemd = !is_containerd ? "" : source ? source->value : choice.kubelet_systemd;
   const auto* entry = facts::nvidia_entry(settings);
+  const auto* stray = entry ? facts::stray_cgroups(settings, entry->name) : nullptr;
+  const auto new_systemd = !is_containerd ? "" : source ? source->value : stray ? stray->value : choice.kubelet_systemd;
   runtime_edit out;
   out.name = entry ? entry->name : "nvidia";
   out.is_new = !entry;
@@ -29,8 +38,8 @@ std::expected<runtime_edit, text::phrase> edit_of(const facts::runtime_settings&
   }
   if (entry && !out.is_empty() && entry->systemd.empty()) out.systemd = new_systemd;
   const bool has_new_default = choice.set_default && !facts::is_nvidia_default(settings);
-  if (is_containerd && settings.default_name == deprecated_default &&
-      (has_new_default || (out.name == deprecated_default && !out.is_empty())))
+  if (is_containerd && settings.default_name == facts::deprecated_default &&
+      (has_new_default || (out.name == facts::deprecated_default && !out.is_empty())))
     return std::unexpected(text::phrase{"fix_runtime.old_default"});
   if (!has_new_default) return out;
   out.default_name = out.name;

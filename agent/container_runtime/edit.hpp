@@ -7,30 +7,18 @@
 // drop-in is enough (containerd, cmd/containerd/server/config: mergeConfig).
 
 #include <expected>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "agent/facts/nvidia_runtime.hpp"
+#include "agent/facts/runtime_sources.hpp"
 #include "text/phrase.hpp"
 
 namespace agent::container_runtime {
 
 constexpr std::string_view nvidia_program = "/usr/bin/nvidia-container-runtime";
-constexpr std::string_view containerd_drop_in = "/etc/containerd/conf.d/99-quartermaster.toml";
-constexpr std::string_view crio_drop_in = "/etc/crio/crio.conf.d/99-quartermaster.conf";
-
-/// The table goes before default_runtime_name in containerd 1, and is nothing in containerd 2.
-constexpr std::string_view deprecated_default = "default_runtime";
 
 using edited = std::expected<std::string, text::phrase>;
-
-/// A file as the runtime reads it.
-struct runtime_file {
-  std::string path, text;
-};
 
 struct choice {
   bool set_default = false;
@@ -41,21 +29,10 @@ struct choice {
   bool is_by_name = false;
 };
 
-/// 2, 3 or 4.
-std::expected<int, text::phrase> containerd_version(std::string_view main);
-/// Patterns, as they are written.
-std::expected<std::vector<std::string>, text::phrase> containerd_imports(std::string_view text);
+/// What is wrong with a file or a runtime, and what to do about it.
+text::phrase phrase_of(const facts::explained_cause& cause);
 /// The main file as it has to be. From version 3 on only the import of our drop-in's folder is added.
-edited containerd_main(std::string_view main, const choice& choice);
-/// What other files, in the order in which they are read, already say. `sources` must not have our own drop-in.
-struct known_runtimes {
-  facts::runtime_settings settings;
-  std::string default_file;                    ///< that sets the default; empty: none
-  std::map<std::string, std::string> setters;  ///< the last file that sets "nvidia.runtime_type"
-};
-std::expected<known_runtimes, text::phrase> containerd_known(const std::vector<runtime_file>& sources);
-std::expected<known_runtimes, text::phrase> crio_known(const std::vector<runtime_file>& sources);
-std::expected<known_runtimes, text::phrase> docker_known(const std::optional<std::string>& main);
+edited containerd_main(const std::string& main, const choice& choice);
 
 /// What is written of a runtime, and of the default. Empty texts: nothing.
 struct runtime_edit {

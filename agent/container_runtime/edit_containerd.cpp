@@ -3,12 +3,10 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <functional>
 
 #include "agent/container_runtime/edit.hpp"
-#include "agent/container_runtime/toml.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
 #include "text/text.hpp"
 
@@ -17,15 +15,10 @@ namespace {
 
 constexpr std::string_view first_line =
     "# Written by `quartermaster agent fix-runtime`; its --restore removes this file. Do not edit: sha256 ";
-constexpr std::array plugins{"io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"};
 
-std::string plugin_of(int version) { return plugins[version == 2 ? 0 : 1]; }
+using facts::toml_document, facts::toml_path, facts::toml_setting, facts::toml_table;
 
-toml_path below(const std::string& plugin, toml_path rest) {
-  toml_path out{"plugins", plugin, "containerd"};
-  out.insert(out.end(), rest.begin(), rest.end());
-  return out;
-}
+std::string plugin_of(int version) { return std::string(facts::containerd_plugins[version == 2 ? 0 : 1]); }
 
 std::string head(const std::string& plugin, std::string_view rest) {
   return "[plugins.\"" + plugin + "\".containerd" + std::string(rest) + "]";
@@ -74,38 +67,20 @@ text::phrase obstacle(const toml_document& document) {
   for (const auto& setting : document.settings) {
     if (setting.path.front() != "plugins") continue;
     const auto plugin = setting.path.size() > 1 ? setting.path[1] : std::string();
-    const bool concerns = setting.path.size() < 2 || std::ranges::find(plugins, plugin) != plugins.end();
-    if (!concerns) continue;
-    const auto target = below(plugin, {"runtimes", "nvidia", "options"});
-    const auto size = std::min(target.size(), setting.path.size());
-    if (!std::equal(target.begin(), target.begin() + static_cast<std::ptrdiff_t>(size), setting.path.begin())) {
-      if (setting.path.size() < 3 || setting.path[2] != "containerd") continue;
-    }
+    const bool concerns = setting.path.size() < 2 ||
+                          std::ranges::find(facts::containerd_plugins, plugin) != facts::containerd_plugins.end();
+    if (!concerns || (setting.path.size() > 2 && setting.path[2] != "containerd")) continue;
     if (setting.value.starts_with('{') || setting.path.size() - setting.table_size > 1)
       return {"fix_runtime.inline_table", {{"name", setting.path.back()}}};
   }
   return {};
 }
 
-std::expected<toml_document, text::phrase> understood(std::string_view text) {
-  auto document = read_toml(text);
-  if (!document) return document;
-  if (auto problem = obstacle(*document); !problem.empty()) return std::unexpected(std::move(problem));
-  return document;
-}
-
-std::expected<int, text::phrase> version_of(const toml_document& document) {
-  const auto* version = document.find({"version"});
-  if (!version) return std::unexpected(text::phrase{"fix_runtime.no_version"});
-  for (const auto number : {2, 3, 4})
-    if (version->value == std::to_string(number)) return number;
-  return std::unexpected(text::phrase{"fix_runtime.other_version", {{"version", version->value}}});
-}
-
 bool imports_drop_in(const toml_setting& imports) {
-  return std::ranges::any_of(text::quoted_in(imports.value), [](std::string pattern) {
+  const std::string drop_in(facts::layout_of("containerd").drop_in);
+  return std::ranges::any_of(text::quoted_in(imports.value), [&](std::string pattern) {
     if (!pattern.starts_with('/')) pattern = "/etc/containerd/" + pattern;
-    return ::fnmatch(pattern.c_str(), std::string(containerd_drop_in).c_str(), FNM_PATHNAME) == 0;
+    return ::fnmatch(pattern.c_str(), drop_in.c_str(), FNM_PATHNAME) == 0;
   });
 }
 
@@ -120,7 +95,6 @@ edited with_import(std::string text, const toml_document& document) {
     return text;
   }
   if (imports_drop_in(*imports)) return text;
-  if (!imports->value.starts_with('[')) return std::unexpected(text::phrase{"fix_runtime.imports_no_list"});
   if (imports->has_comment) return std::unexpected(text::phrase{"fix_runtime.imports_comments", {{"folder", folder}}});
   const auto last = text.find_last_not_of(" \t\r\n", imports->end - 2);
   text.insert(last + 1, (text[last] == '[' ? "" : text[last] == ',' ? " " : ", ") + folder);
@@ -180,17 +154,17 @@ std::string with_runtime(std::string text, const toml_document& document, const 
   std::string lines;
   if (!edit.default_name.empty()) {
     const assignments values{{"default_runtime_name", toml_text(edit.default_name)}};
-    const auto missing = set_values(below(plugin, {}), values, text, document, "  ", patches);
+    const auto missing = set_values(facts::containerd_path(plugin, {}), values, text, document, "  ", patches);
     if (!missing.empty()) lines += head(plugin, "") + newline + lines_of(missing, "  ", newline);
   }
   auto rest = edit;
   if (!edit.is_new) {
     rest.type = rest.program = rest.systemd = {};
-    const auto settings =
-        set_values(below(plugin, {"runtimes", edit.name}), settings_of(edit), text, document, std::nullopt, patches);
+    const auto settings = set_values(facts::containerd_path(plugin, {"runtimes", edit.name}), settings_of(edit), text,
+                                     document, std::nullopt, patches);
     if (!settings.empty()) rest.type = edit.type;
-    for (const auto& [name, value] : set_values(below(plugin, {"runtimes", edit.name, "options"}), options_of(edit),
-                                                text, document, std::nullopt, patches)) {
+    for (const auto& [name, value] : set_values(facts::containerd_path(plugin, {"runtimes", edit.name, "options"}),
+                                                options_of(edit), text, document, std::nullopt, patches)) {
       if (name == "BinaryName") rest.program = edit.program;
       if (name == "SystemdCgroup") rest.systemd = edit.systemd;
     }
@@ -206,7 +180,7 @@ std::string with_runtime(std::string text, const toml_document& document, const 
 runtime_edit edit_by_name(const toml_document& document, const facts::runtime_settings& settings, bool set_default) {
   runtime_edit out;
   out.name = "nvidia";
-  out.is_new = !document.has(below(plugin_of(2), {"runtimes", "nvidia"}));
+  out.is_new = !document.has(facts::containerd_path(plugin_of(2), {"runtimes", "nvidia"}));
   if (set_default && settings.default_name != "nvidia") out.default_name = "nvidia";
   if (!out.is_new) return out;
   out.type = "io.containerd.runc.v2";
@@ -219,122 +193,22 @@ std::string signed_text(const std::string& text) {
   return std::string(first_line) + scheduler_config::checksum_of(text) + "\n" + text;
 }
 
-/// Where a kind of file has its runtimes.
-struct places {
-  toml_path runtimes, default_key;
-};
-
-void take_in(const runtime_file& source, const toml_document& document, const places& places, known_runtimes& out) {
-  const auto size = places.runtimes.size();
-  const auto name_in = [&](const toml_path& path) {
-    const bool is_below =
-        path.size() > size && std::equal(places.runtimes.begin(), places.runtimes.end(), path.begin());
-    return is_below ? path[size] : std::string();
-  };
-  for (const auto& table : document.tables)
-    if (const auto name = name_in(table.path); !name.empty()) out.settings.at(name);
-  for (const auto& setting : document.settings) {
-    if (setting.path == places.default_key) {
-      out.settings.default_name = unquoted(setting.value);
-      out.default_file = source.path;
-    }
-    const auto name = name_in(setting.path);
-    if (name.empty()) continue;
-    auto& entry = out.settings.at(name);
-    const auto& key = setting.path.back();
-    const bool is_option = setting.path.size() == size + 3 && setting.path[size + 1] == "options";
-    const bool is_own = setting.path.size() == size + 2;
-    auto* target = is_own && key == "runtime_type"       ? &entry.type
-                   : is_own && key == "runtime_path"     ? &entry.program
-                   : is_option && key == "BinaryName"    ? &entry.program
-                   : is_option && key == "SystemdCgroup" ? &entry.systemd
-                                                         : nullptr;
-    if (!target) continue;
-    // A boolean as text stays in its quotes: containerd refuses it.
-    *target = target == &entry.systemd ? setting.value : unquoted(setting.value);
-    out.setters[name + "." + key] = source.path;
-  }
-}
-
-places places_of(const char* plugin) { return {below(plugin, {"runtimes"}), below(plugin, {"default_runtime_name"})}; }
-
-bool has_nvidia(const runtime_file& source, const toml_document& document) {
-  known_runtimes known;
-  take_in(source, document, places_of(plugins[0]), known);
-  return std::ranges::any_of(known.settings.entries, facts::is_nvidia);
-}
-
-void take_in_old_default(const runtime_file& source, const toml_document& document, known_runtimes& out) {
-  const auto text_at = [&](const toml_path& rest) {
-    const auto* setting = document.find(below(plugins[0], rest));
-    return setting ? unquoted(setting->value) : std::string();
-  };
-  const std::string name(deprecated_default);
-  const auto type = text_at({name, "runtime_type"});
-  if (type.empty()) return;
-  auto& entry = out.settings.at(name);
-  entry = {name, type, text_at({name, "options", "BinaryName"}), text_at({name, "options", "SystemdCgroup"})};
-  out.settings.default_name = name;
-  out.default_file = source.path;
-}
-
 }  // namespace
 
-std::expected<int, text::phrase> containerd_version(std::string_view main) {
-  const auto document = understood(main);
-  if (!document) return std::unexpected(document.error());
-  const auto* disabled = document->find({"disabled_plugins"});
-  if (disabled) {
-    for (const auto& item : text::quoted_in(disabled->value))
-      if (item == "cri" || item == plugins[0] || item == plugins[1])
-        return std::unexpected(text::phrase{"fix_runtime.disabled", {{"name", item}}});
-  }
-  return version_of(*document);
-}
-
-std::expected<std::vector<std::string>, text::phrase> containerd_imports(std::string_view main) {
-  const auto document = read_toml(main);
-  if (!document) return std::unexpected(document.error());
-  const auto* imports = document->find({"imports"});
-  return imports ? text::quoted_in(imports->value) : std::vector<std::string>();
-}
-
-edited containerd_main(std::string_view main, const choice& choice) {
-  const auto version = containerd_version(main);
-  if (!version) return std::unexpected(version.error());
-  const auto document = read_toml(main);
-  if (*version > 2) return with_import(std::string(main), *document);
-  const auto known = containerd_known({{{}, std::string(main)}});
-  if (!known) return std::unexpected(known.error());
+edited containerd_main(const std::string& main, const choice& choice) {
+  const facts::runtime_file source{facts::main_path(facts::layout_of("containerd")), main};
+  const auto known = facts::containerd_known({source});
+  if (!known) return std::unexpected(phrase_of(known.error()));
+  const auto document = facts::toml_in(source);
+  if (!document) return std::unexpected(phrase_of(document.error()));
+  if (!document->find({"version"})) return std::unexpected(text::phrase{"fix_runtime.no_version"});
+  if (known->version > 2) return with_import(main, *document);
+  if (auto problem = obstacle(*document); !problem.empty()) return std::unexpected(std::move(problem));
   if (choice.is_by_name)
-    return with_runtime(std::string(main), *document, edit_by_name(*document, known->settings, choice.set_default));
+    return with_runtime(main, *document, edit_by_name(*document, known->settings, choice.set_default));
   const auto edit = edit_of(known->settings, choice);
   if (!edit) return std::unexpected(edit.error());
-  return with_runtime(std::string(main), *document, *edit);
-}
-
-std::expected<known_runtimes, text::phrase> containerd_known(const std::vector<runtime_file>& sources) {
-  known_runtimes out;
-  out.settings.default_name = "runc";
-  const auto version = containerd_version(sources.front().text);
-  for (const auto& source : sources) {
-    const auto document = understood(source.text);
-    if (!document)
-      return std::unexpected(
-          text::phrase{"fix_runtime.of_file", {{"file", source.path}, {"problem", document.error()}}});
-    // In a file of version 2, which containerd 1 may read, a section is replaced as a whole.
-    const bool is_main = &source == &sources.front();
-    if (!is_main && version && *version == 2 && document->has({"plugins", plugins[0]}) &&
-        !has_nvidia(source, *document))
-      return std::unexpected(
-          text::phrase{"fix_runtime.section_twice", {{"file", source.path}, {"name", std::string(plugins[0])}}});
-    // Each file has a version of its own. From 3 on containerd skips the section of the old name.
-    const auto own = version_of(*document).value_or(version.value_or(2));
-    for (const auto* plugin : plugins)
-      if (own == 2 || plugin != plugins[0]) take_in(source, *document, places_of(plugin), out);
-    if (version && *version == 2) take_in_old_default(source, *document, out);
-  }
-  return out;
+  return with_runtime(main, *document, *edit);
 }
 
 std::string containerd_drop_in_text(int version, const runtime_edit& edit) {
@@ -343,23 +217,6 @@ std::string containerd_drop_in_text(int version, const runtime_edit& edit) {
   if (!edit.default_name.empty())
     out += head(plugin, "") + "\n  default_runtime_name = " + toml_text(edit.default_name) + "\n";
   return signed_text(out + runtime_tables(plugin, edit, "\n"));
-}
-
-std::expected<known_runtimes, text::phrase> crio_known(const std::vector<runtime_file>& sources) {
-  known_runtimes out;
-  out.settings.type = facts::runtime_settings::kind::crio;
-  out.settings.default_name = "crun";
-  for (const auto& source : sources) {
-    const auto document = read_toml(source.text);
-    if (!document)
-      return std::unexpected(
-          text::phrase{"fix_runtime.of_file", {{"file", source.path}, {"problem", document.error()}}});
-    take_in(source, *document, {{"crio", "runtime", "runtimes"}, {"crio", "runtime", "default_runtime"}}, out);
-  }
-  // CRI-O looks for a program of the runtime's name then.
-  for (auto& entry : out.settings.entries)
-    if (entry.program.empty() && facts::is_nvidia_program(entry.name)) entry.program = entry.name;
-  return out;
 }
 
 std::string crio_drop_in_text(const runtime_edit& edit) {

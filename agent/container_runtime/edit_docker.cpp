@@ -72,47 +72,22 @@ const member* find(const std::vector<member>& members, std::string_view key) {
 
 struct docker_file {
   std::string text;
-  nlohmann::json json;
   std::size_t root = 0;  ///< where its object begins
 };
 
-std::expected<docker_file, text::phrase> read_docker(const std::optional<std::string>& main) {
+/// Of a file that Docker reads: what would make an edit ambiguous.
+std::expected<docker_file, text::phrase> editable(const std::optional<std::string>& main) {
   const auto wrong = [](const char* key, std::vector<text::phrase_argument> arguments = {}) {
     return std::unexpected(text::phrase{std::string("fix_runtime.docker.") + key, std::move(arguments)});
   };
-  docker_file out{main.value_or(""), {}, 0};
+  docker_file out{main.value_or(""), 0};
   if (out.text.starts_with("\xEF\xBB\xBF")) return wrong("byte_order_mark");
   // Docker takes an empty file for an empty object.
   if (out.text.find_first_not_of(white) == std::string::npos) out.text = "{\n}\n";
-  out.json = nlohmann::json::parse(out.text, nullptr, false);
-  if (!out.json.is_object()) return wrong("no_object");
   out.root = out.text.find('{');
   std::set<std::string> keys;
   for (const auto& member : members_of(out.text, out.root))
     if (!keys.insert(member.key).second) return wrong("twice", {{"name", member.key}});
-  if (out.json.contains("runtimes") && !out.json["runtimes"].is_object()) return wrong("runtimes");
-  if (out.json.contains("default-runtime") && !out.json["default-runtime"].is_string()) return wrong("default");
-  return out;
-}
-
-std::string text_in(const nlohmann::json& object, const char* key) {
-  const auto match = object.find(key);
-  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
-}
-
-facts::runtime_settings docker_settings(const nlohmann::json& json) {
-  facts::runtime_settings out;
-  out.type = facts::runtime_settings::kind::docker;
-  out.default_name = text_in(json, "default-runtime");
-  if (out.default_name.empty()) out.default_name = "runc";
-  if (!json.contains("runtimes")) return out;
-  for (const auto& [name, runtime] : json["runtimes"].items()) {
-    auto& entry = out.at(name);
-    if (!runtime.is_object()) continue;
-    entry.program = text_in(runtime, "path");
-    if (entry.program.empty() && runtime.contains("options") && runtime["options"].is_object())
-      entry.program = text_in(runtime["options"], "BinaryName");
-  }
   return out;
 }
 
@@ -140,18 +115,15 @@ void set_path(std::string& text, std::size_t runtimes, const runtime_edit& edit,
 
 }  // namespace
 
-std::expected<known_runtimes, text::phrase> docker_known(const std::optional<std::string>& main) {
-  const auto file = read_docker(main);
-  if (!file) return std::unexpected(file.error());
-  return known_runtimes{docker_settings(file->json), {}, {}};
-}
-
 edited docker_main(const std::optional<std::string>& main, const choice& choice) {
-  auto file = read_docker(main);
-  if (!file) return std::unexpected(file.error());
-  const auto settings = docker_settings(file->json);
+  const auto known = facts::docker_known(facts::main_path(facts::layout_of("docker")), main);
+  if (!known) return std::unexpected(phrase_of(known.error()));
+  const auto& settings = known->settings;
   const auto edit = choice.is_by_name ? docker_edit_by_name(settings, choice.set_default) : edit_of(settings, choice);
   if (!edit) return std::unexpected(edit.error());
+  if (main && edit->is_empty()) return *main;
+  auto file = editable(main);
+  if (!file) return std::unexpected(file.error());
   auto& text = file->text;
   const auto members = members_of(text, file->root);
   const auto path = nlohmann::json(edit->program).dump(), default_name = nlohmann::json(edit->default_name).dump();

@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "agent/container_runtime/edit.hpp"
-#include "agent/container_runtime/sources.hpp"
 #include "agent/disk/folder.hpp"
 #include "agent/facts/kubelet.hpp"
 #include "agent/facts/runtime.hpp"
@@ -16,6 +15,9 @@
 
 namespace agent::container_runtime {
 namespace {
+
+using facts::known_runtimes, facts::sources;
+using facts::layout, facts::layouts, facts::main_path, facts::name_of, facts::folder_of;
 
 using messages = std::expected<report, text::phrase>;
 using text_or_none = std::optional<std::string>;
@@ -38,6 +40,20 @@ struct present {
 };
 
 std::string backup_path(const layout& files) { return main_path(files) + std::string(backup_suffix); }
+
+std::string below_root(const std::string& root, std::string_view path) {
+  auto out = root;
+  while (out.ends_with('/')) out.pop_back();
+  return out + std::string(path);
+}
+
+/// Nothing: there is no such file, or no folder for it.
+std::expected<std::optional<disk::content>, text::phrase> content_at(const std::string& root, std::string_view path) {
+  if (!facts::files(root).exists(folder_of(path)).value_or(true)) return std::nullopt;
+  const auto folder = disk::open_folder(below_root(root, folder_of(path)));
+  if (!folder) return std::unexpected(folder.error());
+  return disk::read(*folder, name_of(path));
+}
 
 text_or_none text_of(const std::optional<disk::content>& content) {
   return content ? text_or_none(content->text) : std::nullopt;
@@ -104,11 +120,14 @@ text::phrase of_file(const std::string& path, text::phrase problem) {
   return refusal("of_file", {{"file", path}, {"problem", std::move(problem)}});
 }
 
-/// A refusal that names a file of the node.
-text::phrase of_node(const std::string& root, text::phrase problem) {
-  for (auto& argument : problem.arguments)
-    if (argument.name == "file") argument = {"file", below_root(root, argument.values.front())};
-  return problem;
+/// Of a file of the node, whose root is elsewhere.
+facts::explained_cause at_root(const std::string& root, facts::explained_cause cause) {
+  for (auto& parameter : cause.parameters)
+    if (parameter.name == "path" && !parameter.value.empty()) parameter.value = below_root(root, parameter.value);
+  return cause;
+}
+text::phrase of_node(const std::string& root, const facts::explained_cause& cause) {
+  return phrase_of(at_root(root, cause));
 }
 
 struct runtime_plan {
@@ -131,9 +150,8 @@ text::phrase obstacle(const setup_options& options, const layout& files, const f
     return refusal("program_not_mounted",
                    {{"runtime", std::string(files.name)}, {"name", entry->name}, {"program", entry->program}});
   for (const auto& defect : facts::defects_of(settings, has_program)) {
-    const auto cause = facts::cause_of(defect, files.name, defect.advice());
-    if (!defect.is_repairable())
-      return refusal("defect", {{"problem", api::found_phrase(cause)}, {"remedy", api::remedy_phrase(cause)}});
+    const auto cause = at_root(options.root, facts::cause_of(defect, files.name, defect.advice()));
+    if (!defect.is_repairable()) return phrase_of(cause);
     plan.repairs.push_back(api::found_phrase(cause));
   }
   if (edit.program.empty()) return {};
@@ -154,6 +172,12 @@ std::vector<std::pair<std::string, std::string>> lines_of(const runtime_edit& ed
   if (!edit.program.empty()) add(files.name == "crio" ? "runtime_path" : "BinaryName", "\"" + edit.program + "\"");
   if (!edit.systemd.empty()) add("SystemdCgroup", edit.systemd);
   return out;
+}
+
+/// Our drop-in is read with the other files where a person has changed it.
+facts::source_options reading_of(const setup_options& options, const present& now) {
+  const bool is_own = !now.drop_in || is_own_drop_in(now.drop_in->text);
+  return {.left_out = is_own ? now.files.drop_in : "", .only_folder = options.in_pod ? now.files.folder : ""};
 }
 
 /// The changes of a drop-in, given what the other files say.
@@ -201,8 +225,8 @@ text::phrase plan_docker(const setup_options& options, const present& now, runti
   const auto origin = origin_of(now);
   const auto base = origin ? origin->text : text_of(now.main);
   const choice choice{options.set_default || (origin && origin->has_default)};
-  const auto known = docker_known(base);
-  if (!known) return of_file(path, known.error());
+  const auto known = facts::docker_known(main_path(now.files), base);
+  if (!known) return of_node(options.root, known.error());
   const auto edit = edit_of(known->settings, choice);
   if (!edit) return of_file(path, edit.error());
   if (auto problem = obstacle(options, now.files, known->settings, *edit, plan); !problem.empty()) return problem;
@@ -235,22 +259,19 @@ text::phrase plan_containerd(const setup_options& options, const present& now, r
   }
   const auto origin = origin_of(now);
   const auto base = origin ? origin->text : text_of(now.main);
-  const auto version = containerd_version(*base);
-  if (!version) return of_file(path, version.error());
-  const auto sources = sources_of(options, now.files, base);
-  if (!sources) return sources.error();
+  const facts::files node(options.root);
+  const auto sources = containerd_sources(node, {{main_path(now.files), *base}}, reading_of(options, now));
+  if (!sources) return of_node(options.root, sources.error());
   const auto known = containerd_known(sources->files);
   if (!known) return of_node(options.root, known.error());
   const bool keeps_default =
       (origin && origin->has_default) || (now.drop_in && drop_in_sets_default(now.drop_in->text));
-  const choice choice{options.set_default || keeps_default, facts::kubelet_systemd(facts::files(options.root))};
+  const choice choice{options.set_default || keeps_default, facts::kubelet_systemd(node)};
   const auto edit = edit_of(known->settings, choice);
   if (!edit) return of_file(path, edit.error());
   if (auto problem = obstacle(options, now.files, known->settings, *edit, plan); !problem.empty()) return problem;
-  if (*version > 2 && !edit->is_empty() && !sources->missing.empty())
-    return refusal("import_missing", {{"file", path}, {"pattern", sources->missing}});
-  if (*version > 2) {
-    const auto text = containerd_drop_in_text(*version, *edit);
+  if (known->version > 2) {
+    const auto text = containerd_drop_in_text(known->version, *edit);
     if (auto problem = add_drop_in(options, now, *sources, *known, *edit, text, plan.changes); !problem.empty())
       return problem;
     if (plan.changes.empty() && !now.drop_in) return {};
@@ -265,8 +286,8 @@ text::phrase plan_containerd(const setup_options& options, const present& now, r
 }
 
 text::phrase plan_crio(const setup_options& options, const present& now, runtime_plan& plan) {
-  const auto sources = sources_of(options, now.files, std::nullopt);
-  if (!sources) return sources.error();
+  const auto sources = crio_sources(facts::files(options.root), reading_of(options, now));
+  if (!sources) return of_node(options.root, sources.error());
   const auto known = crio_known(sources->files);
   if (!known) return of_node(options.root, known.error());
   const choice choice{options.set_default || (now.drop_in && drop_in_sets_default(now.drop_in->text))};

@@ -4,6 +4,7 @@
 
 #include "agent/facts/judge.hpp"
 #include "agent/facts/runtime.hpp"
+#include "agent/facts/runtime_files.hpp"
 #include "text/list.hpp"
 
 namespace agent::facts {
@@ -32,12 +33,14 @@ judgement runtime_judgement(const machine_facts& node) {
   if (!node.runtime) return unknown(node.runtime.error());
   const auto& runtime = *node.runtime;
   const auto found = text::joined(runtime.names);
+  if (!runtime.default_runtime)
+    return {state_of(runtime.default_runtime.error().code), {}, runtime.default_runtime.error()};
   if (!node.has_program) return unknown(node.has_program.error());
   const auto distribution = advice_of_distribution(runtime);
-  const bool is_known = runtime.default_runtime.has_value();
-  if (const auto defect = is_known ? defect_of(runtime.settings, node.has_program) : std::nullopt) {
+  if (const auto defect = defect_of(runtime.settings, node.has_program)) {
     // Pods run with other cgroups than the kubelet's, and come and go.
-    const bool is_usable = defect->type == runtime_defect::kind::cgroups;
+    using kind = runtime_defect::kind;
+    const bool is_usable = defect->type == kind::cgroups || defect->type == kind::other_cgroups;
     const auto advice = distribution && defect->is_repairable() ? *distribution : defect->advice();
     return {is_usable ? check_state::warning : check_state::failed, {}, cause_of(*defect, found, advice)};
   }
@@ -49,6 +52,7 @@ judgement runtime_judgement(const machine_facts& node) {
 /// Whether a pod gets cards that it did not ask for. NVIDIA's README: https://github.com/NVIDIA/k8s-device-plugin
 judgement visible_devices_judgement(const machine_facts& node) {
   if (!node.runtime) return unknown(node.runtime.error());
+  if (!node.runtime->default_runtime) return unknown(node.runtime->default_runtime.error());
   if (!node.runtime->has_nvidia) return {check_state::ok, {}, {check_cause::environment_without_runtime}};
   if (!node.has_program) return unknown(node.has_program.error());
   if (!*node.has_program) return unknown({check_cause::runtime_program_absent});
@@ -65,7 +69,11 @@ bool has_cdi(const machine_facts& node) {
 judgement default_runtime_judgement(const machine_facts& node) {
   if (!node.runtime) return unknown(node.runtime.error());
   const auto& runtime = *node.runtime;
-  if (!runtime.default_runtime) return unknown(runtime.default_runtime.error());
+  if (!runtime.default_runtime) {
+    const auto& error = runtime.default_runtime.error();
+    if (state_of(error.code) == check_state::unknown) return unknown(error);
+    return advised(check_state::warning, "unknown", check_cause::default_broken, api::check_advice::correct_file);
+  }
   const auto& found = *runtime.default_runtime;
   const auto distribution = advice_of_distribution(runtime);
   const auto defect = defect_of(runtime.settings, node.has_program);
@@ -73,6 +81,15 @@ judgement default_runtime_judgement(const machine_facts& node) {
   if (is_nvidia_default(runtime.settings) && !is_broken) return {check_state::ok, found};
   if (is_nvidia_default(runtime.settings))
     return advised(check_state::warning, found, check_cause::default_broken, distribution.value_or(defect->advice()));
+  if (const auto* stray = stray_default(runtime.settings); stray && !distribution)
+    return {check_state::warning,
+            found,
+            {check_cause::default_misplaced,
+             {{"path", stray->path},
+              {"line", std::to_string(stray->line)},
+              {"key", stray->key},
+              {"table", stray->table},
+              {"advice", std::string(to_string(api::check_advice::set_default))}}}};
   if (has_cdi(node)) return {check_state::ok, "cdi"};
   if (runtime.has_nvidia && !distribution) return {check_state::warning, found, {check_cause::default_other}};
   if (runtime.has_nvidia)

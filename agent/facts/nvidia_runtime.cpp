@@ -25,13 +25,43 @@ std::string_view program_key(runtime_settings::kind type) {
   return type == kind::containerd ? "BinaryName" : type == kind::crio ? "runtime_path" : "path";
 }
 
-/// A boolean that is written as text, which containerd refuses.
-bool is_quoted(std::string_view value) { return value.starts_with('"') || value.starts_with('\''); }
+/// No boolean, mostly one that is written as text: containerd refuses it.
+bool is_quoted(std::string_view value) { return !value.empty() && value != "true" && value != "false"; }
+
+explained_cause cause_of(check_cause code, const stray_setting& stray, std::vector<text::parameter> parameters) {
+  explained_cause out{code, std::move(parameters)};
+  const std::vector<text::parameter> place{
+      {"path", stray.path}, {"line", std::to_string(stray.line)}, {"key", stray.key}, {"table", stray.table}};
+  out.parameters.insert(out.parameters.end(), place.begin(), place.end());
+  return out;
+}
+
+/// Of NVIDIA's runtime, where there is none in its place.
+const stray_setting* stray_runtime(const runtime_settings& settings) {
+  for (const auto& stray : settings.strays)
+    if (stray.key == "BinaryName" || stray.key == "runtime_path" || stray.key == "runtime_type") return &stray;
+  return nullptr;
+}
+
+/// A SystemdCgroup next to the options of runc, or of the default, that NVIDIA's runtime would have to follow.
+std::optional<runtime_defect> other_cgroups(const runtime_settings& settings, const runtime_entry* entry) {
+  if (settings.type != runtime_settings::kind::containerd || (entry && !entry->systemd.empty())) return std::nullopt;
+  for (const auto& name : {std::string("runc"), settings.default_name}) {
+    const auto* other = settings.find(name);
+    const auto* stray = other && !is_nvidia(*other) ? stray_cgroups(settings, name) : nullptr;
+    if (stray && stray->value == "true")
+      return runtime_defect{runtime_defect::kind::other_cgroups,
+                            cause_of(check_cause::cgroups_misplaced, *stray, {{"runtime", name}})};
+  }
+  return std::nullopt;
+}
 
 std::optional<runtime_defect> cgroup_defect(const runtime_settings& settings, const runtime_entry& entry) {
   constexpr auto type = runtime_defect::kind::cgroups;
   if (is_quoted(entry.systemd))
     return runtime_defect{type, {check_cause::cgroups_quoted, {{"runtime", entry.name}, {"value", entry.systemd}}}};
+  if (const auto* stray = stray_cgroups(settings, entry.name))
+    return runtime_defect{type, cause_of(check_cause::cgroups_misplaced, *stray, {{"runtime", entry.name}})};
   const auto source = source_of_cgroups(settings);
   if (!source || (source->value == "true") == (entry.systemd == "true")) return std::nullopt;
   const auto* present = settings.find(settings.default_name);
@@ -56,6 +86,23 @@ const runtime_entry* runtime_settings::find(std::string_view name) const {
 runtime_entry& runtime_settings::at(std::string_view name) {
   const auto entry = std::ranges::find(entries, name, &runtime_entry::name);
   return entry == entries.end() ? entries.emplace_back(runtime_entry{std::string(name), {}, {}, {}}) : *entry;
+}
+
+const stray_setting* stray_cgroups(const runtime_settings& settings, std::string_view runtime) {
+  const auto* entry = settings.find(runtime);
+  if (!entry || !entry->systemd.empty()) return nullptr;
+  for (const auto& stray : settings.strays)
+    if (stray.key == "SystemdCgroup" && stray.runtime == runtime) return &stray;
+  return nullptr;
+}
+
+const stray_setting* stray_default(const runtime_settings& settings) {
+  for (const auto& stray : settings.strays) {
+    if (!stray.key.starts_with("default_runtime")) continue;
+    const auto* entry = settings.find(stray.value);
+    if (entry ? is_nvidia(*entry) : stray.value == usual_name) return &stray;
+  }
+  return nullptr;
 }
 
 bool is_nvidia_program(std::string_view program) {
@@ -94,19 +141,26 @@ std::optional<cgroup_source> source_of_cgroups(const runtime_settings& settings)
 
 api::check_advice runtime_defect::advice() const {
   if (type == kind::missing_program) return api::check_advice::install_toolkit;
+  if (type == kind::other_cgroups) return api::check_advice::move_cgroups;
   return type == kind::other_program ? api::check_advice::rename_runtime : api::check_advice::fix_runtime;
 }
 
 std::vector<runtime_defect> defects_of(const runtime_settings& settings, const fact<bool>& has_program) {
   using kind = runtime_defect::kind;
   const auto* entry = nvidia_entry(settings);
-  if (!entry && is_nvidia_default(settings)) return {{kind::no_entry, {check_cause::runtime_undefined}}};
+  std::vector<runtime_defect> out;
+  auto cgroups_of_others = other_cgroups(settings, entry);
   if (!entry) {
     const auto* usual = settings.find(usual_name);
-    if (!usual) return {};
-    return {{kind::other_program, {check_cause::runtime_other_program, {{"program", usual->program}}}}};
+    if (const auto* stray = stray_runtime(settings); stray && !usual)
+      out.push_back({kind::misplaced, cause_of(check_cause::runtime_misplaced, *stray, {})});
+    else if (is_nvidia_default(settings))
+      out.push_back({kind::no_entry, {check_cause::runtime_undefined}});
+    else if (usual)
+      out.push_back({kind::other_program, {check_cause::runtime_other_program, {{"program", usual->program}}}});
+    if (cgroups_of_others) out.push_back(std::move(*cgroups_of_others));
+    return out;
   }
-  std::vector<runtime_defect> out;
   const text::parameter runtime{"runtime", entry->name};
   if (entry->program.empty())
     out.push_back(
@@ -123,6 +177,7 @@ std::vector<runtime_defect> defects_of(const runtime_settings& settings, const f
         {kind::type,
          {check_cause::runtime_other_type, {runtime, {"type", entry->type}, {"needed", std::string(wanted_type)}}}});
   if (auto defect = cgroup_defect(settings, *entry)) out.push_back(std::move(*defect));
+  if (cgroups_of_others) out.push_back(std::move(*cgroups_of_others));
   return out;
 }
 

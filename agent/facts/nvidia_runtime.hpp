@@ -1,6 +1,6 @@
 #pragma once
-// Which of the configured runtimes is NVIDIA's, and whether it works. The preflight rows and `agent fix-runtime` read
-// the files with code of their own, and ask this one judge.
+// Which of the configured runtimes is NVIDIA's, and whether it works: the one judge of the preflight rows and of
+// `agent fix-runtime`, which both have the settings from runtime_files.
 
 #include <optional>
 #include <string>
@@ -19,11 +19,21 @@ struct runtime_entry {
   std::string systemd;  ///< SystemdCgroup of containerd: "true" or "false"
 };
 
+/// A setting of a runtime in a place where containerd or CRI-O does not read it.
+struct stray_setting {
+  std::string key, value;  ///< "BinaryName", without quotes
+  std::string path;        ///< the file
+  std::string table;       ///< as a head has it; empty: none
+  std::string runtime;     ///< next to whose options it stands; empty: elsewhere
+  std::size_t line = 0;
+};
+
 struct runtime_settings {
   enum class kind { containerd, crio, docker };
   kind type = kind::containerd;
   std::vector<runtime_entry> entries;
   std::string default_name;
+  std::vector<stray_setting> strays;  ///< of NVIDIA's runtime, of the default, and SystemdCgroup next to options
 
   const runtime_entry* find(std::string_view name) const;
   runtime_entry& at(std::string_view name);  ///< makes it
@@ -46,13 +56,29 @@ struct cgroup_source {
 };
 std::optional<cgroup_source> source_of_cgroups(const runtime_settings& settings);
 
+/// The SystemdCgroup of this runtime that stands next to its options. nullptr: none, or its options have one.
+const stray_setting* stray_cgroups(const runtime_settings& settings, std::string_view runtime);
+/// A default that is set where the runtime does not read it, to NVIDIA's runtime. nullptr: none.
+const stray_setting* stray_default(const runtime_settings& settings);
+
 /// Why NVIDIA's runtime does not work as it is set up.
 struct runtime_defect {
-  enum class kind { no_entry, other_program, unnamed_program, missing_program, type, cgroups };
+  enum class kind {
+    no_entry,
+    misplaced,
+    other_program,
+    unnamed_program,
+    missing_program,
+    type,
+    cgroups,
+    other_cgroups
+  };
   kind type = kind::no_entry;
   explained_cause cause;  ///< without the names of the runtimes and without an advice
   /// `fix-runtime` writes what is missing. Otherwise a person has to, and `advice` says what.
-  bool is_repairable() const { return type != kind::missing_program && type != kind::other_program; }
+  bool is_repairable() const {
+    return type != kind::missing_program && type != kind::other_program && type != kind::other_cgroups;
+  }
   api::check_advice advice() const;
 };
 

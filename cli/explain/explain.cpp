@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <initializer_list>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -163,6 +165,24 @@ text::phrase wrong_capability(const std::string& value) {
   return {"explain_compat.wrong_capability", {{"name", "--compute-capability"}, {"value", text::shown(value)}}};
 }
 
+/// As images and compilers call versions: "cu121" is CUDA 12.1, "sm_90" and "compute_90" the capability 9.0.
+std::string spelled_out(const std::string& value, std::initializer_list<std::string_view> prefixes) {
+  const auto name = text::lower_case(value);
+  for (const auto prefix : prefixes) {
+    if (!name.starts_with(prefix)) continue;
+    auto figures = name.substr(prefix.size());
+    if (!prefix.starts_with("cu") && (figures.ends_with('a') || figures.ends_with('f'))) figures.pop_back();
+    const bool is_number = std::ranges::all_of(figures, [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (is_number && figures.size() >= 2) return figures.insert(figures.size() - 1, ".");
+  }
+  return value;
+}
+explain_compat_options spelled_out(explain_compat_options options) {
+  options.cuda = spelled_out(options.cuda, {"cu"});
+  options.capability = spelled_out(options.capability, {"sm_", "sm", "compute_"});
+  return options;
+}
+
 /// How a version with less than its numbers was read.
 std::vector<text::phrase> readings(const explain_compat_options& options) {
   std::vector<text::phrase> out;
@@ -212,7 +232,9 @@ subject subject_of(const explain_compat_options& options, const std::optional<ku
     out = {node->key.name, cuda::facts_of(*node)};
   } else {
     out.facts.driver = cuda::parse_driver(options.driver);
-    out.facts.cuda = out.facts.driver ? cuda::cuda_of(*out.facts.driver) : std::nullopt;
+    if (out.facts.driver)
+      out.facts.cuda = options.driver.contains('.') ? cuda::cuda_of(*out.facts.driver)
+                                                    : cuda::cuda_of_branch(out.facts.driver->major);
     out.facts.capability = cuda::parse_version(options.capability);
     out.facts.product = options.card;
     out.facts.card = cuda::class_of(options.card);
@@ -404,8 +426,9 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
                 language_of(options.language), err);
 }
 
-int explain_compat(const explain_compat_options& options, const std::optional<kube::node>& node, std::ostream& out,
+int explain_compat(const explain_compat_options& input, const std::optional<kube::node>& node, std::ostream& out,
                    std::ostream& err) {
+  const auto options = spelled_out(input);
   const auto language = language_of(options.language);
   if (const auto wrong = wrong_usage(options); !wrong.empty()) return failed(wrong, language, err, 2);
   const auto runtime = *cuda::parse_version(options.cuda);
@@ -439,7 +462,7 @@ kube::task<kube::node> read_node(kube::transport& transport, std::string name) {
 
 int run_explain_compat(const explain_compat_options& options, std::ostream& out, std::ostream& err) {
   std::optional<kube::node> node;
-  if (!options.node.empty() && wrong_usage(options).empty()) {
+  if (!options.node.empty() && wrong_usage(spelled_out(options)).empty()) {
     const auto fetch = [](kube::transport& transport, std::string name,
                           std::optional<kube::node>& output) -> kube::task<void> {
       auto found = co_await read_node(transport, std::move(name));

@@ -157,14 +157,21 @@ bool matches(std::span<const std::string_view> words, std::string_view name) {
 }
 
 /// Words of other vendors' names: Iluvatar has an MR-V100 and a BI-V100.
-constexpr std::array<std::string_view, 16> other_vendors{"amd",    "radeon", "instinct", "intel", "arc", "gaudi",
-                                                         "ascend", "huawei", "iluvatar", "mr",    "bi",  "mtt",
-                                                         "mlu",    "kunlun", "metax",    "hygon"};
+constexpr std::array<std::string_view, 22> other_vendors{
+    "amd", "radeon", "instinct", "intel", "arc",   "gaudi", "ascend", "huawei",    "iluvatar", "mr",    "bi",
+    "mtt", "mlu",    "kunlun",   "metax", "hygon", "mi",    "rx",     "cambricon", "enflame",  "biren", "gfx"};
+
+/// Also "910B" alone, as Ascend's cards are called.
+bool is_other_vendors(std::span<const std::string_view> words) {
+  const bool is_ascend = words.size() == 2 && (words[0] == "910" || words[0] == "310") &&
+                         (words[1] == "a" || words[1] == "b" || words[1] == "c" || words[1] == "p");
+  return is_ascend || std::ranges::find_first_of(words, other_vendors) != words.end();
+}
 
 const card_row* row_of(std::string_view product) {
   const auto name = text::lower_case(product);
   auto words = words_of(name);
-  if (std::ranges::find_first_of(words, other_vendors) != words.end()) return nullptr;
+  if (is_other_vendors(words)) return nullptr;
   add_series(words);
   const auto match = std::ranges::find_if(card_table, [&](const card_row& row) { return matches(words, row.name); });
   return match == card_table.end() ? nullptr : &*match;
@@ -175,6 +182,11 @@ const card_row* row_of(std::string_view product) {
 card_class class_of(std::string_view product) {
   const auto* row = row_of(product);
   return row ? row->kind : unknown;
+}
+
+bool is_of_other_vendor(std::string_view product) {
+  const auto name = text::lower_case(product);
+  return is_other_vendors(words_of(name));
 }
 
 std::optional<version> capability_of(std::string_view product) {

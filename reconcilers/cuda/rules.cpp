@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace reconcilers::cuda {
 namespace {
@@ -14,6 +15,9 @@ constexpr std::array<toolkit_row, 23> toolkit_table{{
     {{11, 3}, {465, 19, 1}}, {{11, 2}, {460, 27, 3}}, {{11, 1}, {455, 23, 0}},  {{11, 0}, {450, 36, 6}},
     {{10, 2}, {440, 33, 0}}, {{10, 1}, {418, 39, 0}}, {{10, 0}, {410, 48, 0}},
 }};
+
+/// Drivers that know a CUDA of which there is no toolkit (nvidia-smi of 565.57.01).
+constexpr std::array<toolkit_row, 1> drivers_without_toolkit{{{{12, 7}, {565, 57, 1}}}};
 
 /// Toolkits older than the table of drivers.
 constexpr std::array<version, 24> older_toolkits{{
@@ -81,9 +85,14 @@ constexpr std::array<shim_row, 1> shim_table{{
 std::span<const toolkit_row> toolkits() { return toolkit_table; }
 
 std::optional<version> cuda_of(const driver_version& driver) {
-  const auto match = std::ranges::find_if(toolkit_table, [&](const toolkit_row& row) { return driver >= row.driver; });
-  return match == toolkit_table.end() ? std::nullopt : std::optional(match->cuda);
+  const auto is_known = [&](const toolkit_row& row) { return driver >= row.driver; };
+  const auto match = std::ranges::find_if(toolkit_table, is_known);
+  if (match == toolkit_table.end()) return std::nullopt;
+  const auto other = std::ranges::find_if(drivers_without_toolkit, is_known);
+  return other == drivers_without_toolkit.end() ? match->cuda : std::max(match->cuda, other->cuda);
 }
+
+std::optional<version> cuda_of_branch(int branch) { return cuda_of({branch, std::numeric_limits<int>::max(), 0}); }
 
 std::optional<driver_version> driver_for(const version& cuda) {
   const auto match = std::ranges::find(toolkit_table, cuda, &toolkit_row::cuda);
@@ -113,10 +122,14 @@ bool is_capability_of_cards(const version& capability) {
          std::ranges::find(older_capabilities, capability) != older_capabilities.end();
 }
 
+bool is_tegra(const version& capability) {
+  const auto* own = std::ranges::find(first_table, capability, &first_toolkit_row::capability);
+  return own != first_table.end() && own->tegra;
+}
+
 std::vector<version> runnable_code(const version& capability, const version& toolkit) {
   std::vector<version> out;
-  const auto* own = std::ranges::find(first_table, capability, &first_toolkit_row::capability);
-  if (own != first_table.end() && own->tegra) return out;
+  if (is_tegra(capability)) return out;
   for (const auto& row : first_table) {
     if (!row.tegra && row.capability.major == capability.major && row.capability < capability && toolkit >= row.cuda)
       out.insert(out.begin(), row.capability);

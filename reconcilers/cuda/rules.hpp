@@ -22,6 +22,7 @@ inline constexpr std::string_view binary_code =
     "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility";
 inline constexpr std::string_view drivers = "https://docs.nvidia.com/datacenter/tesla/drivers/index.html#cuda-drivers";
 inline constexpr std::string_view cards = "https://developer.nvidia.com/cuda-gpus";
+inline constexpr std::string_view jetson = "https://docs.nvidia.com/cuda/cuda-for-tegra-appnote/index.html";
 inline constexpr std::string_view toolkit = "https://github.com/NVIDIA/nvidia-container-toolkit";
 }  // namespace sources
 
@@ -35,6 +36,8 @@ std::span<const toolkit_row> toolkits();
 /// The newest CUDA of the table that this driver knows. It may know a newer one that the table has not. Empty for a
 /// driver older than the table.
 std::optional<version> cuda_of(const driver_version& driver);
+/// The same of the releases of a branch: 12.4 of 550.
+std::optional<version> cuda_of_branch(int branch);
 /// Empty for a version that is not in the table.
 std::optional<driver_version> driver_for(const version& cuda);
 /// There is such a toolkit, as far as is known here: 12.7 and 12.99 are none, 9.2 is.
@@ -75,6 +78,8 @@ struct first_toolkit_row {
 std::optional<version> first_toolkit_for(const version& capability);
 /// There are cards of this capability, as far as is known here.
 bool is_capability_of_cards(const version& capability);
+/// Of the GPUs of Jetson and Drive.
+bool is_tegra(const version& capability);
 /// The older capabilities whose code runs on a card of this one, and which this toolkit builds for; oldest first.
 std::vector<version> runnable_code(const version& capability, const version& toolkit);
 

@@ -19,7 +19,7 @@ struct rule_row {
   std::string_view name, source;
 };
 
-constexpr std::array<rule_row, 20> rule_table{{
+constexpr std::array<rule_row, 22> rule_table{{
     {rule::backward, outcome::works, "backward", sources::compatibility},
     {rule::backward_by_older_code, outcome::works, "backward-by-older-code", sources::binary_code},
     {rule::backward_by_ptx, outcome::ptx_only, "backward-by-ptx", sources::binary_code},
@@ -36,6 +36,8 @@ constexpr std::array<rule_row, 20> rule_table{{
     {rule::driver_not_known, outcome::unknown, "driver-not-known", sources::drivers},
     {rule::driver_not_released, outcome::unknown, "driver-not-released", sources::drivers},
     {rule::capability_not_known, outcome::unknown, "capability-not-known", sources::cards},
+    {rule::other_vendor, outcome::unknown, "other-vendor", sources::cards},
+    {rule::tegra_driver, outcome::unknown, "tegra-driver", sources::jetson},
     {rule::shim_covers, outcome::works, "shared-covered", ""},
     {rule::shim_too_old, outcome::fails, "shared-baseline-too-old", ""},
     {rule::shim_other_major, outcome::fails, "shared-other-major", ""},
@@ -164,6 +166,8 @@ bool is_beyond_table(const driver_version& driver) { return driver.major > toolk
 
 verdict doubted(const verdict& judged) {
   const auto& host = judged.host;
+  if (is_of_other_vendor(host.product)) return made(rule::other_vendor, judged.runtime, host);
+  if (host.capability && is_tegra(*host.capability)) return made(rule::tegra_driver, judged.runtime, host);
   const bool is_sure = judged.is == outcome::fails || judged.is == outcome::unknown;
   if (is_sure) return judged;
   if (!is_toolkit(judged.runtime)) return made(rule::toolkit_not_known, judged.runtime, host);

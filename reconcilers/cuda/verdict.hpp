@@ -41,6 +41,8 @@ enum class rule : std::uint8_t {
   driver_not_known,
   driver_not_released,  ///< of a branch between two that were
   capability_not_known,
+  other_vendor,  ///< the card is not NVIDIA's
+  tegra_driver,  ///< the card is of a Jetson, whose driver comes with its system
   shim_covers,
   shim_too_old,
   shim_other_major,

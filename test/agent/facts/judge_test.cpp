@@ -88,11 +88,14 @@ void driver_is(good_node& node, const std::string& version, bool is_open = true)
   node.put("var/lib/dpkg/status");
 }
 
+/// Everywhere in containerd's file.
 void replace(const good_node& node, const std::string& before, const std::string& after) {
-  std::string text = tree::containerd;
-  const auto begin = text.find(before);
+  auto text = node.text("etc/containerd/config.toml");
+  auto begin = text.find(before);
   ASSERT_NE(begin, std::string::npos) << before;
-  node.put("etc/containerd/config.toml", text.replace(begin, before.size(), after));
+  for (; begin != std::string::npos; begin = text.find(before, begin + after.size()))
+    text.replace(begin, before.size(), after);
+  node.put("etc/containerd/config.toml", text);
 }
 
 const std::vector<defect> defects{
@@ -286,8 +289,9 @@ const std::vector<defect> defects{
      "default_runtime"},
     {"the runtime called nvidia is another one",
      [](good_node& n) {
-       replace(n, "/usr/bin/nvidia-container-runtime", "/opt/wrapper");
-       n.put("etc/containerd/conf.d/99.toml", "[plugins.cri.containerd]\ndefault_runtime_name = 'runc'\n");
+       n.put("etc/containerd/config.toml",
+             "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.nvidia.options]\n"
+             "BinaryName = '/opt/wrapper'\n");
      },
      "container_runtime", check_state::failed,
      "runtime_other_program{advice=rename_runtime,names=containerd,program=/opt/wrapper}"},
@@ -336,9 +340,85 @@ const std::vector<defect> defects{
      [](good_node& n) {
        n.remove("etc/cdi");
        n.folder("etc/cdi");
-       n.put("etc/containerd/conf.d/99.toml", "[plugins.cri.containerd]\ndefault_runtime_name = 'runc'\n");
+       n.put("etc/containerd/conf.d/99.toml",
+             "[plugins.\"io.containerd.grpc.v1.cri\".containerd]\ndefault_runtime_name = 'runc'\n"
+             "[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.nvidia]\n");
      },
      "default_runtime", check_state::warning, "runc default_other{}"},
+    {"the default stands at the top",
+     [](good_node& n) {
+       n.remove("etc/cdi");
+       n.folder("etc/cdi");
+       replace(n, "default_runtime_name = \"nvidia\"", "");
+       replace(n, "version = 2\n", "version = 2\ndefault_runtime_name = \"nvidia\"\n");
+     },
+     "default_runtime", check_state::warning,
+     "runc "
+     "default_misplaced{advice=set_default,key=default_runtime_name,line=2,path=/etc/containerd/config.toml,table=}"},
+    // Files that containerd does not read, or reads otherwise than it was meant.
+    {"the version is a text", [](good_node& n) { replace(n, "version = 2", "version = \"2\""); }, "container_runtime",
+     check_state::failed, "config_line{line=1,path=/etc/containerd/config.toml,problem=no_number,value=version}",
+     "default_runtime"},
+    {"a table is there twice",
+     [](good_node& n) {
+       replace(n, "[plugins.\"io.containerd.grpc.v1.cri\"]", "[plugins.a.b.c.d]\n[plugins.a.b.c.d]");
+     },
+     "container_runtime", check_state::failed,
+     "config_line{line=6,path=/etc/containerd/config.toml,problem=table_twice,value=d}", "default_runtime"},
+    {"the plugin is disabled",
+     [](good_node& n) { replace(n, "version = 2", "version = 2\ndisabled_plugins = ['cri']"); }, "container_runtime",
+     check_state::failed, "plugin_disabled{line=2,path=/etc/containerd/config.toml,plugin=cri}", "default_runtime"},
+    {"the tables lack quotes",
+     [](good_node& n) {
+       replace(n, "[plugins.\"io.containerd.grpc.v1.cri\".containerd]",
+               "[plugins.io.containerd.grpc.v1.cri.containerd]");
+     },
+     "container_runtime", check_state::failed, "plugin_unnamed{line=7,path=/etc/containerd/config.toml,plugin=io}",
+     "default_runtime"},
+    {"an import is not there",
+     [](good_node& n) { replace(n, "  \"/etc/containerd/conf.d/*.toml\"", "  \"/etc/containerd/a.toml\""); },
+     "container_runtime", check_state::failed,
+     "import_missing{line=2,path=/etc/containerd/config.toml,pattern=/etc/containerd/a.toml}", "default_runtime"},
+    {"an import has the section too",
+     [](good_node& n) {
+       n.put("etc/containerd/conf.d/10.toml", "[plugins.\"io.containerd.grpc.v1.cri\".registry]\nconfig_path = 'a'\n");
+     },
+     "container_runtime", check_state::warning,
+     "section_twice{path=/etc/containerd/conf.d/10.toml,table=plugins.\"io.containerd.grpc.v1.cri\"}",
+     "default_runtime"},
+    {"there is no version", [](good_node& n) { replace(n, "version = 2\n", ""); }, "container_runtime",
+     check_state::warning,
+     "section_other_version{line=6,needed=2,path=/etc/containerd/"
+     "config.toml,table=plugins.\"io.containerd.grpc.v1.cri\"."
+     "containerd,version=1}",
+     "default_runtime"},
+    {"the runtime is in a table that is not read",
+     [](good_node& n) { replace(n, "cri\".containerd.runtimes.nvidia", "cri\".runtimes.nvidia"); }, "container_runtime",
+     check_state::failed,
+     "runtime_misplaced{advice=fix_runtime,key=runtime_type,line=10,names=containerd,path=/etc/containerd/config.toml,"
+     "table=plugins.\"io.containerd.grpc.v1.cri\".runtimes.nvidia}",
+     "default_runtime"},
+    {"the cgroups are next to the options",
+     [](good_node& n) {
+       replace(n, "SystemdCgroup = true", "");
+       replace(n, "runtime_type =", "SystemdCgroup = true\nruntime_type =");
+     },
+     "container_runtime", check_state::warning,
+     "cgroups_misplaced{advice=fix_runtime,key=SystemdCgroup,line=10,names=containerd,path=/etc/containerd/config.toml,"
+     "runtime=nvidia,table=plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.nvidia}",
+     "default_runtime"},
+    {"the cgroups of runc are next to its options",
+     [](good_node& n) {
+       replace(n, "SystemdCgroup = true", "");
+       n.put("etc/containerd/config.toml",
+             n.text("etc/containerd/config.toml") +
+                 "[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\nSystemdCgroup = true\n");
+     },
+     "container_runtime", check_state::warning,
+     "cgroups_misplaced{advice=move_cgroups,key=SystemdCgroup,line=15,names=containerd,path=/etc/containerd/"
+     "config.toml,"
+     "runtime=runc,table=plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc}",
+     ""},
     {"a CDI specification of an earlier driver",
      [](good_node& n) { n.put("etc/cdi/nvidia.yaml", specification("535.54.03", 2)); }, "cdi", check_state::failed,
      "cdi_other_driver{driver=550.90.07,drivers=535.54.03,path=/etc/cdi/nvidia.yaml}"},

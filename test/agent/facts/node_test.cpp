@@ -17,6 +17,11 @@ explained_cause not_mounted(const tree& node, const std::string& path) {
   return {check_cause::not_mounted, {{"path", path}, {"place", node.root.string() + path}}};
 }
 
+explained_cause refused(const std::string& path, const std::string& line, const std::string& problem,
+                        const std::string& value = {}) {
+  return {check_cause::config_line, {{"path", path}, {"line", line}, {"problem", problem}, {"value", value}}};
+}
+
 container_runtime runtime_of(const tree& node) {
   const auto seen = node.seen();
   EXPECT_TRUE(seen.runtime);
@@ -24,6 +29,7 @@ container_runtime runtime_of(const tree& node) {
 }
 
 TEST(runtimes, containerd_1_and_2_and_their_drop_ins) {
+  const std::string cri = "[plugins.\"io.containerd.grpc.v1.cri\".";
   const tree node;
   node.system();
   auto runtime = runtime_of(node);
@@ -43,11 +49,13 @@ TEST(runtimes, containerd_1_and_2_and_their_drop_ins) {
   node.put("etc/containerd/config.toml",
            "version = 2\nimports = ['/etc/containerd/conf.d/*.toml', \"/etc/containerd/one\"]\n");
   node.put("etc/containerd/conf.d/nvidia.toml",
-           "[plugins.\"io.containerd.grpc.v1.cri\".containerd]\ndefault_runtime_name = \"nvidia\"\n");
+           cri + "containerd]\ndefault_runtime_name = \"nvidia\"\n" + cri + "containerd.runtimes.nvidia]\n");
   node.put("etc/containerd/conf.d/readme", "default_runtime_name = \"none\"\n");
+  node.put("etc/containerd/one");
   EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
   EXPECT_EQ(runtime_of(node).uses_cdi, std::nullopt) << "no one says it";
-  node.put("etc/containerd/one", "[plugins.x.containerd]\ndefault_runtime_name = \"runc\"\n");
+  node.put("etc/containerd/one",
+           cri + "containerd]\ndefault_runtime_name = \"runc\"\n" + cri + "containerd.runtimes.nvidia]\n");
   EXPECT_EQ(runtime_of(node).default_runtime, "runc") << "the last import wins";
   node.remove("etc/containerd");
   EXPECT_EQ(runtime_of(node).default_runtime, "runc") << "without a file";
@@ -73,7 +81,10 @@ TEST(runtimes, CRI_O_and_Docker_and_k3s_and_RKE2) {
   node.put("etc/docker/daemon.json", R"({"default-runtime": "nvidia"})");
   EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
   node.put("etc/docker/daemon.json", "{");
-  EXPECT_EQ(runtime_of(node).default_runtime.error(), about(check_cause::no_json, "/etc/docker/daemon.json"));
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), refused("/etc/docker/daemon.json", "1", "no_json"));
+  node.put("etc/docker/daemon.json", "{\n  \"default-runtime\": 1}");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(),
+            refused("/etc/docker/daemon.json", "2", "no_text", "default-runtime"));
   node.remove("run/cri-dockerd.sock");
   node.remove("run/containerd");
   node.put("run/k3s/containerd/containerd.sock");
@@ -135,7 +146,40 @@ TEST(runtimes, in_inline_tables_and_dotted_keys_are_read_too) {
   std::string nested = "a = ";
   for (int i = 0; i < 20'000; ++i) nested += "{a = ";
   node.put("etc/containerd/config.toml", nested);
-  EXPECT_EQ(runtime_of(node).default_runtime, "runc");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), refused("/etc/containerd/config.toml", "1", "too_deep"));
+}
+
+// Containerd's configMigration: a section of the new name goes before that of the old one, as a whole.
+TEST(runtimes, of_a_file_are_read_from_the_sections_of_its_version) {
+  const tree node;
+  node.system();
+  const std::string main = "etc/containerd/config.toml";
+  const auto section = [](const std::string& plugin, const std::string& name) {
+    return "[plugins.'" + plugin + "'.containerd]\ndefault_runtime_name = '" + name + "'\n";
+  };
+  const std::string old_name = "io.containerd.grpc.v1.cri", new_name = "io.containerd.cri.v1.runtime";
+  const auto default_of = [&](const std::string& text) {
+    node.put(main, text);
+    const auto runtime = runtime_of(node);
+    if (runtime.default_runtime) return *runtime.default_runtime;
+    return std::string(to_string(runtime.default_runtime.error().code));
+  };
+  EXPECT_EQ(default_of(section("cri", "a")), "a");
+  EXPECT_EQ(default_of("version = 1\n" + section("cri", "a")), "a");
+  EXPECT_EQ(default_of(section(old_name, "a")), "section_other_version");
+  EXPECT_EQ(default_of("version = 2\n" + section(old_name, "a")), "a");
+  EXPECT_EQ(default_of("version = 2\n" + section("cri", "a")), "plugin_unnamed");
+  EXPECT_EQ(default_of("version = 2\n" + section(new_name, "a")), "section_other_version");
+  EXPECT_EQ(default_of("version = 3\n" + section(old_name, "a") + section("cri", "b")), "runc");
+  EXPECT_EQ(default_of("version = 4\n" + section(new_name, "a") + section(old_name, "b")), "a");
+  EXPECT_EQ(default_of("version = 5\n"), "config_version_other");
+  EXPECT_EQ(default_of(""), "runc");
+  node.put("etc/containerd/a.toml", section("cri", "a"));
+  EXPECT_EQ(default_of("version = 3\nimports = ['a.toml']\n"), "a") << "without a version it is of version 1";
+  node.put("etc/containerd/a.toml", section(new_name, "a") + section(old_name, "b"));
+  EXPECT_EQ(default_of("version = 3\nimports = ['a.toml']\n"), "a");
+  node.put("etc/containerd/a.toml", "version = 3\n" + section(old_name, "b"));
+  EXPECT_EQ(default_of("version = 3\nimports = ['a.toml']\n"), "runc");
 }
 
 TEST(runtimes, an_import_that_was_read_is_skipped_and_one_in_turn_is_followed) {
@@ -144,9 +188,13 @@ TEST(runtimes, an_import_that_was_read_is_skipped_and_one_in_turn_is_followed) {
   node.put("etc/containerd/config.toml",
            "version = 3\nimports = ['/etc/containerd/a.toml', '/etc/containerd/config.toml']\n"
            "[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = 'runc'\n");
-  node.put("etc/containerd/a.toml", "imports = ['../containerd/b.toml', 'a.toml']\ndefault_runtime_name = 'a'\n");
+  node.put("etc/containerd/a.toml",
+           "imports = ['../containerd/b.toml', 'a.toml']\n[plugins.cri.containerd]\ndefault_runtime_name = 'a'\n");
+  EXPECT_EQ(runtime_of(node).default_runtime.error().code, check_cause::import_missing);
+  node.put("etc/containerd/b.toml");
   EXPECT_EQ(runtime_of(node).default_runtime, "a") << "the main file is not read again";
-  node.put("etc/containerd/b.toml", "default_runtime_name = 'b'\nimports = ['config.toml']\n");
+  node.put("etc/containerd/b.toml",
+           "imports = ['config.toml']\n[plugins.cri.containerd]\ndefault_runtime_name = 'b'\n");
   EXPECT_EQ(runtime_of(node).default_runtime, "b");
 }
 
@@ -156,6 +204,8 @@ TEST(runtimes, k0s_and_MicroK8s) {
   node.remove("run/containerd");
   node.put("run/k0s/containerd.sock");
   node.put("etc/k0s/containerd.toml", "# k0s_managed=true\nversion = 2\nimports = ['/run/k0s/containerd-cri.toml']\n");
+  EXPECT_EQ(runtime_of(node).default_runtime.error().code, check_cause::import_missing);
+  node.put("run/k0s/containerd-cri.toml", "version = 2\n");
   EXPECT_EQ(runtime_of(node).default_runtime, "runc");
   node.put("etc/k0s/containerd.d/nvidia.toml", tree::containerd);
   EXPECT_THAT(runtime_of(node).names, ElementsAre("k0s"));
@@ -292,7 +342,7 @@ TEST(hostile_files, are_reported_as_UTF_8_of_the_length_that_fits) {
   std::string long_name = "a";
   for (int i = 0; i < 4'000; ++i) long_name += "\xc3\xbc";
   for (const auto& name : {std::string("\xff\xfe"), long_name}) {
-    node.put("etc/containerd/config.toml", "default_runtime_name = \"" + name + "\"\n");
+    node.put("etc/containerd/config.toml", "[plugins.cri.containerd]\ndefault_runtime_name = \"" + name + "\"\n");
     for (const auto& row : node.rows()) {
       EXPECT_EQ(text::utf8_clean(row.found), row.found) << row.name;
       EXPECT_LE(row.found.size(), 1024U) << row.name;
@@ -315,7 +365,11 @@ TEST(hostile_files, of_Docker_may_be_nested_without_end) {
   for (const auto* key : {"exec-opts", "runtimes"}) {
     node.put("etc/docker/daemon.json", "{\"default-runtime\": \"nvidia\", \"" + std::string(key) +
                                            "\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}");
-    EXPECT_EQ(runtime_of(node).default_runtime, "nvidia") << key;
+    const auto runtime = runtime_of(node);
+    if (key == std::string_view("runtimes"))
+      EXPECT_EQ(runtime.default_runtime.error(), refused("/etc/docker/daemon.json", "1", "no_table", "runtimes"));
+    else
+      EXPECT_EQ(runtime.default_runtime, "nvidia");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ class tree {
     std::filesystem::remove_all(root / path);
     std::ofstream(root / path) << text;
     ::chmod((root / path).c_str(), mode);
+  }
+  std::string text(const std::string& path) const {
+    std::ostringstream out;
+    out << std::ifstream(root / path).rdbuf();
+    return out.str();
   }
   void link(const std::string& path, const std::string& target) const {
     std::filesystem::create_directories((root / path).parent_path());

@@ -16,6 +16,7 @@
 #include <map>
 #include <sstream>
 
+#include "agent/facts/judge.hpp"
 #include "agent/facts/runtime.hpp"
 #include "api/check.hpp"
 #include "test/agent/static_pod/system_calls.hpp"
@@ -105,6 +106,12 @@ std::string value_of(const text::phrase& phrase, std::string_view name) {
   return match == phrase.arguments.end() ? "" : match->values.front();
 }
 
+/// The key of what is wrong in "fix_runtime.defect".
+std::string problem_of(const std::expected<report, text::phrase>& done) {
+  if (refusal_of(done) != "fix_runtime.defect") return refusal_of(done);
+  return done.error().arguments.front().inner.key;
+}
+
 bool is_backup(const std::string& path) { return path.ends_with(".quartermaster-backup"); }
 
 /// As the preflight row container_runtime has it; empty: there is none.
@@ -116,6 +123,31 @@ std::string defect_text(const node& node) {
   if (!defect) return {};
   const auto text = api::found_text(facts::cause_of(*defect, "runtime", defect->advice()));
   return text.substr(text.find(": ") + 1);
+}
+
+/// How the rows container_runtime and default_runtime of preflight end.
+struct row_states {
+  facts::check_state runtime = facts::check_state::unknown, by_default = facts::check_state::unknown;
+  bool are_ok() const { return runtime == facts::check_state::ok && by_default == facts::check_state::ok; }
+};
+row_states preflight_of(const node& node) {
+  std::vector<facts::row> rows;
+  facts::judge_containers(facts::read({node.root, node.root}), rows);
+  row_states out;
+  for (const auto& row : rows) {
+    if (row.name == "container_runtime") out.runtime = row.state;
+    if (row.name == "default_runtime") out.by_default = row.state;
+  }
+  return out;
+}
+
+/// Would nothing be changed, and nothing be refused?
+bool has_nothing_to_do(const node& node, bool set_default) {
+  auto options = node.options;
+  options.set_default = set_default;
+  options.dry_run = true;
+  const auto done = set_up(options);
+  return done && !done->lines.empty() && done->lines.front().key == "fix_runtime.nothing";
 }
 
 /// The program that `./dev` fetched for other tests; empty: it is not there.
@@ -220,7 +252,7 @@ TEST_P(fix_runtime, S6_writes_what_the_golden_file_says_keeps_the_rest_and_takes
     return;
   }
 
-  // The reader of the preflight checks shares no code with the writer.
+  // As the preflight checks read what was written.
   const auto runtime = facts::read_runtime(facts::files(node.root));
   ASSERT_TRUE(runtime) << api::found_text(runtime.error());
   EXPECT_TRUE(runtime->has_nvidia);
@@ -237,6 +269,23 @@ TEST_P(fix_runtime, S6_writes_what_the_golden_file_says_keeps_the_rest_and_takes
   ASSERT_TRUE(restored) << said(restored);
   EXPECT_EQ(node.files(), before);
   EXPECT_EQ(restore(node.options).value().lines.front().key, "fix_runtime.nothing_to_restore");
+}
+
+TEST_P(fix_runtime, finds_a_fault_where_preflight_finds_one) {
+  node node(GetParam());
+  const auto expect_agreement = [&](const std::string& moment) {
+    const auto rows = preflight_of(node);
+    EXPECT_EQ(rows.are_ok(), has_nothing_to_do(node, true)) << moment;
+    const bool is_set_up = has_nothing_to_do(node, false);
+    if (rows.runtime != facts::check_state::ok) EXPECT_FALSE(is_set_up) << moment;
+    // A runtime that is not there yet is the business of the default.
+    if (!is_set_up) EXPECT_FALSE(rows.are_ok()) << moment;
+  };
+  expect_agreement("before");
+  node.options.set_default = true;
+  if (!set_up(node.options)) return;
+  expect_agreement("after");
+  EXPECT_TRUE(preflight_of(node).are_ok());
 }
 
 /// Nodes whose files change in every way there is.
@@ -480,7 +529,7 @@ TEST(fix_runtime_setup, a_pod_writes_what_a_person_would_and_refuses_what_it_can
     put(node.file("/etc/containerd/config.toml"), "version = 3\nimports = ['" + import + "']\n");
     const auto before = node.files();
     const auto done = set_up(node.options);
-    EXPECT_EQ(refusal_of(done), "fix_runtime.not_mounted") << import;
+    EXPECT_EQ(problem_of(done), "preflight_cause.import_not_mounted.found") << import;
     EXPECT_EQ(node.files(), before);
   }
 }
@@ -500,7 +549,7 @@ TEST(fix_runtime_setup, a_pattern_of_imports_has_one_star_and_in_its_last_part) 
   for (const auto* import : {"a*.toml", "a*", "conf.d/*.toml", "a.toml"})
     EXPECT_EQ(done_with(import), "done") << import;
   for (const auto* import : {"*-*.toml", "a*b*.toml", "**", "*/a.toml", "conf*/a.toml", "*/*.toml"})
-    EXPECT_EQ(done_with(import), std::string("fix_runtime.pattern /etc/containerd/") + import);
+    EXPECT_EQ(done_with(import), std::string("preflight_cause.import_pattern.found /etc/containerd/") + import);
 }
 
 TEST(fix_runtime_setup, a_dry_run_lists_lines_that_come_and_go) {

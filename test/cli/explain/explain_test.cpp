@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <sstream>
@@ -225,6 +226,47 @@ TEST(explain, S28_a_version_with_less_than_its_numbers_is_named_with_how_it_was_
   EXPECT_EQ(notes[0]["en"], branch);
   options.driver = "550.54.14";
   EXPECT_EQ(nlohmann::json::parse(compat_of(options).out)["notes"], nlohmann::json::array());
+}
+
+TEST(explain, S28_a_branch_knows_the_cuda_of_its_releases) {
+  const std::map<std::string, std::string> branches{{"470", "11.4"}, {"510", "11.6"}, {"515", "11.7"}, {"520", "11.8"},
+                                                    {"525", "12.0"}, {"530", "12.1"}, {"535", "12.2"}, {"545", "12.3"},
+                                                    {"550", "12.4"}, {"555", "12.5"}, {"560", "12.6"}, {"565", "12.7"},
+                                                    {"570", "12.8"}, {"575", "12.9"}, {"580", "13.0"}, {"590", "13.1"}};
+  for (const auto& [branch, version] : branches) {
+    auto options = with_driver("11.4", branch);
+    options.output = "json";
+    EXPECT_EQ(nlohmann::json::parse(compat_of(options).out)["driverCuda"], version) << branch;
+  }
+  EXPECT_EQ(compat_of(with_driver("12.4", "550")).rc, 0);
+}
+
+TEST(explain, S28_versions_are_read_as_images_and_compilers_write_them) {
+  auto options = with_driver("cu121", "550.54.14");
+  options.output = "json";
+  for (const auto& [word, version] : std::map<std::string, std::string>{
+           {"sm_90", "9.0"}, {"sm_90a", "9.0"}, {"sm_120", "12.0"}, {"compute_86", "8.6"}, {"SM89", "8.9"}}) {
+    options.capability = word;
+    const auto answer = nlohmann::json::parse(compat_of(options).out);
+    EXPECT_EQ(answer["computeCapability"], version) << word;
+    EXPECT_EQ(answer["cuda"], "12.1");
+  }
+  for (const std::string word : {"cuda121", "cu", "cu1", "cu12x"})
+    EXPECT_EQ(compat_of(with_driver(word, "550.54.14")).rc, 2) << word;
+}
+
+TEST(explain, S28_cards_that_the_tables_are_not_about_are_named) {
+  const auto rule_of = [](const std::string& card) {
+    auto options = with_driver("12.4", "550.54.14", card);
+    options.output = "json";
+    const auto got = compat_of(options);
+    EXPECT_EQ(got.rc, 3) << card;
+    return nlohmann::json::parse(got.out)["verdicts"][0]["rule"].get<std::string>();
+  };
+  for (const std::string card : {"MI300X", "AMD Instinct MI250", "Radeon RX 7900 XTX", "Ascend 910B", "910B", "310P"})
+    EXPECT_EQ(rule_of(card), "other-vendor") << card;
+  for (const std::string card : {"Jetson AGX Orin", "Jetson Nano", "Xavier", "Thor"})
+    EXPECT_EQ(rule_of(card), "tegra-driver") << card;
 }
 
 TEST(explain, S28_what_a_driver_must_be_has_a_row_for_every_toolkit_that_is_known) {

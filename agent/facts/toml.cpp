@@ -1,10 +1,10 @@
-#include "agent/container_runtime/toml.hpp"
+#include "agent/facts/toml.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 
-namespace agent::container_runtime {
+namespace agent::facts {
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -12,32 +12,29 @@ bool is_bare(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
-bool is_within(const toml_path& path, const toml_path& parent) {
-  return path.size() >= parent.size() && std::equal(parent.begin(), parent.end(), path.begin());
-}
+/// Nested further is no configuration of anyone.
+constexpr std::size_t deepest_table = 64;
 
 /// Reads a document once, from its beginning to its end.
 class toml_reader {
  public:
   explicit toml_reader(std::string_view text) : text_(text) {}
 
-  std::expected<toml_document, text::phrase> read() {
-    if (text_.starts_with("\xEF\xBB\xBF")) return std::unexpected(text::phrase{"fix_runtime.toml.byte_order_mark"});
+  std::expected<toml_document, toml_problem> read() {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    out_.has_mark = text_.starts_with(mark);
+    if (out_.has_mark) index_ = mark.size();
     if (const auto end = text_.find('\n'); end != std::string_view::npos && end > 0 && text_[end - 1] == '\r')
       out_.newline = "\r\n";
     while (index_ < text_.size()) {
-      if (!read_line())
-        return std::unexpected(
-            text::phrase{"fix_runtime.toml.line", {{"line", std::to_string(line_)}, {"problem", problem_}}});
+      if (!read_line()) return std::unexpected(std::move(problem_));
     }
     return std::move(out_);
   }
 
  private:
-  /// `key` is one below fix_runtime.toml.
-  bool fail(std::string_view key, std::string_view value = {}) {
-    problem_ = {"fix_runtime.toml." + std::string(key)};
-    if (!value.empty()) problem_.arguments.push_back({"value", std::string(value)});
+  bool fail(std::string_view code, std::string_view value = {}) {
+    problem_ = {line_, std::string(code), std::string(value)};
     return false;
   }
   bool has_more() const { return index_ < text_.size(); }
@@ -73,37 +70,90 @@ class toml_reader {
     if (!read_path(path)) return false;
     if (text_.substr(index_, close.size()) != close) return fail("table_end", close);
     index_ += close.size();
-    if (names_.contains(path)) return fail("is_key", path.back());
+    if (const auto* key = key_above(path, path.size())) return fail("is_key", *key);
     if (is_array) {  // one more element: none of its keys and tables are there yet
       const auto is_of_element = [&](const toml_path& known) { return is_within(known, path); };
       std::erase_if(heads_, is_of_element);
       std::erase_if(names_, is_of_element);
     } else if (!heads_.insert(path).second) {
-      return fail("table_twice");
+      return fail("table_twice", path.back());
     }
+    const auto line = line_;
     if (!end_line()) return false;
     table_ = path;
-    out_.tables.push_back({std::move(path), index_});
+    out_.tables.push_back({std::move(path), index_, line});
     return true;
   }
 
   bool read_setting() {
-    toml_path path = table_, keys;
+    if (!read_member(table_, 0)) return false;
+    const auto begin = last_;
+    if (!end_line()) return false;
+    out_.settings[begin].line_end = index_;
+    return true;
+  }
+
+  /// A key, and its value below `parent`. `last_` is its place among the settings.
+  bool read_member(const toml_path& parent, std::size_t depth) {
+    toml_path path = parent, keys;
     if (!read_path(keys)) return false;
     path.insert(path.end(), keys.begin(), keys.end());
     // An error of TOML too: runtimes would not start.
-    if (heads_.contains(path) || !names_.insert(path).second) return fail("twice", path.back());
+    if (const auto* key = key_above(path, path.size() - 1)) return fail("is_key", *key);
+    if (has_within(heads_, path) || has_within(names_, path)) return fail("twice", path.back());
     if (next() != '=') return fail("nothing");
     ++index_;
     skip_blanks();
-    toml_setting setting{
-        .path = std::move(path), .value = {}, .begin = index_, .end = 0, .line_end = 0, .table_size = table_.size()};
-    if (!read_value(setting)) return false;
-    setting.end = index_;
-    if (!end_line()) return false;
-    setting.line_end = index_;
-    out_.settings.push_back(std::move(setting));
+    toml_setting setting{.path = path, .value = {}, .begin = index_, .end = 0, .line_end = 0, .line = line_};
+    setting.table_size = table_.size();
+    const auto place = out_.settings.size();
+    if (next() == '{') {
+      out_.settings.push_back(setting);
+      if (!read_inline_table(path, depth + 1)) return false;
+      setting.value = text_.substr(setting.begin, index_ - setting.begin);
+      setting.end = index_;
+      out_.settings[place] = std::move(setting);
+    } else {
+      if (!read_value(setting)) return false;
+      setting.end = index_;
+      out_.settings.push_back(std::move(setting));
+    }
+    names_.insert(std::move(path));
+    last_ = place;
     return true;
+  }
+
+  bool read_inline_table(const toml_path& path, std::size_t depth) {
+    if (depth > deepest_table) return fail("too_deep");
+    ++index_;
+    skip_blanks();
+    if (next() == '}') {
+      ++index_;
+      return true;
+    }
+    for (;;) {
+      if (!has_more() || next() == '\n' || next() == '\r') return fail("no_end");
+      if (!read_member(path, depth)) return false;
+      skip_blanks();
+      const char c = next();
+      if (c != ',' && c != '}') return fail("no_end");
+      ++index_;
+      if (c == '}') return true;
+      skip_blanks();
+    }
+  }
+
+  /// The name of the key with a value that is one of the first `size` paths above, or the path itself.
+  const std::string* key_above(const toml_path& path, std::size_t size) const {
+    for (std::size_t length = 1; length <= size; ++length) {
+      const auto key = names_.find(toml_path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(length)));
+      if (key != names_.end()) return &key->back();
+    }
+    return nullptr;
+  }
+  static bool has_within(const std::set<toml_path>& paths, const toml_path& parent) {
+    const auto first = paths.lower_bound(parent);
+    return first != paths.end() && is_within(*first, parent);
   }
 
   bool read_path(toml_path& path) {
@@ -112,6 +162,7 @@ class toml_reader {
       std::string key;
       if (next() == '"' || next() == '\'') {
         const auto begin = index_;
+        if (text_.substr(index_, 3) == std::string(3, next())) return fail("no_name");
         if (!skip_text()) return false;
         key = unquoted(text_.substr(begin, index_ - begin));
       } else {
@@ -127,7 +178,7 @@ class toml_reader {
 
   bool skip_text() {
     const char quote = next();
-    if (text_.substr(index_, 3) == std::string(3, quote)) return fail("several_lines");
+    if (text_.substr(index_, 3) == std::string(3, quote)) return skip_long_text(quote);
     for (++index_; has_more() && next() != '\n'; ++index_) {
       if (next() == '\\' && quote == '"' && text_.substr(index_ + 1, 1) != "\n") {
         ++index_;
@@ -139,7 +190,22 @@ class toml_reader {
     return fail("no_quote");
   }
 
-  /// Arrays and inline tables may hold others; only arrays go over lines.
+  /// A text over several lines.
+  bool skip_long_text(char quote) {
+    const std::string close(3, quote);
+    for (index_ += 3; has_more(); ++index_) {
+      if (text_.substr(index_, 3) == close) {
+        index_ += 3;
+        for (int more = 0; more < 2 && next() == quote; ++more) ++index_;  // quotes of the text itself
+        return true;
+      }
+      if (next() == '\\' && quote == '"') ++index_;
+      if (next() == '\n') ++line_;
+    }
+    return fail("no_quote");
+  }
+
+  /// Arrays may hold arrays and inline tables; only arrays go over lines.
   bool read_value(toml_setting& setting) {
     std::string open;
     do {
@@ -184,11 +250,16 @@ class toml_reader {
   std::size_t index_ = 0, line_ = 1;
   toml_path table_;
   std::set<toml_path> heads_, names_;  ///< tables and keys so far, of arrays those of the last element
-  text::phrase problem_;
+  std::size_t last_ = 0;
+  toml_problem problem_;
   toml_document out_;
 };
 
 }  // namespace
+
+bool is_within(const toml_path& path, const toml_path& parent) {
+  return path.size() >= parent.size() && std::equal(parent.begin(), parent.end(), path.begin());
+}
 
 const toml_setting* toml_document::find(const toml_path& path) const {
   const auto found = std::ranges::find(settings, path, &toml_setting::path);
@@ -205,11 +276,17 @@ bool toml_document::has(const toml_path& path) const {
          std::ranges::any_of(tables, [&](const auto& table) { return is_within(table.path, path); });
 }
 
-std::expected<toml_document, text::phrase> read_toml(std::string_view text) { return toml_reader(text).read(); }
+std::expected<toml_document, toml_problem> read_toml(std::string_view text) { return toml_reader(text).read(); }
 
 std::string unquoted(std::string_view value) {
   if (value.size() < 2 || (value.front() != '"' && value.front() != '\'')) return std::string(value);
+  if (value.size() >= 6 && value.substr(0, 3) == std::string(3, value.front())) {
+    value = value.substr(3, value.size() - 6);
+    if (value.starts_with('\r')) value.remove_prefix(1);
+    if (value.starts_with('\n')) value.remove_prefix(1);  // the first line end is none of the text
+    return std::string(value);
+  }
   return std::string(value.substr(1, value.size() - 2));
 }
 
-}  // namespace agent::container_runtime
+}  // namespace agent::facts

@@ -1,7 +1,6 @@
 #pragma once
-// The little of TOML that configurations of container runtimes use, with the place of every value, so that a text can
-// be edited and keep all its other bytes. What is not understood (texts over several lines, an inline table in the way)
-// is an error and never guessed.
+// TOML as configurations of container runtimes use it, with the place of every value, so that a text can be edited and
+// keep all its other bytes. Members of inline tables are settings of their own; those of tables in arrays are left out.
 
 #include <cstddef>
 #include <expected>
@@ -9,9 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/phrase.hpp"
-
-namespace agent::container_runtime {
+namespace agent::facts {
 
 using toml_path = std::vector<std::string>;
 
@@ -19,20 +16,23 @@ struct toml_setting {
   toml_path path;              ///< tables and key
   std::string value;           ///< as it is written, without comments
   std::size_t begin, end;      ///< where the value is in the text
-  std::size_t line_end;        ///< behind its line end
-  std::size_t table_size = 0;  ///< how much of the path is the table
+  std::size_t line_end;        ///< behind its line end; of a member of an inline table: 0
+  std::size_t line = 0;        ///< from 1
+  std::size_t table_size = 0;  ///< how much of the path is the head of the table
   bool has_comment = false;    ///< within an array over several lines
 };
 
 struct toml_table {
   toml_path path;
   std::size_t line_end;  ///< behind the line end of its head
+  std::size_t line = 0;  ///< from 1
 };
 
 struct toml_document {
   std::vector<toml_setting> settings;
   std::vector<toml_table> tables;
   std::string newline = "\n";
+  bool has_mark = false;  ///< it begins with a byte order mark
 
   const toml_setting* find(const toml_path& path) const;
   const toml_table* find_table(const toml_path& path) const;
@@ -40,10 +40,16 @@ struct toml_document {
   bool has(const toml_path& path) const;
 };
 
-/// Error: "line 7 is not understood: ...".
-std::expected<toml_document, text::phrase> read_toml(std::string_view text);
+/// What is no TOML, and where.
+struct toml_problem {
+  std::size_t line = 0;
+  std::string code;   ///< below config_problem in the catalogue
+  std::string value;  ///< what its words are about; empty: nothing
+};
+std::expected<toml_document, toml_problem> read_toml(std::string_view text);
 
+bool is_within(const toml_path& path, const toml_path& parent);
 /// The text of a value: its quotes are taken off.
 std::string unquoted(std::string_view value);
 
-}  // namespace agent::container_runtime
+}  // namespace agent::facts

@@ -35,6 +35,7 @@ struct error_index {
   std::unordered_map<std::string_view, std::vector<pattern>> patterns;  ///< by their first word
   std::vector<pattern> open;                                            ///< their first word is the begin of one
   std::unordered_map<std::string_view, std::size_t> codes;              ///< "700" -> its section
+  std::unordered_map<std::string_view, std::size_t> exits;              ///< "137", "-9" -> its section
   std::unordered_map<std::string_view, std::size_t> names;              ///< all that may be typed alone
 };
 const error_index& signs_by_word();

@@ -48,8 +48,8 @@ constexpr std::string_view driver_functions[] = {"cuinit",   "cudevice", "cuctx"
 constexpr std::string_view hedges[] = {"if",      "whether",  "unless", "avoid",   "avoids", "avoiding",
                                        "prevent", "prevents", "means",  "meaning", "cause"};
 constexpr std::string_view card_words[] = {"gpu", "nvrm", "nvidia", "dcgm"};
-/// The runtimes of other vendors say the same words as CUDA behind them.
-constexpr std::string_view other_runtimes[] = {"hip error: ", "musa error: ", "npu error: "};
+/// The runtimes of other vendors say the same words as CUDA behind their names.
+constexpr std::string_view other_runtimes[] = {"hip", "musa", "npu"};
 /// Right before a number, they make it an exit code; so does one of them before a word of `words_of_status`.
 constexpr std::string_view words_of_exit[] = {"exit", "exited", "exitcode", "exit_code", "exitstatus"};
 constexpr std::string_view words_of_status[] = {"code", "status", "with"};
@@ -128,6 +128,17 @@ bool is_code_of_cuda(std::string_view text, std::size_t begin) {
     if (!has(filler_words, word)) return false;
   }
   return false;
+}
+
+/// "HIP error: an illegal memory access", "hipErrorInvalidDeviceFunction: invalid device function": `end` is where the
+/// words begin.
+bool is_of_other_runtime(std::string_view text, std::size_t end) {
+  constexpr std::string_view article = " an ";
+  if (text.substr(0, end).ends_with(article)) end -= article.size() - 1;
+  if (!text.substr(0, end).ends_with(": ")) return false;
+  auto word = word_before(text, end);
+  if (word == "error") word = word_before(text, end);
+  return std::ranges::any_of(other_runtimes, [word](std::string_view name) { return word.starts_with(name); });
 }
 
 /// "exit code 137", "exitCode":137, "exited with code 137", "Exited (137)", "exitcode : -9", "退出码：137": `end` is
@@ -240,14 +251,12 @@ void error_finder::read_word(std::size_t begin, std::size_t end) {
 void error_finder::read_patterns(std::size_t begin, std::string_view word) {
   const auto& index = signs_by_word();
   const auto read = [&](const error_index::pattern& pattern) {
-    if (found_[pattern.section] || !stands_at(pattern, text_, begin) || is_hedged(begin)) return;
+    if (found_[pattern.section] || !stands_at(pattern, text_, begin)) return;
+    if (is_hedged(begin) || is_of_other_runtime(text_, begin)) return;
     found_[pattern.section] = true;
   };
-  auto before = std::string_view(text_).substr(0, begin);
-  if (before.ends_with(" an ")) before.remove_suffix(3);
-  if (std::ranges::any_of(other_runtimes, [before](auto name) { return before.ends_with(name); })) return;
-  for (const auto& pattern : index.open)
-    if (word.starts_with(word_at(pattern.parts.front(), 0))) read(pattern);
+  // A word begins with an ASCII letter here.
+  std::ranges::for_each(index.open[static_cast<unsigned char>(word.front())], read);
   if (const auto match = index.patterns.find(word); match != index.patterns.end())
     std::ranges::for_each(match->second, read);
 }

@@ -28,7 +28,8 @@ error_index read_signs() {
     each_part(row.patterns, "\n", [&](std::string_view line) {
       const auto word = word_at(line, 0);
       const auto rest = line.substr(word.size());
-      auto& list = rest.starts_with('*') || rest.starts_with('#') ? out.open : out.patterns[word];
+      const bool is_open = rest.starts_with('*') || rest.starts_with('#');
+      auto& list = is_open ? out.open[static_cast<unsigned char>(word.front())] : out.patterns[word];
       list.push_back(parsed(line, section));
       // CUDA_ERROR_INVALID_IMAGE is typed without its prefix, too; a single word like UNKNOWN says nothing.
       constexpr std::string_view prefix = "cuda_error_";

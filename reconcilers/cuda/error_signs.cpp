@@ -99,7 +99,10 @@ constexpr error_signs table[] = {
      "oomkilled': true\n"
      "oomkilled':true\n"
      "oomkilled=true\n"
-     "oomkilled #\n"
+     "oomkilled # (\n"
+     "oomkilled # #\n"
+     "oomkilled，\n"
+     "oomkilled。\n"
      "was oomkilled\n"
      "been oomkilled\n"
      "terminated (oomkilled)\n"
@@ -600,6 +603,7 @@ constexpr error_signs table[] = {
      "hip error: no rocm-capable device"},
     {"amd-fault", "", "", "",
      "memory access fault by gpu node\n"
+     "hw exception by gpu node\n"
      "hsa_status_error_exception\n"
      "hsa_status_error_memory_aperture_violation\n"
      "hsa_status_error_memory_fault\n"
@@ -828,8 +832,8 @@ constexpr error_signs table[] = {
      "version 'glibcxx_*' not found\n"
      "version 'cxxabi_*' not found"},
     {"vcuda-library", "", "", "vcuda",
-     "can't register to manager\n"
-     "rpc client exit with #\n"
+     "register.c:# can't register to manager\n"
+     "register.c:# rpc client exit with #\n"
      "register.c:# create pipe failed\n"
      "register.c:# waitpid failed\n"
      "loader.c:# can't find library\n"
@@ -838,7 +842,7 @@ constexpr error_signs table[] = {
      "loader.c:# can't open *vcuda.config\n"
      "hijack_call.c:# can't *\n"
      "hijack_call.c:# cuinit error\n"
-     "fail to get response from manager\n"
+     "fail to get response from manager, error\n"
      "can't dial /etc/vcuda/*"},
     {"hami-library", "", "", "",
      "unified_lock* waiting\n"

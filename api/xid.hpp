@@ -32,8 +32,9 @@ struct xid_entry {
   std::string_view name;  ///< "fallen off the bus"
 };
 
-/// From the column "immediate action" of NVIDIA's XID catalog (docs.nvidia.com/deploy/xid-errors), read 2026-11-25.
-/// Null for numbers that it does not list, or calls unused.
+/// Actions are from the column "immediate action" of NVIDIA's XID catalog (docs.nvidia.com/deploy/xid-errors), names
+/// from its descriptions; where it names no action (162 to 172) an XID is a notice. Null for numbers that it does not
+/// list.
 const xid_entry* find_xid(std::uint64_t xid);
 
 /// Numbers that are not in the table are notices: a withdrawn card is a loss, too.

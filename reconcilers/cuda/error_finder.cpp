@@ -18,6 +18,7 @@ constexpr std::size_t longest_typed = 256;
 constexpr std::size_t block_size = 64 << 10;
 constexpr std::size_t most_xids = 64;
 constexpr std::uint64_t largest_xid = 999;
+constexpr std::uint64_t recovery_xid = 154;
 /// XIDs are below 200 today: what a person types beyond that is a slip.
 constexpr std::uint64_t largest_typed_xid = 199;
 
@@ -47,6 +48,12 @@ constexpr std::string_view driver_functions[] = {"cuinit",   "cudevice", "cuctx"
 constexpr std::string_view hedges[] = {"if",      "whether",  "unless", "avoid",   "avoids", "avoiding",
                                        "prevent", "prevents", "means",  "meaning", "cause"};
 constexpr std::string_view card_words[] = {"gpu", "nvrm", "nvidia", "dcgm"};
+/// The runtimes of other vendors say the same words as CUDA behind their names.
+constexpr std::string_view other_runtimes[] = {"hip", "musa", "npu"};
+/// Right before a number, they make it an exit code; so does one of them before a word of `words_of_status`.
+constexpr std::string_view words_of_exit[] = {"exit", "exited", "exitcode", "exit_code", "exitstatus"};
+constexpr std::string_view words_of_status[] = {"code", "status", "with"};
+constexpr std::string_view chinese_exit = "退出码";
 
 std::string_view line_around(std::string_view text, std::size_t position) {
   const auto first = position > longest_lookback ? position - longest_lookback : 0;
@@ -123,6 +130,31 @@ bool is_code_of_cuda(std::string_view text, std::size_t begin) {
   return false;
 }
 
+/// "HIP error: an illegal memory access", "hipErrorInvalidDeviceFunction: invalid device function": `end` is where the
+/// words begin.
+bool is_of_other_runtime(std::string_view text, std::size_t end) {
+  constexpr std::string_view article = " an ";
+  if (text.substr(0, end).ends_with(article)) end -= article.size() - 1;
+  if (!text.substr(0, end).ends_with(": ")) return false;
+  auto word = word_before(text, end);
+  if (word == "error") word = word_before(text, end);
+  return std::ranges::any_of(other_runtimes, [word](std::string_view name) { return word.starts_with(name); });
+}
+
+/// "exit code 137", "exitCode":137, "exited with code 137", "Exited (137)", "exitcode : -9", "退出码：137": `end` is
+/// where the number begins.
+bool is_exit_code(std::string_view text, std::size_t end) {
+  constexpr std::string_view chinese_colon = "：";
+  auto before =
+      text::trimmed(text.substr(end > longest_lookback ? end - longest_lookback : 0, std::min(end, longest_lookback)));
+  while (before.ends_with(chinese_colon) || before.ends_with(':'))
+    before = text::trimmed(before.substr(0, before.size() - (before.ends_with(':') ? 1 : chinese_colon.size())));
+  if (before.ends_with(chinese_exit)) return true;
+  auto word = word_before(text, end);
+  for (int i = 0; i < 2 && has(words_of_status, word); ++i) word = word_before(text, end);
+  return has(words_of_exit, word);
+}
+
 /// After a code comes a mark or a word that is no unit.
 bool ends_as_code(std::string_view text, std::size_t end) {
   if (end >= text.size()) return true;
@@ -147,6 +179,7 @@ std::size_t section_named(std::string_view id) {
 }  // namespace
 
 std::string_view section_of_xid(std::uint64_t xid) {
+  if (xid == recovery_xid) return "xid-154";
   const auto* entry = api::find_xid(xid);
   if (entry == nullptr) return "xid-other";
   switch (entry->cause) {
@@ -159,7 +192,7 @@ std::string_view section_of_xid(std::uint64_t xid) {
     case api::xid_cause::firmware:
       return "xid-gsp";
     case api::xid_cause::bus:
-      return "xid-79";
+      return entry->action == api::xid_class::fatal ? "xid-79" : "xid-other";
     case api::xid_cause::card:
       return entry->action == api::xid_class::fatal ? "xid-card" : "xid-other";
     case api::xid_cause::driver:
@@ -206,8 +239,9 @@ void error_finder::search(std::size_t end) {
 void error_finder::read_word(std::size_t begin, std::size_t end) {
   const auto word = std::string_view(text_).substr(begin, end - begin);
   if (is_digit(word.front())) {
-    if (word.size() <= 3) read_code(begin, end);
-    return;
+    if (word.size() > 3) return;
+    read_code(begin, end);
+    return read_exit(begin, end);
   }
   if (word.starts_with("xid")) read_xid(begin, end);
   if (word == "dcgm_fi_dev_xid_errors") read_xid_metric(end);
@@ -217,11 +251,12 @@ void error_finder::read_word(std::size_t begin, std::size_t end) {
 void error_finder::read_patterns(std::size_t begin, std::string_view word) {
   const auto& index = signs_by_word();
   const auto read = [&](const error_index::pattern& pattern) {
-    if (found_[pattern.section] || !stands_at(pattern, text_, begin) || is_hedged(begin)) return;
+    if (found_[pattern.section] || !stands_at(pattern, text_, begin)) return;
+    if (is_hedged(begin) || is_of_other_runtime(text_, begin)) return;
     found_[pattern.section] = true;
   };
-  for (const auto& pattern : index.open)
-    if (word.starts_with(pattern.parts.front())) read(pattern);
+  // A word begins with an ASCII letter here.
+  std::ranges::for_each(index.open[static_cast<unsigned char>(word.front())], read);
   if (const auto match = index.patterns.find(word); match != index.patterns.end())
     std::ranges::for_each(match->second, read);
 }
@@ -233,6 +268,15 @@ void error_finder::read_code(std::size_t begin, std::size_t end) {
   const bool is_code =
       is_code_by_form(text_, begin, end) || (ends_as_code(text_, end) && is_code_of_cuda(text_, begin));
   if (is_code && !is_hedged(begin)) found_[code->second] = true;
+}
+
+void error_finder::read_exit(std::size_t begin, std::size_t end) {
+  const std::string_view text = text_;
+  const bool is_signal = begin > 0 && text[begin - 1] == '-';
+  const auto& exits = signs_by_word().exits;
+  const auto code = exits.find(text.substr(begin - is_signal, end - begin + is_signal));
+  if (code == exits.end() || found_[code->second] || !ends_as_code(text, end)) return;
+  if (is_exit_code(text, begin - is_signal) && !is_hedged(begin)) found_[code->second] = true;
 }
 
 /// "Xid (PCI:0000:3b:00): 48", and on a line that speaks of a card "Xid=48", "XID error 48", "XID48".
@@ -327,11 +371,14 @@ void error_finder::read_typed_number(std::string_view number, bool is_xid, bool 
   const auto& codes = signs_by_word().codes;
   const auto code = is_xid ? codes.end() : codes.find(number);
   if (code != codes.end()) found_[code->second] = true;
-  // A number alone may be both; what only a program did is then said of CUDA's.
+  const auto& exits = signs_by_word().exits;
+  const auto exit = is_bare ? exits.find(number) : exits.end();
+  if (exit != exits.end()) found_[exit->second] = true;
+  // A number alone may be all of them; what only a program did is then said of CUDA's.
   const auto* xid = is_bare ? api::find_xid(value) : nullptr;
-  if (xid != nullptr && (code == codes.end() || xid->action == api::xid_class::fatal)) return add_xid(value);
-  if (code == codes.end() && unknown_.size() < most_xids)
-    unknown_.push_back((is_xid ? "Xid " : "") + std::string(number));
+  const bool is_other = code != codes.end() || exit != exits.end();
+  if (xid != nullptr && (!is_other || xid->action == api::xid_class::fatal)) return add_xid(value);
+  if (!is_other && unknown_.size() < most_xids) unknown_.push_back((is_xid ? "Xid " : "") + std::string(number));
 }
 
 }  // namespace reconcilers::cuda

@@ -27,7 +27,7 @@ class error_finder {
   const std::vector<bool>& found() const { return found_; }
   /// XIDs that the text names, the first 64 of them.
   const std::set<std::uint64_t>& xids() const { return xids_; }
-  /// Numbers that a person typed and that are neither a code of CUDA nor an XID, as they were typed.
+  /// Numbers that a person typed and that are neither a code of CUDA nor an exit code nor an XID, as they were typed.
   const std::vector<std::string>& unknown() const { return unknown_; }
 
  private:
@@ -35,6 +35,7 @@ class error_finder {
   void read_word(std::size_t begin, std::size_t end);
   void read_patterns(std::size_t begin, std::string_view word);
   void read_code(std::size_t begin, std::size_t end);
+  void read_exit(std::size_t begin, std::size_t end);
   void read_xid(std::size_t begin, std::size_t end);
   void read_xid_metric(std::size_t end);
   void read_typed();

@@ -27,7 +27,9 @@ error_index read_signs() {
     const auto& row = signs[section];
     each_part(row.patterns, "\n", [&](std::string_view line) {
       const auto word = word_at(line, 0);
-      auto& list = line.substr(word.size()).starts_with('*') ? out.open : out.patterns[word];
+      const auto rest = line.substr(word.size());
+      const bool is_open = rest.starts_with('*') || rest.starts_with('#');
+      auto& list = is_open ? out.open[static_cast<unsigned char>(word.front())] : out.patterns[word];
       list.push_back(parsed(line, section));
       // CUDA_ERROR_INVALID_IMAGE is typed without its prefix, too; a single word like UNKNOWN says nothing.
       constexpr std::string_view prefix = "cuda_error_";
@@ -36,6 +38,7 @@ error_index read_signs() {
     });
     each_part(row.aliases, "\n", [&](std::string_view alias) { out.names.emplace(alias, section); });
     each_part(row.codes, " ", [&](std::string_view code) { out.codes.emplace(code, section); });
+    each_part(row.exits, " ", [&](std::string_view code) { out.exits.emplace(code, section); });
     out.names.emplace(row.id, section);
   }
   return out;

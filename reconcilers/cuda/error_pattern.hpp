@@ -1,6 +1,7 @@
 #pragma once
 // The patterns of reconcilers/cuda/error_signs.hpp, found by their first word. Texts are those of log_text.
 
+#include <array>
 #include <cstddef>
 #include <string_view>
 #include <unordered_map>
@@ -33,9 +34,11 @@ struct error_index {
     std::size_t section;  ///< place in all_error_signs()
   };
   std::unordered_map<std::string_view, std::vector<pattern>> patterns;  ///< by their first word
-  std::vector<pattern> open;                                            ///< their first word is the begin of one
-  std::unordered_map<std::string_view, std::size_t> codes;              ///< "700" -> its section
-  std::unordered_map<std::string_view, std::size_t> names;              ///< all that may be typed alone
+  /// Their first word is the begin of one; by its first character.
+  std::array<std::vector<pattern>, 128> open;
+  std::unordered_map<std::string_view, std::size_t> codes;  ///< "700" -> its section
+  std::unordered_map<std::string_view, std::size_t> exits;  ///< "137", "-9" -> its section
+  std::unordered_map<std::string_view, std::size_t> names;  ///< all that may be typed alone
 };
 const error_index& signs_by_word();
 

@@ -40,12 +40,7 @@ constexpr error_signs table[] = {
      "nvrm: _kgsp*"},
     {"xid-card", "", "", "",
      "gpu requires reset\n"
-     "gpu recovery action changed from * (none) to *\n"
-     "gpu recovery action : reset\n"
-     "gpu recovery action : reboot\n"
      "nvml_error_reset_required"},
-    {"xid-program", "", "", "", ""},
-    {"xid-other", "", "", "xid", ""},
     {"ecc-error", "CUDA_ERROR_ECC_UNCORRECTABLE", "214", "uncorrectable ecc error",
      "cuda_error_ecc_uncorrectable\n"
      "cudaerroreccuncorrectable\n"
@@ -94,7 +89,52 @@ constexpr error_signs table[] = {
      "nvrm: * requires use of the nvidia open kernel modules\n"
      "nvrm: * legacy drivers"},
 
+    // Who ended the program, and what the driver says of it
+    {"container-killed", "", "", "oomkilled\noom killed",
+     "reason: oomkilled\n"
+     "reason:oomkilled\n"
+     "reason=oomkilled\n"
+     "reason': 'oomkilled\n"
+     "reason':'oomkilled\n"
+     "oomkilled': true\n"
+     "oomkilled':true\n"
+     "oomkilled=true\n"
+     "oomkilled # (\n"
+     "oomkilled # #\n"
+     "oomkilled，\n"
+     "oomkilled。\n"
+     "was oomkilled\n"
+     "been oomkilled\n"
+     "terminated (oomkilled)\n"
+     "out of memory: killed process\n"
+     "memory cgroup out of memory: kill process\n"
+     "invoked oom-killer\n"
+     "oom-kill:constraint=*\n"
+     "killed by signal: killed\n"
+     "signals.sigkill: 9\n"
+     "signal 9 (sigkill)\n"
+     "signal: killed\n"
+     "code=killed, status=9/kill\n"
+     "terminated with signal sigkill\n"
+     "make: *** [*] error 137\n"
+     "line #: # killed\n"
+     "detected # oom_kill event\n"
+     "srun: error: * out of memory",
+     "137 -9"},
+    {"xid-program", "", "", "", ""},
+    {"xid-154", "", "", "gpu recovery action",
+     "gpu recovery action changed\n"
+     "gpu recovery action : reset\n"
+     "gpu recovery action : reboot\n"
+     "gpu recovery action : drain*"},
+    {"xid-other", "", "", "xid", ""},
+
     // The driver of the node
+    {"gpushare-refused", "", "", "",
+     "no-gpu-has-*-to-run\n"
+     "invalid allocation requst\n"
+     "request gpu memory # can't be satisfied\n"
+     "is not for gpu share, need skip"},
     {"driver-library-version", "", "", "version mismatch\ndriver library version mismatch",
      "driver/library version mismatch\n"
      "driver/library_version_mismatch\n"
@@ -315,6 +355,26 @@ constexpr error_signs table[] = {
      "nvml: invalid argument\n"
      "nvmlerror_notfound\n"
      "nvml_error_not_found"},
+    {"webhook-failed", "", "", "",
+     "failed calling webhook\n"
+     "failed calling admission webhook\n"
+     "failed to call webhook\n"
+     "http: tls handshake error * remote error: tls: bad certificate"},
+    {"hami-no-decision", "", "", "",
+     "no binding pod found on node\n"
+     "device number not matched\n"
+     "device request not found\n"
+     "no pending device allocation found"},
+    {"gpu-manager-refused", "", "", "",
+     "nvidia node mismatch for pod\n"
+     "failed to find predicate idx for pod\n"
+     "predicate idx * invalid\n"
+     "failed to get predicate node\n"
+     "can not find evaluator *\n"
+     "cores are greater than 100, must be multiple of\n"
+     "cores or memory is zero is not permitted in share mode\n"
+     "allocate failed due to * no free node\n"
+     "allocate failed due to * request memory # is larger than"},
     {"unexpected-admission-error", "", "", "",
      "unexpectedadmissionerror\n"
      "pod was rejected: allocate failed due to\n"
@@ -332,34 +392,50 @@ constexpr error_signs table[] = {
      "insufficient tencent.com/vcuda*\n"
      "insufficient aliyun.com/gpu*\n"
      "insufficient volcano.sh/*\n"
-     "node unregistered\n"
-     "nodes unregistered\n"
      "no available vgpu node found\n"
      "no available node, # nodes do not meet\n"
      "can fulfill resource request {'gpu'*\n"
      "cardinsufficientmemory\n"
      "cardinsufficientcore\n"
-     "nodeunfitpod\n"
-     "cardtypemismatch\n"
-     "carduuidmismatch\n"
      "cardtimeslicingexhausted\n"
      "cardcomputeunitsexhausted\n"
-     "cardnothealth\n"
-     "cardcordoned\n"
-     "numanotfit\n"
-     "exclusivedeviceallocateconflict\n"
-     "cardnotfoundcustomfilterrule\n"
-     "cardmigtopologyinfeasible\n"
      "nodeinsufficientdevice\n"
      "insufficient gpu memory in one device\n"
      "not enough gpu fitted on this node\n"
-     "allocatedcardsinsufficientrequest"},
+     "allocatedcardsinsufficientrequest\n"
+     "insufficient huawei.com/*\n"
+     "insufficient amd.com/gpu*\n"
+     "insufficient mthreads.com/*\n"
+     "insufficient cambricon.com/*\n"
+     "insufficient hygon.com/*\n"
+     "insufficient metax-tech.com/*\n"
+     "insufficient iluvatar.ai/*\n"
+     "insufficient enflame.com/*\n"
+     "insufficient kunlunxin.com/*\n"
+     "insufficient gpu.intel.com/*"},
+    {"hami-node-unregistered", "", "", "",
+     "node unregistered\n"
+     "nodes unregistered\n"
+     "node usage unavailable"},
+    {"hami-refused", "", "", "",
+     "cardtypemismatch\n"
+     "carduuidmismatch\n"
+     "numanotfit\n"
+     "modenotfit\n"
+     "cardnothealth\n"
+     "cardcordoned\n"
+     "exclusivedeviceallocateconflict\n"
+     "cardnotfoundcustomfilterrule\n"
+     "cardmigtopologyinfeasible\n"
+     "nodeunfitpod"},
     {"hami-node-lock", "", "", "",
      "has been locked within 5 minutes\n"
      "node * has been locked within\n"
      "nodelock failed\n"
      "node lock failed\n"
-     "failed to lock node"},
+     "failed to lock node\n"
+     "node lock contention\n"
+     "failed to set node lock"},
     {"taint-or-selector", "", "", "",
      "had untolerated taint {nvidia.com/*\n"
      "had untolerated taint {quartermaster.io/*\n"
@@ -371,7 +447,11 @@ constexpr error_signs table[] = {
      "exceeded quota: *tencent.com/*\n"
      "exceeded quota: *aliyun.com/*\n"
      "exceeded quota: *volcano.sh/*\n"
-     "must specify *requests.nvidia.com/*"},
+     "must specify *requests.nvidia.com/*\n"
+     "resourcequotanotfit\n"
+     "exceeded quota: *huawei.com/*\n"
+     "exceeded quota: *amd.com/*\n"
+     "exceeded quota: *mthreads.com/*"},
     {"amount-refused", "", "", "",
      "resources.*[*.*/*]: invalid value: *: must be an integer\n"
      "must be equal to * limit of *\n"
@@ -395,7 +475,6 @@ constexpr error_signs table[] = {
      "insufficient unused quota for *\n"
      "insufficient quota for *.com/* in flavor *\n"
      "unavailable in clusterqueue"},
-    {"gpushare-refused", "", "", "", "no-gpu-has-*-to-run"},
     {"kubelet-socket", "", "", "",
      "device-plugins/kubelet.sock: connect: no such file or directory\n"
      "device-plugins/kubelet.sock: connect: connection refused\n"
@@ -409,11 +488,154 @@ constexpr error_signs table[] = {
      "all devices on the node must be configured with the same migenabled value\n"
      "error getting mig devices*\n"
      "error visiting mig devices*"},
+    {"mig-in-use", "", "", "in use by another client",
+     "unable to destroy gpu instance*\n"
+     "unable to destroy compute instance*\n"
+     "failed to destroy gpu instances\n"
+     "failed to destroy compute instances\n"
+     "gpu * in use by another client\n"
+     "is currently being used by one or more other processes\n"
+     "mig mode is in pending enable state\n"
+     "mig mode is in pending disable state\n"
+     "unable to enable mig mode for gpu\n"
+     "unable to disable mig mode for gpu\n"
+     "nvml_error_in_use\n"
+     "compute instance * in use by another client\n"
+     "gpu instance * in use by another client"},
     {"inotify-limit", "", "", "",
      "failed to create fs watcher\n"
      "inotify_init*: too many open files\n"
      "inotify instances: too many open files\n"
      "failed to create fsnotify watcher: too many open files"},
+
+    // Cards of other vendors
+    {"ascend-device", "", "", "npu-smi",
+     "dcmi model initialized failed\n"
+     "dcmi module initialize failed\n"
+     "npu-smi: command not found\n"
+     "npu-smi: not found\n"
+     "npu-smi': executable file not found\n"
+     "npu-smi': no such file or directory\n"
+     "can not use command npu-smi\n"
+     "libascend_hal.so*: cannot open shared object file\n"
+     "libdcmi.so*: cannot open shared object file\n"
+     "libascendcl.so*: cannot open shared object file\n"
+     "libhccl.so*: cannot open shared object file\n"
+     "can't get ascend_hal device count\n"
+     "drvmnggetconsoleloglevel failed\n"
+     "drvretcode=87\n"
+     "drverr=87\n"
+     "drvret=87\n"
+     "errcode=507899\n"
+     "error code is 507899\n"
+     "runtime result = 507899\n"
+     "el0005"},
+    {"ascend-memory", "", "", "",
+     "npu out of memory\n"
+     "el0004\n"
+     "aclrtmalloc failed\n"
+     "rtmalloc failed\n"
+     "rtmalloc*errcode=207001\n"
+     "error code is 207001\n"
+     "errcode=207001\n"
+     "acl_error_rt_memory_allocation"},
+    {"ascend-hccl", "", "", "",
+     "ei0002\n"
+     "ei0004\n"
+     "ei0005\n"
+     "ei0006\n"
+     "ei#: [pid\n"
+     "ej0001\n"
+     "ej0003\n"
+     "ej#: [pid\n"
+     "call hccl api failed\n"
+     "hccl_e_*"},
+    {"ascend-cann", "", "", "cann",
+     "ez9999\n"
+     "ee9999\n"
+     "ez#: [pid\n"
+     "ez#[pid\n"
+     "ee#: [pid\n"
+     "ee#[pid\n"
+     "eh#: [pid\n"
+     "e#: inner error\n"
+     "e#: [pid\n"
+     "call acl api failed\n"
+     "npu function error: *\n"
+     "npu error, error code is #\n"
+     "aicore exception\n"
+     "aivec error exception\n"
+     "vector core exception\n"
+     "err99999 unknown\n"
+     "e#: #-#-#-#:#"},
+    {"amd-no-binary", "", "", "",
+     "hiperrornobinaryforgpu\n"
+     "hiperrorinvaliddevicefunction\n"
+     "hiperrorinvalidimage\n"
+     "hiperrorinvalidkernelfile\n"
+     "hip error: invalid device function\n"
+     "hip error: no kernel image\n"
+     "hip error: device kernel image is invalid\n"
+     "rocblas error: cannot read\n"
+     "rocblas error: could not initialize tensile\n"
+     "unable to find code object for all current devices"},
+    {"amd-memory", "", "", "",
+     "hip out of memory\n"
+     "hiperroroutofmemory\n"
+     "hiperrormemoryallocation\n"
+     "hip error: out of memory"},
+    {"amd-device", "", "", "rocm-smi\namd-smi\nrocminfo",
+     "unable to open /dev/kfd*\n"
+     "rock module is not loaded\n"
+     "no hip gpus are available\n"
+     "no rocm-capable device is detected\n"
+     "hiperrornodevice\n"
+     "hsa_status_error_out_of_resources\n"
+     "dev/kfd*: permission denied\n"
+     "dev/kfd*: no such file or directory\n"
+     "libamdhip64.so*: cannot open shared object file\n"
+     "libhsa-runtime64.so*: cannot open shared object file\n"
+     "rocm-smi: command not found\n"
+     "rocm-smi: not found\n"
+     "rocm-smi': executable file not found\n"
+     "amd-smi: command not found\n"
+     "amd-smi: not found\n"
+     "hip error: no rocm-capable device"},
+    {"amd-fault", "", "", "",
+     "memory access fault by gpu node\n"
+     "hw exception by gpu node\n"
+     "hsa_status_error_exception\n"
+     "hsa_status_error_memory_aperture_violation\n"
+     "hsa_status_error_memory_fault\n"
+     "hsa_status_error_illegal_instruction\n"
+     "hiperrorillegaladdress\n"
+     "hiperrorlaunchfailure\n"
+     "hip error: an illegal memory access\n"
+     "hip error: unspecified launch failure\n"
+     "amdgpu: ring * timeout\n"
+     "amdgpu_job_timedout\n"
+     "amdgpu: gpu reset begin\n"
+     "amdgpu: * page fault (src_id\n"
+     "amdgpu: uncorrectable hardware errors\n"
+     "gcvm_l2_protection_fault_status\n"
+     "mmvm_l2_protection_fault_status\n"
+     "vm_l2_protection_fault_status\n"
+     "unrecoverable state, issue a gpu reset"},
+    {"moore-threads", "", "", "musa\nmthreads-gmi",
+     "musa error: *\n"
+     "musa out of memory\n"
+     "musaerror*\n"
+     "no musa gpus are available\n"
+     "musa driver version is insufficient\n"
+     "libmusa.so*: cannot open shared object file\n"
+     "libmusart.so*: cannot open shared object file\n"
+     "mthreads-gmi: command not found\n"
+     "mthreads-gmi: not found\n"
+     "mthreads-gmi': executable file not found"},
+    {"jetson", "", "", "jetson",
+     "nvrmmeminitnvmap failed\n"
+     "nvmapmemallocinternaltagged: *\n"
+     "nvmapmemhandlealloc: error"},
 
     // Which cards the program has
     {"no-cuda-device", "CUDA_ERROR_NO_DEVICE", "100 38", "no gpu\nno cuda device",
@@ -470,11 +692,21 @@ constexpr error_signs table[] = {
      "invalid cuda device\n"
      "invalid cuda 'device=#\n"
      "assertionerror: invalid device id\n"
-     "world size (#) is larger than the number of available gpus\n"
-     "number of required gpus exceeds the total number of available gpus\n"
      "duplicate gpu detected\n"
      "multiple ranks are using the same gpu\n"
      "attempting to deserialize object on cuda device #"},
+    {"parallel-size", "", "", "tensor-parallel-size\ntensor_parallel_size",
+     "world size (#) is larger than the number of available gpus\n"
+     "world size is larger than the number of available gpus\n"
+     "local rank is larger than the number of available gpus\n"
+     "number of required gpus exceeds the total number of available gpus\n"
+     "tensor parallel size (#) cannot be larger than the number of available\n"
+     "must be divisible by tensor parallel size\n"
+     "must be divisible by tensor_parallel_size\n"
+     "must be divisible by tp_size\n"
+     "must be divisible by 'num_shards'\n"
+     "is not divisible by tensor parallel size\n"
+     "sharded is true but only found # cuda devices"},
     {"devices-unavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE", "46", "devices unavailable\ndevice unavailable",
      "cuda_error_device_unavailable\n"
      "cudaerrordevicesunavailable\n"
@@ -589,6 +821,29 @@ constexpr error_signs table[] = {
      "outofmemoryerror: out of memory allocating\n"
      "cuda error *'out of memory'\n"
      "cuda out_of_memory"},
+    {"preload-failed", "", "", "",
+     "libvgpu*' from * cannot be preloaded\n"
+     "libcuda-control*' from * cannot be preloaded\n"
+     "libvgpu*: undefined symbol\n"
+     "libvgpu*: cannot open shared object file\n"
+     "libvgpu*: no such file or directory"},
+    {"glibc-too-old", "", "", "",
+     "version 'glibc_*' not found\n"
+     "version 'glibcxx_*' not found\n"
+     "version 'cxxabi_*' not found"},
+    {"vcuda-library", "", "", "vcuda",
+     "register.c:# can't register to manager\n"
+     "register.c:# rpc client exit with #\n"
+     "register.c:# create pipe failed\n"
+     "register.c:# waitpid failed\n"
+     "loader.c:# can't find library\n"
+     "loader.c:# can't get config file path\n"
+     "loader.c:# can't open /etc/vcuda*\n"
+     "loader.c:# can't open *vcuda.config\n"
+     "hijack_call.c:# can't *\n"
+     "hijack_call.c:# cuinit error\n"
+     "fail to get response from manager, error\n"
+     "can't dial /etc/vcuda/*"},
     {"hami-library", "", "", "",
      "unified_lock* waiting\n"
      "fail to lock shrreg\n"
@@ -616,54 +871,13 @@ constexpr error_signs table[] = {
      "object store is using /tmp instead of /dev/shm\n"
      "shmget failed\n"
      "failed to extend /dev/shm"},
-
-    // NCCL
-    {"nccl-cuda-error", "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "217", "",
-     "cuda_error_peer_access_unsupported\n"
-     "cudaerrorpeeraccessunsupported\n"
-     "ncclunhandledcudaerror\n"
-     "unhandled cuda error\n"
-     "nccl warn cuda failure\n"
-     "peer access is not supported between these two devices"},
-    {"nccl-timeout", "", "", "nccl timeout",
-     "watchdog caught collective operation timeout\n"
-     "some nccl operations have failed or timed out\n"
-     "nccl communicator was aborted\n"
-     "nccl watchdog thread terminated\n"
-     "watchdog thread terminated with exception\n"
-     "timed out waiting for nccl\n"
-     "wait timeout after #ms when waiting for\n"
-     "heartbeatmonitor * unable to * hang\n"
-     "c10d key-value store * got error\n"
-     "diststoreerror: timed out\n"
-     "timed out after # seconds waiting for clients"},
-    {"nccl-network", "", "", "nccl error\nnccl",
-     "ncclsystemerror\n"
-     "ncclremoteerror\n"
-     "unhandled system error\n"
-     "remote process exited or there was a network error\n"
-     "no socket interface found\n"
-     "no interface found in the same subnet\n"
-     "nccl warn net/socket\n"
-     "nccl warn net/ib\n"
-     "nccl warn call to connect\n"
-     "nccl warn socket*\n"
-     "socketstartconnect: connect to *\n"
-     "nccl warn bootstrap*\n"
-     "nccl warn connect to * failed\n"
-     "net/ib : got completion from peer * with * error\n"
-     "net/ib: got completion from peer *\n"
-     "call to ibv_*failed\n"
-     "call to recv from * failed"},
-    {"nccl-usage", "", "", "",
-     "ncclinvalidusage\n"
-     "ncclinvalidargument\n"
-     "ncclinternalerror\n"
-     "nccl * unhandled internal error\n"
-     "nccl * invalid usage\n"
-     "nccl * internal error\n"
-     "mismatched nccl version\n"
-     "nccl warn * mismatched*"},
+    {"dataloader-worker", "", "", "dataloader",
+     "dataloader worker (pid(s) *) exited unexpectedly\n"
+     "dataloader worker (pid *) exited unexpectedly\n"
+     "dataloader worker (pid *) is killed by signal: segmentation fault\n"
+     "dataloader worker (pid *) is killed by signal: aborted\n"
+     "dataloader worker (pid *) is killed by signal: terminated\n"
+     "dataloader timed out after # seconds"},
     {"locked-memory", "", "", "memlock\nmax locked memory",
      "ibv_reg_mr* failed * cannot allocate memory\n"
      "ibv_create_cq* cannot allocate memory\n"
@@ -690,16 +904,19 @@ constexpr error_signs table[] = {
      "no longer supports this gpu because it is too old\n"
      "supports cuda capabilities * minimum cuda capability\n"
      "invalid device function\n"
+     "not compiled for sm_*\n"
+     "sm_* is not supported\n"
+     "sm_* not supported\n"
+     "could not load ptx or cubin"},
+    {"toolkit-too-old", "", "", "",
      "value 'sm_*' is not defined for option\n"
+     "value 'compute_*' is not defined for option\n"
      "unsupported gpu architecture 'compute_*\n"
      "unsupported gpu architecture 'sm_*\n"
      "unsupported architecture for sm_*\n"
      "unrecognized option for gpu-name\n"
      "invalid value for --gpu-architecture\n"
-     "not compiled for sm_*\n"
-     "sm_* is not supported\n"
-     "sm_* not supported\n"
-     "could not load ptx or cubin"},
+     "unknown cuda arch"},
     {"unsupported-ptx-version", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "222 218 223", "",
      "cuda_error_unsupported_ptx_version\n"
      "cudaerrorunsupportedptxversion\n"
@@ -940,6 +1157,52 @@ constexpr error_signs table[] = {
      "cudaerrorlaunchmaxdepthexceeded\n"
      "cudaerrorgraphexecupdatefailure\n"
      "cuda_error_graph_exec_update_failure"},
+
+    // What follows an error of another rank or of the card
+    {"nccl-network", "", "", "nccl error\nnccl",
+     "ncclsystemerror\n"
+     "ncclremoteerror\n"
+     "unhandled system error\n"
+     "remote process exited or there was a network error\n"
+     "no socket interface found\n"
+     "no interface found in the same subnet\n"
+     "nccl warn net/socket\n"
+     "nccl warn net/ib\n"
+     "nccl warn call to connect\n"
+     "nccl warn socket*\n"
+     "socketstartconnect: connect to *\n"
+     "nccl warn bootstrap*\n"
+     "nccl warn connect to * failed\n"
+     "net/ib : got completion from peer * with * error\n"
+     "net/ib: got completion from peer *\n"
+     "call to ibv_*failed\n"
+     "call to recv from * failed"},
+    {"nccl-usage", "", "", "",
+     "ncclinvalidusage\n"
+     "ncclinvalidargument\n"
+     "ncclinternalerror\n"
+     "nccl * unhandled internal error\n"
+     "nccl * invalid usage\n"
+     "nccl * internal error\n"
+     "mismatched nccl version\n"
+     "nccl warn * mismatched*"},
+    {"nccl-cuda-error", "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "217", "",
+     "cuda_error_peer_access_unsupported\n"
+     "cudaerrorpeeraccessunsupported\n"
+     "ncclunhandledcudaerror\n"
+     "unhandled cuda error\n"
+     "nccl warn cuda failure\n"
+     "peer access is not supported between these two devices"},
+    {"nccl-timeout", "", "", "nccl timeout",
+     "watchdog caught collective operation timeout\n"
+     "some nccl operations have failed or timed out\n"
+     "nccl communicator was aborted\n"
+     "timed out waiting for nccl\n"
+     "wait timeout after #ms when waiting for\n"
+     "heartbeatmonitor * unable to * hang\n"
+     "c10d key-value store * got error\n"
+     "diststoreerror: timed out\n"
+     "timed out after # seconds waiting for clients"},
     {"vllm-engine-failed", "", "", "",
      "engine core initialization failed\n"
      "enginecore failed to start\n"
@@ -949,6 +1212,17 @@ constexpr error_signs table[] = {
      "mqenginedeaderror\n"
      "engine process failed to start\n"
      "background loop has errored already"},
+    {"program-signal", "", "", "",
+     "signals.sigsegv: 11\n"
+     "signals.sigabrt: 6\n"
+     "signals.sigbus: 7\n"
+     "signal 11 (sigsegv)\n"
+     "signal 6 (sigabrt)\n"
+     "signal 7 (sigbus)\n"
+     "terminated with signal sigsegv\n"
+     "terminated with signal sigabrt\n"
+     "terminated with signal sigbus",
+     "139 134 135 143 -11 -6 -7 -15"},
     {"paddle-auto-growth", "", "", "auto_growth\nautogrowth", "autogrowthbestfitallocator"},
     {"dcgm-profiling", "", "", "",
      "third-party profiling module returned an unrecoverable error\n"

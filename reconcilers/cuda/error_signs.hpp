@@ -5,7 +5,7 @@
 //   a blank  is any white space; one of them may be a line break, because terminals break lines where they like;
 //   '        is any quotation mark;
 //   *        is up to 200 characters of the same line;
-//   #        is a number, also with a fraction;
+//   #        is a number, also with a fraction; right behind the first word it is the rest of that word;
 //   $        at its end is the end of the line.
 
 #include <span>
@@ -19,6 +19,8 @@ struct error_signs {
   std::string_view codes;     ///< of CUDA, separated by blanks; the first is the section's own
   std::string_view aliases;   ///< what a person types and nothing else, one per line
   std::string_view patterns;  ///< one per line
+  /// Exit codes and signals, "137 -9", which count typed alone and behind "exit code" and the like.
+  std::string_view exits = {};
 };
 
 /// In the order in which answers are printed: what explains most comes first.

@@ -313,11 +313,11 @@ TEST(explain, S31_each_number_has_its_own_verdict) {
   EXPECT_THAT(both.out, HasSubstr("999"));
   // An XID that the table has not is one all the same, wherever it stands.
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"xid", "171"}, {"NVRM: Xid (PCI:0000:61:00): 171, pid=1"}}) {
-    EXPECT_EQ(xids_of(words), numbers{171});
+       {std::vector<std::string>{"xid", "190"}, {"NVRM: Xid (PCI:0000:61:00): 190, pid=1"}}) {
+    EXPECT_EQ(xids_of(words), numbers{190});
     const auto got = error(words);
     EXPECT_EQ(got.rc, 3);
-    EXPECT_EQ(got.err, unknown("Xid 171"));
+    EXPECT_EQ(got.err, unknown("Xid 190"));
   }
   const auto some = error({"79", "12345", "xid", "500"});
   EXPECT_EQ(some.rc, 3);

@@ -112,10 +112,9 @@ TEST(errors, what_people_paste_most_is_known) {
 }
 
 TEST(errors, what_is_none_is_not_found) {
-  for (const auto* text :
-       {"", " ", "0", "1", "HTTP status 200", "exit code 35", "error 12002", "GET / 200 OK cuda", "cuda 12.4.999",
-        "took 700 ms", "unknown", "torch.cuda.is_available() True", "Out of memory: Killed process 12 (python)",
-        "Xid 790", "CUDA 11.7, error budget 99", "Error 8020", "cuda error at line.cu:1802"})
+  for (const auto* text : {"", " ", "0", "1", "HTTP status 200", "exit code 35", "error 12002", "GET / 200 OK cuda",
+                           "cuda 12.4.999", "took 700 ms", "unknown", "torch.cuda.is_available() True", "Xid 790",
+                           "CUDA 11.7, error budget 99", "Error 8020", "cuda error at line.cu:1802"})
     EXPECT_THAT(named(text), ElementsAre()) << text;
 }
 
@@ -148,7 +147,7 @@ std::vector<corpus_case> read_corpus(std::istream&& file) {
 
 TEST(errors, S31_each_line_of_the_corpus_has_its_sections_and_no_other) {
   const auto cases = read_corpus(corpus("error_lines.txt"));
-  EXPECT_GE(cases.size(), 150u);
+  EXPECT_GE(cases.size(), 600u);
   std::set<std::string> seen;
   for (const auto& entry : cases) {
     EXPECT_EQ(named(entry.text), entry.expected) << "error_lines.txt:" << entry.line << ": " << entry.text;
@@ -166,7 +165,7 @@ TEST(errors, S31_nothing_is_found_in_innocent_lines) {
     ++count;
     EXPECT_EQ(named(line), ids()) << line;
   }
-  EXPECT_GE(count, 80);
+  EXPECT_GE(count, 340);
 }
 
 /// The parts that a pipe gives end anywhere: within a word, an escape, a character of several bytes.
@@ -215,7 +214,7 @@ TEST(errors, S31_an_xid_comes_with_its_fault_and_what_the_agent_does) {
   EXPECT_EQ(sentence(31), words_of("application", "31", "memory page fault", "program"));
   EXPECT_THAT(sentence(74), testing::HasSubstr(words::english("cuda.fault.link")));
   EXPECT_THAT(sentence(119), testing::HasSubstr(words::english("cuda.fault.driver")));
-  EXPECT_EQ(sentence(171), words_of("notice", "171", words::english("cuda.xid.not_in_table"), "unknown"));
+  EXPECT_EQ(sentence(190), words_of("notice", "190", words::english("cuda.xid.not_in_table"), "unknown"));
   const auto found = errors_in("NVRM: Xid (PCI:0000:3b:00): 31, x\nNVRM: Xid (PCI:0000:3b:00): 13, x\n");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].xids, ElementsAre(13u, 31u));

@@ -289,9 +289,8 @@ const std::vector<defect> defects{
      "default_runtime"},
     {"the runtime called nvidia is another one",
      [](good_node& n) {
-       n.put("etc/containerd/config.toml",
-             "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.nvidia.options]\n"
-             "BinaryName = '/opt/wrapper'\n");
+       replace(n, "/usr/bin/nvidia-container-runtime", "/opt/wrapper");
+       replace(n, "default_runtime_name = \"nvidia\"", "");
      },
      "container_runtime", check_state::failed,
      "runtime_other_program{advice=rename_runtime,names=containerd,program=/opt/wrapper}"},

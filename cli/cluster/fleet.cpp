@@ -51,6 +51,8 @@ void take_in_operator(const picture& picture, reconcilers::verify::cluster_view&
   if (picture.book) out.old_quotas_trouble = text::quotation_of(picture.book->trouble());
   out.slices_unseen = picture.reason_unseen(part::slices);
   out.labels_unseen = picture.reason_unseen(part::device_labels);
+  out.refused_declarations = picture.refused_declarations;
+  out.declarations_unseen = picture.declarations_unseen;
   for (const auto part : ledger_parts().needed)
     if (out.ledger_unseen.empty()) out.ledger_unseen = picture.reason_unseen(part);
   const auto& [ns, lease, renewed] = picture.leader;

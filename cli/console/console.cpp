@@ -261,6 +261,7 @@ class console_program {
       known_.unseen.erase(part);
       if (const auto match = seen.unseen.find(part); match != seen.unseen.end()) known_.unseen.insert(*match);
     }
+    co_await take_in_refused_declarations(seen_, known_);
     co_return kube::result<void>();
   }
   /// Watches alone do not show that the API server still answers.

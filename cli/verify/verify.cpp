@@ -229,6 +229,7 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
     picture picture;
     const auto found = co_await read_picture(transport, walked_parts(options.ns), picture);
     if (!found) co_return std::unexpected(found.error());
+    co_await take_in_refused_declarations(transport, picture);
     auto seen = view_of(picture, options.node);
     if (!seen) {
       problem = std::move(seen.error());
@@ -236,10 +237,6 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
     }
     view = std::move(*seen);
     if (auto unread = co_await find_unread_declarations(transport)) view.unread_declarations = std::move(*unread);
-    if (auto refused = co_await read_refused_declarations(transport))
-      view.refused_declarations = std::move(*refused);
-    else
-      view.declarations_unseen = phrase_of(refused.error());
     report = walk(view);
     if (!unsettled(report) || std::chrono::steady_clock::now() >= until) break;
     const bool slept = co_await controller::sleep_for(between_looks);
@@ -268,8 +265,6 @@ std::expected<void, text::phrase> look_at_file(const verify_options& options, ve
   if (auto read = gather({}, options.snapshot, picture); !read) return read;
   auto view = view_of(picture, options.node);
   if (!view) return std::unexpected(view.error());
-  view->refused_declarations = picture.refused_declarations;
-  view->declarations_unseen = picture.declarations_unseen;
   report = walk(*view);
   return {};
 }

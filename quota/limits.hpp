@@ -8,7 +8,6 @@
 // no nominal there neither lends nor borrows there, and is not bound. What is lent is not taken back here: its owner is
 // refused until someone leaves (or is preempted), and `loans` says who holds it.
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -116,12 +115,9 @@ struct standing {
   std::string model;
   resource unit{};
   std::int64_t nominal = 0, used = 0;
-  std::int64_t borrowed = 0;  ///< used beyond nominal, for which others of the cohort stand
+  std::int64_t borrowed = 0;  ///< used beyond nominal
   std::int64_t lent = 0;      ///< of nominal, used by others
   scope only{};
-
-  /// Used beyond nominal, for which no one stands: the pods were there before the limit.
-  std::int64_t beyond() const { return std::max<std::int64_t>(used - nominal, 0) - borrowed; }
 
   friend bool operator==(const standing&, const standing&) = default;
 };

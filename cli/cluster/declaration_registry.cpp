@@ -1,6 +1,5 @@
 #include "cli/cluster/declaration_registry.hpp"
 
-#include "cli/cluster/refusal.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 
 namespace cli {
@@ -21,13 +20,6 @@ kube::task<std::vector<declarations::refused_declaration>> read_refused_declarat
   const auto declared = co_await read_declared(transport, ns);
   if (!declared) co_return std::unexpected(declared.error());
   co_return refused_declarations(registry_of(*declared, ns));
-}
-
-kube::task<void> take_in_refused_declarations(kube::transport& transport, picture& picture) {
-  auto refused = co_await read_refused_declarations(transport);
-  picture.declarations_unseen = refused ? text::phrase() : phrase_of(refused.error());
-  picture.refused_declarations = refused ? std::move(*refused) : std::vector<declarations::refused_declaration>();
-  co_return kube::result<void>();
 }
 
 }  // namespace cli

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cli/cluster/cluster.hpp"
-#include "cli/cluster/picture.hpp"
 #include "reconcilers/declarations/registry.hpp"
 #include "reconcilers/declarations/verdict.hpp"
 
@@ -16,7 +15,5 @@ reconcilers::declarations::registry registry_of(const declared_resources& declar
 /// Those of the namespace in which declarations are read.
 kube::task<std::vector<reconcilers::declarations::refused_declaration>> read_refused_declarations(
     kube::transport& transport);
-/// The same into the picture, with the reason where they cannot be read.
-kube::task<void> take_in_refused_declarations(kube::transport& transport, picture& picture);
 
 }  // namespace cli

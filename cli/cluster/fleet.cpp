@@ -5,6 +5,7 @@
 
 #include "api/names.hpp"
 #include "reconcilers/nodes/intent.hpp"
+#include "reconcilers/verify/mistyped_label.hpp"
 #include "text/quotation.hpp"
 
 namespace cli {
@@ -41,7 +42,8 @@ bool concerns(const fleet& fleet, const kube::node& node) {
   const auto switching = [](const kube::taint& taint) { return taint.key == api::names::switching_taint; };
   if (std::ranges::any_of(node.taints, switching)) return true;
   return reconcilers::intent_of(node, fleet.policy, fleet.cluster.declared).type !=
-         reconcilers::node_intent::kind::none;
+             reconcilers::node_intent::kind::none ||
+         reconcilers::verify::mistyped_label_of(node, fleet.policy, fleet.cluster.declared);
 }
 
 void take_in_operator(const picture& picture, reconcilers::verify::cluster_view& out) {

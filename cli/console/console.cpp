@@ -18,6 +18,7 @@
 #include "cli/console/service.hpp"
 #include "cli/console/shares.hpp"
 #include "cli/console/view_front.hpp"
+#include "cli/console/walked_view.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/usage.hpp"
 #include "cli/output/answer.hpp"

@@ -42,7 +42,6 @@ class extender {
   const quota::allowances& limits() const { return book_.limits(); }
   reconcilers::held_back_by_namespace held_back() const { return waiting_.held_back(); }
   std::set<std::string> models() const { return book_.models(); }
-  std::optional<std::set<std::string>> pools() const { return book_.pools(); }
   /// Has a kube-scheduler asked since this program started?
   bool asked() const { return front_.was_asked() || predicates_.decided(); }
   /// A condition of the policy; empty: there is nothing to say yet.

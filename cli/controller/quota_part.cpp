@@ -25,8 +25,7 @@ quota_part::quota_part(const ground& ground, scheduler_part& schedulers, const e
           ground.client, ground.stores.quotas, extender ? &extender->limits() : nullptr,
           [extender] { return extender ? extender->held_back() : reconcilers::held_back_by_namespace(); },
           [this] { return enforcement(); },
-          [extender] { return extender ? extender->models() : std::set<std::string>(); }, ground.events,
-          [extender] { return extender ? extender->pools() : reconcilers::known_pools(); }}) {}
+          [extender] { return extender ? extender->models() : std::set<std::string>(); }, ground.events}) {}
 
 reconcilers::quota_enforcement quota_part::enforcement() {
   if (!extender_) return {false, "ExtenderOff", {"status.quota.extender_off"}};

@@ -606,16 +606,6 @@ std::set<std::string> account::models() const {
   return out;
 }
 
-std::optional<std::set<std::string>> account::pools() const {
-  std::optional<std::set<std::string>> out;
-  book_.for_each_node([&](const quota::node_view& view) {
-    if (view.inventory->cards.empty()) return;
-    if (!out) out.emplace();
-    if (!view.inventory->pool.empty()) out->insert(view.inventory->pool);
-  });
-  return out;
-}
-
 std::size_t account::audit() {
   for (const auto& node : gaps_.expire(controller::boot_now())) put(node);
   std::size_t found = 0;

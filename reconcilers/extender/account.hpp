@@ -69,8 +69,6 @@ class account {
   void on_brake(std::function<void()> call) { on_brake_ = std::move(call); }
   /// Of all cards there are.
   std::set<std::string> models() const;
-  /// Of the nodes that have cards; nothing where there is no such node.
-  std::optional<std::set<std::string>> pools() const;
   /// Has the namespace any limit?
   bool limited(std::string_view ns) const { return limited_.contains(ns); }
   /// What is wrong with kube-system/gpuquota; empty: nothing. What could be read last holds.

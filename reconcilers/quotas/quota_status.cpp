@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -27,23 +26,12 @@ bool has(const api::accelerator_quota& object, const quota::standing& standing) 
   });
 }
 
-/// "cards of Tesla-T4 6/4 (1 borrowed, 1 beyond the limit)"
-std::string words_of(const quota::standing& standing) {
-  std::string out(api::unit_of(standing.unit));
-  if (!standing.model.empty()) out += " of " + standing.model;
-  out += scope_of(standing.only) + " " + std::to_string(standing.used) + "/" + std::to_string(standing.nominal);
-  std::string excess;
-  if (standing.borrowed > 0) excess = std::to_string(standing.borrowed) + " borrowed";
-  if (standing.beyond() > 0)
-    excess += (excess.empty() ? "" : ", ") + std::to_string(standing.beyond()) + " beyond the limit";
-  return excess.empty() ? out : out + " (" + excess + ")";
-}
-
-json row_of(const quota::standing& standing) {
+/// @param has_cohort without one what is used beyond the limit is borrowed from no one
+json row_of(const quota::standing& standing, bool has_cohort) {
   json row{{"units", std::string(api::unit_of(standing.unit))},
            {"max", standing.nominal},
            {"used", standing.used},
-           {"borrowed", standing.borrowed},
+           {"borrowed", has_cohort ? standing.borrowed : 0},
            {"lent", standing.lent}};
   if (!standing.model.empty()) row["model"] = standing.model;
   if (!standing.only.pool.empty()) row["pool"] = standing.only.pool;
@@ -57,7 +45,7 @@ json row_of(const quota::standing& standing) {
 json conditions_of(const json& status) {
   json out = json::array();
   if (!status.is_object() || !status.contains("conditions")) return out;
-  for (const auto type : {enforced_condition, models_condition, pools_condition, cohort_condition})
+  for (const auto type : {enforced_condition, models_condition, cohort_condition})
     if (const auto* there = controller::find_condition(status["conditions"], type)) out.push_back(*there);
   return out;
 }
@@ -69,35 +57,19 @@ bool stays_enforced(const json& conditions, const quota_enforcement& enforced) {
          there->value("reason", "") == scheduler_asks;
 }
 
-std::set<std::string> named_models(const api::accelerator_quota& quota) {
-  std::set<std::string> out;
-  for (const auto& entry : quota.hard)
-    if (!entry.model.empty()) out.insert(entry.model);
-  return out;
-}
-
-std::set<std::string> named_pools(const api::accelerator_quota& quota) {
-  std::set<std::string> out;
-  for (const auto& entry : quota.hard)
-    if (!entry.only.pool.empty()) out.insert(entry.only.pool);
-  return out;
-}
-
-/// Of the named ones those that are not among the known ones.
-std::set<std::string> unknown_names(const std::set<std::string>& named, const std::set<std::string>& known) {
-  std::set<std::string> out;
-  std::ranges::set_difference(named, known, std::inserter(out, out.end()));
-  return out;
+bool names_models(const api::accelerator_quota& object) {
+  return std::ranges::any_of(object.hard, [](const quota::tenant::limit& limit) { return !limit.model.empty(); });
 }
 
 void judge_models(json& conditions, const api::accelerator_quota& quota, const std::set<std::string>& models,
                   std::string_view now) {
-  const auto named = named_models(quota);
-  if (named.empty() || models.empty()) {
+  std::set<std::string> unknown;
+  for (const auto& entry : quota.hard)
+    if (!entry.model.empty() && !models.contains(entry.model)) unknown.insert(entry.model);
+  if (!names_models(quota) || models.empty()) {
     controller::remove_condition(conditions, models_condition);
     return;
   }
-  const auto unknown = unknown_names(named, models);
   const bool sound = unknown.empty();
   controller::set_condition(
       conditions,
@@ -107,25 +79,6 @@ void judge_models(json& conditions, const api::accelerator_quota& quota, const s
                             {{"unknown", text::joined(unknown)}, {"models", text::joined(models)}}},
        quota.generation},
       now);
-}
-
-void judge_pools(json& conditions, const api::accelerator_quota& quota, const known_pools& pools,
-                 std::string_view now) {
-  const auto named = named_pools(quota);
-  if (named.empty() || !pools) {
-    controller::remove_condition(conditions, pools_condition);
-    return;
-  }
-  const auto unknown = unknown_names(named, *pools);
-  text::phrase message{"status.quota.pools_known"};
-  if (!unknown.empty())
-    message = {pools->empty() ? "status.quota.no_pool" : "status.quota.no_such_pool",
-               {{"unknown", text::joined(unknown)}, {"pools", text::joined(*pools)}}};
-  const bool sound = unknown.empty();
-  controller::set_condition(conditions,
-                            {std::string(pools_condition), sound ? "True" : "False",
-                             sound ? "PoolsFound" : "NoSuchPool", std::move(message), quota.generation},
-                            now);
 }
 
 /// A namespace is in one cohort, that of the first object that names one, by name.
@@ -149,10 +102,16 @@ void judge_cohort(json& conditions, const api::accelerator_quota& quota, std::st
 json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now) {
   json hard = json::array(), refusals = json::array();
   std::string summary;
+  const bool has_cohort = !view.cohort.empty();
   for (const auto& standing : view.standings) {
     if (!has(quota, standing)) continue;
-    hard.push_back(row_of(standing));
-    summary += (summary.empty() ? "" : ", ") + words_of(standing);
+    hard.push_back(row_of(standing, has_cohort));
+    summary += (summary.empty() ? "" : ", ") + std::string(api::unit_of(standing.unit)) +
+               (standing.model.empty() ? "" : " of " + standing.model) + scope_of(standing.only) + " " +
+               std::to_string(standing.used) + "/" + std::to_string(standing.nominal) +
+               (standing.borrowed > 0
+                    ? " (" + std::to_string(standing.borrowed) + (has_cohort ? " borrowed)" : " beyond the limit)")
+                    : "");
   }
   std::int64_t all = 0;
   for (const auto& [reason, pods] : view.waiting) {
@@ -166,7 +125,6 @@ json status_of(const api::accelerator_quota& quota, const quota_view& view, std:
                                view.enforced.reason, view.enforced.message, quota.generation},
                               now);
   judge_models(conditions, quota, view.models, now);
-  judge_pools(conditions, quota, view.pools, now);
   judge_cohort(conditions, quota, view.cohort, now);
   return {
       {"observedGeneration", quota.generation}, {"summary", summary},      {"waiting", all}, {"hard", std::move(hard)},
@@ -196,15 +154,13 @@ kube::task<void> quota_status::turn() {
   const auto enforced = dependencies_.enforced();
   const auto waiting = dependencies_.waiting();
   const auto models = dependencies_.models();
-  const auto pools = dependencies_.pools();
   std::vector<look> due;
   std::map<kube::uid, inputs> settled;
   for (const auto& entry : dependencies_.quotas.all()) {
     const auto held = waiting.find(entry.key.ns);
     inputs now{entry.resource_version, dependencies_.limits ? dependencies_.limits->version_of(entry.key.ns) : 0,
                held == waiting.end() ? held_back() : held->second, enforced,
-               named_models(entry).empty() ? std::set<std::string>() : models,
-               named_pools(entry).empty() ? known_pools() : pools};
+               names_models(entry) ? models : std::set<std::string>()};
     const auto before = last_.find(entry.id);
     if (before != last_.end() && before->second == now)
       settled.insert(last_.extract(before));
@@ -223,7 +179,7 @@ kube::task<void> quota_status::turn() {
     }
     auto status = status_of(*quota,
                             {standings[entry.key.ns], entry.inputs.waiting, enforced, models,
-                             dependencies_.limits ? dependencies_.limits->cohort_of(entry.key.ns) : "", pools},
+                             dependencies_.limits ? dependencies_.limits->cohort_of(entry.key.ns) : ""},
                             controller::rfc3339_seconds(std::chrono::system_clock::now()));
     const auto there = json::parse(quota->status, nullptr, false);
     const bool is_same = there == status || (status_.lacks_codes() && there == controller::without_codes(status));

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -42,13 +41,8 @@ struct quota_enforcement {
 inline constexpr std::string_view enforced_condition = "Enforced", scheduler_asks = "SchedulerAsks",
                                   /// Only where a limit names a model: is there a card of each?
     models_condition = "ModelsKnown",
-                                  /// Only where a limit names a pool: is there a node in each?
-    pools_condition = "PoolsKnown",
                                   /// Only where it is False: the cohort of another object of the namespace counts.
     cohort_condition = "CohortCounts";
-
-/// The pools of nodes with cards; nothing: not known.
-using known_pools = std::optional<std::set<std::string>>;
 
 struct quota_view {
   std::span<const quota::standing> standings;  ///< of its namespace
@@ -56,7 +50,6 @@ struct quota_view {
   quota_enforcement enforced;
   std::set<std::string> models;  ///< of the cards there are; empty: not known
   std::string_view cohort;       ///< the one its namespace is in; empty: none, or no one counts
-  known_pools pools{};
 };
 /// @param now as metav1.Time; for a condition that changes
 nlohmann::json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now);
@@ -71,7 +64,6 @@ class quota_status {
     std::function<quota_enforcement()> enforced;
     std::function<std::set<std::string>()> models;
     controller::recorder& events;
-    std::function<known_pools()> pools = [] { return known_pools(); };
   };
   explicit quota_status(dependencies dependencies) : dependencies_(std::move(dependencies)) {}
 
@@ -85,7 +77,6 @@ class quota_status {
     held_back waiting;
     quota_enforcement enforced;
     std::set<std::string> models;  ///< none where the object names none
-    known_pools pools;             ///< nothing where the object names none
 
     friend bool operator==(const inputs&, const inputs&) = default;
   };

@@ -10,6 +10,12 @@
 #include "text/text.hpp"
 
 namespace reconcilers::verify {
+namespace {
+
+/// nvidia-device-plugin and quartermaster.io/pool are further away, and are labels for other purposes.
+constexpr std::size_t most_mistakes = 2;
+
+}  // namespace
 
 std::optional<mistyped_label> mistyped_label_of(const kube::node& node, const accelerator_policy* policy,
                                                 std::span<const label_alias> declared) {
@@ -26,7 +32,7 @@ std::optional<mistyped_label> mistyped_label_of(const kube::node& node, const ac
   for (const auto& [key, value] : node.labels) {
     if (key == api::names::module_label || std::ranges::find(keys, key) != keys.end()) continue;
     if (!is_mode(text::lower_case(value))) continue;
-    if (const auto meant = text::nearest(key, keys); !meant.empty())
+    if (const auto meant = text::nearest(key, keys); !meant.empty() && text::distance(key, meant) <= most_mistakes)
       return mistyped_label{std::string(key) + "=" + std::string(value),
                             std::string(meant) + "=" + std::string(value)};
   }

@@ -47,7 +47,7 @@ TEST_F(given_twice_test, verify_warns_of_a_guess) {
 TEST_F(given_twice_test, healthy_cards_behind_a_sick_one_are_withheld) {
   cluster.nodes.put(vgpu_node("gpu-5", 3));
   const auto report = [&](const std::string& first) {
-    auto all = json::array();
+    auto all = nlohmann::json::array();
     for (int i = 0; i < 3; ++i)
       all.push_back({{"uuid", "GPU-" + std::to_string(i)},
                      {"index", i},

@@ -115,8 +115,8 @@ std::size_t withheld_cards(const kube::node& node, const quota::node_view& view)
   for (std::size_t i = 0; i < lendable.size(); ++i) {
     const auto& card = view.inventory->cards[i];
     const auto& used = view.used[i];
-    const bool has_room = card.usable() && used.wholes == 0 && used.cores < quota::whole_card &&
-                          used.memory_mib < card.memory_mib;
+    const bool has_room =
+        card.usable() && used.wholes == 0 && used.cores < quota::whole_card && used.memory_mib < card.memory_mib;
     if (has_room && !lendable[i]) ++out;
   }
   return out;

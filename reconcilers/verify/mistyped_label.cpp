@@ -33,8 +33,7 @@ std::optional<mistyped_label> mistyped_label_of(const kube::node& node, const ac
     if (key == api::names::module_label || std::ranges::find(keys, key) != keys.end()) continue;
     if (!is_mode(text::lower_case(value))) continue;
     if (const auto meant = text::nearest(key, keys); !meant.empty() && text::distance(key, meant) <= most_mistakes)
-      return mistyped_label{std::string(key) + "=" + std::string(value),
-                            std::string(meant) + "=" + std::string(value)};
+      return mistyped_label{std::string(key) + "=" + std::string(value), std::string(meant) + "=" + std::string(value)};
   }
   return std::nullopt;
 }

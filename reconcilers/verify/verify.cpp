@@ -846,8 +846,8 @@ report about_node(report of_node, const report& all) {
       return step.position == finding.position && step.cause == finding.cause && step.value == finding.value;
     });
   };
-  of_node.other_findings = static_cast<std::size_t>(std::ranges::count_if(
-      all.cluster, [&](const step& step) { return is_finding(step) && !is_kept(step); }));
+  of_node.other_findings = static_cast<std::size_t>(
+      std::ranges::count_if(all.cluster, [&](const step& step) { return is_finding(step) && !is_kept(step); }));
   return of_node;
 }
 

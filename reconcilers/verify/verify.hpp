@@ -40,9 +40,9 @@ struct node_view {
   std::vector<plugin_pod> plugins;
   std::vector<claim> claims;
   foreign_pods foreign;
-  std::vector<api::reported_card> cards;     ///< as the agent reports them; empty: no agent
-  text::phrase old_report;                   ///< why the report is old; empty: it is recent, or there is none
-  std::vector<std::string> given_twice;      ///< overbooked cards, each with its pods
+  std::vector<api::reported_card> cards;           ///< as the agent reports them; empty: no agent
+  text::phrase old_report;                         ///< why the report is old; empty: it is recent, or there is none
+  std::vector<std::string> given_twice;            ///< overbooked cards, each with its pods
   std::vector<std::string> perhaps_given_twice{};  ///< the same, where it is a guess which card a pod has
   /// Usable cards with room that get no new share: the plugin picks cards itself, and would take one that may not be
   /// used.

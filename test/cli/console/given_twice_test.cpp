@@ -42,8 +42,8 @@ TEST_F(given_twice_test, verify_warns_of_a_guess) {
   EXPECT_EQ(view.nodes.front().perhaps_given_twice.size(), 1U);
 }
 
-// GPU-Manager's plugin knows no health: of cards that are equally full it takes the first, so that no share comes to the
-// others.
+// GPU-Manager's plugin knows no health: of cards that are equally full it takes the first, so that no share comes to
+// the others.
 TEST_F(given_twice_test, healthy_cards_behind_a_sick_one_are_withheld) {
   cluster.nodes.put(vgpu_node("gpu-5", 3));
   const auto report = [&](const std::string& first) {

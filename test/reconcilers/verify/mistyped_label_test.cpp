@@ -17,7 +17,8 @@ std::string meant_by(const std::string& key, const std::string& value, std::span
 }
 
 TEST(mistyped_label, a_key_near_one_that_asks_with_a_mode_is_found) {
-  for (const auto* key : {"nvidia-device-enabled", "nvidia-devices-enable", "nvidia.device.enable", "nvidia-device-enabel"})
+  for (const auto* key :
+       {"nvidia-device-enabled", "nvidia-devices-enable", "nvidia.device.enable", "nvidia-device-enabel"})
     EXPECT_EQ(meant_by(key, "pgpu"), "nvidia-device-enable=pgpu") << key;
   EXPECT_EQ(meant_by("nvidia-device-enabled", "vGPU"), "nvidia-device-enable=vGPU");
   EXPECT_EQ(meant_by("quartermaster.io/mod", "mps"), "quartermaster.io/mode=mps");

@@ -529,7 +529,7 @@ TEST(verify, of_one_node_only_what_concerns_it_counts_and_the_rest_is_a_number) 
   const auto leaderless = about_node(one.walked(), all.walked());
   EXPECT_THAT(codes_of(leaderless.cluster), ElementsAre("scheduler_asks_no_one", "leader_missing"));
   EXPECT_EQ(leaderless.other_findings, 2U) << "what the node's report has is not counted again";
-  EXPECT_EQ(all.walked().other_findings, std::nullopt);
+  EXPECT_FALSE(all.walked().other_findings.has_value());
 }
 
 TEST(verify, names_a_card_that_the_agent_finds_sick_while_its_plugin_offers_it) {
@@ -1132,8 +1132,7 @@ TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_language
               HasSubstr(unknown(words::chinese, "pgpu、vgpu、enable、mps、hami、share、gpushare")));
   EXPECT_EQ(name_of(stage::label, language::zh), words::chinese("verify.stage.label.name"));
   EXPECT_EQ(label->value, "nvidia-device-enable=vgpu") << "what was meant";
-  EXPECT_EQ(remedy_of(*label, "gpu-1", language::en),
-            "kubectl label node gpu-1 nvidia-device-enable=vgpu --overwrite");
+  EXPECT_EQ(remedy_of(*label, "gpu-1", language::en), "kubectl label node gpu-1 nvidia-device-enable=vgpu --overwrite");
 
   cluster strange;
   strange.asks("vgpu");

@@ -344,16 +344,17 @@ allowances::by_name<std::vector<standing>> allowances::standings_together(std::s
   by_name<std::vector<standing>> out;
   const auto found = tenants_.find(name_space);
   if (found == tenants_.end()) return out;
-  using row = std::tuple<std::string_view, std::string_view, scope, resource>;  // lender, model
-  std::map<row, std::int64_t> lent;
+  using row = std::tuple<std::string, std::string, scope, resource>;  // namespace, model
+  std::map<row, std::int64_t> lent, borrowed;
   const auto lend = [&](const std::vector<loan>& loans) {
     for (const loan& loan : loans) {
-      const auto lender = tenants_.find(loan.lender);
-      const auto limit = std::ranges::find_if(lender->second.limits, [&](const tenant::limit& each) {
-        return each.model == loan.model && each.only == loan.only;
-      });
-      lent[{lender->first, limit->model, loan.only, loan.unit}] += loan.amount;
+      lent[{loan.lender, loan.model, loan.only, loan.unit}] += loan.amount;
+      borrowed[{loan.borrower, loan.model, loan.only, loan.unit}] += loan.amount;
     }
+  };
+  const auto amount_in = [](const std::map<row, std::int64_t>& amounts, const row& key) {
+    const auto match = amounts.find(key);
+    return match == amounts.end() ? 0 : match->second;
   };
   const auto add = [&](const tenant& tenant) {
     ++looked_at_;
@@ -363,9 +364,9 @@ allowances::by_name<std::vector<standing>> allowances::standings_together(std::s
         const auto nominal = limit.nominal[at(resource)];
         if (!nominal) continue;
         const auto now = used(tenant.name_space, limit.model, limit.only)[at(resource)];
-        const auto match = lent.find({tenant.name_space, limit.model, limit.only, resource});
-        rows.push_back({limit.model, resource, *nominal, now, std::max<std::int64_t>(now - *nominal, 0),
-                        match == lent.end() ? 0 : match->second, limit.only});
+        const row key{tenant.name_space, limit.model, limit.only, resource};
+        rows.push_back(
+            {limit.model, resource, *nominal, now, amount_in(borrowed, key), amount_in(lent, key), limit.only});
       }
   };
   if (found->second.cohort.empty()) {

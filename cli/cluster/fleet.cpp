@@ -5,6 +5,7 @@
 
 #include "api/names.hpp"
 #include "reconcilers/nodes/intent.hpp"
+#include "reconcilers/verify/mistyped_label.hpp"
 #include "text/quotation.hpp"
 
 namespace cli {
@@ -41,7 +42,8 @@ bool concerns(const fleet& fleet, const kube::node& node) {
   const auto switching = [](const kube::taint& taint) { return taint.key == api::names::switching_taint; };
   if (std::ranges::any_of(node.taints, switching)) return true;
   return reconcilers::intent_of(node, fleet.policy, fleet.cluster.declared).type !=
-         reconcilers::node_intent::kind::none;
+             reconcilers::node_intent::kind::none ||
+         reconcilers::verify::mistyped_label_of(node, fleet.policy, fleet.cluster.declared);
 }
 
 void take_in_operator(const picture& picture, reconcilers::verify::cluster_view& out) {
@@ -51,6 +53,8 @@ void take_in_operator(const picture& picture, reconcilers::verify::cluster_view&
   if (picture.book) out.old_quotas_trouble = text::quotation_of(picture.book->trouble());
   out.slices_unseen = picture.reason_unseen(part::slices);
   out.labels_unseen = picture.reason_unseen(part::device_labels);
+  out.refused_declarations = picture.refused_declarations;
+  out.declarations_unseen = picture.declarations_unseen;
   for (const auto part : ledger_parts().needed)
     if (out.ledger_unseen.empty()) out.ledger_unseen = picture.reason_unseen(part);
   const auto& [ns, lease, renewed] = picture.leader;

@@ -108,4 +108,18 @@ std::vector<bool> cards_with_shares_left(const kube::node& node, const quota::no
   return out;
 }
 
+std::size_t withheld_cards(const kube::node& node, const quota::node_view& view) {
+  if (!takes_new_pods(node)) return 0;
+  const auto lendable = cards_with_shares_left(node, view);
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < lendable.size(); ++i) {
+    const auto& card = view.inventory->cards[i];
+    const auto& used = view.used[i];
+    const bool has_room =
+        card.usable() && used.wholes == 0 && used.cores < quota::whole_card && used.memory_mib < card.memory_mib;
+    if (has_room && !lendable[i]) ++out;
+  }
+  return out;
+}
+
 }  // namespace cli

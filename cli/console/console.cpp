@@ -18,6 +18,7 @@
 #include "cli/console/service.hpp"
 #include "cli/console/shares.hpp"
 #include "cli/console/view_front.hpp"
+#include "cli/console/walked_view.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/usage.hpp"
 #include "cli/output/answer.hpp"
@@ -261,6 +262,7 @@ class console_program {
       known_.unseen.erase(part);
       if (const auto match = seen.unseen.find(part); match != seen.unseen.end()) known_.unseen.insert(*match);
     }
+    co_await take_in_refused_declarations(seen_, known_);
     co_return kube::result<void>();
   }
   /// Watches alone do not show that the API server still answers.

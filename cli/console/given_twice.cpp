@@ -6,8 +6,8 @@
 
 namespace cli::console {
 
-std::vector<std::string> given_twice(const picture& picture, std::string_view node) {
-  std::vector<std::string> out;
+given_twice_cards given_twice(const picture& picture, std::string_view node) {
+  given_twice_cards out;
   auto nodes = shares_of(picture, node);
   mark_guesses(picture, nodes);
   for (const auto& entry : nodes)
@@ -18,12 +18,12 @@ std::vector<std::string> given_twice(const picture& picture, std::string_view no
         return std::ranges::all_of(entry.cards,
                                    [&](const auto& each) { return share.memory_mib > each.card->lendable_mib(); });
       };
-      if (std::ranges::any_of(card.shares, &held_share::guessed) && std::ranges::none_of(card.shares, fits_nowhere))
-        continue;
+      const bool is_guess =
+          std::ranges::any_of(card.shares, &held_share::guessed) && std::ranges::none_of(card.shares, fits_nowhere);
       std::string pods;
       for (const auto& share : card.shares)
         if (share.pod) pods += (pods.empty() ? "" : ", ") + share.pod->key.ns + "/" + share.pod->key.name;
-      out.push_back(card.card->uuid + " (" + pods + ")");
+      (is_guess ? out.guessed : out.certain).push_back(card.card->uuid + " (" + pods + ")");
     }
   return out;
 }

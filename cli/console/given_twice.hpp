@@ -1,7 +1,6 @@
 #pragma once
-// Cards of a node of which more is given out than they have: someone placed a pod past the extender. Only what pods
-// have on record counts. Where the ledger guesses which card a pod has, another guess might fit; `top cards` shows
-// those.
+// Cards of a node of which more is given out than they have: someone placed a pod past the extender. Certain
+// is only what pods have on record: where the ledger guesses which card a pod has, another guess might fit.
 
 #include <string>
 #include <string_view>
@@ -12,6 +11,10 @@
 namespace cli::console {
 
 /// Each as "GPU-1 (team/a, team/b)": its UUID, or node and number where no agent reports it, and its pods.
-std::vector<std::string> given_twice(const picture& picture, std::string_view node);
+struct given_twice_cards {
+  std::vector<std::string> certain;
+  std::vector<std::string> guessed;  ///< a pod of it may have another card
+};
+given_twice_cards given_twice(const picture& picture, std::string_view node);
 
 }  // namespace cli::console

@@ -131,7 +131,8 @@ class health_parts {
           if ((each.step->is == outcome::wrong) == is_wrong) steps.push_back(finding_json(each, ns));
       const auto worst = outcomes_.find(name);
       const auto good = good_.find(name);
-      const bool has_text = good != good_.end();
+      const bool is_well = worst != outcomes_.end() && worst->second == outcome::good;
+      const bool has_text = is_well && good != good_.end();
       out.push_back({{"part", name},
                      {"outcome", to_string(worst == outcomes_.end() ? outcome::skipped : worst->second)},
                      {"text", has_text ? bilingual_json([&](language locale) { return text_of(*good->second, locale); })
@@ -259,7 +260,12 @@ ordered_json overview_view(const picture& picture, const viewer& viewer, const c
   ordered_json out{{"health", nullptr}, {"gpus", nullptr}, {"waiting", nullptr}, {"cost", nullptr}};
   // What `verify` finds names pods, namespaces and cards of all people.
   if (viewer.nodes && viewer.all_pods && viewer.all_quotas) {
-    auto report = verify::walk(walked_view(picture));
+    auto view = walked_view(picture);
+    if (!viewer.declarations) {
+      view.refused_declarations.clear();
+      view.declarations_unseen = {"console.right.declarations"};
+    }
+    auto report = verify::walk(view);
     // Which plugins are ours is known by the operator's namespace.
     if (picture.leader.ns.empty()) report.nodes.clear();
     out["health"] = health_json(report, picture.leader.ns);

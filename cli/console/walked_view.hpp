@@ -8,6 +8,9 @@
 
 namespace cli::console {
 
+/// What declarations are refused, into the picture, or the reason why they cannot be read.
+kube::task<void> take_in_refused_declarations(kube::transport& transport, picture& picture);
+
 /// With what the ledger of a finished picture says of each node. `only_node`: of that one; empty: of all.
 reconcilers::verify::cluster_view walked_view(const picture& picture, std::string_view only_node = {});
 

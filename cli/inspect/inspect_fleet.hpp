@@ -41,6 +41,7 @@ struct node_row {
   std::optional<std::int64_t> unhealthy;     ///< cards; null: neither an agent nor a plugin has said
   bool are_looked_at = false;                ///< an agent, or the register of a plugin, says how each card is
   std::int64_t cordoned_cards = 0;           ///< all of a cordoned node, else those that its annotation names
+  std::size_t withheld_cards = 0;            ///< usable, and the plugin would take another that is not
   std::vector<api::other_card> other_cards;  ///< of other vendors than NVIDIA
   std::vector<resource_use> resources;       ///< of its mode; next to cards of other vendors, all
   std::vector<std::string> waits_for;        ///< pods a change of mode waits for

@@ -70,10 +70,13 @@ std::string preflight_of(const node_row& node_row, const bilingual& say) {
   return out;
 }
 
-/// The word for programs, and that nothing of the agent's report is kept true.
+/// The word for programs, that nothing of the agent's report is kept true, and that cards with room get no new share.
 std::string reason_of(const node_row& node_row) {
-  if (!node_row.is_report_old) return node_row.reason;
-  return node_row.reason.empty() ? "AgentGone" : node_row.reason + ", AgentGone";
+  std::vector<std::string> out;
+  if (!node_row.reason.empty()) out.push_back(node_row.reason);
+  if (node_row.is_report_old) out.emplace_back("AgentGone");
+  if (node_row.withheld_cards > 0) out.emplace_back("SharesWithheld");
+  return text::joined(out);
 }
 
 std::string node_state(const node_row& node_row, const bilingual& say) {
@@ -122,6 +125,7 @@ ordered_json as_json(const node_row& node_row) {
   out["cordonedCards"] = node_row.cards_known ? ordered_json(node_row.cordoned_cards) : ordered_json();
   out["otherCards"] = ordered_json::array();
   for (const auto& card : node_row.other_cards) out["otherCards"].push_back(ordered_json(api::json_of(card)));
+  out["withheldCards"] = node_row.withheld_cards;
   out["model"] = node_row.model;
   out["memoryMiB"] = node_row.memory_mib > 0 ? ordered_json(node_row.memory_mib) : ordered_json();
   out["driver"] = node_row.driver;

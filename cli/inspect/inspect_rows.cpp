@@ -18,6 +18,7 @@
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
 #include "reconcilers/nodes/shown_mode.hpp"
+#include "reconcilers/verify/mistyped_label.hpp"
 
 namespace cli {
 namespace {
@@ -204,6 +205,11 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
     out.reason = wanted.reason;
     out.message = wanted.message;
   }
+  if (wanted.type == reconcilers::node_intent::kind::none && out.reason.empty())
+    if (const auto mistyped = reconcilers::verify::mistyped_label_of(node, fleet.policy, fleet.cluster.declared)) {
+      out.reason = "ModeLabelMistyped";
+      out.message = {"verify.mode_label_mistyped.wrong", {{"value", mistyped->label}, {"other", mistyped->meant}}};
+    }
   const auto* status = accelerator ? &accelerator->mode : nullptr;
   const auto mode_now = reconcilers::current_mode(node, status);
   out.mode = mode_now.empty() ? none : mode_now;
@@ -220,6 +226,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
   add_cards(out, fleet, node);
   out.cordoned_cards = cordoned_cards_of(fleet, out, node);
   out.are_looked_at = are_looked_at(fleet, node);
+  if (const auto view = ledger_view(fleet, node)) out.withheld_cards = withheld_cards(node, *view);
   return out;
 }
 
@@ -239,7 +246,8 @@ std::string mode_of(const fleet& fleet, const kube::pod& pod, const kube::quanti
 bool listed(const fleet& fleet, const kube::node& node) {
   if (reconcilers::has_cards(node) || fleet.accelerator(node.key.name)) return true;
   if (node.labels.contains(api::names::module_label)) return true;
-  return reconcilers::intent_of(node, fleet.policy).type != reconcilers::node_intent::kind::none;
+  return reconcilers::intent_of(node, fleet.policy).type != reconcilers::node_intent::kind::none ||
+         reconcilers::verify::mistyped_label_of(node, fleet.policy);
 }
 
 }  // namespace

@@ -147,6 +147,7 @@ ordered_json as_json(const std::vector<verify::step>& steps, std::string_view no
 ordered_json as_json(const verify::report& report) {
   ordered_json out = {
       {"problems", problems(report)}, {"cluster", as_json(report.cluster, {})}, {"nodes", ordered_json::array()}};
+  if (report.other_findings) out["otherFindings"] = *report.other_findings;
   for (const auto& node : report.nodes) {
     out["nodes"].push_back({{"name", node.node},
                             {"mode", node.current.empty() ? "none" : node.current},
@@ -195,11 +196,26 @@ picture_request walked_parts(const std::string& ns) {
           ns};
 }
 
-std::expected<verify::cluster_view, text::phrase> view_of(picture& picture, const std::string& only_node) {
+/// A walk, and what it was made from.
+struct walked {
+  verify::cluster_view view;
+  verify::report report;
+};
+
+std::expected<walked, text::phrase> walk_of(picture& picture, const std::string& only_node,
+                                            const std::vector<std::string>& unread_declarations = {}) {
   if (!only_node.empty() && !picture.nodes.find({{}, only_node}))
     return std::unexpected(text::phrase{"transport.no_node", {{"node", plain(only_node)}}});
   if (!picture.book && sees_ledger(picture)) picture.finish();
-  return console::walked_view(picture, only_node);
+  const auto walk_over = [&](std::string_view node) {
+    walked out{console::walked_view(picture, node), {}};
+    out.view.unread_declarations = unread_declarations;
+    out.report = walk(out.view);
+    return out;
+  };
+  auto out = walk_over(only_node);
+  if (!only_node.empty()) out.report = about_node(std::move(out.report), walk_over({}).report);
+  return out;
 }
 
 /// ConfigMaps that would declare something where declarations are read. Who may not list them all learns nothing.
@@ -229,18 +245,15 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
     picture picture;
     const auto found = co_await read_picture(transport, walked_parts(options.ns), picture);
     if (!found) co_return std::unexpected(found.error());
-    auto seen = view_of(picture, options.node);
+    co_await console::take_in_refused_declarations(transport, picture);
+    const auto unread = co_await find_unread_declarations(transport);
+    auto seen = walk_of(picture, options.node, unread.value_or(std::vector<std::string>()));
     if (!seen) {
       problem = std::move(seen.error());
       co_return kube::result<void>();
     }
-    view = std::move(*seen);
-    if (auto unread = co_await find_unread_declarations(transport)) view.unread_declarations = std::move(*unread);
-    if (auto refused = co_await read_refused_declarations(transport))
-      view.refused_declarations = std::move(*refused);
-    else
-      view.declarations_unseen = phrase_of(refused.error());
-    report = walk(view);
+    view = std::move(seen->view);
+    report = std::move(seen->report);
     if (!unsettled(report) || std::chrono::steady_clock::now() >= until) break;
     const bool slept = co_await controller::sleep_for(between_looks);
     if (!slept) break;
@@ -266,11 +279,9 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
 std::expected<void, text::phrase> look_at_file(const verify_options& options, verify::report& report) {
   picture picture;
   if (auto read = gather({}, options.snapshot, picture); !read) return read;
-  auto view = view_of(picture, options.node);
-  if (!view) return std::unexpected(view.error());
-  view->refused_declarations = picture.refused_declarations;
-  view->declarations_unseen = picture.declarations_unseen;
-  report = walk(*view);
+  auto seen = walk_of(picture, options.node);
+  if (!seen) return std::unexpected(seen.error());
+  report = std::move(seen->report);
   return {};
 }
 
@@ -324,12 +335,19 @@ void print(const verify::report& report, const verify_options& options, std::ost
   const bool all = options.output == "wide";
   const auto wrong_nodes = std::ranges::count_if(
       report.nodes, [](const verify::node_walk& node_walk) { return wrong_in(node_walk.steps) > 0; });
-  print_part(table_words("cluster", locale), report.cluster, {}, locale, all, out,
-             {.wrong_nodes = static_cast<std::size_t>(wrong_nodes)});
+  const auto print_cluster = [&] {
+    print_part(table_words("cluster", locale), report.cluster, {}, locale, all, out,
+               {.wrong_nodes = static_cast<std::size_t>(wrong_nodes)});
+  };
+  const bool is_of_node = report.other_findings.has_value();
+  if (!is_of_node) print_cluster();
   const bool cluster_wrong = wrong_in(report.cluster) > 0;
   for (const auto& node : report.nodes)
     print_part(node.node + (node.shown_mode.empty() || node.shown_mode == "none" ? "" : " (" + node.shown_mode + ")"),
                node.steps, node.node, locale, all, out, {.is_cluster_wrong = cluster_wrong});
+  if (is_of_node) print_cluster();
+  if (report.other_findings.value_or(0) > 0)
+    out << text::counted(*report.other_findings, "verify_table.other_findings", locale) << "\n";
   if (report.nodes.empty() && !options.scheduler) out << table_words("no_node", locale) << "\n";
 }
 

@@ -35,7 +35,6 @@ std::map<std::string, std::vector<quota::standing>, std::less<>> standings_of(
 amounts_by_group grouped(const quota::allowances& limits, const controller::store<api::accelerator_quota>& quotas) {
   amounts_by_group out;
   for (const auto& [name_space, standings] : standings_of(limits, quotas)) {
-    const bool has_cohort = !limits.cohort_of(name_space).empty();  // without one there is no one to borrow from
     for (const auto& standing : standings) {
       const auto scope = scope_of(standing.only);
       group key{standing.unit, name_space, standing.model, scope.empty() ? scope : scope.substr(1)};
@@ -43,7 +42,7 @@ amounts_by_group grouped(const quota::allowances& limits, const controller::stor
       auto& sum = out[std::move(key)];
       sum.max += standing.nominal;
       sum.used += standing.used;
-      if (has_cohort) sum.borrowed += standing.borrowed;
+      sum.borrowed += standing.borrowed;
       sum.lent += standing.lent;
     }
   }

@@ -26,12 +26,28 @@ bool has(const api::accelerator_quota& object, const quota::standing& standing) 
   });
 }
 
-/// @param has_cohort without one what is used beyond the limit is borrowed from no one
-json row_of(const quota::standing& standing, bool has_cohort) {
+/// Used beyond the limit, and lent by no one: the pods were there before it.
+std::int64_t beyond_limit(const quota::standing& standing) {
+  return std::max<std::int64_t>(standing.used - standing.nominal, 0) - standing.borrowed;
+}
+
+/// "cards of Tesla-T4 6/4 (1 borrowed, 1 beyond the limit)"
+std::string summary_of(const quota::standing& standing) {
+  std::string out(api::unit_of(standing.unit));
+  if (!standing.model.empty()) out += " of " + standing.model;
+  out += scope_of(standing.only) + " " + std::to_string(standing.used) + "/" + std::to_string(standing.nominal);
+  std::string excess;
+  if (standing.borrowed > 0) excess = std::to_string(standing.borrowed) + " borrowed";
+  if (const auto beyond = beyond_limit(standing); beyond > 0)
+    excess += (excess.empty() ? "" : ", ") + std::to_string(beyond) + " beyond the limit";
+  return excess.empty() ? out : out + " (" + excess + ")";
+}
+
+json row_of(const quota::standing& standing) {
   json row{{"units", std::string(api::unit_of(standing.unit))},
            {"max", standing.nominal},
            {"used", standing.used},
-           {"borrowed", has_cohort ? standing.borrowed : 0},
+           {"borrowed", standing.borrowed},
            {"lent", standing.lent}};
   if (!standing.model.empty()) row["model"] = standing.model;
   if (!standing.only.pool.empty()) row["pool"] = standing.only.pool;
@@ -102,16 +118,10 @@ void judge_cohort(json& conditions, const api::accelerator_quota& quota, std::st
 json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now) {
   json hard = json::array(), refusals = json::array();
   std::string summary;
-  const bool has_cohort = !view.cohort.empty();
   for (const auto& standing : view.standings) {
     if (!has(quota, standing)) continue;
-    hard.push_back(row_of(standing, has_cohort));
-    summary += (summary.empty() ? "" : ", ") + std::string(api::unit_of(standing.unit)) +
-               (standing.model.empty() ? "" : " of " + standing.model) + scope_of(standing.only) + " " +
-               std::to_string(standing.used) + "/" + std::to_string(standing.nominal) +
-               (standing.borrowed > 0
-                    ? " (" + std::to_string(standing.borrowed) + (has_cohort ? " borrowed)" : " beyond the limit)")
-                    : "");
+    hard.push_back(row_of(standing));
+    summary += (summary.empty() ? "" : ", ") + summary_of(standing);
   }
   std::int64_t all = 0;
   for (const auto& [reason, pods] : view.waiting) {

@@ -20,6 +20,7 @@
 #include "reconcilers/nodes/taints.hpp"
 #include "reconcilers/plugins/plugin_rollout.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
+#include "reconcilers/verify/mistyped_label.hpp"
 #include "text/text.hpp"
 
 namespace reconcilers::verify {
@@ -73,6 +74,8 @@ outcome outcome_of(api::check_state state) {
   return outcome::unknown;
 }
 bool is_wrong(const step& step) { return step.is == outcome::wrong; }
+/// Wrong, changing, a warning, or not known.
+bool is_finding(const step& step) { return step.is != outcome::good && step.is != outcome::skipped; }
 
 std::string of_total(std::int64_t some, std::int64_t all) { return std::to_string(some) + "/" + std::to_string(all); }
 
@@ -204,12 +207,13 @@ class node_walker {
                            is_wrong(resources_step) || plugin_explained_;
     step.push_back(enrolment(explained, rows));
     // A sick card stays one while the mode changes, or the plugin does not work.
-    if (auto sick = sick_cards(); resources_step.is == outcome::skipped && !sick.empty())
-      resources_step = wrong(stage::resources, stage_code::cards_sick, std::move(sick));
+    if (auto sick = sick_cards(); resources_step.is == outcome::skipped && sick) resources_step = *std::move(sick);
     if (!is_.old_report.empty())
       step.push_back(with_value(warning(stage::agent, stage_code::agent_gone), is_.old_report));
     std::ranges::copy(rows, std::back_inserter(step));
     step.insert(step.end(), {label_step, plugin_step, others_step, resources_step});
+    if (is_.withheld_cards > 0 && serving_)
+      step.push_back(warning(stage::resources, stage_code::shares_withheld, std::to_string(is_.withheld_cards)));
     for (auto& pod : pods(resources_step.is == outcome::good)) step.push_back(std::move(pod));
     step.push_back(taint());
     return out;
@@ -239,14 +243,41 @@ class node_walker {
     return with_other(wrong(position, code, std::move(value)), wanted_.message);
   }
 
+  /// No one has asked for a mode, or someone has by a key that no one reads.
+  step no_mode(const std::string& asking_label) const {
+    if (!asking_label.empty()) return good(stage::label, asking_label);
+    if (const auto mistyped = mistyped_label_of(is_.node, policy_, cluster_.declared))
+      return wrong(stage::label, stage_code::mode_label_mistyped, mistyped->label, mistyped->meant);
+    if (cluster_.whole || serving_ || is_.status || !is_said_to_have_cards()) return good(stage::label);
+    std::string modes;
+    for (const auto& mode : offered_.rows())
+      if (policy_ && policy_->enabled(mode.name) && !mode.label_values.empty())
+        append(modes, mode.label_values.front());
+    return warning(stage::label, stage_code::mode_label_missing, modes.empty() ? "-" : modes);
+  }
+
+  /// With the label as it should be.
+  step unknown_mode() const {
+    const auto& arguments = wanted_.message.arguments;
+    const auto argument = [&](std::string_view name) {
+      const auto match = std::ranges::find(arguments, name, &text::phrase_argument::name);
+      return match == arguments.end() ? std::string() : match->values.front();
+    };
+    const auto label = argument("label"), hint = argument("hint");
+    const auto key = label.substr(0, label.find('=')) + "=";
+    auto out = refused(stage::label, stage_code::unknown_mode, key + (hint.empty() ? "MODE" : hint));
+    if (hint.empty()) out.value_zh = key + "模式";
+    return out;
+  }
+
   step label() const {
     const auto asking_label = asking_labels(is_.node, policy_, cluster_.declared);
-    if (wanted_.type == kind::none) return good(stage::label, asking_label);
+    if (wanted_.type == kind::none) return no_mode(asking_label);
     if (wanted_.type == kind::left_alone) return good(stage::label, asking_label, wanted_.requested);
     if (wanted_.type == kind::refused) {
       if (wanted_.reason == "UnknownMode" || wanted_.reason == "ConflictingLabels") {
-        const bool unknown = wanted_.reason == "UnknownMode";
-        return refused(stage::label, unknown ? stage_code::unknown_mode : stage_code::conflicting_labels, asking_label);
+        if (wanted_.reason == "UnknownMode") return unknown_mode();
+        return refused(stage::label, stage_code::conflicting_labels, asking_label);
       }
       if (wanted_.reason == "ForeignPlugin") return refused(stage::label, stage_code::foreign_label, asking_label);
     }
@@ -436,13 +467,19 @@ class node_walker {
     });
   }
 
-  /// As an agent reports them that is there.
-  std::string sick_cards() const {
-    std::string out;
-    if (!is_.old_report.empty()) return out;
-    for (const auto& card : is_.cards)
-      if (!card.healthy()) append(out, card.uuid + " (" + card.health + ")");
-    return out;
+  /// As an agent reports them that is there; nothing: there is none.
+  std::optional<step> sick_cards() const {
+    constexpr std::string_view xid = "XID ";
+    auto out = wrong(stage::resources, stage_code::cards_sick);
+    if (!is_.old_report.empty()) return std::nullopt;
+    for (const auto& card : is_.cards) {
+      if (card.healthy()) continue;
+      append(out.value, card.uuid + " (" + card.health + ")");
+      const auto number = card.health.starts_with(xid) ? card.health.substr(xid.size()) : std::string();
+      const bool is_number = !number.empty() && number.find_first_not_of("0123456789") == number.npos;
+      if (is_number && out.other.empty()) out.other = number;
+    }
+    return out.value.empty() ? std::nullopt : std::optional(std::move(out));
   }
 
   /// By an agent, by labels, or by what anything on it offers.
@@ -475,7 +512,7 @@ class node_walker {
                    : wrong(resource, stage_code::nothing_advertised, nothing, std::string(serving_->daemon_set));
     if (!unhealthy.empty()) return wrong(resource, stage_code::cards_unhealthy, unhealthy);
     // A plugin may offer a card long after the agent has found it sick.
-    if (auto sick = sick_cards(); !sick.empty()) return wrong(resource, stage_code::cards_sick, std::move(sick));
+    if (auto sick = sick_cards()) return *std::move(sick);
     if (!missing.empty()) return wrong(resource, stage_code::cards_missing, missing);
     return good(resource, all);
   }
@@ -515,6 +552,11 @@ class node_walker {
       std::string cards;
       for (const auto& card : is_.given_twice) append(cards, card);
       out.push_back(wrong(pod, stage_code::card_given_twice, cards));
+    }
+    if (out.empty() && !is_.perhaps_given_twice.empty()) {
+      std::string cards;
+      for (const auto& card : is_.perhaps_given_twice) append(cards, card);
+      out.push_back(warning(pod, stage_code::card_perhaps_given_twice, cards));
     }
     std::vector<text::phrase> uncounted, misplaced;
     for (const auto& entry : is_.uncounted_pods) (is_on_missing_card(entry) ? misplaced : uncounted).push_back(entry);
@@ -627,7 +669,7 @@ step wrong_control_plane_node(const nlohmann::json& row) {
 /// condition is old, and the pods that are sent there wait.
 std::vector<step> scheduler_steps(const cluster_view& view, bool leads, bool reported) {
   const auto position = stage::scheduler;
-  if (!view.whole || !view.policy) return {};
+  if (!view.policy) return {};
   const auto status = status_of(view);
   const auto is = condition_of(status, "SchedulerReady");
   const auto& mode = view.policy->scheduler.mode;
@@ -811,6 +853,21 @@ report walk(const cluster_view& view) {
   if (!view.labels_unseen.empty()) out.cluster.push_back(unseen(stage::label, view.labels_unseen));
   out.cluster.push_back(leader);
   return out;
+}
+
+report about_node(report of_node, const report& all) {
+  const auto is_apart = [](const step& step) {
+    return step.position == stage::rules || step.position == stage::quotas || step.position == stage::view_api;
+  };
+  std::erase_if(of_node.cluster, is_apart);
+  const auto is_kept = [&](const step& finding) {
+    return std::ranges::any_of(of_node.cluster, [&](const step& step) {
+      return step.position == finding.position && step.cause == finding.cause && step.value == finding.value;
+    });
+  };
+  of_node.other_findings = static_cast<std::size_t>(
+      std::ranges::count_if(all.cluster, [&](const step& step) { return is_finding(step) && !is_kept(step); }));
+  return of_node;
 }
 
 std::size_t problems(const report& report) {

@@ -40,9 +40,13 @@ struct node_view {
   std::vector<plugin_pod> plugins;
   std::vector<claim> claims;
   foreign_pods foreign;
-  std::vector<api::reported_card> cards;     ///< as the agent reports them; empty: no agent
-  text::phrase old_report;                   ///< why the report is old; empty: it is recent, or there is none
-  std::vector<std::string> given_twice;      ///< overbooked cards, each with its pods
+  std::vector<api::reported_card> cards;           ///< as the agent reports them; empty: no agent
+  text::phrase old_report;                         ///< why the report is old; empty: it is recent, or there is none
+  std::vector<std::string> given_twice;            ///< overbooked cards, each with its pods
+  std::vector<std::string> perhaps_given_twice{};  ///< the same, where it is a guess which card a pod has
+  /// Usable cards with room that get no new share: the plugin picks cards itself, and would take one that may not be
+  /// used.
+  std::size_t withheld_cards = 0;
   std::vector<text::phrase> uncounted_pods;  ///< whose limits the ledger cannot count, each with the reason
   /// What others than device plugins offer of its cards: "8 devices of the DRA driver gpu.nvidia.com".
   std::vector<text::phrase> claimed_devices{};
@@ -132,7 +136,9 @@ enum class stage_code : std::uint8_t {
   daemon_set_not_rolled_out,
   leader_missing,
   leader_silent,
-  unknown_mode,
+  mode_label_missing,   ///< value: the modes that are on
+  mode_label_mistyped,  ///< value: the label as it is; other: as it should be
+  unknown_mode,         ///< value: the label as it should be
   conflicting_labels,
   foreign_label,
   refused,
@@ -161,10 +167,12 @@ enum class stage_code : std::uint8_t {
   nothing_advertised,
   no_cards,  ///< value: what the mode would offer; other: the mode
   cards_unhealthy,
-  cards_sick,
+  cards_sick,  ///< value: the cards; other: the number of an XID, where one has it
   cards_missing,
+  shares_withheld,  ///< value: how many cards
   overbooked,
   card_given_twice,
+  card_perhaps_given_twice,
   pods_not_counted,
   pods_on_missing_cards,  ///< their placement names a card that the node does not have
   pod_of_other_mode,
@@ -221,9 +229,14 @@ struct node_walk {
 struct report {
   std::vector<step> cluster;
   std::vector<node_walk> nodes;
+  /// Of one node: how much more is found in the cluster that does not concern it; nothing: all nodes were walked.
+  std::optional<std::size_t> other_findings{};
 };
 
 report walk(const cluster_view& view);
+
+/// The report of one node without what does not concern it, which is only counted. `all` is the walk of all nodes.
+report about_node(report of_node, const report& all);
 
 /// Steps that are wrong.
 std::size_t problems(const report& report);

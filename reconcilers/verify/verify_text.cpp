@@ -60,6 +60,8 @@ constexpr std::array<cause_row, code_count> codes{{
     {stage_code::daemon_set_not_rolled_out, "daemonset_not_rolled_out"},
     {stage_code::leader_missing, "leader_missing"},
     {stage_code::leader_silent, "leader_silent"},
+    {stage_code::mode_label_missing, "mode_label_missing"},
+    {stage_code::mode_label_mistyped, "mode_label_mistyped"},
     {stage_code::unknown_mode, "unknown_mode"},
     {stage_code::conflicting_labels, "conflicting_labels"},
     {stage_code::foreign_label, "foreign_label"},
@@ -91,8 +93,10 @@ constexpr std::array<cause_row, code_count> codes{{
     {stage_code::cards_unhealthy, "cards_unhealthy"},
     {stage_code::cards_sick, "cards_sick"},
     {stage_code::cards_missing, "cards_missing"},
+    {stage_code::shares_withheld, "shares_withheld"},
     {stage_code::overbooked, "overbooked"},
     {stage_code::card_given_twice, "card_given_twice"},
+    {stage_code::card_perhaps_given_twice, "card_perhaps_given_twice"},
     {stage_code::pods_not_counted, "pods_not_counted"},
     {stage_code::pods_on_missing_cards, "pods_on_missing_cards"},
     {stage_code::pod_of_other_mode, "pod_of_other_mode"},
@@ -158,6 +162,12 @@ std::string key_of(stage_code code, std::string_view part) {
   return "verify." + std::string(to_string(code)) + "." + std::string(part);
 }
 
+/// Of warnings those that someone can do something about right away.
+bool has_remedy(const step& step) {
+  return step.is == outcome::wrong || step.is == outcome::changing || step.cause == stage_code::mode_label_missing ||
+         step.cause == stage_code::shares_withheld || step.cause == stage_code::card_perhaps_given_twice;
+}
+
 std::string good_text(const step& step, language locale) {
   if (step.position == stage::label && step.other.empty())
     return words_of(step.value.empty() ? "verify.stage.label.none" : "verify.stage.label.without_mode", step, locale);
@@ -200,8 +210,10 @@ std::string text_of(const step& step, language locale) {
 
 std::string remedy_of(const step& step, std::string_view node, language locale) {
   if (step.row) return reconcilers::remedy_of(*step.row, locale);
-  if (step.is != outcome::wrong && step.is != outcome::changing) return {};
+  if (!has_remedy(step)) return {};
   if (step.cause == stage_code::none || step.cause == stage_code::preflight_failed) return {};
+  if (step.cause == stage_code::cards_sick && step.other.empty())
+    return words_of("verify.cards_sick.without_xid", step, locale, node);
   return words_of(key_of(step.cause, "remedy"), step, locale, node);
 }
 

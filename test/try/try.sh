@@ -143,7 +143,7 @@ commands=(
   "quartermaster verify v100-0"
   "a change of mode that waits for a pod; it goes on once you type: kubectl scale deployment finetune -n research --replicas=0"
   "quartermaster top cards l40s-1"
-  "who has how much of each card of a node; the first card is sick and gets no new pod"
+  "who has how much of each card of a node; the first card is sick, and GPU-Manager's plugin would take it: no share goes to this node"
   "quartermaster report chargeback"
   "who has held which cards, up to ten seconds ago, and what it costs; the limits of each team: kubectl get acceleratorquotas -A"
   "kubectl label node t4-9 nvidia-device-enable=share && kubectl wait node/t4-9 --for=jsonpath='{.status.allocatable.nvidia\.com/gpu\.shared}'=40 --timeout=60s"

@@ -619,7 +619,7 @@ std::size_t compare_overbooked(const picture& cluster) {
       load.pods.insert(pod.key.to_string());
     }
     std::map<std::string, std::string> named;  // pods by card
-    for (const auto& text : console::given_twice(cluster, name)) {
+    for (const auto& text : console::given_twice(cluster, name).certain) {
       const auto gap = text.find(" (");
       named[text.substr(0, gap)] = text.substr(gap + 2, text.size() - gap - 3);
     }

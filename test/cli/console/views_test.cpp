@@ -540,6 +540,43 @@ TEST_F(views, what_is_wrong_has_its_remedy_and_a_command_for_a_terminal) {
   EXPECT_EQ(health["problems"].get<std::size_t>(), problems(walk(walked_view(cluster)))) << "as verify counts";
 }
 
+TEST_F(views, a_refused_declaration_is_a_problem_of_the_console_as_of_verify) {
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  policy.status = R"({"conditions":[{"type":"RulesEnforced","status":"True","reason":"Deny"}]})";
+  cluster.policies.put(policy);
+  kube::lease lease;
+  lease.holder = "quartermaster-1";
+  lease.duration_seconds = 15;
+  cluster.leader.lease = lease;
+  cluster.leader.renewed = true;
+  read();
+  const auto part_of = [&](const viewer& viewer) {
+    const auto health = overview_view(cluster, viewer, {})["health"];
+    for (const auto& part : health["parts"])
+      if (part["part"] == "declarations") return std::pair(health["problems"].get<int>(), part);
+    return std::pair(-1, ordered_json());
+  };
+  const auto [before, good] = part_of(everyone());
+  EXPECT_EQ(good["outcome"], "good") << good;
+  EXPECT_FALSE(good["text"].is_null());
+
+  cluster.refused_declarations = {{{"kube-public", "cf-crl-lab-fpga"}, "example.com/fpga", "a reason", "其一"}};
+  const auto [after, wrong] = part_of(everyone());
+  EXPECT_EQ(after, before + 1);
+  EXPECT_EQ(wrong["outcome"], "wrong");
+  EXPECT_TRUE(wrong["text"].is_null()) << "the text of what is well is none of a part that is not";
+  ASSERT_EQ(wrong["findings"].size(), 1U) << wrong;
+  EXPECT_EQ(wrong["findings"][0]["code"], "declaration_refused");
+
+  auto blind = everyone();
+  blind.declarations = false;
+  const auto [unseen, unknown] = part_of(blind);
+  EXPECT_EQ(unseen, before);
+  EXPECT_EQ(unknown["outcome"], "unknown") << "not good, because they may not be seen";
+  EXPECT_FALSE(unknown.dump().contains("cf-crl-lab-fpga"));
+}
+
 TEST_F(views, cards_that_no_mode_serves_are_on_the_map_and_in_the_numbers) {
   cluster.nodes.put(extender_test::node("plain",
                                         {{"nvidia.com/gpu.present", "true"},

@@ -238,6 +238,18 @@ TEST(inspect_fleet, S1_an_old_report_is_called_so) {
   EXPECT_EQ(nlohmann::json::parse(printed(node_rows(cluster), "en", "json"))["nodes"][0]["reportOld"], true);
 }
 
+TEST(inspect_fleet, a_node_whose_label_has_a_mistyped_key_says_so) {
+  small_cluster cluster;
+  cluster.nodes.put(node("gpu-9", {{"nvidia-device-enabled", "pgpu"}}));
+  const auto rows = node_rows(fleet(cluster));
+  const auto row = std::ranges::find(rows, "gpu-9", &node_row::name);
+  ASSERT_NE(row, rows.end());
+  EXPECT_EQ(row->reason, "ModeLabelMistyped");
+  EXPECT_EQ(words_of(row->message, text::language::en),
+            words::english("verify.mode_label_mistyped.wrong",
+                           {{"value", "nvidia-device-enabled=pgpu"}, {"other", "nvidia-device-enable=pgpu"}}));
+}
+
 TEST(inspect_fleet, every_module_of_the_catalogue_has_a_row) {
   EXPECT_EQ(module_rows(small_cluster()).size(), reconcilers::modules::catalogue().size());
 }

@@ -418,6 +418,8 @@ class served_cluster {
     const auto plain = code({"verify"}), strict = code({"verify", "--strict"});
     return {plain, strict};
   }
+  /// Of one node.
+  int code_of(const std::string& node_name) { return code({"verify", node_name}); }
   std::string output;  ///< of the last of them
 
  private:
@@ -476,6 +478,21 @@ TEST(verify_strict, S4_an_aggregated_API_that_does_not_answer_is_3) {
   served.unavailable = "/apis/view.quartermaster.io/";
   EXPECT_EQ(served.codes(), std::pair(3, 3)) << served.output;
   EXPECT_THAT(served.output, HasSubstr(words::english("verify.view_api_silent.remedy")));
+}
+
+TEST(verify_verb, one_node_is_judged_by_what_concerns_it_and_comes_first) {
+  cluster cluster;
+  cluster.preflight = every_check();
+  served_cluster served(cluster);
+  served.unavailable = "/apis/view.quartermaster.io/";
+  EXPECT_EQ(served.code_of("gpu-1"), 0) << served.output;
+  EXPECT_THAT(served.output, StartsWith("gpu-1 (vgpu): "));
+  EXPECT_THAT(served.output, Not(HasSubstr(english("verify.view_api_silent.remedy"))));
+  EXPECT_THAT(served.output, HasSubstr(english("verify_table.other_findings.one", {{"number", "1"}})));
+  EXPECT_THAT(served.output, Not(HasSubstr(english("verify_table.follows"))));
+  cluster.lease_holder.clear();
+  EXPECT_EQ(served.code_of("gpu-1"), 3) << "without a leader nothing is enrolled or repaired: " << served.output;
+  EXPECT_THAT(served.output, HasSubstr(english("verify.leader_missing.remedy")));
 }
 
 TEST(verify_strict, S4_what_is_not_known_is_0_and_with_strict_3) {

@@ -113,6 +113,22 @@ TEST_F(accelerator_quota_test, without_a_cohort_nothing_is_borrowed) {
   EXPECT_EQ(lab["summary"], "cards 2/1 (1 beyond the limit)");
 }
 
+TEST_F(accelerator_quota_test, what_no_one_of_the_cohort_lends_is_beyond_the_limit) {
+  const auto limit_of = [&](const std::string& ns, int cards) {
+    known.quotas.put(quota_of(ns, "q", {{"cohort", "c"}, {"hard", {{{"units", "cards"}, {"max", cards}}}}}));
+  };
+  limit_of("lab", 1);
+  known.pods.put(share("p", 400, 0, "a"));
+  const auto alone = status("lab", "q");
+  EXPECT_EQ(alone["hard"][0]["borrowed"], 0) << "there is no one to borrow from";
+  EXPECT_EQ(alone["summary"], "cards 4/1 (3 beyond the limit)");
+  limit_of("other", 2);
+  const auto together = status("lab", "q");
+  EXPECT_EQ(together["hard"][0]["borrowed"], 2);
+  EXPECT_EQ(together["summary"], "cards 4/1 (2 borrowed, 1 beyond the limit)");
+  EXPECT_EQ(status("other", "q")["hard"][0]["lent"], 2) << "as much as is borrowed";
+}
+
 TEST_F(accelerator_quota_test, each_object_shows_its_own_limits_as_they_count) {
   known.quotas.put(
       quota_of("lab", "a", {{"hard", {{{"units", "cards"}, {"max", 4}}, {{"units", "cores"}, {"max", 90}}}}}));

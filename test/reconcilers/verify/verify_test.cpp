@@ -443,18 +443,113 @@ TEST(verify, warns_of_a_quota_that_counts_in_part) {
   }
 }
 
+/// The first step of the node with this cause.
+std::optional<step> step_of(cluster& cluster, stage_code cause) {
+  const auto steps = cluster.walked().nodes.at(0).steps;
+  const auto match = std::ranges::find(steps, cause, &step::cause);
+  return match == steps.end() ? std::nullopt : std::optional(*match);
+}
+
+TEST(verify, warns_of_a_card_that_is_given_twice_if_a_guess_is_right) {
+  cluster cluster;
+  cluster.first().perhaps_given_twice = {"GPU-a (team/x, team/y)"};
+  EXPECT_THAT(not_good(cluster), ElementsAre("warning card_perhaps_given_twice"));
+  const auto step = step_of(cluster, stage_code::card_perhaps_given_twice);
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->position, stage::pods);
+  EXPECT_THAT(text_of(*step, language::en), HasSubstr("GPU-a (team/x, team/y)"));
+  EXPECT_THAT(remedy_of(*step, "gpu-1", language::zh), HasSubstr("quartermaster top cards gpu-1"));
+  cluster.first().given_twice = {"GPU-b (team/z)"};
+  EXPECT_THAT(not_good(cluster), ElementsAre("wrong card_given_twice")) << "what is certain comes first";
+}
+
+TEST(verify, warns_of_cards_that_get_no_share_because_the_plugin_would_take_a_sick_one) {
+  cluster cluster;
+  cluster.first().withheld_cards = 3;
+  EXPECT_THAT(not_good(cluster), ElementsAre("warning shares_withheld"));
+  EXPECT_EQ(step_of(cluster, stage_code::shares_withheld)->value, "3");
+  EXPECT_NE(remedy_of(*step_of(cluster, stage_code::shares_withheld), "gpu-1", language::zh), "");
+}
+
+/// A node that no one has asked for anything of.
+void ask_nothing(cluster& cluster) {
+  cluster.asks("vgpu");
+  cluster.node_labels.erase("nvidia-device-enable");
+  cluster.first().status.reset();
+}
+
+TEST(verify, a_node_with_cards_that_no_label_asks_for_is_a_finding_where_it_is_asked_about) {
+  cluster cluster;
+  ask_nothing(cluster);
+  EXPECT_THAT(not_good(cluster), IsEmpty()) << "of all nodes many are not ours";
+  cluster.is.whole = false;
+  EXPECT_THAT(not_good(cluster), ElementsAre("warning mode_label_missing"));
+  EXPECT_THAT(remedy_of(*step_of(cluster, stage_code::mode_label_missing), "gpu-1", language::en),
+              HasSubstr("kubectl label node gpu-1 nvidia-device-enable="));
+  cluster.node_labels.clear();
+  EXPECT_THAT(not_good(cluster), IsEmpty()) << "without cards there is nothing to ask for";
+}
+
+TEST(verify, a_label_whose_key_is_mistyped_comes_with_the_command) {
+  cluster cluster;
+  ask_nothing(cluster);
+  cluster.node_labels["nvidia-device-enabled"] = "pgpu";
+  EXPECT_THAT(not_good(cluster), ElementsAre("wrong mode_label_mistyped"));
+  const auto step = step_of(cluster, stage_code::mode_label_mistyped);
+  EXPECT_EQ(step->value, "nvidia-device-enabled=pgpu");
+  EXPECT_EQ(remedy_of(*step, "gpu-1", language::en), "kubectl label node gpu-1 nvidia-device-enable=pgpu");
+  cluster.node_labels["nvidia-device-enable"] = "none";
+  EXPECT_FALSE(step_of(cluster, stage_code::mode_label_mistyped)) << "someone has asked";
+}
+
+std::vector<std::string> codes_of(const std::vector<step>& steps) {
+  std::vector<std::string> out;
+  for (const auto& step : steps)
+    if (step.is != outcome::good && step.is != outcome::skipped) out.emplace_back(to_string(step.cause));
+  return out;
+}
+
+TEST(verify, of_one_node_only_what_concerns_it_counts_and_the_rest_is_a_number) {
+  cluster all;
+  all.is.refused_declarations = {{{"kube-public", "cf-crl-a"}, "example.com/a", "a reason", "其一"}};
+  all.is.view_api_problem = "503";
+  all.is.quotas.emplace_back().key = {"team-a", "cards"};
+  auto one = all;
+  one.is.whole = false;
+  one.is.quotas.clear();
+  const auto report = about_node(one.walked(), all.walked());
+  EXPECT_EQ(problems(report), 0U);
+  EXPECT_TRUE(all_good(report));
+  EXPECT_EQ(report.other_findings, 3U);
+
+  all.is.leader->holder.clear();
+  all.is.policy->scheduler.mode = "Dedicated";
+  one.is.leader = all.is.leader;
+  one.is.policy = all.is.policy;
+  const auto leaderless = about_node(one.walked(), all.walked());
+  EXPECT_THAT(codes_of(leaderless.cluster), ElementsAre("scheduler_asks_no_one", "leader_missing"));
+  EXPECT_EQ(leaderless.other_findings, 2U) << "what the node's report has is not counted again";
+  EXPECT_FALSE(all.walked().other_findings.has_value());
+}
+
 TEST(verify, names_a_card_that_the_agent_finds_sick_while_its_plugin_offers_it) {
   cluster cluster;
   cluster.first().cards.resize(2);
-  cluster.first().cards[0].uuid = "GPU-a", cluster.first().cards[0].health = "Xid79";
+  cluster.first().cards[0].uuid = "GPU-a", cluster.first().cards[0].health = "XID 79";
   cluster.first().cards[1].uuid = "GPU-b", cluster.first().cards[1].health = "Healthy";
   EXPECT_THAT(not_good(cluster), ElementsAre("wrong cards_sick"));
   for (const auto& step : cluster.walked().nodes.front().steps)
     if (step.cause == stage_code::cards_sick) {
-      EXPECT_EQ(step.value, "GPU-a (Xid79)");
+      EXPECT_EQ(step.value, "GPU-a (XID 79)");
       EXPECT_EQ(remedy_of(step, "gpu-1", language::en),
-                words::english("verify.cards_sick.remedy", {{"node", "gpu-1"}}));
+                words::english("verify.cards_sick.remedy", {{"node", "gpu-1"}, {"other", "79"}}));
     }
+  cluster.first().cards[0].health = "Unhealthy";
+  for (const auto& step : cluster.walked().nodes.front().steps)
+    if (step.cause == stage_code::cards_sick)
+      EXPECT_EQ(remedy_of(step, "gpu-1", language::en),
+                words::english("verify.cards_sick.without_xid", {{"node", "gpu-1"}}))
+          << "no number is made up";
   cluster.first().old_report = {"the agent has not reported for 9 m"};
   EXPECT_THAT(not_good(cluster), ElementsAre("warning agent_gone")) << "an old report says nothing of now";
 }
@@ -1063,6 +1158,16 @@ TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_language
   EXPECT_THAT(text_of(*label, language::zh),
               HasSubstr(unknown(words::chinese, "pgpu、vgpu、enable、mps、hami、share、gpushare")));
   EXPECT_EQ(name_of(stage::label, language::zh), words::chinese("verify.stage.label.name"));
+  EXPECT_EQ(label->value, "nvidia-device-enable=vgpu") << "what was meant";
+  EXPECT_EQ(remedy_of(*label, "gpu-1", language::en), "kubectl label node gpu-1 nvidia-device-enable=vgpu --overwrite");
+
+  cluster strange;
+  strange.asks("vgpu");
+  strange.node_labels.erase("nvidia-device-enable");
+  strange.node_labels["quartermaster.io/mode"] = "something-else";
+  const auto unlike = step_of(strange, stage_code::unknown_mode);
+  ASSERT_TRUE(unlike);
+  EXPECT_EQ(unlike->value, "quartermaster.io/mode=MODE") << "by the key that was written";
 
   cluster two;
   two.asks("vgpu");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/lint/whole_quantity.hpp"
 #include "reconcilers/declarations/registry.hpp"
 #include "test/english.hpp"
 #include "test/facts_in.hpp"

@@ -6,6 +6,7 @@
 #include "kube/quantity_text.hpp"
 #include "quota/vocabulary.hpp"
 #include "text/messages.hpp"
+#include "text/resource_name.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -73,6 +74,23 @@ kube::quantities quantities_in(const text::yaml::node* limits) {
   std::ranges::sort(out);
   return out;
 }
+
+std::size_t cards_of(const judged_pod::container& container) {
+  const auto* limits = limits_of(container);
+  if (!limits || !limits->mapping()) return 0;
+  std::size_t out = 0;
+  for (const auto& entry : limits->entries) {
+    const auto* known = quota::resource_key_of(entry.key->text);
+    const auto amount = known ? kube::parse_quantity(amount_at(*entry.value)).value_or(0) : 0;
+    if (amount <= 0) continue;
+    const bool share = known->unit_mib > 0 || known->legal.limited();
+    const auto cards = !share ? amount : known->legal.whole > 0 ? amount / known->legal.whole : 0;
+    out = std::max(out, static_cast<std::size_t>(std::max<std::int64_t>(cards, 1)));
+  }
+  return out;
+}
+
+bool is_dns_label(std::string_view text) { return text::is_dns_subdomain(text, 63) && !text.contains('.'); }
 
 std::string_view kind_in_manifest(const text::yaml::node& node, text::language locale) {
   return text::pattern_of(node.sequence()  ? "yaml.list"

@@ -7,6 +7,7 @@
 #include "cli/lint/pod_amounts.hpp"
 #include "cli/lint/pod_devices.hpp"
 #include "cli/lint/pod_fields.hpp"
+#include "cli/lint/pod_labels.hpp"
 #include "cli/lint/pod_values.hpp"
 #include "text/messages.hpp"
 #include "text/resource_name.hpp"
@@ -40,7 +41,7 @@ void lint_names(const manifest& manifest, language language, std::vector<lint_fi
   const auto check = [&](std::string_view field, std::string_view value, bool name) {
     // A generateName may end in a dash.
     while (name && value.size() > 1 && value.ends_with('-')) value.remove_suffix(1);
-    const bool legal = name ? text::is_dns_subdomain(value) : text::is_dns_subdomain(value, 63) && !value.contains('.');
+    const bool legal = name ? text::is_dns_subdomain(value) : is_dns_label(value);
     if (legal) return;
     auto lower = text::lower_case(value.substr(0, 253));
     std::ranges::replace(lower, '_', '-');
@@ -89,6 +90,7 @@ void lint_workload(const manifest& manifest, const pod_forms& forms, const decla
     } else {
       judge_fields(pod);
       judge_values(pod);
+      judge_selectors(pod);
       judge_amounts(pod, rules);
       judge_devices(pod);
     }

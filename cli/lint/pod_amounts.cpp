@@ -44,12 +44,18 @@ std::vector<std::string_view> keys_of(const declarations::rule_set& rules) {
   return out;
 }
 
+/// It counts hundredths of a card: at most 95 to 100 of them are a part of one.
+bool counts_hundredths(std::string_view key) {
+  const auto* known = quota::resource_key_of(key);
+  return known && known->unit_mib == 0 && known->legal.max >= 95 && known->legal.max <= 100;
+}
+
 /// The number that a person meant by "50%" or, of a memory, by "16g" and "16GB"; empty: none is seen.
 std::string number_meant(std::string_view key, std::string_view text) {
   const auto digits = text.substr(0, std::min(text.find_first_not_of("0123456789"), text.size()));
   if (digits.empty() || digits.size() > 9) return {};
   const auto unit = text::lower_case(text::trimmed(text.substr(digits.size())));
-  if (unit == "%" && key.contains("percent")) return std::string(digits);
+  if (unit == "%" && counts_hundredths(key)) return std::string(digits);
   const auto* known = quota::resource_key_of(key);
   if (!known || known->unit_mib == 0) return {};
   const auto mib = unit == "g" || unit == "gb" || unit == "gib" ? 1024 : unit == "mb" || unit == "mib" ? 1 : 0;
@@ -200,19 +206,23 @@ class amount_judge {
       return pod_.say(lint_code::resource_name, entry.key->location,
                       {.field = field_path, .value = key, .hint = meant(key, rules)});
     }
-    const auto text = entry.value->is == node::shape::null ? "0" : amount_at(*entry.value);
+    const bool is_missing = entry.value->is == node::shape::null ||
+                            (entry.value->scalar() && type_of(*entry.value) == text::yaml::type::null);
+    const auto text = is_missing ? "0" : amount_at(*entry.value);
     if (in_bytes(key, field_path, text, *entry.key)) {
       pod_.wrong.emplace(container.item, key);
       return;
     }
-    const auto value = entry.value->scalar() ? kube::parse_quantity(text) : std::nullopt;
+    const auto value = entry.value->scalar() || is_missing ? kube::parse_quantity(text) : std::nullopt;
     const auto whole = value ? std::to_string(*value) : std::string();
     const lint_details details{.field = field_path, .value = text, .key = key, .hint = whole};
     const bool whole_enough = !prefix.empty() || (value && is_whole(text));  // a quota may have a fraction
-    if (entry.value->is == node::shape::null || (value && *value >= 0 && whole_enough)) {
+    if (value && *value >= 0 && whole_enough) {
       const bool limit = !path.ends_with(".requests");  // said once
-      if (limit && value.value_or(0) != 0) unknown(key, field_path, *entry.key, rules);
-      if (limit && prefix.empty() && value) beyond_cards(details, *value, *entry.key);
+      if (limit && is_missing) return pod_.say(lint_code::amount_missing, entry.key->location, details);
+      if (limit && *value != 0) unknown(key, field_path, *entry.key, rules);
+      const bool is_bound = path.ends_with(".min");  // of a LimitRange: as little as one likes
+      if (limit && prefix.empty() && !is_bound) wrong_unit(details, *value, *entry.key, cards_of(container));
       return;
     }
     pod_.wrong.emplace(container.item, key);
@@ -234,8 +244,7 @@ class amount_judge {
 
   /// "50" for 0.5 of a key that counts hundredths of a card; empty: something else.
   static std::string percent_meant(std::string_view key, std::string_view text) {
-    const auto* known = quota::resource_key_of(key);
-    if (!known || known->unit_mib > 0 || known->legal.max > 100) return {};
+    if (!counts_hundredths(key)) return {};
     double part = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), part);
     const bool is_part = problem == std::errc() && end == text.data() + text.size() && part >= 0.01 && part < 1;
@@ -274,26 +283,32 @@ class amount_judge {
     pod_.say(lint_code::unfamiliar_resource, place.location, hinted);
   }
 
-  /// MiB, KiB or bytes where the resource counts in a larger unit: more than the cards of any node have together.
-  void beyond_cards(lint_details details, std::int64_t value, const node& place) {
-    constexpr std::int64_t most_mib = std::int64_t{4} << 20;  // sixteen cards of 256 GiB
+  /// More than the cards have that the container gets, or less than any program with CUDA does with: a number of
+  /// another unit.
+  void wrong_unit(lint_details details, std::int64_t value, const node& place, std::size_t cards) {
+    constexpr std::int64_t most_of_card = 300 << 10;  // MiB
+    constexpr std::int64_t least_mib = 256, most_cards = 16;
     const auto* known = quota::resource_key_of(details.key);
-    if (!known || known->unit_mib == 0 || value < most_mib / known->unit_mib) return;
-    constexpr std::int64_t least_mib = 256;  // no program with CUDA does with less
-    const auto is_plausible = [&](std::int64_t meant) {
-      return meant * known->unit_mib >= least_mib && meant < most_mib / known->unit_mib;
-    };
+    if (!known || known->unit_mib == 0 || value <= 0) return;
+    const bool is_spread = known->on_pod.divides;  // over as many cards as a label of the pod says
+    const auto count = cards > 0 && !is_spread ? std::min(static_cast<std::int64_t>(cards), most_cards) : most_cards;
+    const auto most = most_of_card * count / known->unit_mib;
+    const bool is_too_large = value > most;
+    if (!is_too_large && value >= least_mib / known->unit_mib) return;
+    const auto is_plausible = [&](std::int64_t meant) { return meant * known->unit_mib >= least_mib && meant <= most; };
     const auto of_mib = value < (std::int64_t{1} << 40) ? quota::in_unit(*known, value << 20) : 0;
     const auto of_bytes = quota::in_unit(*known, value);
     const auto of_kib = value < (std::int64_t{1} << 50) ? quota::in_unit(*known, value << 10) : 0;
-    const auto meant = known->unit_mib > 1 && is_plausible(of_mib) ? of_mib
-                       : is_plausible(of_bytes)                    ? of_bytes
-                       : is_plausible(of_kib)                      ? of_kib
-                                                                   : 0;
+    const auto of_gib = is_too_large ? 0 : quota::in_unit(*known, value << 30);
+    const auto meant = !is_too_large                                 ? (is_plausible(of_gib) ? of_gib : 0)
+                       : known->unit_mib > 1 && is_plausible(of_mib) ? of_mib
+                       : is_plausible(of_bytes)                      ? of_bytes
+                       : is_plausible(of_kib)                        ? of_kib
+                                                                     : 0;
     const auto hint = meant > 0 ? std::to_string(meant) : std::string();
     details.hint = hint;
     details.other = quota::unit_of(*known);
-    pod_.say(lint_code::amount_beyond_cards, place.location, details);
+    pod_.say(is_too_large ? lint_code::amount_beyond_cards : lint_code::amount_of_larger_unit, place.location, details);
   }
 
   /// Bytes ("4Gi") where the resource counts in a unit of memory; 8k is 8000 of it.

@@ -34,7 +34,11 @@ class device_judge {
   explicit device_judge(judged_pod& pod) : pod_(pod) {}
 
   void check() {
-    for (const auto& container : pod_.containers) variables(container);
+    for (const auto& container : pod_.containers) {
+      variables(container);
+      privileges(container);
+    }
+    node_name();
     counts();
     modes();
     selecting();
@@ -141,6 +145,7 @@ class device_judge {
       const auto name = text::yaml::text_at(item, "name");
       const auto value = std::string(text::yaml::text_at(item, "value"));
       if (value.empty()) continue;
+      disabled_limits(container, *item, path);
       if (name == "NVIDIA_VISIBLE_DEVICES" && value != "void" && value != "none")
         pod_.say(lint_code::visible_devices, item->location,
                  {.field = path + " of NVIDIA_VISIBLE_DEVICES", .value = value});
@@ -153,20 +158,47 @@ class device_judge {
     }
   }
 
-  /// Cards that the container asks for; a share is one.
-  static std::size_t cards_of(const container& container) {
-    const auto* limits = text::yaml::find(text::yaml::find(container.item, "resources"), "limits");
-    if (!limits || !limits->mapping()) return 0;
-    std::size_t out = 0;
-    for (const auto& entry : limits->entries) {
-      const auto* known = quota::resource_key_of(entry.key->text);
-      const auto amount = known ? kube::parse_quantity(amount_at(*entry.value)).value_or(0) : 0;
-      if (amount <= 0) continue;
-      const bool share = known->unit_mib > 0 || known->legal.limited();
-      const auto cards = !share ? amount : known->legal.whole > 0 ? amount / known->legal.whole : 0;
-      out = std::max(out, static_cast<std::size_t>(std::max<std::int64_t>(cards, 1)));
+  /// The first key by which the container asks for cards; empty: it asks for none.
+  static std::string_view card_key_of(const container& container) {
+    const auto all = asked_in(limits_of(container));
+    return all.empty() ? std::string_view() : std::string_view(all.front()->key->text);
+  }
+
+  void privileges(const container& container) {
+    const auto* context = text::yaml::find(container.item, "securityContext");
+    const auto* entry = text::yaml::find_entry(context, "privileged");
+    const auto key = card_key_of(container);
+    if (!key.empty() && entry && entry->value->scalar() && text::yaml::canonical(*entry->value) == "true")
+      pod_.say(lint_code::privileged_container, entry->key->location,
+               {.field = below(container.path, "securityContext.privileged"), .key = key});
+  }
+
+  /// HAMi's plugin and Volcano's leave their library out (server.go, Allocate; strconv.ParseBool reads the value).
+  void disabled_limits(const container& container, const node& item, const std::string& path) {
+    constexpr std::array<std::string_view, 6> yes{"1", "t", "T", "true", "TRUE", "True"};
+    const auto value = text::yaml::text_at(&item, "value");
+    if (text::yaml::text_at(&item, "name") != "CUDA_DISABLE_CONTROL" || std::ranges::find(yes, value) == yes.end())
+      return;
+    for (const auto* entry : asked_in(limits_of(container))) {
+      const std::string_view key = entry->key->text;
+      if (!key.starts_with("nvidia.com/gpumem") && key != "nvidia.com/gpucores" && !key.starts_with("volcano.sh/vgpu-"))
+        continue;
+      return pod_.say(lint_code::limits_disabled, item.location,
+                      {.field = path + " of CUDA_DISABLE_CONTROL", .value = value, .key = key});
     }
-    return out;
+  }
+
+  /// A pod that its kubelet has seen, as kubectl prints it, got its node from a scheduler.
+  void node_name() {
+    const auto* entry = text::yaml::find_entry(pod_.form.spec, "nodeName");
+    const bool is_of_cluster = text::yaml::find(text::yaml::find(pod_.manifest.root, "metadata"), "uid") != nullptr;
+    if (!entry || !entry->value->scalar() || entry->value->text.empty() || is_of_cluster) return;
+    for (const auto& container : pod_.containers) {
+      const auto key = card_key_of(container);
+      if (key.empty()) continue;
+      return pod_.say(lint_code::node_named, entry->key->location,
+                      {.field = below(pod_.path, "nodeName"), .value = entry->value->text, .key = key});
+    }
   }
 
   /// Of a list of numbers "0,2"; 0 for any other text.

@@ -5,6 +5,7 @@
 
 #include "cli/lint/field_forms.hpp"
 #include "cli/lint/field_names.hpp"
+#include "cli/lint/pod_labels.hpp"
 #include "text/list.hpp"
 #include "text/messages.hpp"
 #include "text/nearest.hpp"
@@ -92,6 +93,7 @@ class field_judge {
   void metadata(const node* node, const std::string& path) {
     if (pod_.known_kind) pod_.fields(node, path + ".", field_names::metadata());
     if (!pod_.manifest.kind.empty()) misformed(field_forms::of_metadata(node, path));
+    judge_labels(pod_, node, path);
     for (const auto* part : {"labels", "annotations"})
       not_text(text::yaml::find(node, part), path + "." + part + "[{}]");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "quota/units.hpp"
 #include "text/list.hpp"
 #include "text/messages.hpp"
 
@@ -42,12 +43,6 @@ std::string legal_words(const quota::refusal& refusal, language locale) {
   return pick(quota::amounts{});
 }
 
-/// A person wrote bytes for a memory that is counted in another unit: how much of that unit it is; else 0.
-std::int64_t units_meant(const quota::refusal& refusal) {
-  const auto* known = quota::resource_key_of(refusal.key);
-  return known && known->unit_mib > 0 && refusal.value > quota::most ? quota::in_unit(*known, refusal.value) : 0;
-}
-
 std::string not_legal(const quota::refusal& refusal, language locale) {
   const auto say = [&](const char* key, parameters parameters) {
     return engine_words(std::string("refusal.") + key, locale, parameters);
@@ -56,7 +51,7 @@ std::string not_legal(const quota::refusal& refusal, language locale) {
   const bool is_number = refusal.value != quota::not_a_number;
   auto out = is_number ? say("amount", {{"key", key}, {"amount", std::to_string(refusal.value)}})
                        : say("no_number", {{"key", key}});
-  if (const auto meant = units_meant(refusal); meant > 0)
+  if (const auto meant = quota::units_meant(refusal.key, refusal.value); meant > 0)
     return say("unit", {{"wrong", out},
                         {"unit", std::string(unit_of(*quota::resource_key_of(refusal.key)))},
                         {"number", std::to_string(meant)}});

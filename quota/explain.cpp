@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "quota/forecast.hpp"
+#include "quota/units.hpp"
 
 namespace quota {
 namespace {
@@ -126,18 +127,20 @@ class pod_amounts {
   }
 
   /// The largest amount below that fits, where it may still be the smallest change.
+  /// Of bytes that were written where the key counts units of memory: nothing above what they come to.
   std::optional<std::int64_t> lowered() {
     std::int64_t least = 1;
+    const auto meant = units_meant(values_[container_][limit_].key, current_);
+    const auto upper = meant > 0 ? std::min(meant, current_ - 1) : current_ - 1;
     if (best_) least = std::max(least, current_ - part_of(best_->size, current_));
-    auto out = largest(std::max(least, even), current_ - 1);
+    auto out = largest(std::max(least, even), upper);
     // The one amount that has to be equal to another: vcuda-core and its limit, for whole cards.
     for (const amount& other : values_[container_])
-      if (other.value >= std::max({least, even, out.value_or(0) + 1}) && other.value < current_ &&
-          fits_with(other.value))
+      if (other.value >= std::max({least, even, out.value_or(0) + 1}) && other.value <= upper && fits_with(other.value))
         out = other.value;
     if (out) return out;
-    if (values_[container_][limit_].key != card_count.name) return largest(least, std::min(current_ - 1, even - 1));
-    for (auto target = std::min(current_ - 1, even - 1); !out && target >= least; --target)
+    if (values_[container_][limit_].key != card_count.name) return largest(least, std::min(upper, even - 1));
+    for (auto target = std::min(upper, even - 1); !out && target >= least; --target)
       if (fits_with(target)) out = target;
     return out;
   }

@@ -3,7 +3,7 @@
 // would let it run. For a waiting pod, not for every decision: allocates, and tries each node many times.
 //
 // A change is one thing: one amount of the pod, or one thing of one node. Those of the pod are
-// - an amount lowered to any other the node takes, never to nothing;
+// - an amount lowered to any other the node takes, never to nothing; bytes (units.hpp) to what they come to at most;
 // - the one amount a node refuses, raised to the next it takes. An amount of 0 or less is left as it is.
 // Those of a node are `change::kind` from free_cores on. Of each sort the smallest is found, because the two are made
 // by different people. Order, of both:

@@ -51,7 +51,7 @@ ordered_json only(const ordered_json& object, std::initializer_list<const char*>
 ordered_json metadata_of(const ordered_json& object) {
   const auto& all = member(object, "metadata");
   auto out = only(all, {"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
-                        "deletionTimestamp", "labels", "finalizers"});
+                        "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "finalizers"});
   for (const auto& [key, value] : member(all, "annotations").items())
     for (const std::string_view prefix : kube::kept_pod_annotations)
       if (key.starts_with(prefix)) out["annotations"][key] = value;
@@ -76,14 +76,19 @@ ordered_json host_paths_of(const ordered_json& volumes) {
   return out;
 }
 
-/// Statuses of containers without their messages, which are the container's own words.
+/// Statuses of containers. The message of one that has ended is left out: it is the container's own words. Of one that
+/// waits it is the kubelet's.
 ordered_json statuses_of(const ordered_json& list) {
   ordered_json out = ordered_json::array();
   if (!list.is_array()) return out;
   for (const auto& entry : list) {
     auto& status = out.emplace_back(only(entry, {"name", "ready", "restartCount"}));
-    for (const auto& [name, state] : member(entry, "state").items())
-      status["state"][name] = only(state, {"reason", "startedAt", "exitCode", "finishedAt"});
+    for (const auto* part : {"state", "lastState"})
+      for (const auto& [name, state] : member(entry, part).items()) {
+        status[part][name] = only(state, {"reason", "startedAt", "exitCode", "finishedAt"});
+        if (const auto& message = member(state, "message"); name == "waiting" && !message.is_null())
+          status[part][name]["message"] = message;
+      }
   }
   return out;
 }

@@ -88,7 +88,9 @@ std::string closed_text(const closed_nodes& closed, language locale) {
       {{"nodes", text::counted(closed.nodes, "explain.nodes", locale)}, {"text", words_of(closed.reason, locale)}});
 }
 
-std::string reason_of(const open_answer& judged, std::span<const quota::node_view> nodes, language locale) {
+/// @param refused the key for want of which kube-scheduler refused the pod when it last looked; empty: it did not
+std::string reason_of(const open_answer& judged, std::span<const quota::node_view> nodes, const std::string& refused,
+                      language locale) {
   const auto& answer = judged.about;
   if (answer.limit) return text::message("explain.quota", locale, {{"text", api::words_of(*answer.limit, locale)}});
   if (answer.is_kept_everywhere) return text::message("engine.answer.kept", locale);
@@ -98,7 +100,9 @@ std::string reason_of(const open_answer& judged, std::span<const quota::node_vie
     return text::joined(texts, text::message("finding.remedy", locale));
   }
   const auto out = words_of_causes(answer.reason, nodes, answer.request, locale);
-  return answer.reason.fitting > 0 ? text::message("engine.answer.not_cards", locale, {{"answer", out}}) : out;
+  if (answer.reason.fitting == 0) return out;
+  return text::message(refused.empty() ? "engine.answer.not_cards" : "engine.answer.refused_before", locale,
+                       {{"answer", out}, {"key", refused}});
 }
 
 ordered_json closed_json(const open_answer& judged) {
@@ -172,9 +176,10 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
   const auto nodes =
       viewer.nodes ? std::span<const quota::node_view>(answer.nodes) : std::span<const quota::node_view>();
   const bool names_node = viewer.nodes && answer.reason.nearest;
+  const auto refused = refused_before(judged, whole, is_held_back);
   const auto reason = [&](language locale) {
     if (!answer.unknown.empty()) return unknown_keys(pod, known, locale);
-    if (!is_held_back) return reason_of(judged, nodes, locale);
+    if (!is_held_back) return reason_of(judged, nodes, refused, locale);
     return text::joined(held_back_by(picture, whole, viewer, locale), text::message("finding.remedy", locale));
   };
   auto unserved = ordered_json::array();
@@ -190,6 +195,7 @@ ordered_json waiting_reason(const picture& picture, const known_resources& known
       {"nodes", answer.reason.nodes},
       {"fitting", answer.reason.fitting},
       {"closed", closed_json(judged)},
+      {"refusedBefore", refused.empty() ? ordered_json() : ordered_json(refused)},
       {"causes", causes_json(answer)},
       {"changeOfPod", change_json(answer.reason.of_pod, answer, nodes)},
       {"changeOfNode", viewer.nodes ? change_json(answer.reason.of_node, answer, nodes) : ordered_json()},
@@ -219,7 +225,7 @@ std::string rules_text(const kube::described_pod& pod) {
 
 std::string question_of(const viewer& viewer, const kube::pod& pod, const kube::described_pod* whole) {
   auto out = (viewer.nodes ? "nodes\n" : "\n") + pod.key.ns + "\n" + std::to_string(pod.priority) + "\n";
-  if (whole) out += rules_text(*whole) + "\n";
+  if (whole) out += rules_text(*whole) + "\n" + refused_key(*whole) + "\n";
   for (const auto& container : pod.containers) {
     out += container.name + "\n" + std::to_string(static_cast<int>(container.kind));
     for (const auto& [key, amount] : container.limits) out += "\n" + std::string(key) + "=" + std::to_string(amount);

@@ -17,6 +17,7 @@
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/explain/open_nodes.hpp"
+#include "cli/explain/other_plugins.hpp"
 #include "cli/explain/own_view.hpp"
 #include "cli/explain/proposals.hpp"
 #include "cli/explain/uncounted.hpp"
@@ -236,6 +237,12 @@ std::vector<std::string> old_reports(const std::vector<std::string>& nodes, cons
   return out;
 }
 
+std::vector<std::string> old_reports(std::span<const quota::node_view> nodes, const picture& picture) {
+  std::vector<std::string> names;
+  for (const auto& node : nodes) names.push_back(node.inventory->name);
+  return old_reports(names, picture);
+}
+
 void say_old(const std::vector<std::string>& nodes, const bilingual& say, std::ostream& out) {
   if (nodes.empty()) return;
   print_line("old_report", {{"list", some_of(nodes, 8, say.locale())}}, say, out);
@@ -323,6 +330,23 @@ void add_refused_amounts(const kube::pod& pod, const open_answer& answer, const 
   }
 }
 
+/// A pod that asks for no card, but for what other device plugins offer.
+void add_other_plugins(const kube::pod& pod, const known_resources& known, const node_rules* rules,
+                       const picture& picture, const bilingual& say, std::vector<obstacle>& obstacles) {
+  const auto amounts = foreign_amounts(pod, known, picture);
+  if (amounts.empty()) return;
+  const auto fit = fit_of(picture, foreign_room(picture), rules, amounts, say.locale());
+  const auto list = keys_in(amounts, say.locale());
+  const auto nodes = text::counted(fit.nodes, "explain.nodes", say.locale());
+  const auto refusals = fit.refusals.empty() ? say.message("explain.simulate.no_open_node") : fit.refusals;
+  const obstacle made{"other_plugin",
+                      fit.nodes > 0
+                          ? say.message("explain.obstacle.other_plugin_has", {{"list", list}, {"nodes", nodes}})
+                          : say.message("explain.obstacle.other_plugin", {{"list", list}, {"text", refusals}}),
+                      fit.nodes == 0};
+  obstacles.insert(made.decisive ? obstacles.begin() : obstacles.end(), made);
+}
+
 constexpr std::string_view no_source = "nothing of ours";
 
 /// A waiting pod that asks for keys no one knows (`unknown` is the sentence), or for nothing that is managed here.
@@ -390,7 +414,7 @@ int explain_bound(const kube::pod& pod, const picture& picture, const std::vecto
   auto unread = held || !view ? std::string() : words_of(miscounted(*view, request), say.locale());
   if (!held && view && unread.empty()) unread = refusal_of(*view, request, picture, say.locale());
   const auto too_full = held && view ? overfull(held->held, *view, say) : std::vector<std::string>();
-  const auto old = held ? old_reports({pod.node_name}, picture) : std::vector<std::string>();
+  const auto old = held ? old_reports(std::vector{pod.node_name}, picture) : std::vector<std::string>();
   if (style.as_data()) {
     ordered_json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", source}};
     if (!unread.empty()) doc["unread"] = unread;
@@ -403,10 +427,11 @@ int explain_bound(const kube::pod& pod, const picture& picture, const std::vecto
     return 0;
   }
   const auto name = pod.key.to_string();
+  if (!obstacles.empty()) print_line("first", {{"pod", name}, {"node", pod.node_name}}, say, out);
+  print_obstacles(obstacles, out);
   if (!held) {
     print_line("bound_without", {{"pod", name}, {"node", pod.node_name}}, say, out);
     if (!unread.empty()) print_line("not_counted", {{"text", unread}}, say, out);
-    print_obstacles(obstacles, out);
     return 0;
   }
   print_line(source == "guessed" ? "bound_guessed" : "bound",
@@ -418,7 +443,6 @@ int explain_bound(const kube::pod& pod, const picture& picture, const std::vecto
   for (const auto& text : reasons) print_line("these", {{"text", shown(text, most_shown)}}, say, out);
   for (const auto& text : too_full) print_line("over_given", {{"text", shown(text, most_shown)}}, say, out);
   say_old(old, say, out);
-  print_obstacles(obstacles, out);
   return 0;
 }
 
@@ -427,8 +451,9 @@ constexpr std::string_view pod_example = R"(Examples:
   $ quartermaster explain pod lab/trainer -o wide    # with every node
   $ quartermaster inspect --save now.json && quartermaster explain pod lab/trainer --snapshot now.json
 
-Judged are cards, declared keys, limits of the namespace, scheduling gates, the scheduler's name, nodeSelector, required
-node affinity and taints; not CPU, memory, ports, pod affinity and topology spread (kubectl describe pod). A file of
+Judged are cards, declared keys, amounts that other device plugins offer, limits of the namespace, scheduling gates, the
+scheduler's name, nodeSelector, required node affinity and taints; not CPU, memory, ports, pod affinity and topology
+spread (kubectl describe pod). A file of
 --snapshot that an older version saved has no gates and selectors, and the answer says so.
 Exit codes: 0 it is bound, or would fit; 1 there is no such pod, or the cluster cannot be read; 2 wrong usage;
 3 it fits nowhere, is held back, or has failed)";
@@ -513,9 +538,8 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
 namespace {
 
 /// What a pod waits for whose cards fit.
-void print_other_wait(const std::optional<kube::described_pod>& whole, const std::string& describe,
-                      const bilingual& say, std::ostream& out) {
-  const auto refused = whole ? refused_key(*whole) : std::string();
+void print_other_wait(const std::string& refused, const std::string& describe, const bilingual& say,
+                      std::ostream& out) {
   if (refused.empty())
     print_line("not_cards", {{"command", describe}}, say, out);
   else
@@ -542,16 +566,17 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   const auto judged = why_waiting_with_rules(picture, resources_of(picture), *pod, known_rules, say.locale(), names);
   const auto& answer = judged.about;
   add_refused_amounts(*pod, judged, picture, say, obstacles);
+  if (answer.unknown.empty() && answer.request.nothing())
+    add_other_plugins(*pod, resources_of(picture), known_rules, picture, say, obstacles);
   const bool held_back = !obstacles.empty() && obstacles.front().decisive;
   if (!answer.unknown.empty() || answer.request.nothing())
     return explain_without_cards(*pod, answer.unknown, obstacles, style, out);
   const auto& request = answer.request;
   const auto& [unknown, pod_limits, nodes, reason, limit, kept, unserved, is_kept_everywhere] = answer;
   const int rc = judged.fits() && !held_back ? 0 : 3;
-  std::vector<std::string> node_names;
-  for (const auto& node : nodes) node_names.push_back(node.inventory->name);
-  const auto old = old_reports(node_names, picture);
+  const auto old = old_reports(nodes, picture);
   const auto proposals = proposals_of(picture, *pod, answer, known_rules);
+  const auto refused = refused_before(judged, whole ? &*whole : nullptr, held_back);
   if (style.as_data()) {
     ordered_json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(reason, nodes, request);
@@ -571,6 +596,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
     doc["closed"] = as_json(judged.closed, say.locale());
     doc["obstacles"] = as_json(obstacles);
     doc["oldReports"] = old;
+    doc["refusedBefore"] = refused.empty() ? ordered_json() : ordered_json(refused);
     printed_as_data(doc, style.output, out);
     return rc;
   }
@@ -596,7 +622,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (reason.fitting > 0) print_obstacles({decisive, obstacles.end()}, out);
   if (is_kept_everywhere) return rc;
   if (reason.fitting > 0) {
-    if (!held_back) print_other_wait(whole, describe, say, out);
+    if (!held_back) print_other_wait(refused, describe, say, out);
     return rc;
   }
   print(reason, nodes, request, picture, unserved, proposals, say, out);

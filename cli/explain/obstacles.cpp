@@ -8,6 +8,7 @@
 #include "cli/lint/unoffered.hpp"
 #include "controller/clock.hpp"
 #include "quota/resource_keys.hpp"
+#include "reconcilers/cuda/errors.hpp"
 #include "text/messages.hpp"
 #include "text/text.hpp"
 
@@ -68,13 +69,17 @@ class finder {
     auto text = cause.empty() ? words("failed") : words("failed_with", {{"cause", cause}});
     add("ended", std::move(text), true);
     if (is_rejection(pod_.status.reason)) add_rejected();
+    add_ends();
   }
 
   void add_deleted() {
     if (pod_.deleted_at == 0) return;
+    // The API server writes when the grace is over.
+    const auto grace = pod_.grace_s > 0 ? words("grace", {{"seconds", std::to_string(pod_.grace_s)}}) : std::string();
     add("deleted",
         words(pod_.finalizers.empty() ? "deleted" : "deleted_with_finalizers",
-              {{"time", controller::rfc3339_seconds(pod_.deleted_at)},
+              {{"time", controller::rfc3339_seconds(pod_.deleted_at - pod_.grace_s)},
+               {"grace", grace},
                {"list", some_of(all_shown(pod_.finalizers), 3, locale_)}}),
         true);
   }
@@ -143,17 +148,37 @@ class finder {
       if (reason.empty() || reason == "PodInitializing" || reason == "ContainerCreating") continue;
       add("not_well",
           words("container_waits", {{"name", shown(container.name)}, {"text", reason_and_message(container)}}));
+      for (const auto& match : reconcilers::cuda::errors_in(container.message))
+        add("known_error",
+            words("known_error", {{"title", match.error->in(locale_).title}, {"id", std::string(match.error->id)}}));
       // The kubelet keeps such a pod and asks the plugin again.
       if (const auto answer = behind(container.message, "PreStartContainer"); !answer.empty())
         add("start_refused", words("start_refused", {{"name", shown(container.name)},
                                                      {"node", shown(pod_.node_name)},
                                                      {"text", plugin_sentence(answer)}}));
     }
+    add_ends();
   }
 
   std::vector<obstacle> found;
 
  private:
+  /// How containers ended, or ended before they were started again. One that ended well keeps the pod from nothing.
+  void add_ends() {
+    for (const auto& end : pod_.ends) {
+      if (end.exit_code == 0 && end.reason != "OOMKilled") continue;
+      const auto time = end.ended_at > 0 ? controller::rfc3339_seconds(end.ended_at) : std::string("-");
+      auto text = words(end.is_last ? "container_ended_before" : "container_ended",
+                        {{"name", shown(end.name)},
+                         {"reason", end.reason.empty() ? std::string("-") : shown(end.reason)},
+                         {"code", std::to_string(end.exit_code)},
+                         {"time", time},
+                         {"restarts", std::to_string(end.restarts)}});
+      if (end.reason == "OOMKilled") text += words("out_of_memory");
+      add("container_ended", std::move(text));
+    }
+  }
+
   /// What the kubelet found, that the pod never runs, and how there will be another.
   void add_rejected() {
     const auto node = shown(pod_.node_name);

@@ -17,7 +17,8 @@ namespace cli {
 
 struct obstacle {
   /// no_operator, ended, rejected, deleted, amounts, native_resource, gated, claims, device_class, selector,
-  /// not_looked_at, other_scheduler, scheduler_says, not_read, not_well or start_refused
+  /// not_looked_at, other_scheduler, scheduler_says, not_read, not_well, known_error, start_refused, container_ended,
+  /// other_plugin
   std::string code;
   std::string text;  ///< a sentence in the language of the answer, safe to print
   /// No card and no node would help while it is there.

@@ -7,6 +7,7 @@
 
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/node_rules.hpp"
+#include "kube/projections/described_pod.hpp"
 #include "text/phrase.hpp"
 
 namespace cli {
@@ -34,5 +35,10 @@ struct open_answer {
 /// @param rules of the pod; null: not known, and no node is closed to it
 open_answer why_waiting_with_rules(const picture& picture, const known_resources& known, const kube::pod& pod,
                                    const node_rules* rules, text::language locale, others names = others::named);
+
+/// The key for want of which kube-scheduler refused a pod that fits now, when it last looked (refused_key); empty:
+/// cards are not what it waits for, or it does not fit.
+/// @param whole null: not read
+std::string refused_before(const open_answer& judged, const kube::described_pod* whole, bool is_held_back);
 
 }  // namespace cli

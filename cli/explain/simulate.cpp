@@ -12,6 +12,7 @@
 #include "cli/cluster/refusal.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/explain/obstacles.hpp"
+#include "cli/explain/other_plugins.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/lint/field_forms.hpp"
 #include "cli/lint/lint_workload.hpp"
@@ -55,9 +56,9 @@ constexpr std::string_view simulate_example = R"(Examples:
 
 Pods are tried in the order of the file, each on what the earlier ones left. A workload (Deployment, Job, ...) counts as
 new pods, as many as run at once; a DaemonSet as one. What is suspended, paused or without replicas makes none now,
-and the answer says so. Judged are cards, declared keys, limits of the namespace,
-ResourceQuota and LimitRange of cards, scheduling gates, the scheduler's name, nodeSelector, required node affinity and
-taints; not CPU, memory, ports, pod affinity and topology spread.
+and the answer says so. Judged are cards, declared keys, amounts that other device plugins offer, limits of the
+namespace, ResourceQuota and LimitRange of cards, scheduling gates, the scheduler's name, nodeSelector, required node
+affinity and taints; not CPU, memory, ports, pod affinity and topology spread.
 Devices of DRA are not judged.
 Exit codes: 0 all fit, 1 the cluster or the file cannot be read, or no pods are in it, 2 wrong usage, 3 some do not fit
 or were not judged; with --strict also where other objects of the file were not judged)";
@@ -105,14 +106,15 @@ class refusals {
   std::map<std::string, std::map<std::string, std::size_t>> modes_;  ///< nodes by mode, by the key they lack
 };
 
-seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, const ext::pod_request& request,
-               text::language locale) {
+seat take_seat(picture& picture, foreign_room& room, const tried_pod& tried, const kube::pod& pod,
+               const ext::pod_request& request, const kube::quantities& foreign, text::language locale) {
   auto& book = *picture.book;
   std::vector<quota::node_view> nodes;
   std::map<std::string, std::size_t> closed;  // nodes by what keeps the pod away, whatever their cards
   for (const auto& node : ext::candidates(book.book(), picture.nodes)) {
     const auto* known = picture.nodes.find({{}, node.inventory->name});
-    auto refused = known ? rules.refuses(*known, locale) : std::string();
+    auto refused = known ? tried.nodes.refuses(*known, locale) : std::string();
+    if (known && refused.empty()) refused = words_of(room.refusal(*known, foreign), locale);
     if (refused.empty())
       nodes.push_back(node);
     else
@@ -132,13 +134,12 @@ seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, 
     if (here.limit && !limit) limit = std::move(here.limit);
     if (!here.held || book.assume(pod, *here.held, {}) != quota::booked::done) continue;
     auto node = here.held->node;
+    room.take(node, foreign);
     return {std::move(node), std::move(*here.held), {}};
   }
   std::string reason;
-  const auto add = [&](const std::string& text, std::size_t nodes) {
-    if (!reason.empty()) reason += text::message("finding.remedy", locale);
-    reason += text::message("explain.simulate.nodes", locale,
-                            {{"nodes", text::counted(nodes, "explain.nodes", locale)}, {"text", text}});
+  const auto add = [&](const std::string& text) {
+    if (!text.empty()) reason += (reason.empty() ? "" : text::message("finding.remedy", locale)) + text;
   };
   if (limit)
     reason = api::words_of(*limit, locale);
@@ -159,9 +160,9 @@ seat take_seat(picture& picture, const kube::pod& pod, const node_rules& rules, 
                                : words_of(explanation, serving, request, locale);
     }
     if (!without_annotations.empty()) reason += text::message("finding.remedy", locale) + without_annotations;
-    for (const auto& [text, count] : refused.texts(locale)) add(text, count);
+    add(words_of(nodes_by_refusal(refused.texts(locale)), locale));
   }
-  for (const auto& [text, count] : closed) add(text, count);
+  add(words_of(nodes_by_refusal(closed.begin(), closed.end()), locale));
   return {{}, {}, reason};
 }
 
@@ -513,9 +514,17 @@ bool has_node(const picture& picture, const node_rules& rules, text::language lo
                              [&](const kube::node& node) { return rules.refuses(node, locale).empty(); });
 }
 
+/// What a pod is tried on, and what those before it took.
+struct trial {
+  picture& cluster;
+  namespace_limits& limits;
+  known_resources known;
+  foreign_room room;
+};
+
 /// Tries one pod, and books it where it fits.
-std::pair<simulated_pod, pod_end> simulated(picture& picture, namespace_limits& limits, const known_resources& known,
-                                            const tried_pod& tried, const bilingual& say) {
+std::pair<simulated_pod, pod_end> simulated(trial& trial, const tried_pod& tried, const bilingual& say) {
+  auto& [picture, limits, known, room] = trial;
   const auto name = tried.pod.key.to_string();
   if (const auto* bound = tried.is_new ? nullptr : picture.pods.find(tried.pod.key);
       bound && !bound->node_name.empty() && !bound->finished())
@@ -549,6 +558,24 @@ std::pair<simulated_pod, pod_end> simulated(picture& picture, namespace_limits& 
     return nowhere(devices, pod_end::not_judged);
   const auto& pod = *let_in;
   const ext::pod_request request(pod, picture.book->keys());
+  const auto foreign = foreign_amounts(pod, known, picture);
+  if (request.nothing() && !foreign.empty()) {
+    const auto fit = fit_of(picture, room, &tried.nodes, foreign, say.locale());
+    if (!fit.best)
+      return nowhere(fit.refusals.empty() ? say.message("explain.simulate.no_open_node") : fit.refusals,
+                     pod_end::waits);
+    room.take(fit.best->key.name, foreign);
+    const auto note = say.message(
+        "explain.simulate.other_plugin",
+        {{"list", keys_in(foreign, say.locale())}, {"nodes", text::counted(fit.nodes, "explain.nodes", say.locale())}});
+    return {{name,
+             say.message("explain.simulate.any"),
+             "",
+             "",
+             text::phrase(note),
+             {{"pod", name}, {"node", nullptr}, {"asks", false}, {"why", note}}},
+            pod_end::fits};
+  }
   if (request.nothing())
     return {{name,
              say.message("explain.simulate.any"),
@@ -557,7 +584,7 @@ std::pair<simulated_pod, pod_end> simulated(picture& picture, namespace_limits& 
              text::phrase("explain.simulate.no_card"),
              {{"pod", name}, {"node", nullptr}, {"asks", false}}},
             pod_end::fits};
-  const auto seat = take_seat(picture, pod, tried.nodes, request, say.locale());
+  const auto seat = take_seat(picture, room, tried, pod, request, foreign, say.locale());
   const bool fits = seat.reason.empty();
   std::string cards, amounts;
   for (const auto& held : rows_of(seat.held, request, say.locale())) {
@@ -577,11 +604,11 @@ std::pair<simulated_pod, pod_end> simulated(picture& picture, namespace_limits& 
 int simulate(picture& picture, namespace_limits& limits, std::span<const tried_pod> pods, const listing_style& style,
              std::ostream& out) {
   const bilingual say(style.language);
-  const auto known = resources_of(picture);
+  trial trial{picture, limits, resources_of(picture), foreign_room(picture)};
   std::vector<simulated_pod> rows;
   std::map<pod_end, std::size_t> count;
   for (const auto& tried : pods) {
-    auto [row, end] = simulated(picture, limits, known, tried, say);
+    auto [row, end] = simulated(trial, tried, say);
     rows.push_back(std::move(row));
     ++count[end];
   }

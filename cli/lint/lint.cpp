@@ -19,6 +19,7 @@
 #include "cli/flags/flags.hpp"
 #include "cli/flags/subcommands.hpp"
 #include "cli/lint/lint_workload.hpp"
+#include "cli/lint/range_amounts.hpp"
 #include "cli/lint/repeated_names.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -260,6 +261,7 @@ class linter {
       for (const auto* part : {"default", "defaultRequest", "max", "min"})
         all.push_back({text::yaml::find(list->items[i], part), "spec.limits[" + std::to_string(i) + "]." + part});
     lint_amounts(manifest, all, rules, language_, out_.findings, cluster);
+    lint_range(manifest, language_, out_.findings);
   }
 
   /// Where nothing else was judged, a person who gave one thinks that it was.

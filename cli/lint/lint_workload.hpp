@@ -53,13 +53,6 @@ void lint_amounts(const manifest& manifest, std::span<const amounts_at> all,
                   const reconcilers::declarations::rule_set& rules, text::language language,
                   std::vector<lint_finding>& lint_findings, const known_cluster* known = nullptr);
 
-/// What was meant by bytes ("4Gi") for a resource that counts memory in another unit, in that unit and rounded up.
-/// Empty for every other text: 8k and 8Ki are so many of the unit.
-std::optional<std::int64_t> memory_meant(const quota::resource_key& resource_key, std::string_view text);
-
-/// A whole number as the API server sees it; `quantity` is one (kube::parse_quantity takes it) and not negative.
-bool is_whole(std::string_view quantity);
-
 /// Namespaces in which no one is held to the declared rules (the bindings of the chart's policies).
 bool is_exempt(std::string_view ns);
 

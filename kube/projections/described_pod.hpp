@@ -46,9 +46,20 @@ struct pod_claim {
   friend bool operator==(const pod_claim&, const pod_claim&) = default;
 };
 
+/// How a container ended.
+struct container_end {
+  std::string name, reason;  ///< "OOMKilled", "Error", "Completed"
+  std::int32_t exit_code = 0;
+  std::int64_t ended_at = 0;  ///< seconds since 1970; 0: not known
+  std::int32_t restarts = 0;
+  bool is_last = false;  ///< of its run before; false: it has ended and runs no more
+  friend bool operator==(const container_end&, const container_end&) = default;
+};
+
 /// `containers` are all of them, with their requests.
 struct described_pod : pod {
   std::int64_t deleted_at = 0;                           ///< metadata.deletionTimestamp, seconds since 1970; 0: none
+  std::int64_t grace_s = 0;                              ///< metadata.deletionGracePeriodSeconds
   std::vector<std::string> finalizers = {}, gates = {};  ///< names
   std::vector<pod_claim> claims = {};
   std::set<std::string> native_limits = {};  ///< keys that are no extended resource: cpu, kubernetes.io/gpu
@@ -56,6 +67,7 @@ struct described_pod : pod {
   statement status = {};                    ///< its own
   std::optional<statement> scheduled = {};  ///< the condition PodScheduled
   std::vector<statement> waiting = {};      ///< containers, init containers first
+  std::vector<container_end> ends = {};     ///< of containers that have ended, or ended before; init containers first
 
   static result<described_pod> decode(std::string_view bytes);
   friend bool operator==(const described_pod&, const described_pod&) = default;

@@ -59,6 +59,7 @@ constexpr field_shape metadata[] = {
     {"generation", 7, number},
     {"creationTimestamp", 8, time},
     {"deletionTimestamp", 9, time},
+    {"deletionGracePeriodSeconds", 10, number},
     {"labels", 11, texts},
     {"annotations", 12, texts},
     {"ownerReferences", 13, message, owner},
@@ -97,11 +98,14 @@ constexpr field_shape pod_spec[] = {
     {"resourceClaims", 39, message, claim},
 };
 constexpr field_shape waiting[] = {{"reason", 1}, {"message", 2}};
-constexpr field_shape terminated[] = {{"exitCode", 1, number}, {"finishedAt", 6, time}};
+constexpr field_shape terminated[] = {{"exitCode", 1, number}, {"reason", 3}, {"finishedAt", 6, time}};
 constexpr field_shape state[] = {
     {"waiting", 1, message, waiting}, {"running", 2, message, shape()}, {"terminated", 3, message, terminated}};
-constexpr field_shape container_status[] = {
-    {"name", 1}, {"state", 2, message, state}, {"ready", 4, flag}, {"restartCount", 5, number}};
+constexpr field_shape container_status[] = {{"name", 1},
+                                            {"state", 2, message, state},
+                                            {"lastState", 3, message, state},
+                                            {"ready", 4, flag},
+                                            {"restartCount", 5, number}};
 constexpr field_shape pod_status[] = {
     {"phase", 1},
     {"conditions", 2, message, condition},

@@ -266,21 +266,40 @@ void read_native_limits(std::string_view container, described_pod& pod) {
   each_field(container, field<8>([&](std::string_view resources) { each_field(resources, field<1>(add)); }));
 }
 
+/// ContainerState: terminated 3 (exitCode 1, reason 3, finishedAt 6).
+bool read_end(std::string_view state, container_end& end) {
+  bool has_ended = false;
+  each_field(state, field<3>([&](std::string_view terminated) {
+               has_ended = true;
+               each_field(terminated, field<1>(end.exit_code), field<3>(end.reason),
+                          field<6>([&](std::string_view time) { end.ended_at = wire::read_time(time).seconds; }));
+             }));
+  return has_ended;
+}
+
+/// Of a list of ContainerStatus: name 1, state 2 (waiting 1), lastState 3, restartCount 5.
+struct container_statuses {
+  std::vector<statement> waiting;
+  std::vector<container_end> ends;
+
+  void add(std::string_view bytes) {
+    statement made;
+    container_end end;
+    std::string_view now, before;
+    each_field(bytes, field<1>(made.name), field<2>(now), field<3>(before), field<5>(end.restarts));
+    bool waits = false;
+    each_field(now, field<1>([&](std::string_view message) {
+                 waits = true;
+                 each_field(message, field<1>(made.reason), field<2>(made.message));
+               }));
+    end.name = made.name;
+    if (read_end(now, end) || (end.is_last = read_end(before, end))) ends.push_back(std::move(end));
+    if (waits) waiting.push_back(std::move(made));
+  }
+};
+
 void read_statements(std::string_view status, described_pod& pod) {
-  std::vector<statement> main;
-  const auto add_waiting = [](std::vector<statement>& list) {
-    return [&list](std::string_view bytes) {
-      statement made;
-      bool waits = false;
-      const auto read_waiting = [&](std::string_view waiting) {
-        waits = true;
-        each_field(waiting, field<1>(made.reason), field<2>(made.message));
-      };
-      each_field(bytes, field<1>(made.name),
-                 field<2>([&](std::string_view state) { each_field(state, field<1>(read_waiting)); }));
-      if (waits) list.push_back(std::move(made));
-    };
-  };
+  container_statuses init, main;
   each_field(status, field<2>([&](std::string_view condition) {
                statement made;
                std::string_view type;
@@ -288,9 +307,13 @@ void read_statements(std::string_view status, described_pod& pod) {
                           field<6>(made.message));
                if (type == "PodScheduled") pod.scheduled = std::move(made);
              }),
-             field<3>(pod.status.message), field<4>(pod.status.reason), field<8>(add_waiting(main)),
-             field<10>(add_waiting(pod.waiting)));
-  std::ranges::move(main, std::back_inserter(pod.waiting));
+             field<3>(pod.status.message), field<4>(pod.status.reason),
+             field<8>([&](std::string_view bytes) { main.add(bytes); }),
+             field<10>([&](std::string_view bytes) { init.add(bytes); }));
+  pod.waiting = std::move(init.waiting);
+  pod.ends = std::move(init.ends);
+  std::ranges::move(main.waiting, std::back_inserter(pod.waiting));
+  std::ranges::move(main.ends, std::back_inserter(pod.ends));
 }
 
 void read_described_pod(std::string_view bytes, described_pod& pod) {
@@ -298,7 +321,7 @@ void read_described_pod(std::string_view bytes, described_pod& pod) {
   const auto read_container_limits = [&](std::string_view container) { read_native_limits(container, pod); };
   each_field(bytes, field<1>([&](std::string_view meta) {
                const auto read_end = [&](std::string_view time) { pod.deleted_at = wire::read_time(time).seconds; };
-               each_field(meta, field<9>(read_end), field<14>(appended_to(pod.finalizers)));
+               each_field(meta, field<9>(read_end), field<10>(pod.grace_s), field<14>(appended_to(pod.finalizers)));
              }),
              field<2>([&](std::string_view spec) {
                read_rules(spec, pod.rules);

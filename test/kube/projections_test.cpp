@@ -155,6 +155,7 @@ TEST(projections, read_all_that_a_pod_says_of_where_it_may_run_and_of_what_keeps
   kube::described_pod expected{kube::pod::decode(golden::read("pod_described.pb")).value()};
   expected.containers.at(1).requests = {{"nvidia.com/gpu", 2}};
   expected.deleted_at = kube::parse_rfc3339("2026-07-01T11:10:30Z").value();
+  expected.grace_s = 30;
   expected.finalizers = {"a.example/b", "c.example/d"};
   expected.gates = {"gate"};
   expected.claims = {{"claim", "", ""}};
@@ -165,6 +166,7 @@ TEST(projections, read_all_that_a_pod_says_of_where_it_may_run_and_of_what_keeps
   expected.status = {"", "Held", "by a gate"};
   expected.scheduled = {"False", "SchedulingGated", "waits for gates"};
   expected.waiting = {{"first", "ImagePullBackOff", "no image"}, {"main", "PodInitializing", ""}};
+  expected.ends = {{"runs", "OOMKilled", 137, kube::parse_rfc3339("2026-07-01T11:05:30Z").value(), 3, true}};
   EXPECT_EQ(*made, expected);
   // The projection of the stores keeps none of that, and of pods that ask for nothing no containers.
   const auto plain = kube::described_pod::decode(golden::read("pod_plain.pb")).value();

@@ -191,6 +191,15 @@ TEST_F(why, less_may_be_worse_where_gpu_manager_would_then_take_a_card_out_of_us
   EXPECT_EQ(explanation_.of_pod->amount, 156);
 }
 
+TEST_F(why, bytes_of_a_key_that_counts_MiB_come_to_what_they_are_in_it) {
+  constexpr std::int64_t gib = std::int64_t{1} << 30;
+  put(with("a", mode::slots, {16384}));
+  ask({{{"nvidia.com/gpumem", 4 * gib}}});
+  EXPECT_EQ(pod_text(), "lower 0 nvidia.com/gpumem 4294967296 -> 4096, a a-0") << "and not to all of the card";
+  ask({{{"nvidia.com/gpumem", 40 * gib}}});
+  EXPECT_EQ(pod_text(), "lower 0 nvidia.com/gpumem 42949672960 -> 16384, a a-0") << "no card has what was meant";
+}
+
 TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
   put(with("a", mode::slots, {81'920}));
   hold("a", "a-0", 0, 1'920);

@@ -162,6 +162,10 @@ class random_cluster {
       whole.rules.selector["quartermaster.io/module"] = wish == 0 ? "vgpu" : wish == 1 ? "pgpu" : "nowhere";
     if (below(6) == 0) whole.rules.terms.emplace().push_back({{"kubernetes.io/hostname", "Exists", {}, false}});
     if (below(8) == 0) whole.gates = {"example.com/wait"};
+    if (below(2) == 0)
+      whole.scheduled = {"False", "Unschedulable",
+                         below(2) == 0 ? "0/3 nodes are available: 3 Insufficient tencent.com/vcuda-core."
+                                       : "0/3 nodes are available: 3 Insufficient cpu."};
     waiting.emplace(pod.key, std::move(whole));
   }
   void hold(const kube::pod& pod, std::int64_t cores, std::int64_t mib) {
@@ -447,7 +451,8 @@ void compare_modes(const random_cluster& drawn) {
 }
 
 /// Why a pod waits, as the console and as `explain pod` have it. Returns how many nodes were closed to pods.
-std::size_t compare_waiting(const random_cluster& drawn) {
+/// @param refused counts pods that kube-scheduler refused before they fitted
+std::size_t compare_waiting(const random_cluster& drawn, std::size_t& refused) {
   const auto& cluster = drawn.cluster;
   const auto known = resources_of(cluster);
   std::size_t all_closed = 0;
@@ -465,6 +470,10 @@ std::size_t compare_waiting(const random_cluster& drawn) {
     }
     EXPECT_EQ(row["nodes"], explained["explanation"]["nodes"]);
     EXPECT_EQ(row["fitting"], explained["explanation"]["fitting"]);
+    EXPECT_EQ(row["refusedBefore"], explained["refusedBefore"]);
+    const auto key = row["refusedBefore"].is_null() ? std::string() : row["refusedBefore"].get<std::string>();
+    refused += key.empty() ? 0 : 1;
+    EXPECT_TRUE(key.empty() || row["reason"]["en"].get<std::string>().contains(key)) << row;
     std::map<std::string, std::size_t> closed;
     for (const auto& entry : row["closed"]) {
       const auto reason = entry["reason"]["en"].get<std::string>();
@@ -656,7 +665,7 @@ TEST(agreement, explain_pod_and_what_is_overbooked_are_what_the_objects_add_up_t
 TEST(agreement, every_answer_about_a_cluster_has_the_numbers_of_an_oracle) {
   const char* seed_text = std::getenv("QM_SEED");
   const unsigned first = seed_text ? static_cast<unsigned>(std::stoul(seed_text)) : 1;
-  std::size_t held_back = 0, closed = 0;
+  std::size_t held_back = 0, closed = 0, refused = 0;
   for (unsigned seed = first; seed < first + 60; ++seed) {
     SCOPED_TRACE("QM_SEED=" + std::to_string(seed));
     const random_cluster drawn(seed);
@@ -666,9 +675,10 @@ TEST(agreement, every_answer_about_a_cluster_has_the_numbers_of_an_oracle) {
     compare_sums(drawn);
     compare_overview(drawn);
     compare_modes(drawn);
-    closed += compare_waiting(drawn);
+    closed += compare_waiting(drawn, refused);
     if (testing::Test::HasFailure()) return;
   }
+  EXPECT_GT(refused, 0U) << "no pod fits that was refused before";
   EXPECT_GT(closed, 10U) << "no node was closed to a pod that waits";
   EXPECT_GT(held_back, 0U) << "no cluster was drawn with sick cards that still get pods";
 }

@@ -121,6 +121,13 @@ TEST_F(views, what_a_pod_says_of_nodes_is_a_reason_to_wait) {
   EXPECT_EQ(reason()["closed"], ordered_json::array());
   const auto question = question_of(team_a(), pod, &whole);
 
+  EXPECT_TRUE(reason()["refusedBefore"].is_null());
+  whole.scheduled = {"False", "Unschedulable", "0/1 nodes are available: 1 Insufficient tencent.com/vcuda-core."};
+  EXPECT_EQ(reason()["refusedBefore"], "tencent.com/vcuda-core");
+  EXPECT_THAT(reason()["reason"]["zh"].get<std::string>(), HasSubstr("tencent.com/vcuda-core"));
+  EXPECT_NE(question_of(team_a(), pod, &whole), question) << "what was kept for others of its kind is no answer for it";
+  whole.scheduled.reset();
+
   whole.rules.terms.emplace().push_back({{"zone", "In", {"b"}, false}});
   EXPECT_EQ(reason()["kind"], "closed");
   const auto closed = reason()["closed"];

@@ -162,7 +162,8 @@ TEST_F(placements_test, a_pod_is_held_by_other_things_than_cards) {
         {{"scheduler", "default-scheduler"}, {"text", "Unschedulable: 0/2 nodes are available"}}, "scheduler_says");
   check({{"spec", {{"schedulerName", "volcano"}}}, {"status", looked}}, 0, "no_one_asks", {}, "other_scheduler");
   check({{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}, {"finalizers", {"a.example/b"}}}}}, 3,
-        "deleted_with_finalizers", {{"time", "2026-01-01T00:00:00Z"}, {"list", "a.example/b"}}, "deleted");
+        "deleted_with_finalizers", {{"time", "2026-01-01T00:00:00Z"}, {"grace", ""}, {"list", "a.example/b"}},
+        "deleted");
   check({{"spec", {{"containers", {{{"name", "c"}, {"resources", {{"limits", {{"kubernetes.io/gpu", "1"}}}}}}}}}}}, 3,
         "native_resource", {{"key", "kubernetes.io/gpu"}, {"hint", "nvidia.com/gpu"}}, "native_resource");
 }

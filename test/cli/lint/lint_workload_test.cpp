@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/lint/whole_quantity.hpp"
 #include "reconcilers/declarations/registry.hpp"
 #include "test/english.hpp"
 #include "test/facts_in.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 namespace declarations = reconcilers::declarations;
 using testing::ElementsAre, testing::HasSubstr, testing::IsEmpty;
+using words::english;
 
 std::vector<lint_finding> findings(const std::string& text, text::language locale = text::language::en,
                                    const known_cluster* known = nullptr) {
@@ -98,6 +100,89 @@ TEST(lint_workload, a_part_of_a_share_is_answered_in_hundredths) {
   EXPECT_THAT(answer("500m", "nvidia.com/gpucores"), testing::StartsWith("amount_fraction "));
   EXPECT_THAT(answer("0.5", "nvidia.com/gpumem"), testing::StartsWith("amount_fraction "));
   EXPECT_THAT(answer("0.5", "nvidia.com/gpu"), testing::StartsWith("amount_fraction "));
+  EXPECT_THAT(answer("0.5", "nvidia.com/priority"), testing::StartsWith("amount_fraction ")) << "0 or 1";
+  EXPECT_EQ(answer("0.5", "tke.cloud.tencent.com/qgpu-core"), write("50"));
+}
+
+TEST(lint_workload, a_percentage_of_hundredths_of_a_card_is_answered_with_the_number) {
+  const auto remedy = [](const std::string& key) {
+    const auto all = findings(pod("\"30%\"", "", key));
+    return all.empty() ? std::string() : all[0].code + " " + all[0].remedy;
+  };
+  const auto write = "amount_malformed " + english("lint.amount_malformed.remedy_with_hint", {{"hint", "30"}});
+  for (const auto* key : {"nvidia.com/gpucores", "nvidia.com/gpumem-percentage", "tencent.com/vcuda-core"})
+    EXPECT_EQ(remedy(key), write) << key;
+  EXPECT_NE(remedy("nvidia.com/gpu"), write);
+  EXPECT_NE(remedy("nvidia.com/gpumem"), write);
+}
+
+TEST(lint_workload, a_key_with_nothing_behind_it_is_a_warning) {
+  for (const auto* nothing : {" ", "null", "~"}) {
+    const auto all = findings(pod(nothing, ""));
+    ASSERT_THAT(codes(all), ElementsAre("amount_missing")) << nothing;
+    EXPECT_EQ(all[0].level, text::severity::warning) << "the API server takes it for 0";
+  }
+  EXPECT_THAT(codes(findings(pod("0", ""))), IsEmpty());
+}
+
+/// Code and remedy of the finding about the unit; empty: there is none.
+std::string unit_answer(const std::string& limits) {
+  const auto all =
+      findings("kind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: main\n    resources: {limits: {" +
+               limits + "}}\n");
+  for (const auto& finding : all)
+    if (finding.code == "amount_of_larger_unit" || finding.code == "amount_beyond_cards")
+      return finding.code + " " + finding.remedy;
+  return {};
+}
+
+TEST(lint_workload, an_amount_of_another_unit_is_answered_with_the_number) {
+  const auto larger = [](const std::string& value, const std::string& hint) {
+    return "amount_of_larger_unit " +
+           english("lint.amount_of_larger_unit.remedy_with_hint", {{"value", value}, {"hint", hint}});
+  };
+  const auto beyond = [](const std::string& hint) {
+    return "amount_beyond_cards " + english("lint.amount_beyond_cards.remedy_with_hint", {{"hint", hint}});
+  };
+  EXPECT_EQ(unit_answer("nvidia.com/gpualloc: 1, nvidia.com/gpumem: 4"), larger("4", "4096"));
+  EXPECT_EQ(unit_answer("nvidia.com/gpualloc: 1, nvidia.com/gpumem: 80"), larger("80", "81920"));
+  EXPECT_EQ(unit_answer("tencent.com/vcuda-core: 50, tencent.com/vcuda-memory: 8192"), beyond("32"));
+  for (const auto* fine :
+       {"nvidia.com/gpualloc: 1, nvidia.com/gpumem: 256", "nvidia.com/gpualloc: 1, nvidia.com/gpumem: 81920",
+        "tencent.com/vcuda-core: 50, tencent.com/vcuda-memory: 1",
+        "tencent.com/vcuda-core: 50, tencent.com/vcuda-memory: 576",     // 144 GiB
+        "tencent.com/vcuda-core: 1600, tencent.com/vcuda-memory: 8192",  // 16 cards of 128 GiB
+        "aliyun.com/gpu-mem: 640", "nvidia.com/mps-core: 50, nvidia.com/mps-memory: 4"})
+    EXPECT_EQ(unit_answer(fine), "") << fine;
+}
+
+/// Of a container with a share of a card, and these lines of it and of its pod.
+std::vector<std::string> around_share(const std::string& container, const std::string& spec = "", bool has_uid = false,
+                                      const std::string& keys = "nvidia.com/gpualloc: 1, nvidia.com/gpumem: 4096") {
+  return codes(findings("apiVersion: v1\nkind: Pod\nmetadata: {name: a" + std::string(has_uid ? ", uid: u" : "") +
+                        "}\nspec:\n" + spec + "  containers:\n  - name: main\n    image: i\n" + container +
+                        "    resources: {limits: {" + keys + "}}\n"));
+}
+
+TEST(lint_workload, what_passes_by_the_limits_of_a_share_is_a_warning) {
+  EXPECT_THAT(around_share(""), IsEmpty());
+  EXPECT_THAT(around_share("    securityContext: {privileged: true}\n"), ElementsAre("privileged_container"));
+  EXPECT_THAT(around_share("    securityContext: {privileged: false}\n"), IsEmpty());
+  EXPECT_THAT(around_share("    securityContext: {privileged: true}\n", "", false, "cpu: 1"), IsEmpty());
+  const auto variable = [](const std::string& value) {
+    return "    env: [{name: CUDA_DISABLE_CONTROL, value: \"" + value + "\"}]\n";
+  };
+  for (const auto* yes : {"true", "1", "T"})
+    EXPECT_THAT(around_share(variable(yes)), ElementsAre("limits_disabled")) << yes;
+  for (const auto* no : {"false", "yes", "0"}) EXPECT_THAT(around_share(variable(no)), IsEmpty()) << no;
+  EXPECT_THAT(around_share(variable("true"), "", false, "nvidia.com/gpu: 1"), IsEmpty())
+      << "a whole card has no limits";
+}
+
+TEST(lint_workload, a_pod_that_names_its_node_passes_by_the_scheduler) {
+  EXPECT_THAT(around_share("", "  nodeName: n\n"), ElementsAre("node_named"));
+  EXPECT_THAT(around_share("", "  nodeName: n\n", true), IsEmpty()) << "as kubectl prints a pod that was bound";
+  EXPECT_THAT(around_share("", "  nodeName: n\n", false, "cpu: 1"), IsEmpty());
 }
 
 TEST(lint_workload, the_policy_of_a_template_is_held_to_its_kind) {
@@ -108,7 +193,7 @@ TEST(lint_workload, the_policy_of_a_template_is_held_to_its_kind) {
                           "      containers:\n      - {name: c, image: i}\n"));
   };
   for (const auto* job : {"batch/v1\nkind: Job"}) {
-    EXPECT_THAT(answer(job, ""), ElementsAre("restart_policy"));
+    EXPECT_THAT(answer(job, ""), ElementsAre("restart_policy_missing"));
     EXPECT_THAT(answer(job, "Always"), ElementsAre("restart_policy"));
     EXPECT_THAT(answer(job, "Never"), IsEmpty());
     EXPECT_THAT(answer(job, "OnFailure"), IsEmpty());

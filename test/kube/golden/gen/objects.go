@@ -207,7 +207,7 @@ func describedPod() *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Name: "described", Namespace: "team-a", UID: uid(19), ResourceVersion: "34",
-			DeletionTimestamp: pointer(at(50)), Finalizers: []string{"a.example/b", "c.example/d"}},
+			DeletionTimestamp: pointer(at(50)), DeletionGracePeriodSeconds: pointer(int64(30)), Finalizers: []string{"a.example/b", "c.example/d"}},
 		Spec: corev1.PodSpec{
 			NodeSelector:  map[string]string{"zone": "x", "arch": "amd64"},
 			SchedulerName: "volcano",
@@ -230,7 +230,8 @@ func describedPod() *corev1.Pod {
 			Conditions: []corev1.PodCondition{
 				{Type: "Ready", Status: "False", Reason: "other"},
 				{Type: "PodScheduled", Status: "False", Reason: "SchedulingGated", Message: "waits for gates"}},
-			ContainerStatuses:     []corev1.ContainerStatus{waiting("main", "PodInitializing", ""), {Name: "runs"}},
+			ContainerStatuses: []corev1.ContainerStatus{waiting("main", "PodInitializing", ""), {Name: "runs", RestartCount: 3,
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", FinishedAt: at(45)}}}},
 			InitContainerStatuses: []corev1.ContainerStatus{waiting("first", "ImagePullBackOff", "no image")}},
 	}
 }

@@ -1,0 +1,201 @@
+#include "cli/lint/pod_fields.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "cli/lint/field_forms.hpp"
+#include "cli/lint/field_names.hpp"
+#include "cli/lint/pod_labels.hpp"
+#include "text/list.hpp"
+#include "text/messages.hpp"
+#include "text/nearest.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+using text::yaml::node;
+
+class field_judge {
+ public:
+  explicit field_judge(judged_pod& pod) : pod_(pod) {}
+
+  /// What counts once, wherever the object describes pods.
+  void check_object() {
+    const auto* root = pod_.manifest.root;
+    // What is no text in a ConfigMap is reported with what the declarations say of it.
+    if (pod_.manifest.kind == "ConfigMap")
+      pod_.fields(text::yaml::find(root, "metadata"), "metadata.", field_names::metadata());
+    else
+      metadata(text::yaml::find(root, "metadata"), "metadata");
+    if (pod_.known_kind && pod_.manifest.kind != "ConfigMap") misformed(field_forms::of_workload(root));
+    if (const auto names = object_fields_of(pod_.manifest); !names.empty()) pod_.fields(root, "", names);
+    if (const auto names = workload_fields_of(pod_.manifest); !names.empty())
+      pod_.fields(text::yaml::find(root, "spec"), "spec.", names);
+  }
+
+  void check() {
+    const auto* spec = pod_.form.spec;
+    misformed(field_forms::of_pod_spec(spec, pod_.path));
+    if (pod_.form.counted) misformed(field_forms::of_replicas(pod_.form.counted, counted_path()));
+    if (!pod_.form.holder_path.empty())
+      metadata(text::yaml::find(pod_.form.holder, "metadata"), pod_.form.holder_path + "metadata");
+    if (pod_.known_kind) pod_.fields(spec, pod_.path + ".", field_names::pod_spec());
+    if (pod_.known_kind && !pod_.form.holder_path.empty())
+      pod_.fields(pod_.form.holder, pod_.form.holder_path, field_names::pod_template());
+    not_text(text::yaml::find(spec, "nodeSelector"), pod_.path + ".nodeSelector[{}]");
+    for (const auto* list : {"initContainers", "containers"}) containers(*spec, list);
+    if (pod_.known_kind) no_containers(*spec);
+    resources_of_pod(*spec);
+    resources_of_ephemeral_containers(*spec);
+  }
+
+ private:
+  void no_containers(const node& spec) {
+    const auto like_it = [](const auto& entry) { return text::lower_case(entry.key->text).starts_with("container"); };
+    const auto* entry = text::yaml::find_entry(&spec, "containers");
+    const bool empty =
+        entry && (entry->value->is == node::shape::null || (entry->value->sequence() && entry->value->items.empty()));
+    if (empty || std::ranges::none_of(spec.entries, like_it))
+      pod_.say(lint_code::containers_missing, entry ? entry->key->location : spec.location,
+               {.field = pod_.path + ".containers"});
+  }
+
+  void resources_of_pod(const node& spec) {
+    const auto* resources = text::yaml::find(&spec, "resources");
+    if (!resources || !resources->mapping()) return;
+    if (pod_.known_kind) pod_.fields(resources, pod_.path + ".resources.", field_names::resources());
+    for (const auto* part : {"limits", "requests"}) {
+      const auto* amounts = text::yaml::find(resources, part);
+      if (!amounts || !amounts->mapping()) continue;
+      for (const auto& entry : amounts->entries) {
+        const auto& key = entry.key->text;
+        if (key != "cpu" && key != "memory" && !key.starts_with("hugepages-"))
+          pod_.say(lint_code::resources_of_pod, entry.key->location,
+                   {.field = field(pod_.path + ".resources." + part, key), .key = key});
+      }
+    }
+  }
+
+  void resources_of_ephemeral_containers(const node& spec) {
+    const auto* list = text::yaml::find(&spec, "ephemeralContainers");
+    if (!list || !list->sequence()) return;
+    std::size_t index = 0;
+    for (const auto* item : list->items) {
+      const auto path = pod_.path + ".ephemeralContainers[" + std::to_string(index++) + "].";
+      pod_.fields(item, path, field_names::container());
+      const auto* entry = text::yaml::find_entry(item, "resources");
+      const bool any = entry && entry->value->mapping() && !entry->value->entries.empty();
+      if (any) pod_.say(lint_code::resources_of_ephemeral, entry->key->location, {.field = path + "resources"});
+    }
+  }
+
+  void metadata(const node* node, const std::string& path) {
+    if (pod_.known_kind) pod_.fields(node, path + ".", field_names::metadata());
+    if (!pod_.manifest.kind.empty()) misformed(field_forms::of_metadata(node, path));
+    judge_labels(pod_, node, path);
+    for (const auto* part : {"labels", "annotations"})
+      not_text(text::yaml::find(node, part), path + "." + part + "[{}]");
+  }
+
+  void not_text(const node* node, const std::string& path) {
+    for (const auto& entry : values_not_text(node, path))
+      pod_.findings.push_back(finding_of(entry, pod_.manifest, pod_.locale));
+  }
+
+  void containers(const node& spec, const std::string& list) {
+    const auto* entry = text::yaml::find_entry(&spec, list);
+    if (!entry || entry->value->is == node::shape::null) return;
+    if (!entry->value->sequence()) return pod_.unreadable(pod_.path + "." + list, *entry->key, *entry->value);
+    std::size_t index = 0;
+    for (const auto* item : entry->value->items) {
+      const auto path = pod_.path + "." + list + "[" + std::to_string(index++) + "]";
+      if (!item->mapping()) {
+        pod_.unreadable(path, *item, *item);
+        continue;
+      }
+      const bool main = list == "containers";
+      pod_.containers.push_back(
+          {item, path, (main ? "container " : "init container ") + std::string(text::yaml::text_at(item, "name"))});
+      pod_.fields(item, path + ".", field_names::container());
+      misformed(field_forms::of_container(item, path));
+    }
+  }
+
+  /// Of a pod that a kind makes which is not known: what holds the template and its `replicas`.
+  std::string counted_path() const {
+    const auto holder_path = std::string_view(pod_.form.holder_path).substr(0, pod_.form.holder_path.size() - 1);
+    const auto dot = holder_path.rfind('.');
+    return std::string(holder_path.substr(0, dot == holder_path.npos ? 0 : dot));
+  }
+
+  void misformed(const std::vector<field_forms::form_fault>& faults) {
+    for (const auto& fault : faults) {
+      const bool has_parts = fault.expected == field_forms::form::mapping || fault.expected == field_forms::form::list;
+      if (has_parts) pod_.readable = false;  // the pod as a whole is judged by readers that want its parts
+      if (fault.expected == field_forms::form::text) {
+        pod_.findings.push_back(
+            finding_of(config_map_file::not_text{fault.field, fault.place, fault.value}, pod_.manifest, pod_.locale));
+        continue;
+      }
+      const auto& is = *fault.value;
+      const bool is_number = fault.expected == field_forms::form::number ||
+                             fault.expected == field_forms::form::count ||
+                             fault.expected == field_forms::form::long_number;
+      if (is_number && is.scalar() && is.text.contains("{{")) {
+        pod_.say(lint_code::template_text, fault.place->location, {.field = fault.field, .value = is.text});
+        continue;
+      }
+      const auto value = !is.scalar() ? std::string(kind_in_manifest(is, pod_.locale))
+                         : is.quoted  ? "\"" + is.text + "\""
+                                      : is.text;
+      pod_.say(
+          lint_code::wrong_form, fault.place->location,
+          {.field = fault.field, .value = value, .other = words_of(fault.expected), .hint = number_in_quotes(fault)});
+    }
+  }
+
+  std::string_view words_of(field_forms::form form) const {
+    using enum field_forms::form;
+    switch (form) {
+      case text:
+        return text::pattern_of("yaml.text", pod_.locale);
+      case number:
+      case long_number:
+        return text::pattern_of("yaml.whole_number", pod_.locale);
+      case count:
+        return text::pattern_of("yaml.count", pod_.locale);
+      case flag:
+        return text::pattern_of("yaml.boolean", pod_.locale);
+      case mapping:
+        return text::pattern_of("yaml.mapping", pod_.locale);
+      case list:
+        return text::pattern_of("yaml.list", pod_.locale);
+    }
+    return {};
+  }
+
+  /// 3 for "3", and true for "true".
+  static std::string number_in_quotes(const field_forms::form_fault& fault) {
+    const bool is_list = fault.expected == field_forms::form::mapping || fault.expected == field_forms::form::list;
+    if (is_list || !fault.value->scalar() || !fault.value->quoted) return {};
+    node plain;
+    plain.is = node::shape::scalar;
+    plain.text = fault.value->text;
+    if (fault.expected == field_forms::form::flag)
+      return plain.text == "true" || plain.text == "false" ? plain.text : std::string();
+    const auto number = field_forms::whole_number(plain);
+    const bool legal = number && (*number >= 0 || fault.expected != field_forms::form::count);
+    return legal && *number <= std::numeric_limits<std::int32_t>::max() ? std::to_string(*number) : std::string();
+  }
+
+  judged_pod& pod_;
+};
+
+}  // namespace
+
+void judge_object(judged_pod& pod) { field_judge(pod).check_object(); }
+
+void judge_fields(judged_pod& pod) { field_judge(pod).check(); }
+
+}  // namespace cli

@@ -60,7 +60,6 @@ constexpr std::array<lint_row, lint_code_count> table{{
     {lint_code::label_key_malformed, "label_key_malformed", error},
     {lint_code::label_value_malformed, "label_value_malformed", error},
     {lint_code::selector_mismatch, "selector_mismatch", error},
-    {lint_code::selector_missing, "selector_missing", error},
     {lint_code::selector_generated, "selector_generated", error},
     {lint_code::refused_together, "refused_together", error},
     {lint_code::volume_missing, "volume_missing", error},

@@ -59,7 +59,6 @@ enum class lint_code : std::uint8_t {
   label_key_malformed,
   label_value_malformed,
   selector_mismatch,
-  selector_missing,
   selector_generated,
   refused_together,
   volume_missing,

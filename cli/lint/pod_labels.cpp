@@ -49,14 +49,8 @@ class selector_judge {
     for (const auto& [key, value] : texts_in(labels)) labels_.insert_or_assign(key, value);
     const bool is_plain = pod_.manifest.kind == "ReplicationController";
     const auto* selector = entry ? entry->value : nullptr;
-    const auto is_empty = [](const node* list) { return !list || (list->entries.empty() && list->items.empty()); };
     const auto* equal = is_plain ? selector : text::yaml::find(selector, "matchLabels");
     const auto* wider = is_plain ? nullptr : text::yaml::find(selector, "matchExpressions");
-    if (is_empty(equal) && is_empty(wider)) {
-      if (is_plain && !labels_.empty()) return;  // these are its default
-      return pod_.say(lint_code::selector_missing, entry ? entry->key->location : parent_->location,
-                      {.field = path_, .key = pod_.manifest.kind});
-    }
     if (equal && equal->mapping())
       for (const auto& label : equal->entries) check_label(label, is_plain ? path_ : path_ + ".matchLabels");
     if (!wider || !wider->sequence()) return;

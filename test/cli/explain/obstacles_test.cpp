@@ -81,9 +81,9 @@ TEST(obstacles, of_a_deletion_the_time_and_the_grace_are_named) {
 }
 
 TEST(obstacles, an_evicted_pod_says_why) {
-  const auto all = of({}, {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "The node was low on memory."}});
+  const auto all = of({}, {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "low on memory"}});
   ASSERT_FALSE(all.empty());
-  EXPECT_EQ(all[0].text, english("explain.obstacle.failed_with", {{"cause", "Evicted: The node was low on memory."}}));
+  EXPECT_EQ(all[0].text, english("explain.obstacle.failed_with", {{"cause", "Evicted: low on memory"}}));
 }
 
 }  // namespace

@@ -471,9 +471,9 @@ std::size_t compare_waiting(const random_cluster& drawn, std::size_t& refused) {
     EXPECT_EQ(row["nodes"], explained["explanation"]["nodes"]);
     EXPECT_EQ(row["fitting"], explained["explanation"]["fitting"]);
     EXPECT_EQ(row["refusedBefore"], explained["refusedBefore"]);
-    const auto key = row["refusedBefore"].is_null() ? std::string() : row["refusedBefore"].get<std::string>();
-    refused += key.empty() ? 0 : 1;
-    EXPECT_TRUE(key.empty() || row["reason"]["en"].get<std::string>().contains(key)) << row;
+    const auto early = row["refusedBefore"].is_null() ? std::string() : row["refusedBefore"].get<std::string>();
+    refused += early.empty() ? 0 : 1;
+    EXPECT_TRUE(early.empty() || row["reason"]["en"].get<std::string>().contains(early)) << row;
     std::map<std::string, std::size_t> closed;
     for (const auto& entry : row["closed"]) {
       const auto reason = entry["reason"]["en"].get<std::string>();

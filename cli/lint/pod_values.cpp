@@ -178,6 +178,7 @@ class value_judge {
   /// validation.go, ValidateTolerations.
   void tolerations(const node& spec) {
     each_of(&spec, pod_.path, "tolerations", [&](const node* item, const std::string& path) {
+      if (!item->mapping()) return;  // of another form, or nothing
       const auto op = text::yaml::text_at(item, "operator"), key = text::yaml::text_at(item, "key");
       const auto* value = text_entry(item, "value");
       const bool is_equal = op.empty() || op == "Equal";
@@ -192,7 +193,7 @@ class value_judge {
         pod_.say(lint_code::label_key_malformed, named->key->location, {.field = path + ".key", .value = key});
       const auto* seconds = text_entry(item, "tolerationSeconds");
       const auto effect = text::yaml::text_at(item, "effect");
-      if (seconds && text::yaml::type_of(*seconds->value) != text::yaml::type::null && effect != "NoExecute")
+      if (seconds && text::yaml::type_of(*seconds->value) == text::yaml::type::integer && effect != "NoExecute")
         pod_.say(lint_code::refused_together, seconds->key->location,
                  {.field = path + ".effect",
                   .value = effect,

@@ -430,7 +430,7 @@ class life {
           for (const auto& entry : got.standings(name))
             if (entry.model == row.model && entry.only == row.only && static_cast<int>(entry.unit) == i)
               ASSERT_EQ(entry, (standing{row.model, entry.unit, *plain_.nominal(name, row, i),
-                                         plain_.used(name, row, i), std::max(-left, 0L), loaned[name], row.only}));
+                                         plain_.used(name, row, i), borrowed[name], loaned[name], row.only}));
       }
   }
 

@@ -42,24 +42,25 @@ TEST_F(given_twice_test, verify_warns_of_a_guess) {
   EXPECT_EQ(view.nodes.front().perhaps_given_twice.size(), 1U);
 }
 
+api::accelerator_node three_cards(const std::string& first) {
+  auto all = nlohmann::json::array();
+  for (int i = 0; i < 3; ++i)
+    all.push_back({{"uuid", "GPU-" + std::to_string(i)},
+                   {"index", i},
+                   {"model", "Tesla-T4"},
+                   {"memoryMiB", 16384},
+                   {"health", i == 0 ? first : "Healthy"}});
+  auto made = extender_test::reported("gpu-5", all);
+  made.mode.actual_mode = made.mode.requested_mode = "vgpu";
+  made.mode.phase = "Ready";
+  return made;
+}
+
 // GPU-Manager's plugin knows no health: of cards that are equally full it takes the first, so that no share comes to
 // the others.
 TEST_F(given_twice_test, healthy_cards_behind_a_sick_one_are_withheld) {
   cluster.nodes.put(vgpu_node("gpu-5", 3));
-  const auto report = [&](const std::string& first) {
-    auto all = nlohmann::json::array();
-    for (int i = 0; i < 3; ++i)
-      all.push_back({{"uuid", "GPU-" + std::to_string(i)},
-                     {"index", i},
-                     {"model", "Tesla-T4"},
-                     {"memoryMiB", 16384},
-                     {"health", i == 0 ? first : "Healthy"}});
-    auto made = extender_test::reported("gpu-5", all);
-    made.mode.actual_mode = made.mode.requested_mode = "vgpu";
-    made.mode.phase = "Ready";
-    return made;
-  };
-  cluster.cards.put(report("XID 79"));
+  cluster.cards.put(three_cards("XID 79"));
   read();
   EXPECT_EQ(walked_view(cluster, "gpu-5").nodes.at(0).withheld_cards, 2U);
   const auto rows = node_rows(fleet(cluster), {"gpu-5"});
@@ -70,9 +71,12 @@ TEST_F(given_twice_test, healthy_cards_behind_a_sick_one_are_withheld) {
   options.output = "wide";
   print(rows, options, table);
   EXPECT_THAT(table.str(), testing::HasSubstr("SharesWithheld"));
+}
 
-  cluster.cards.put(report("Healthy"));
-  cluster.finish();
+TEST_F(given_twice_test, of_healthy_cards_none_is_withheld) {
+  cluster.nodes.put(vgpu_node("gpu-5", 3));
+  cluster.cards.put(three_cards("Healthy"));
+  read();
   EXPECT_EQ(walked_view(cluster, "gpu-5").nodes.at(0).withheld_cards, 0U);
 }
 

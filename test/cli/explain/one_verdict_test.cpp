@@ -165,7 +165,7 @@ TEST(one_verdict, of_what_the_api_server_takes) {
   for (const std::string line :
        {"nodeSelector: ~", "affinity: {}", "affinity: {nodeAffinity: ~}", "tolerations: []", "tolerations: [~]",
         "schedulingGates: ~", "priority: -5", "priority: 1e3", "hostNetwork: yes", "nodeName: \"7\"",
-        "tolerations: [{key: a, tolerationSeconds: -1}]", "nodeSelector: {a: \"1\"}"}) {
+        "tolerations: [{key: a, effect: NoExecute, tolerationSeconds: -1}]", "nodeSelector: {a: \"1\"}"}) {
     const auto got = judged(pod_with(line));
     EXPECT_EQ(got.code, "") << line;
     EXPECT_EQ(got.refused, "") << line;

@@ -96,10 +96,16 @@ TEST_F(other_plugins, close_nodes_to_a_pod_with_cards) {
   both.containers[0].limits.emplace_back(nic, 1);
   std::ranges::sort(both.containers[0].limits);
   EXPECT_EQ(simulated({tried(both)}, 0)[0]["node"], "b") << "a has no NIC";
+}
+
+TEST_F(other_plugins, that_have_given_all_away_close_nodes_to_a_pod_with_cards) {
+  auto both = share("p", 20, 4);
+  both.containers[0].limits.emplace_back(nic, 1);
+  std::ranges::sort(both.containers[0].limits);
   cluster.pods.put(both);
   auto there = nics("there", 4, "b");
   cluster.pods.put(there);
-  cluster.finish();
+  finish();
   EXPECT_TRUE(simulated({tried(both)}, 3)[0]["node"].is_null());
   const auto [rc, answer] = explained("p");
   EXPECT_EQ(rc, 3);

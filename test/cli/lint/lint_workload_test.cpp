@@ -180,15 +180,16 @@ TEST(lint_workload, what_passes_by_the_limits_of_a_share_is_a_warning) {
 }
 
 TEST(lint_workload, a_pod_that_names_its_node_passes_by_the_scheduler) {
-  EXPECT_THAT(around_share("", "  nodeName: n\n"), ElementsAre("node_named"));
-  EXPECT_THAT(around_share("", "  nodeName: n\n", true), IsEmpty()) << "as kubectl prints a pod that was bound";
-  EXPECT_THAT(around_share("", "  nodeName: n\n", false, "cpu: 1"), IsEmpty());
+  EXPECT_THAT(around_share("", "  nodeName: gpu-1\n"), ElementsAre("node_named"));
+  EXPECT_THAT(around_share("", "  nodeName: gpu-1\n", true), IsEmpty()) << "as kubectl prints a pod that was bound";
+  EXPECT_THAT(around_share("", "  nodeName: gpu-1\n", false, "cpu: 1"), IsEmpty());
 }
 
 TEST(lint_workload, the_policy_of_a_template_is_held_to_its_kind) {
   const auto answer = [](const std::string& kind, const std::string& policy) {
     const auto line = policy.empty() ? "" : "      restartPolicy: " + policy + "\n";
-    return codes(findings("apiVersion: " + kind + "\nmetadata: {name: a}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
+    const auto selector = kind.ends_with("Job") ? "" : "  selector: {matchLabels: {a: b}}\n";
+    return codes(findings("apiVersion: " + kind + "\nmetadata: {name: a}\nspec:\n" + selector +
                           "  template:\n    metadata: {labels: {a: b}}\n    spec:\n" + line +
                           "      containers:\n      - {name: c, image: i}\n"));
   };
@@ -262,7 +263,7 @@ TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
   EXPECT_EQ(got[0].remedy, english("lint.unknown_resource.remedy_with_hint", {{"hint", "nvidia.com/gpu"}}));
   for (const auto* key : {"nvidia.com/gpu", "rdma/hca", "example.com/fpga"})
     EXPECT_THAT(findings(pod("1", "", key), text::language::en, &cluster), IsEmpty()) << key;
-  EXPECT_THAT(codes(findings(pod("1", "", "nvidia.com/gpumem"), text::language::en, &cluster)),
+  EXPECT_THAT(codes(findings(pod("4000", "", "nvidia.com/gpumem"), text::language::en, &cluster)),
               ElementsAre("count_missing"))
       << "no node offers it, and it is known";
   EXPECT_THAT(findings(pod("1", "", "nvidia.com/mig-1g.5gb")), IsEmpty()) << "without a cluster no one knows";

@@ -315,7 +315,8 @@ TEST(verify, says_who_sends_pods_to_the_extender) {
             {control_plane_node("cp-1", "Applied", "", 1)});
   EXPECT_EQ(describe(static_pods), good_of("scheduler", "StaticPod", quoted("1 of 1 asks")));
   one_node.is.whole = false;
-  EXPECT_EQ(describe(one_node), "nothing");
+  EXPECT_THAT(describe(one_node), words::english("verify.stage.scheduler.mode_none"))
+      << "a pod for this node waits for it, too";
 }
 
 TEST(verify, warns_of_callers_that_the_extender_is_going_to_refuse) {
@@ -519,7 +520,7 @@ TEST(verify, of_one_node_only_what_concerns_it_counts_and_the_rest_is_a_number) 
   one.is.quotas.clear();
   const auto report = about_node(one.walked(), all.walked());
   EXPECT_EQ(problems(report), 0U);
-  EXPECT_TRUE(all_good(report));
+  EXPECT_THAT(codes_of(report.cluster), IsEmpty());
   EXPECT_EQ(report.other_findings, 3U);
 
   all.is.leader->holder.clear();
@@ -823,6 +824,7 @@ const std::vector<defect> defects{
      [](cluster& c) {
        c.plugin_breaks("NodeLost");
        c.node().ready = kube::condition_status::unknown;
+       c.node().ready_since = 1;
      },
      {"node_not_ready"}},
     {"node cordoned", [](cluster& c) { c.node().unschedulable = true; }, {"node_cordoned"}},

@@ -11,7 +11,7 @@
 namespace agent::facts {
 namespace {
 
-using fault = std::optional<explained_cause>;
+using problem_found = std::optional<explained_cause>;
 
 explained_cause at_line(check_cause code, const runtime_file& source, std::size_t line,
                         std::vector<text::parameter> parameters = {}) {
@@ -67,7 +67,8 @@ bool has_type(std::string_view value, value_type type) {
   return false;
 }
 
-fault wrong_type(const runtime_file& source, const toml_document& document, const std::vector<typed_key>& keys) {
+problem_found wrong_type(const runtime_file& source, const toml_document& document,
+                         const std::vector<typed_key>& keys) {
   const auto is_key = [](const toml_path& path, const toml_path& key) {
     return std::ranges::equal(path, key,
                               [](const auto& name, const auto& part) { return part == "*" || name == part; });
@@ -207,7 +208,7 @@ std::size_t line_of(const toml_document& document, const toml_path& path) {
   return out;
 }
 
-fault disabled_plugin(const runtime_file& source, const toml_document& document) {
+problem_found disabled_plugin(const runtime_file& source, const toml_document& document) {
   const auto* disabled = document.find({"disabled_plugins"});
   if (!disabled) return std::nullopt;
   for (const auto& item : text::quoted_in(disabled->value))
@@ -217,7 +218,7 @@ fault disabled_plugin(const runtime_file& source, const toml_document& document)
 }
 
 /// containerd 1 refuses files of version 2 with another name, and containerd 2 ignores such a table.
-fault unnamed_plugin(const runtime_file& source, const toml_document& document) {
+problem_found unnamed_plugin(const runtime_file& source, const toml_document& document) {
   for (const auto& setting : document.settings)
     if (setting.path.front() == "plugins" && setting.path.size() > 1 && !is_plugin_name(setting.path[1]))
       return at_line(check_cause::plugin_unnamed, source, line_of(document, {"plugins", setting.path[1]}),
@@ -240,7 +241,7 @@ std::vector<std::string_view> sections_of(int version, bool is_of_containerd_2) 
 }
 
 /// A section that containerd 2 reads in a file of this version, and containerd 1 does not.
-fault section_of_other_version(const runtime_file& source, const toml_document& document, int version) {
+problem_found section_of_other_version(const runtime_file& source, const toml_document& document, int version) {
   if (version > 2) return std::nullopt;
   for (int index = version == 1 ? 0 : 1; index < 2; ++index) {
     const auto plugin = containerd_plugins.at(static_cast<std::size_t>(index));
@@ -253,8 +254,8 @@ fault section_of_other_version(const runtime_file& source, const toml_document& 
   return std::nullopt;
 }
 
-fault wrong_containerd_type(const runtime_file& source, const toml_document& document,
-                            const std::vector<std::string_view>& sections) {
+problem_found wrong_containerd_type(const runtime_file& source, const toml_document& document,
+                                    const std::vector<std::string_view>& sections) {
   std::vector<typed_key> keys{{{"version"}, value_type::number},        {{"imports"}, value_type::list},
                               {{"disabled_plugins"}, value_type::list}, {{"required_plugins"}, value_type::list},
                               {{"plugins"}, value_type::table},         {{"plugins", "*"}, value_type::table}};
@@ -290,7 +291,7 @@ bool hides_section(const runtime_file& source, const toml_document& document) {
   return std::ranges::none_of(known.settings.entries, is_nvidia);
 }
 
-fault take_in_containerd(const runtime_file& source, bool is_main, known_runtimes& out) {
+problem_found take_in_containerd(const runtime_file& source, bool is_main, known_runtimes& out) {
   const auto document = toml_in(source);
   if (!document) return document.error();
   if (auto wrong = wrong_containerd_type(source, *document, {})) return wrong;
@@ -340,7 +341,7 @@ std::string text_in(const nlohmann::json& object, const char* key) {
 }
 
 /// As nothing but an object is taken apart, there are no copies, which would be recursive.
-fault docker_fault(const runtime_file& source, const nlohmann::json& json) {
+problem_found docker_fault(const runtime_file& source, const nlohmann::json& json) {
   const auto wrong = [&](const char* key, const char* problem) {
     return refused_line(source, line_at(source.text, source.text.find('"' + std::string(key) + '"')), problem, key);
   };

@@ -8,9 +8,9 @@ namespace {
 // What is beyond these was written by no one who sets up a container runtime.
 constexpr std::size_t most_bytes = 256 << 10, most_files = 64;
 
-using fault = std::optional<explained_cause>;
+using problem_found = std::optional<explained_cause>;
 
-fault size_fault(const std::string& path, std::size_t size) {
+problem_found size_fault(const std::string& path, std::size_t size) {
   if (size <= most_bytes) return std::nullopt;
   return explained_cause{check_cause::config_too_large, {{"path", path}, {"limit", std::to_string(most_bytes >> 10)}}};
 }
@@ -18,8 +18,8 @@ fault size_fault(const std::string& path, std::size_t size) {
 /// Patterns as containerd has them: "*" in the last part, or none. A file that was read already is skipped, as
 /// containerd does: a saved `containerd config dump` imports itself.
 /// @param missing what to say of a file without a star that is not there; nothing: that is allowed
-fault add_sources(const files& node, const std::string& pattern, const source_options& options, const fault& missing,
-                  sources& out) {
+problem_found add_sources(const files& node, const std::string& pattern, const source_options& options,
+                          const problem_found& missing, sources& out) {
   const auto folder = folder_of(pattern), name = name_of(pattern);
   const auto star = name.find('*');
   if (folder.contains('*') || (star != std::string::npos && name.find('*', star + 1) != std::string::npos))
@@ -54,8 +54,8 @@ fault add_sources(const files& node, const std::string& pattern, const source_op
   return std::nullopt;
 }
 
-fault add_pattern(const files& node, const std::string& importer, const std::string& pattern,
-                  const source_options& options, const fault& missing, sources& out) {
+problem_found add_pattern(const files& node, const std::string& importer, const std::string& pattern,
+                          const source_options& options, const problem_found& missing, sources& out) {
   const bool is_seen = options.only_folder.empty() ||
                        (pattern.starts_with(std::string(options.only_folder) + "/") && !pattern.contains("/../"));
   if (!is_seen) return explained_cause{check_cause::import_not_mounted, {{"path", importer}, {"pattern", pattern}}};

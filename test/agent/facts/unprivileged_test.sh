@@ -33,6 +33,7 @@ chmod 600 /run/containerd/containerd.sock
 ln -s 0123 /run/systemd/units/invocation:nvidia-fabricmanager.service
 touch /usr/bin/nvidia-container-runtime
 cat >"$node/etc/containerd/config.toml" <<'CONFIG'
+version = 2
 [plugins."io.containerd.grpc.v1.cri".containerd]
 default_runtime_name = "nvidia"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]

@@ -515,19 +515,19 @@ TEST(verify, of_one_node_only_what_concerns_it_counts_and_the_rest_is_a_number) 
   all.is.refused_declarations = {{{"kube-public", "cf-crl-a"}, "example.com/a", "a reason", "其一"}};
   all.is.view_api_problem = "503";
   all.is.quotas.emplace_back().key = {"team-a", "cards"};
-  auto one = all;
-  one.is.whole = false;
-  one.is.quotas.clear();
-  const auto report = about_node(one.walked(), all.walked());
+  auto of_node = all;
+  of_node.is.whole = false;
+  of_node.is.quotas.clear();
+  const auto report = about_node(of_node.walked(), all.walked());
   EXPECT_EQ(problems(report), 0U);
   EXPECT_THAT(codes_of(report.cluster), IsEmpty());
   EXPECT_EQ(report.other_findings, 3U);
 
   all.is.leader->holder.clear();
   all.is.policy->scheduler.mode = "Dedicated";
-  one.is.leader = all.is.leader;
-  one.is.policy = all.is.policy;
-  const auto leaderless = about_node(one.walked(), all.walked());
+  of_node.is.leader = all.is.leader;
+  of_node.is.policy = all.is.policy;
+  const auto leaderless = about_node(of_node.walked(), all.walked());
   EXPECT_THAT(codes_of(leaderless.cluster), ElementsAre("scheduler_asks_no_one", "leader_missing"));
   EXPECT_EQ(leaderless.other_findings, 2U) << "what the node's report has is not counted again";
   EXPECT_FALSE(all.walked().other_findings.has_value());

@@ -106,7 +106,7 @@ function waiting_of(count, { namespace, offset, limit }) {
     const kind = ['fits_nowhere', 'quota', 'unknown_resource', 'kept_for_others', 'closed', 'held_back', 'other'][index % 7];
     pods.push({
       namespace: namespace || teams[index % 2], name: `train-${index}`, asks: { 'nvidia.com/gpu': 4 }, kind,
-      reason: both(`0 of ${count} nodes fit: ${count - 1} need more whole cards.`), nodes: count, fitting: 0,
+      reason: both(`0 of ${count} nodes fit: ${count - 1} need more whole cards.`), nodes: count, fitting: 0, refusedBefore: null,
       closed: kind === 'closed' ? [{ reason: both('taint dedicated=team-x:NoSchedule is not tolerated'), nodes: 2 }] : [],
       unserved: index === 3 ? [both('No node has nvidia.com/gpu. Module pgpu offers it and no node is in its mode: label a node nvidia-device-enable=pgpu.')] : [],
       causes: [{ code: 'whole_cards', reason: both('not enough whole cards'), nodes: count - 1, container: 'main', key: null },

@@ -93,6 +93,9 @@ TEST(mps_stand_in, answers_as_the_recorded_daemon) {
   compare();
   EXPECT_GT(compared, 35);
   reply("quit");
+  // It removes its own files on its way out.
+  for (int i = 0; i < 500 && !daemon->ended(); ++i) ::usleep(10'000);
+  ASSERT_TRUE(daemon->ended()) << "the daemon goes on after quit";
   fs::remove_all(folder);
 }
 

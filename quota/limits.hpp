@@ -115,7 +115,7 @@ struct standing {
   std::string model;
   resource unit{};
   std::int64_t nominal = 0, used = 0;
-  std::int64_t borrowed = 0;  ///< used beyond nominal
+  std::int64_t borrowed = 0;  ///< of others, who lend it
   std::int64_t lent = 0;      ///< of nominal, used by others
   scope only{};
 

@@ -41,7 +41,7 @@ class extender {
   /// For the status of quotas.
   const quota::allowances& limits() const { return book_.limits(); }
   reconcilers::held_back_by_namespace held_back() const { return waiting_.held_back(); }
-  std::set<std::string> models() const { return book_.models(); }
+  const quota::ledger& cards() const { return book_.book(); }
   /// Has a kube-scheduler asked since this program started?
   bool asked() const { return front_.was_asked() || predicates_.decided(); }
   /// A condition of the policy; empty: there is nothing to say yet.

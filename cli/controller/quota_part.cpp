@@ -24,8 +24,7 @@ quota_part::quota_part(const ground& ground, scheduler_part& schedulers, const e
       status_(reconcilers::quota_status::dependencies{
           ground.client, ground.stores.quotas, extender ? &extender->limits() : nullptr,
           [extender] { return extender ? extender->held_back() : reconcilers::held_back_by_namespace(); },
-          [this] { return enforcement(); },
-          [extender] { return extender ? extender->models() : std::set<std::string>(); }, ground.events}) {}
+          [this] { return enforcement(); }, extender ? &extender->cards() : nullptr, ground.events}) {}
 
 reconcilers::quota_enforcement quota_part::enforcement() {
   if (!extender_) return {false, "ExtenderOff", {"status.quota.extender_off"}};

@@ -1,6 +1,7 @@
 #include "cli/explain/obstacles.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <set>
 
@@ -258,6 +259,18 @@ std::vector<obstacle> devices_of_classes(const kube::described_pod& pod, const k
            text::message("explain.obstacle.device_class", locale, {{"list", some_of(classes, 3, locale)}}), true}};
 }
 
+/// Labels that programs set from what the node is: writing another value there makes no other card.
+bool is_measured(std::string_view label) {
+  constexpr std::array domains{"nvidia.com", "kubernetes.io", "k8s.io"};
+  const auto domain = label.substr(0, label.find('/'));
+  return domain.size() < label.size() &&
+         std::ranges::any_of(
+             domains,
+             [&](std::string_view each) {
+               return domain == each || (domain.ends_with(each) && domain[domain.size() - each.size() - 1] == '.');
+             });
+}
+
 std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const picture& cluster, text::language locale,
                                       bool nodes_named) {
   std::vector<obstacle> out;
@@ -272,10 +285,11 @@ std::vector<obstacle> unmet_selectors(const kube::described_pod& pod, const pict
     const auto others = near.empty() || !nodes_named ? std::string()
                                                      : text::message("explain.obstacle.selector_others", locale,
                                                                      {{"list", some_of(near, 3, locale)}});
-    out.push_back({"selector",
-                   text::message("explain.obstacle.selector", locale,
-                                 {{"label", shown(label + "=" + wanted, 400)}, {"others", others}}),
-                   true});
+    out.push_back(
+        {"selector",
+         text::message(is_measured(label) ? "explain.obstacle.measured_selector" : "explain.obstacle.selector", locale,
+                       {{"label", shown(label + "=" + wanted, 400)}, {"others", others}}),
+         true});
   }
   return out;
 }

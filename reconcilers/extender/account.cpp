@@ -597,15 +597,6 @@ account::fitting account::try_on(const kube::pod& pod, const pod_request& reques
   }
 }
 
-std::set<std::string> account::models() const {
-  std::set<std::string> out;
-  book_.for_each_node([&](const quota::node_view& view) {
-    for (const auto& card : view.inventory->cards)
-      if (!card.model.empty()) out.insert(card.model);
-  });
-  return out;
-}
-
 std::size_t account::audit() {
   for (const auto& node : gaps_.expire(controller::boot_now())) put(node);
   std::size_t found = 0;

@@ -68,7 +68,6 @@ class account {
   /// Called when it may hold back other cards than before.
   void on_brake(std::function<void()> call) { on_brake_ = std::move(call); }
   /// Of all cards there are.
-  std::set<std::string> models() const;
   /// Has the namespace any limit?
   bool limited(std::string_view ns) const { return limited_.contains(ns); }
   /// What is wrong with kube-system/gpuquota; empty: nothing. What could be read last holds.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -32,7 +33,7 @@ std::int64_t beyond_limit(const quota::standing& standing) {
 }
 
 /// "cards of Tesla-T4 6/4 (1 borrowed, 1 beyond the limit)"
-std::string summary_of(const quota::standing& standing) {
+std::string words_of(const quota::standing& standing) {
   std::string out(api::unit_of(standing.unit));
   if (!standing.model.empty()) out += " of " + standing.model;
   out += scope_of(standing.only) + " " + std::to_string(standing.used) + "/" + std::to_string(standing.nominal);
@@ -61,7 +62,7 @@ json row_of(const quota::standing& standing) {
 json conditions_of(const json& status) {
   json out = json::array();
   if (!status.is_object() || !status.contains("conditions")) return out;
-  for (const auto type : {enforced_condition, models_condition, cohort_condition})
+  for (const auto type : {enforced_condition, models_condition, pools_condition, cohort_condition})
     if (const auto* there = controller::find_condition(status["conditions"], type)) out.push_back(*there);
   return out;
 }
@@ -73,28 +74,63 @@ bool stays_enforced(const json& conditions, const quota_enforcement& enforced) {
          there->value("reason", "") == scheduler_asks;
 }
 
-bool names_models(const api::accelerator_quota& object) {
-  return std::ranges::any_of(object.hard, [](const quota::tenant::limit& limit) { return !limit.model.empty(); });
+std::set<std::string> named_models(const api::accelerator_quota& quota) {
+  std::set<std::string> out;
+  for (const auto& entry : quota.hard)
+    if (!entry.model.empty()) out.insert(entry.model);
+  return out;
 }
 
-void judge_models(json& conditions, const api::accelerator_quota& quota, const std::set<std::string>& models,
-                  std::string_view now) {
-  std::set<std::string> unknown;
+std::set<std::string> named_pools(const api::accelerator_quota& quota) {
+  std::set<std::string> out;
   for (const auto& entry : quota.hard)
-    if (!entry.model.empty() && !models.contains(entry.model)) unknown.insert(entry.model);
-  if (!names_models(quota) || models.empty()) {
+    if (!entry.only.pool.empty()) out.insert(entry.only.pool);
+  return out;
+}
+
+/// Of the named ones those that are not among the known ones.
+std::set<std::string> unknown_names(const std::set<std::string>& named, const std::set<std::string>& known) {
+  std::set<std::string> out;
+  std::ranges::set_difference(named, known, std::inserter(out, out.end()));
+  return out;
+}
+
+void judge_models(json& conditions, const api::accelerator_quota& quota, const std::optional<card_groups>& groups,
+                  std::string_view now) {
+  const auto named = named_models(quota);
+  if (named.empty() || !groups || groups->models.empty()) {
     controller::remove_condition(conditions, models_condition);
     return;
   }
+  const auto unknown = unknown_names(named, groups->models);
   const bool sound = unknown.empty();
   controller::set_condition(
       conditions,
       {std::string(models_condition), sound ? "True" : "False", sound ? "CardsFound" : "NoSuchCard",
        sound ? text::phrase{"status.quota.models_known"}
              : text::phrase{"status.quota.no_such_card",
-                            {{"unknown", text::joined(unknown)}, {"models", text::joined(models)}}},
+                            {{"unknown", text::joined(unknown)}, {"models", text::joined(groups->models)}}},
        quota.generation},
       now);
+}
+
+void judge_pools(json& conditions, const api::accelerator_quota& quota, const std::optional<card_groups>& groups,
+                 std::string_view now) {
+  const auto named = named_pools(quota);
+  if (named.empty() || !groups) {
+    controller::remove_condition(conditions, pools_condition);
+    return;
+  }
+  const auto unknown = unknown_names(named, groups->pools);
+  text::phrase message{"status.quota.pools_known"};
+  if (!unknown.empty())
+    message = {groups->pools.empty() ? "status.quota.no_pool" : "status.quota.no_such_pool",
+               {{"unknown", text::joined(unknown)}, {"pools", text::joined(groups->pools)}}};
+  const bool sound = unknown.empty();
+  controller::set_condition(conditions,
+                            {std::string(pools_condition), sound ? "True" : "False",
+                             sound ? "PoolsFound" : "NoSuchPool", std::move(message), quota.generation},
+                            now);
 }
 
 /// A namespace is in one cohort, that of the first object that names one, by name.
@@ -115,13 +151,25 @@ void judge_cohort(json& conditions, const api::accelerator_quota& quota, std::st
 
 }  // namespace
 
+std::optional<card_groups> groups_of(const quota::ledger& book) {
+  std::optional<card_groups> out;
+  book.for_each_node([&](const quota::node_view& view) {
+    if (view.inventory->cards.empty()) return;
+    if (!out) out.emplace();
+    if (!view.inventory->pool.empty()) out->pools.insert(view.inventory->pool);
+    for (const auto& card : view.inventory->cards)
+      if (!card.model.empty()) out->models.insert(card.model);
+  });
+  return out;
+}
+
 json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now) {
   json hard = json::array(), refusals = json::array();
   std::string summary;
   for (const auto& standing : view.standings) {
     if (!has(quota, standing)) continue;
     hard.push_back(row_of(standing));
-    summary += (summary.empty() ? "" : ", ") + summary_of(standing);
+    summary += (summary.empty() ? "" : ", ") + words_of(standing);
   }
   std::int64_t all = 0;
   for (const auto& [reason, pods] : view.waiting) {
@@ -134,7 +182,8 @@ json status_of(const api::accelerator_quota& quota, const quota_view& view, std:
                               {std::string(enforced_condition), view.enforced.holds ? "True" : "False",
                                view.enforced.reason, view.enforced.message, quota.generation},
                               now);
-  judge_models(conditions, quota, view.models, now);
+  judge_models(conditions, quota, view.groups, now);
+  judge_pools(conditions, quota, view.groups, now);
   judge_cohort(conditions, quota, view.cohort, now);
   return {
       {"observedGeneration", quota.generation}, {"summary", summary},      {"waiting", all}, {"hard", std::move(hard)},
@@ -163,14 +212,19 @@ kube::task<void> quota_status::turn() {
   };
   const auto enforced = dependencies_.enforced();
   const auto waiting = dependencies_.waiting();
-  const auto models = dependencies_.models();
+  const auto names_groups = [](const api::accelerator_quota& quota) {
+    return !named_models(quota).empty() || !named_pools(quota).empty();
+  };
+  std::optional<card_groups> groups;
+  if (dependencies_.book && std::ranges::any_of(dependencies_.quotas.all(), names_groups))
+    groups = groups_of(*dependencies_.book);
   std::vector<look> due;
   std::map<kube::uid, inputs> settled;
   for (const auto& entry : dependencies_.quotas.all()) {
     const auto held = waiting.find(entry.key.ns);
     inputs now{entry.resource_version, dependencies_.limits ? dependencies_.limits->version_of(entry.key.ns) : 0,
                held == waiting.end() ? held_back() : held->second, enforced,
-               names_models(entry) ? models : std::set<std::string>()};
+               names_groups(entry) ? groups : std::nullopt};
     const auto before = last_.find(entry.id);
     if (before != last_.end() && before->second == now)
       settled.insert(last_.extract(before));
@@ -188,7 +242,7 @@ kube::task<void> quota_status::turn() {
       standings.try_emplace(entry.key.ns);
     }
     auto status = status_of(*quota,
-                            {standings[entry.key.ns], entry.inputs.waiting, enforced, models,
+                            {standings[entry.key.ns], entry.inputs.waiting, enforced, entry.inputs.groups,
                              dependencies_.limits ? dependencies_.limits->cohort_of(entry.key.ns) : ""},
                             controller::rfc3339_seconds(std::chrono::system_clock::now()));
     const auto there = json::parse(quota->status, nullptr, false);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "controller/recorder.hpp"
 #include "controller/store.hpp"
 #include "kube/client.hpp"
+#include "quota/ledger.hpp"
 #include "quota/limits.hpp"
 #include "text/phrase.hpp"
 
@@ -41,15 +43,26 @@ struct quota_enforcement {
 inline constexpr std::string_view enforced_condition = "Enforced", scheduler_asks = "SchedulerAsks",
                                   /// Only where a limit names a model: is there a card of each?
     models_condition = "ModelsKnown",
+                                  /// Only where a limit names a pool: is there a node in each?
+    pools_condition = "PoolsKnown",
                                   /// Only where it is False: the cohort of another object of the namespace counts.
     cohort_condition = "CohortCounts";
+
+/// What a limit may name: the models of all cards, and the pools of their nodes.
+struct card_groups {
+  std::set<std::string> models, pools;
+
+  friend bool operator==(const card_groups&, const card_groups&) = default;
+};
+/// Nothing: no node has cards yet.
+std::optional<card_groups> groups_of(const quota::ledger& book);
 
 struct quota_view {
   std::span<const quota::standing> standings;  ///< of its namespace
   held_back waiting;
   quota_enforcement enforced;
-  std::set<std::string> models;  ///< of the cards there are; empty: not known
-  std::string_view cohort;       ///< the one its namespace is in; empty: none, or no one counts
+  std::optional<card_groups> groups;  ///< nothing: not known
+  std::string_view cohort;            ///< the one its namespace is in; empty: none, or no one counts
 };
 /// @param now as metav1.Time; for a condition that changes
 nlohmann::json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now);
@@ -62,7 +75,7 @@ class quota_status {
     const quota::allowances* limits;  ///< null: no one counts
     std::function<held_back_by_namespace()> waiting;
     std::function<quota_enforcement()> enforced;
-    std::function<std::set<std::string>()> models;
+    const quota::ledger* book;  ///< null: no one counts
     controller::recorder& events;
   };
   explicit quota_status(dependencies dependencies) : dependencies_(std::move(dependencies)) {}
@@ -76,7 +89,7 @@ class quota_status {
     std::uint64_t object = 0, limits = 0;
     held_back waiting;
     quota_enforcement enforced;
-    std::set<std::string> models;  ///< none where the object names none
+    std::optional<card_groups> groups;  ///< nothing where the object names none
 
     friend bool operator==(const inputs&, const inputs&) = default;
   };

@@ -749,7 +749,7 @@ std::vector<step> quota_steps(const cluster_view& view, bool reported) {
   std::size_t enforced = 0;
   for (const auto& entry : view.quotas) {
     const auto status = nlohmann::json::parse(entry.status, nullptr, false);
-    for (const auto type : {models_condition, cohort_condition})
+    for (const auto type : {models_condition, pools_condition, cohort_condition})
       if (const auto part = condition_of(status, type); kube::text_in(part, "status") == "False")
         out.push_back(with_other(warning(stage::quotas, stage_code::quota_counts_in_part, entry.key.to_string()),
                                  controller::quoted_message_of(part)));

@@ -503,6 +503,11 @@ TEST_F(placements_test, a_label_that_no_node_has_is_the_first_reason) {
   }
   EXPECT_LT(answer("large", {{"zone", "x"}}).find("zone=x"), out.str().find(english("engine.reason.memory")));
   EXPECT_THAT(answer("large", {{"quartermaster.io/module", "vgpu"}}), Not(HasSubstr("nodeSelector")));
+  for (const std::string key : {"nvidia.com/gpu.product", "node.kubernetes.io/instance-type", "kubernetes.io/arch"})
+    EXPECT_THAT(answer("p", {{key, "x"}}),
+                HasSubstr(english("explain.obstacle.measured_selector", {{"label", key + "=x"}, {"others", ""}})));
+  for (const std::string key : {"nvidia.com", "mynvidia.com/x"})
+    EXPECT_THAT(answer("p", {{key, "x"}}), HasSubstr(reason(key + "=x", "")));
 }
 
 TEST_F(placements_test, annotations_that_choose_no_card_of_the_cluster_are_the_smallest_change) {

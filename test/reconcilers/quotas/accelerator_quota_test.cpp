@@ -19,16 +19,17 @@ struct accelerator_quota_test : rig {
   reconcilers::quota_enforcement enforced{true, "SchedulerAsks", {"one asks"}};
   json status(const std::string& ns, const std::string& name, const reconcilers::held_back& refused = {}) {
     const auto rows = book.limits().standings(ns);
-    return reconcilers::status_of(*known.quotas.find({ns, name}),
-                                  {rows, refused, enforced, book.models(), book.limits().cohort_of(ns)},
-                                  "2026-01-01T00:00:00Z");
+    return reconcilers::status_of(
+        *known.quotas.find({ns, name}),
+        {rows, refused, enforced, reconcilers::groups_of(book.book()), book.limits().cohort_of(ns)},
+        "2026-01-01T00:00:00Z");
   }
   reconcilers::recording_transport transport;
   kube::client api{transport};
   reconcilers::recording_recorder events;
   std::map<std::string, reconcilers::held_back, std::less<>> waiting;
   reconcilers::quota_status statuses{{api, known.quotas, &book.limits(), [this] { return waiting; },
-                                      [this] { return enforced; }, [this] { return book.models(); }, events}};
+                                      [this] { return enforced; }, &book.book(), events}};
   /// One look, and what it wrote as the watch shows it.
   std::size_t turn_of_statuses() {
     transport.sent.clear();
@@ -234,7 +235,7 @@ TEST_F(accelerator_quota_test, where_nobody_counts_the_status_has_the_condition_
   limit({{{"units", "cards"}, {"max", 0}}});
   reconcilers::quota_status alone{{api, known.quotas, nullptr, [] { return reconcilers::held_back_by_namespace(); },
                                    [] { return reconcilers::quota_enforcement{false, "ExtenderOff", {"off"}}; },
-                                   [] { return std::set<std::string>(); }, events}};
+                                   nullptr, events}};
   EXPECT_TRUE(reconcilers::run(alone.turn()));
   ASSERT_EQ(transport.sent.size(), 1u);
   const auto written = json::parse(transport.sent[0].body)["status"];
@@ -253,6 +254,25 @@ TEST_F(accelerator_quota_test, a_limit_on_a_model_that_no_card_has_says_so) {
   EXPECT_EQ(condition()["parameters"], (json{{"unknown", "T4"}, {"models", "Tesla-T4"}}));
   limit({{{"units", "cards"}, {"max", 2}, {"model", "Tesla-T4"}}});
   EXPECT_EQ(condition()["status"], "True");
+}
+
+TEST_F(accelerator_quota_test, a_limit_on_a_pool_that_no_node_is_in_says_so) {
+  const auto conditions = [&] { return status("lab", "q")["conditions"]; };
+  const auto of_pools = [&] { return *controller::find_condition(conditions(), "PoolsKnown"); };
+  limit({{{"units", "cards"}, {"max", 2}}});
+  EXPECT_EQ(controller::find_condition(conditions(), "PoolsKnown"), nullptr);
+  limit({{{"units", "cards"}, {"max", 2}, {"pool", "public"}}});
+  EXPECT_EQ(of_pools()["cause"], "status.quota.no_pool");
+  const json labels{{"quartermaster.io/module", "pgpu"}, {"quartermaster.io/pool", "private"}};
+  known.nodes.put(node("b", labels, {{"nvidia.com/gpu", 1}}));
+  EXPECT_EQ(of_pools()["status"], "False");
+  EXPECT_EQ(of_pools()["cause"], "status.quota.no_such_pool");
+  EXPECT_EQ(of_pools()["parameters"], (json{{"unknown", "public"}, {"pools", "private"}}));
+  limit({{{"units", "cards"}, {"max", 2}, {"pool", "private"}}});
+  EXPECT_EQ(of_pools()["status"], "True");
+  known.nodes.erase(*known.nodes.find({"", "a"}));
+  known.nodes.erase(*known.nodes.find({"", "b"}));
+  EXPECT_EQ(controller::find_condition(conditions(), "PoolsKnown"), nullptr) << "no card yet: nothing is known";
 }
 
 TEST_F(accelerator_quota_test, a_cohort_that_does_not_count_says_so_and_which_one_does) {

@@ -431,7 +431,7 @@ TEST(verify, does_not_pass_what_the_operator_has_not_said) {
 }
 
 TEST(verify, warns_of_a_quota_that_counts_in_part) {
-  for (const auto* type : {"ModelsKnown", "CohortCounts"}) {
+  for (const auto* type : {"ModelsKnown", "PoolsKnown", "CohortCounts"}) {
     cluster cluster;
     auto& quota = cluster.is.quotas.emplace_back();
     quota.key = {"team-a", "cards"};
@@ -692,7 +692,7 @@ TEST(verify, passes_no_reason_that_any_reconciler_can_give) {
       cluster.is.policy->status = is.dump();
       EXPECT_THAT(not_good(cluster), testing::Not(IsEmpty())) << each.type << " " << each.status << " " << reason;
     }
-  for (const auto* type : {"Enforced", "ModelsKnown", "CohortCounts"})
+  for (const auto* type : {"Enforced", "ModelsKnown", "PoolsKnown", "CohortCounts"})
     for (const auto& reason : reasons) {
       cluster cluster;
       auto& quota = cluster.is.quotas.emplace_back();

@@ -133,8 +133,11 @@ void plugin::read_events() {
 asio::awaitable<bool> plugin::register_with_kubelet() {
   if (!server_) server_.emplace(executor_, *this, grpc::server_options{.socket = path_of(options_.endpoint)});
   const bool is_new = std::exchange(is_new_kubelet_, false);
-  if (is_new)  // who listened was the one before
-    for (const auto& call : std::exchange(watching_, {})) call->finish();
+  if (is_new) {
+    // Its socket is there before it listens, and it admits the pods that it finds whether we are back or not.
+    pause_ = shortest_pause;
+    for (const auto& call : std::exchange(watching_, {})) call->finish();  // who listened was the one before
+  }
   if (is_new || ::access(path_of(options_.endpoint).c_str(), F_OK) != 0) {
     if (const auto done = server_->listen(); !done) {
       trouble_ = done.error().message;

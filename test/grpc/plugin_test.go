@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +35,10 @@ func (k *kubelet) Register(_ context.Context, request *api.RegisterRequest) (*ap
 	return &api.Empty{}, nil
 }
 
-func (k *kubelet) start() {
+func (k *kubelet) start() { k.startSlowly(0) }
+
+// startSlowly lets some time pass between the socket, which the plugin sees, and the first moment at which anyone may connect to it.
+func (k *kubelet) startSlowly(gap time.Duration) {
 	entries, err := os.ReadDir(k.folder)
 	if err != nil {
 		k.t.Fatal(err)
@@ -42,7 +46,20 @@ func (k *kubelet) start() {
 	for _, entry := range entries {
 		os.Remove(filepath.Join(k.folder, entry.Name()))
 	}
-	listener, err := net.Listen("unix", filepath.Join(k.folder, "kubelet.sock"))
+	socket, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(socket), "kubelet.sock")
+	defer file.Close()
+	if err := syscall.Bind(socket, &syscall.SockaddrUnix{Name: filepath.Join(k.folder, "kubelet.sock")}); err != nil {
+		k.t.Fatal(err)
+	}
+	time.Sleep(gap)
+	if err := syscall.Listen(socket, 16); err != nil {
+		k.t.Fatal(err)
+	}
+	listener, err := net.FileListener(file)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -212,4 +229,27 @@ func TestAPluginThatTheKubeletForgotRegistersAgain(t *testing.T) {
 	}
 	end()
 	k.registered(10 * time.Second)
+}
+
+// A kubelet that was away for long admits pods as soon as it is back. What a plugin waits for between two tries must not be what it waited before.
+func TestAPluginIsBackAtOnceWhenTheKubeletWasAwayForLong(t *testing.T) {
+	k, offer := startPlugin(t)
+	offer("a")
+	k.start()
+	k.registered(10 * time.Second)
+	soonest := time.Minute
+	for range 3 {
+		k.server.Stop()
+		time.Sleep(1500 * time.Millisecond) // it has tried for as long, less and less often
+		for len(k.taken) > 0 {
+			<-k.taken
+		}
+		k.startSlowly(30 * time.Millisecond)
+		since := time.Now()
+		k.registered(10 * time.Second)
+		soonest = min(soonest, time.Since(since))
+	}
+	if soonest > 500*time.Millisecond {
+		t.Errorf("it was back %s after the kubelet at the soonest", soonest)
+	}
 }

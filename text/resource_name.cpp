@@ -13,14 +13,13 @@ bool is_qualified_part(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-}  // namespace
-
-bool is_dns_subdomain(std::string_view text, std::size_t max_bytes) {
+/// @param longest of one label, bytes
+bool is_of_labels(std::string_view text, std::size_t max_bytes, std::size_t longest) {
   if (text.empty() || text.size() > max_bytes) return false;
   for (std::size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find('.', begin), text.size());
     const auto label = text.substr(begin, end - begin);
-    if (label.empty() || label.size() > 63 || !is_lower_alnum(label.front()) || !is_lower_alnum(label.back()) ||
+    if (label.empty() || label.size() > longest || !is_lower_alnum(label.front()) || !is_lower_alnum(label.back()) ||
         !std::ranges::all_of(label, [](char c) { return is_lower_alnum(c) || c == '-'; })) {
       return false;
     }
@@ -28,6 +27,12 @@ bool is_dns_subdomain(std::string_view text, std::size_t max_bytes) {
   }
   return true;
 }
+
+}  // namespace
+
+bool is_dns_subdomain(std::string_view text, std::size_t max_bytes) { return is_of_labels(text, max_bytes, 63); }
+
+bool is_object_name(std::string_view text) { return is_of_labels(text, 253, 253); }
 
 bool is_label_key(std::string_view text) {
   const auto slash = text.find('/');

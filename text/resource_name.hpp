@@ -23,6 +23,9 @@ inline bool is_extended_resource(std::string_view name) {
 
 /// Lower-case letters, figures, '-' and '.', labels of 1 to 63 bytes (RFC 1123).
 bool is_dns_subdomain(std::string_view text, std::size_t max_bytes = 253);
+/// As Kubernetes checks names of objects (NameIsDNSSubdomain): the same, and a label may have any length. A pod of a
+/// Deployment with a long name has one of more than 63.
+bool is_object_name(std::string_view text);
 
 /// A label key: an optional DNS prefix and a qualified name.
 bool is_label_key(std::string_view text);

@@ -168,7 +168,7 @@ int run_agent(const agent_options& agent_options) {
 
 CLI::Validator node_name() {
   return {[](const std::string& text) {
-            return text::is_dns_subdomain(text) ? std::string() : refusal("usage.not_a_node", text::shown(text));
+            return text::is_object_name(text) ? std::string() : refusal("usage.not_a_node", text::shown(text));
           },
           ""};
 }

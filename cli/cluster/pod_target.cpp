@@ -48,7 +48,7 @@ std::expected<pod_target, text::phrase> pod_named(const std::string& text, const
   const auto slash = text.find('/');
   const auto first = slash == std::string::npos ? std::string() : text.substr(0, slash);
   const auto name = slash == std::string::npos ? text : text.substr(slash + 1);
-  if (!text::is_dns_subdomain(name) || (slash != std::string::npos && first.empty())) return wrong("none");
+  if (!text::is_object_name(name) || (slash != std::string::npos && first.empty())) return wrong("none");
   const kube::object_key key{ns.empty() ? otherwise : ns, name};
   // As kubectl has it: pod/NAME. A namespace of that name is meant with -n.
   if (first.empty() || first == "pod" || first == "pods" || first == "po") return pod_target{key, {}};

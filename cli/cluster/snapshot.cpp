@@ -258,7 +258,7 @@ result_of_read fill(const ordered_json& snapshot, const char* list, controller::
 /// A Node whose name an API server takes.
 kube::result<kube::node> read_node(std::string_view bytes) {
   auto out = kube::from_json<kube::node>(bytes);
-  if (out && !text::is_dns_subdomain(out->key.name))
+  if (out && !text::is_object_name(out->key.name))
     return kube::config_error("\"" + text::shown(out->key.name) +
                               "\" is no name of a Node; allowed: lower-case letters, figures, - and .");
   return out;

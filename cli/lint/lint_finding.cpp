@@ -27,6 +27,7 @@ constexpr std::array<lint_row, lint_code_count> table{{
     {lint_code::written_twice, "written_twice", warning},
     {lint_code::object_twice, "object_twice", warning},
     {lint_code::name_malformed, "name_malformed", error},
+    {lint_code::name_long, "name_long", error},
     {lint_code::not_selected, "not_selected", warning},
     {lint_code::declaration_of_other_kind, "declaration_of_other_kind", warning},
     {lint_code::spec_unreadable, "spec_unreadable", error},

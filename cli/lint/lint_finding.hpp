@@ -25,6 +25,7 @@ enum class lint_code : std::uint8_t {
   written_twice,
   object_twice,
   name_malformed,
+  name_long,
   not_selected,
   declaration_of_other_kind,
   spec_unreadable,

@@ -37,20 +37,45 @@ void lint_kind(const manifest& manifest, language language, std::vector<lint_fin
   }
 }
 
+namespace {
+
+/// As k8s.io/kubernetes pkg/apis/{apps,batch}/validation has it, 1.30 to 1.37: a Job's name is a label of its pods, and
+/// a CronJob adds eleven characters for each Job.
+std::size_t longest_name(const manifest& manifest) {
+  if (manifest.group == "batch" && manifest.kind == "CronJob") return 52;
+  if (manifest.group == "batch" && manifest.kind == "Job") return 63;
+  return manifest.group == "apps" && manifest.kind == "StatefulSet" ? 63 : 253;
+}
+
+}  // namespace
+
 void lint_names(const manifest& manifest, language language, std::vector<lint_finding>& lint_findings) {
-  const auto check = [&](std::string_view field, std::string_view value, bool name) {
-    // A generateName may end in a dash.
-    while (name && value.size() > 1 && value.ends_with('-')) value.remove_suffix(1);
-    const bool legal = name ? text::is_dns_subdomain(value) : is_dns_label(value);
-    if (legal) return;
+  const auto say = [&](lint_code code, const lint_details& details) {
+    lint_findings.push_back(finding_of(code, manifest, place_of(manifest, details.field), details, language));
+  };
+  const auto check = [&](std::string_view field, std::string_view value, bool label) {
+    if (label ? is_dns_label(value) : text::is_object_name(value)) return;
     auto lower = text::lower_case(value.substr(0, 253));
     std::ranges::replace(lower, '_', '-');
-    const auto hint = text::is_dns_subdomain(lower) ? lower : std::string();
-    lint_findings.push_back(finding_of(lint_code::name_malformed, manifest, place_of(manifest, field),
-                                       {.field = field, .value = value, .hint = hint}, language));
+    if (label) std::ranges::replace(lower, '.', '-');
+    const bool is_legal = label ? is_dns_label(lower) : text::is_object_name(lower);
+    say(lint_code::name_malformed, {.field = field, .value = value, .hint = is_legal ? lower : std::string()});
   };
-  check("metadata.name", manifest.key.name, true);
-  if (!manifest.key.ns.empty()) check("metadata.namespace", manifest.key.ns, false);
+  const bool stateful = manifest.group == "apps" && manifest.kind == "StatefulSet";
+  std::string_view name = manifest.key.name;
+  const auto most = longest_name(manifest);
+  if (name.ends_with('-')) {  // a generateName, which the API server cuts before it adds to it
+    while (name.size() > 1 && name.ends_with('-')) name.remove_suffix(1);
+    name = name.substr(0, most);
+  }
+  if (name.size() > most)
+    say(lint_code::name_long, {.field = "metadata.name",
+                               .value = std::to_string(name.size()),
+                               .key = manifest.kind,
+                               .other = std::to_string(most)});
+  else
+    check("metadata.name", name, stateful);
+  if (!manifest.key.ns.empty()) check("metadata.namespace", manifest.key.ns, true);
 }
 
 std::optional<lint_finding> first_error_of(const manifest& manifest, const pod_forms& forms, language language) {

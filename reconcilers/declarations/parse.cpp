@@ -223,11 +223,11 @@ void read_extras(reader& reader, declaration& declaration) {
   }
   declaration.ignore_node_check = reader.flag("ignoreNodeCheck");
   if (const auto runtime = reader.field("runtimeClassName")) {
-    if (text::is_dns_subdomain(*runtime)) {
+    if (text::is_object_name(*runtime)) {
       declaration.runtime_class = *runtime;
     } else {
       auto& f = reader.say(error_code::runtime_class_malformed, "data.runtimeClassName", *runtime);
-      if (const auto lower = text::lower_case(runtime->substr(0, 256)); text::is_dns_subdomain(lower))
+      if (const auto lower = text::lower_case(runtime->substr(0, 256)); text::is_object_name(lower))
         f.hint = text::shown(lower);
     }
   }

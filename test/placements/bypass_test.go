@@ -241,6 +241,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
 	must(t, err)
 	eve := at.user("eve", "system:authenticated")
 	c.asks(t, "StaticPod", func() bool { return c.tries(t, eve, "elsewhere", "nvidia.com/gpumem", node).code != http.StatusCreated })
+	eve.http.Timeout = 70 * time.Second // longer than the API server takes before it gives up by itself
 	containers := func(count int) string {
 		var out strings.Builder
 		for i := range count {

@@ -62,6 +62,16 @@ TEST(extended_resource, accepts_what_the_api_server_accepts) {
   }
 }
 
+TEST(object_name, has_labels_of_any_length) {
+  const std::string label(64, 'a'), longest(253, 'a');
+  EXPECT_FALSE(is_dns_subdomain(label));
+  for (const auto& name : {label, longest, std::string("a"), "a." + label, std::string("1-2.b")})
+    EXPECT_TRUE(is_object_name(name)) << name;
+  for (const auto& name : {longest + "a", std::string(), std::string("A"), std::string("a_b"), std::string("a."),
+                           std::string(".a"), std::string("a..b"), std::string("-a"), std::string("a-")})
+    EXPECT_FALSE(is_object_name(name)) << name;
+}
+
 TEST(text, trims_the_white_space_that_the_policies_trim) {
   EXPECT_EQ(trimmed(" \t required\u3000\u00a0\n"), "required");
   EXPECT_EQ(trimmed("\u3000"), "");

@@ -73,7 +73,8 @@ TEST_F(other_plugins, are_compared_with_what_pods_on_the_node_leave) {
   finish();
   const auto fits = simulated({tried(nics("p", 2))}, 0);
   EXPECT_EQ(fits[0]["asks"], false);
-  EXPECT_EQ(fits[0]["why"], english("explain.simulate.other_plugin", {{"list", nic}, {"nodes", "1 node"}}))
+  EXPECT_EQ(fits[0]["why"], english("explain.simulate.other_plugin",
+                                    {{"list", nic}, {"nodes", text::counted(1, "explain.nodes", text::language::en)}}))
       << "what has ended holds nothing";
   const auto nowhere = simulated({tried(nics("p", 3))}, 3);
   EXPECT_TRUE(nowhere[0]["node"].is_null());
@@ -120,7 +121,8 @@ TEST_F(other_plugins, are_named_by_explain_pod) {
   const auto [rc, small] = explained("small");
   EXPECT_EQ(rc, 0);
   EXPECT_EQ(small["obstacles"].back()["text"],
-            english("explain.obstacle.other_plugin_has", {{"list", nic}, {"nodes", "2 nodes"}}));
+            english("explain.obstacle.other_plugin_has",
+                    {{"list", nic}, {"nodes", text::counted(2, "explain.nodes", text::language::en)}}));
   const auto [large_rc, large] = explained("large");
   EXPECT_EQ(large_rc, 3);
   EXPECT_EQ(large["obstacles"][0]["code"], "other_plugin");

@@ -1010,6 +1010,8 @@ TEST_F(placements_test, a_pod_is_named_as_kubectl_has_it) {
   };
   EXPECT_EQ(named("big", "lab"), "lab/big");
   EXPECT_EQ(named("pod/big", "lab"), "lab/big");
+  const std::string longest(253, 'a');
+  EXPECT_EQ(named(longest, "lab"), "lab/" + longest) << "a pod's name may have labels of more than 63 characters";
   EXPECT_EQ(named("pods/big", ""), "default/big");
   EXPECT_EQ(named("lab/big", ""), "lab/big");
   EXPECT_EQ(named("lab/big", "lab"), "lab/big");

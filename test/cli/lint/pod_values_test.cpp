@@ -62,6 +62,32 @@ TEST(pod_values, names_of_containers_and_volumes_are_labels_of_dns) {
   EXPECT_EQ(hinted[0].remedy, english("lint.part_name_malformed.remedy_with_hint", {{"hint", "my-data"}}));
 }
 
+TEST(pod_values, names_of_objects_are_as_long_as_their_kind_allows) {
+  const auto named = [](const std::string& kind, const std::string& metadata) {
+    const auto file = text::yaml::read("f", "apiVersion: " + kind + "\nmetadata: {" + metadata + "}\n");
+    EXPECT_TRUE(file);
+    std::vector<lint_finding> out;
+    for (const auto& entry : manifests_in(*file)) lint_names(entry, text::language::en, out);
+    std::vector<std::string> found;
+    for (const auto& finding : out) found.push_back(finding.code);
+    return found;
+  };
+  const auto of = [](std::size_t size) { return "name: " + std::string(size, 'a'); };
+  const struct {
+    std::string kind;
+    std::size_t most;
+  } kinds[] = {
+      {"v1\nkind: Pod", 253},      {"apps/v1\nkind: Deployment", 253}, {"apps/v1\nkind: StatefulSet", 63},
+      {"batch/v1\nkind: Job", 63}, {"batch/v1\nkind: CronJob", 52},    {"batch.volcano.sh/v1alpha1\nkind: Job", 253}};
+  for (const auto& [kind, most] : kinds) {
+    EXPECT_THAT(named(kind, of(most)), IsEmpty()) << kind;
+    EXPECT_THAT(named(kind, of(most + 1)), ElementsAre("name_long")) << kind;
+  }
+  EXPECT_THAT(named("apps/v1\nkind: StatefulSet", "name: a.b"), ElementsAre("name_malformed"));
+  EXPECT_THAT(named("v1\nkind: Pod", "name: a.b"), IsEmpty());
+  EXPECT_THAT(named("batch/v1\nkind: Job", "generateName: " + std::string(70, 'a') + "-"), IsEmpty());
+}
+
 TEST(pod_values, a_container_mounts_volumes_that_the_pod_has) {
   const std::string mount = "    volumeMounts: [{name: data, mountPath: /data}]\n";
   EXPECT_THAT(codes(pod("", mount)), ElementsAre("volume_missing"));

@@ -486,7 +486,7 @@ TEST(verify_verb, one_node_is_judged_by_what_concerns_it_and_comes_first) {
   served_cluster served(cluster);
   served.unavailable = "/apis/view.quartermaster.io/";
   EXPECT_EQ(served.code_of("gpu-1"), 0) << served.output;
-  EXPECT_THAT(served.output, StartsWith("gpu-1 (vgpu): "));
+  EXPECT_THAT(served.output, StartsWith(english("verify_table.title", {{"title", "gpu-1 (vgpu)"}})));
   EXPECT_THAT(served.output, Not(HasSubstr(english("verify.view_api_silent.remedy"))));
   EXPECT_THAT(served.output, HasSubstr(english("verify_table.other_findings.one", {{"number", "1"}})));
   EXPECT_THAT(served.output, Not(HasSubstr(english("verify_table.follows"))));

@@ -53,7 +53,7 @@ func TestRightSizeReadsARealPrometheus(t *testing.T) {
 	if out := call(t, "", program, append(report, "-n", "team-b")...); strings.Contains(out, "team-a") || !strings.Contains(out, "train") {
 		t.Error(out)
 	}
-	if out := call(t, "", program, append(report, "-n", "team-c")...); !strings.Contains(out, "No container used less than 30 %") {
+	if out := call(t, "", program, append(report, "-n", "team-c")...); !strings.Contains(out, "used less than 30 %") || !strings.Contains(out, "-n team-c") {
 		t.Error(out)
 	}
 }

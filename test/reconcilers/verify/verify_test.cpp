@@ -459,7 +459,8 @@ TEST(verify, warns_of_a_card_that_is_given_twice_if_a_guess_is_right) {
   ASSERT_TRUE(step);
   EXPECT_EQ(step->position, stage::pods);
   EXPECT_THAT(text_of(*step, language::en), HasSubstr("GPU-a (team/x, team/y)"));
-  EXPECT_THAT(remedy_of(*step, "gpu-1", language::zh), HasSubstr("quartermaster top cards gpu-1"));
+  EXPECT_EQ(remedy_of(*step, "gpu-1", language::zh),
+            words::chinese("verify.card_perhaps_given_twice.remedy", {{"node", "gpu-1"}}));
   cluster.first().given_twice = {"GPU-b (team/z)"};
   EXPECT_THAT(not_good(cluster), ElementsAre("wrong card_given_twice")) << "what is certain comes first";
 }
@@ -485,8 +486,8 @@ TEST(verify, a_node_with_cards_that_no_label_asks_for_is_a_finding_where_it_is_a
   EXPECT_THAT(not_good(cluster), IsEmpty()) << "of all nodes many are not ours";
   cluster.is.whole = false;
   EXPECT_THAT(not_good(cluster), ElementsAre("warning mode_label_missing"));
-  EXPECT_THAT(remedy_of(*step_of(cluster, stage_code::mode_label_missing), "gpu-1", language::en),
-              HasSubstr("kubectl label node gpu-1 nvidia-device-enable="));
+  EXPECT_EQ(remedy_of(*step_of(cluster, stage_code::mode_label_missing), "gpu-1", language::en),
+            words::english("verify.mode_label_missing.remedy", {{"node", "gpu-1"}, {"value", "pgpu, vgpu, mps"}}));
   cluster.node_labels.clear();
   EXPECT_THAT(not_good(cluster), IsEmpty()) << "without cards there is nothing to ask for";
 }
@@ -498,7 +499,9 @@ TEST(verify, a_label_whose_key_is_mistyped_comes_with_the_command) {
   EXPECT_THAT(not_good(cluster), ElementsAre("wrong mode_label_mistyped"));
   const auto step = step_of(cluster, stage_code::mode_label_mistyped);
   EXPECT_EQ(step->value, "nvidia-device-enabled=pgpu");
-  EXPECT_EQ(remedy_of(*step, "gpu-1", language::en), "kubectl label node gpu-1 nvidia-device-enable=pgpu");
+  EXPECT_EQ(
+      remedy_of(*step, "gpu-1", language::en),
+      words::english("verify.mode_label_mistyped.remedy", {{"node", "gpu-1"}, {"other", "nvidia-device-enable=pgpu"}}));
   cluster.node_labels["nvidia-device-enable"] = "none";
   EXPECT_FALSE(step_of(cluster, stage_code::mode_label_mistyped)) << "someone has asked";
 }
@@ -1161,7 +1164,8 @@ TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_language
               HasSubstr(unknown(words::chinese, "pgpu、vgpu、enable、mps、hami、share、gpushare")));
   EXPECT_EQ(name_of(stage::label, language::zh), words::chinese("verify.stage.label.name"));
   EXPECT_EQ(label->value, "nvidia-device-enable=vgpu") << "what was meant";
-  EXPECT_EQ(remedy_of(*label, "gpu-1", language::en), "kubectl label node gpu-1 nvidia-device-enable=vgpu --overwrite");
+  EXPECT_EQ(remedy_of(*label, "gpu-1", language::en),
+            words::english("verify.unknown_mode.remedy", {{"node", "gpu-1"}, {"value", "nvidia-device-enable=vgpu"}}));
 
   cluster strange;
   strange.asks("vgpu");

@@ -13,13 +13,13 @@ bool is_qualified_part(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-/// @param longest of one label, bytes
-bool is_of_labels(std::string_view text, std::size_t max_bytes, std::size_t longest) {
+/// @param max_label of one label, bytes
+bool is_of_labels(std::string_view text, std::size_t max_bytes, std::size_t max_label) {
   if (text.empty() || text.size() > max_bytes) return false;
   for (std::size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find('.', begin), text.size());
     const auto label = text.substr(begin, end - begin);
-    if (label.empty() || label.size() > longest || !is_lower_alnum(label.front()) || !is_lower_alnum(label.back()) ||
+    if (label.empty() || label.size() > max_label || !is_lower_alnum(label.front()) || !is_lower_alnum(label.back()) ||
         !std::ranges::all_of(label, [](char c) { return is_lower_alnum(c) || c == '-'; })) {
       return false;
     }

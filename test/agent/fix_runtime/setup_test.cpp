@@ -139,8 +139,8 @@ row_states preflight_of(const node& node) {
     if (row.name == "container_runtime") out.runtime = row.state;
     if (row.name != "default_runtime") continue;
     out.by_default = row.state;
-    for (const auto& parameter : row.cause.parameters)
-      if (parameter.name == "advice") out.default_advice = parameter.value;
+    if (const auto advice = row.parameters.find("advice"); advice != row.parameters.end())
+      out.default_advice = advice->second;
   }
   return out;
 }

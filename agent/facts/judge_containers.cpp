@@ -52,8 +52,8 @@ judgement runtime_judgement(const machine_facts& node) {
   if (const auto defect = defect_of(runtime.settings, node.has_program)) {
     // Pods run with other cgroups than the kubelet's, and come and go.
     using kind = runtime_defect::kind;
-    const bool is_usable = defect->type == kind::cgroups || defect->type == kind::other_cgroups ||
-                           defect->type == kind::by_version;
+    const bool is_usable =
+        defect->type == kind::cgroups || defect->type == kind::other_cgroups || defect->type == kind::by_version;
     const auto advice = advice_of(runtime, *defect);
     return {is_usable ? check_state::warning : check_state::failed, {}, cause_of(*defect, found, advice)};
   }

@@ -173,9 +173,12 @@ void take_in_strays(const runtime_file& source, const toml_document& document, c
              (!runtime_name(path, places).empty() && target_of(path, places, ignored) != nullptr);
     });
     if (is_read) continue;
-    stray_setting stray{key,         unquoted(setting.value),
-                        source.path, table_text(std::span(path).first(path.size() - 1)),
-                        {},          setting.line,
+    stray_setting stray{key,
+                        unquoted(setting.value),
+                        source.path,
+                        table_text(std::span(path).first(path.size() - 1)),
+                        {},
+                        setting.line,
                         is_later(path) ? std::string(reads_old_section) : std::string()};
     for (const auto& places : all)
       if (path.size() == places.runtimes.size() + 2 && stray.runtime.empty())

@@ -48,9 +48,9 @@ struct node_row {
   bool is_seen = true;                       ///< the Node; without the right to see it only what the operator wrote is
   kube::condition_status ready = kube::condition_status::unknown;  ///< the Node
   bool cordoned = false;
-  bool is_report_old = false;                ///< what the agent reported is as it left it
-  std::vector<api::check_row> preflight;     ///< as the agent judged it; empty: none reports
-  std::optional<api::runtime_fix> fix;       ///< the last run of fix-runtime that the policy asked for
+  bool is_report_old = false;             ///< what the agent reported is as it left it
+  std::vector<api::check_row> preflight;  ///< as the agent judged it; empty: none reports
+  std::optional<api::runtime_fix> fix;    ///< the last run of fix-runtime that the policy asked for
 };
 
 struct module_row {

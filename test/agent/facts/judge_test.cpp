@@ -404,13 +404,13 @@ const std::vector<defect> defects{
      "default_runtime"},
     {"the file is one of CRI-O",
      [](good_node& n) {
-       n.put("etc/containerd/config.toml", "[crio.runtime.runtimes.nvidia]\nruntime_path = 'nvidia-container-runtime'\n");
+       n.put("etc/containerd/config.toml",
+             "[crio.runtime.runtimes.nvidia]\nruntime_path = 'nvidia-container-runtime'\n");
      },
      "container_runtime", check_state::failed, "file_of_crio{line=1,path=/etc/containerd/config.toml}",
      "default_runtime"},
-    {"containerd 2 would refuse a line",
-     [](good_node& n) { replace(n, "version = 2", "\xEF\xBB\xBFversion = 2"); }, "container_runtime",
-     check_state::warning,
+    {"containerd 2 would refuse a line", [](good_node& n) { replace(n, "version = 2", "\xEF\xBB\xBFversion = 2"); },
+     "container_runtime", check_state::warning,
      "config_line_later{line=1,path=/etc/containerd/config.toml,problem=byte_order_mark,value=}", "default_runtime"},
     {"the cgroups are next to the options",
      [](good_node& n) {

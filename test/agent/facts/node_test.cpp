@@ -190,7 +190,8 @@ TEST(runtimes, of_a_file_are_read_from_the_sections_of_its_version) {
 
 // containerd 2.4.2 reads the section; up to 2.2, where version 3 is the last one, none is taken over.
 TEST(runtimes, of_the_old_section_in_version_3_depend_on_the_version_of_containerd) {
-  const std::string folder = TEST_DATA "/agent/facts/recorded/old_section_in_version_3", main = "etc/containerd/config.toml";
+  const std::string folder = TEST_DATA "/agent/facts/recorded/old_section_in_version_3",
+                    main = "etc/containerd/config.toml";
   const auto text_of = [](const std::string& path) {
     std::ostringstream out;
     out << std::ifstream(path).rdbuf();

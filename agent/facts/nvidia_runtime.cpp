@@ -91,7 +91,7 @@ const stray_setting* stray_cgroups(const runtime_settings& settings, std::string
   const auto* entry = settings.find(runtime);
   if (!entry || !entry->systemd.empty()) return nullptr;
   for (const auto& stray : settings.strays)
-    if (stray.key == "SystemdCgroup" && stray.runtime == runtime) return &stray;
+    if (stray.key == "SystemdCgroup" && stray.runtime == runtime && stray.since.empty()) return &stray;
   return nullptr;
 }
 

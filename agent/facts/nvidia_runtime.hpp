@@ -24,7 +24,7 @@ struct stray_setting {
   std::string key, value;  ///< "BinaryName", without quotes
   std::string path;        ///< the file
   std::string table;       ///< as a head has it; empty: none
-  std::string runtime;     ///< next to whose options it stands; empty: elsewhere
+  std::string runtime;     ///< next to whose options it stands, or with `since`, whose it is; empty: elsewhere
   std::size_t line = 0;
   std::string since = {};  ///< the first containerd that reads it; empty: none does
 };

@@ -183,6 +183,7 @@ void take_in_strays(const runtime_file& source, const toml_document& document, c
     for (const auto& places : all)
       if (path.size() == places.runtimes.size() + 2 && stray.runtime.empty())
         stray.runtime = runtime_name(path, places);
+    if (!stray.since.empty()) stray.runtime = runtime_name(path, *later);
     const bool is_program = (key == "BinaryName" || key == "runtime_path") && is_nvidia_program(stray.value);
     const bool is_type = key == "runtime_type" && path.size() > 1 && path[path.size() - 2] == "nvidia";
     const bool is_default = key == "default_runtime_name" || (key == "default_runtime" && stray.value == "nvidia");

@@ -79,6 +79,8 @@ enum class check_cause : std::uint8_t {
   // how cards come into containers; {names} are the runtimes of the node
   toolkit_too_old,          ///< {needed}
   config_line,              ///< {path} {line} {problem} {value}: the runtime does not load it
+  config_line_later,        ///< {path} {line} {problem} {value}: containerd 2 does not load it, and containerd 1 does
+  file_of_crio,             ///< {path} {line}
   plugin_disabled,          ///< {path} {line} {plugin}
   plugin_unnamed,           ///< {path} {line} {plugin}
   import_missing,           ///< {path} {line} {pattern}
@@ -86,6 +88,7 @@ enum class check_cause : std::uint8_t {
   section_other_version,    ///< {path} {line} {table} {version} {needed}
   runtime_undefined,        ///< {names} {advice}
   runtime_misplaced,        ///< {names} {path} {line} {key} {table} {advice}
+  runtime_since,            ///< {names} {path} {line} {key} {table} {since} {advice}
   runtime_other_program,    ///< {names} {program} {advice}
   runtime_without_program,  ///< {names} {runtime} {key} {advice}
   runtime_program_missing,  ///< {names} {runtime} {program} {advice}
@@ -101,6 +104,7 @@ enum class check_cause : std::uint8_t {
   environment_open,   ///< {path}
   default_broken,     ///< {advice}
   default_misplaced,  ///< {path} {line} {key} {table} {advice}
+  default_since,      ///< {path} {line} {key} {table} {since} {advice}
   default_other,
   default_other_written,   ///< {advice}: a distribution writes the file
   default_without_nvidia,  ///< {advice}
@@ -138,6 +142,7 @@ enum class check_advice : std::uint8_t {
   rename_runtime,   ///< another program is called nvidia
   move_cgroups,     ///< SystemdCgroup of another runtime
   correct_file,     ///< a person has to: the runtime does not read it as it is
+  replace_link,     ///< fix-runtime writes over no link
   k3s,              ///< these write containerd's configuration themselves
   k0s,
   microk8s,

@@ -265,6 +265,7 @@ class repairs {
     }
     counted_keys();
     if ((best_ && best_->size < parts_of_whole) || cards == 0 || here.cards.size() >= max_cards) return;
+    if (std::ranges::all_of(here.cards, &card::mig)) return;  // its plugin would cut one more as well
     more_ = here;
     more_.cards.push_back(*std::ranges::max_element(here.cards, {}, &card::memory_mib));
     more_.cards.back().uuid.clear();

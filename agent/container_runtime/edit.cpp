@@ -8,6 +8,21 @@
 
 namespace agent::container_runtime {
 
+namespace {
+
+/// What newer containerds read of NVIDIA's runtime, where there is no entry: all others get the same. Empty: nothing.
+facts::runtime_entry later_entry(const facts::runtime_settings& settings) {
+  const auto* runtime = facts::stray_runtime(settings);
+  if (!runtime || runtime->since.empty()) return {};
+  facts::runtime_entry out{runtime->runtime, {}, {}, {}};
+  for (const auto& stray : settings.strays)
+    if (stray.since == runtime->since && stray.runtime == out.name && stray.key == "SystemdCgroup")
+      out.systemd = stray.value;
+  return out;
+}
+
+}  // namespace
+
 text::phrase phrase_of(const facts::explained_cause& cause) {
   auto found = api::found_phrase(cause), remedy = api::remedy_phrase(cause);
   if (text::pattern_of(remedy.key, text::language::en).empty()) return found;
@@ -20,9 +35,14 @@ std::expected<runtime_edit, text::phrase> edit_of(const facts::runtime_settings&
   const auto source = facts::source_of_cgroups(settings);
   const auto* entry = facts::nvidia_entry(settings);
   const auto* stray = entry ? facts::stray_cgroups(settings, entry->name) : nullptr;
-  const auto new_systemd = !is_containerd ? "" : source ? source->value : stray ? stray->value : choice.kubelet_systemd;
+  const auto later = entry ? facts::runtime_entry() : later_entry(settings);
+  const auto new_systemd = !is_containerd           ? ""
+                           : !later.systemd.empty() ? later.systemd
+                           : source                 ? source->value
+                           : stray                  ? stray->value
+                                                    : choice.kubelet_systemd;
   runtime_edit out;
-  out.name = entry ? entry->name : "nvidia";
+  out.name = entry ? entry->name : !later.name.empty() ? later.name : "nvidia";
   out.is_new = !entry;
   if (!entry) {
     out.type = is_containerd ? "io.containerd.runc.v2" : "";

@@ -1,7 +1,5 @@
 // containerd's config.toml and our drop-ins.
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cctype>
 #include <functional>
@@ -76,14 +74,6 @@ text::phrase obstacle(const toml_document& document) {
   return {};
 }
 
-bool imports_drop_in(const toml_setting& imports) {
-  const std::string drop_in(facts::layout_of("containerd").drop_in);
-  return std::ranges::any_of(text::quoted_in(imports.value), [&](std::string pattern) {
-    if (!pattern.starts_with('/')) pattern = "/etc/containerd/" + pattern;
-    return ::fnmatch(pattern.c_str(), drop_in.c_str(), FNM_PATHNAME) == 0;
-  });
-}
-
 edited with_import(std::string text, const toml_document& document) {
   const std::string folder = "\"/etc/containerd/conf.d/*.toml\"";
   const auto* imports = document.find({"imports"});
@@ -94,7 +84,7 @@ edited with_import(std::string text, const toml_document& document) {
     text.insert(version->line_end, has_end ? line + document.newline : document.newline + line);
     return text;
   }
-  if (imports_drop_in(*imports)) return text;
+  if (facts::imports_drop_in(text::quoted_in(imports->value))) return text;
   if (imports->has_comment) return std::unexpected(text::phrase{"fix_runtime.imports_comments", {{"folder", folder}}});
   const auto last = text.find_last_not_of(" \t\r\n", imports->end - 2);
   text.insert(last + 1, (text[last] == '[' ? "" : text[last] == ',' ? " " : ", ") + folder);

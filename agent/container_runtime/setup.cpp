@@ -47,9 +47,25 @@ std::string below_root(const std::string& root, std::string_view path) {
   return out + std::string(path);
 }
 
-/// Nothing: there is no such file, or no folder for it.
+/// Of a file of the node, whose root is elsewhere.
+facts::explained_cause at_root(const std::string& root, facts::explained_cause cause) {
+  for (auto& parameter : cause.parameters)
+    if (parameter.name == "path" && !parameter.value.empty()) parameter.value = below_root(root, parameter.value);
+  return cause;
+}
+text::phrase of_node(const std::string& root, const facts::explained_cause& cause) {
+  return phrase_of(at_root(root, cause));
+}
+
+/// Nothing: there is no such file, or no folder for it. What a link leads to is read, and never written over.
 std::expected<std::optional<disk::content>, text::phrase> content_at(const std::string& root, std::string_view path) {
-  if (!facts::files(root).exists(folder_of(path)).value_or(true)) return std::nullopt;
+  const facts::files node(root);
+  if (!node.exists(folder_of(path)).value_or(true)) return std::nullopt;
+  if (facts::is_linked(node, std::string(path))) {
+    const auto text = facts::runtime_text(node, std::string(path));
+    if (!text) return std::unexpected(of_node(root, text.error()));
+    return *text ? std::optional(disk::content{**text, {}}) : std::nullopt;
+  }
   const auto folder = disk::open_folder(below_root(root, folder_of(path)));
   if (!folder) return std::unexpected(folder.error());
   return disk::read(*folder, name_of(path));
@@ -118,16 +134,6 @@ text::phrase not_own_drop_in(const std::string& root, const layout& files) {
 
 text::phrase of_file(const std::string& path, text::phrase problem) {
   return refusal("of_file", {{"file", path}, {"problem", std::move(problem)}});
-}
-
-/// Of a file of the node, whose root is elsewhere.
-facts::explained_cause at_root(const std::string& root, facts::explained_cause cause) {
-  for (auto& parameter : cause.parameters)
-    if (parameter.name == "path" && !parameter.value.empty()) parameter.value = below_root(root, parameter.value);
-  return cause;
-}
-text::phrase of_node(const std::string& root, const facts::explained_cause& cause) {
-  return phrase_of(at_root(root, cause));
 }
 
 struct runtime_plan {
@@ -379,6 +385,9 @@ messages set_up(const setup_options& options) {
                        : files->name == "crio" ? plan_crio(options, *now, plan)
                                                : plan_containerd(options, *now, plan);
   if (!problem.empty()) return std::unexpected(problem);
+  for (const auto& change : plan.changes)
+    if (facts::is_linked(facts::files(options.root), change.path))
+      return std::unexpected(api::remedy_phrase(api::check_advice::replace_link));
   report out;
   if (plan.changes.empty()) {
     out.lines.push_back(refusal("nothing", {{"runtime", std::string(files->name)}}));

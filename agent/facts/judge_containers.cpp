@@ -25,6 +25,18 @@ std::optional<api::check_advice> advice_of_distribution(const container_runtime&
   return std::nullopt;
 }
 
+api::check_advice advice_of(const container_runtime& runtime, const runtime_defect& defect) {
+  const auto advice = defect.advice();
+  if (!defect.is_repairable()) return advice;
+  return advice_of_distribution(runtime).value_or(runtime.is_linked ? api::check_advice::replace_link : advice);
+}
+
+/// Where another runtime is the default.
+api::check_advice advice_of_default(const container_runtime& runtime) {
+  return advice_of_distribution(runtime).value_or(runtime.is_linked ? api::check_advice::replace_link
+                                                                    : api::check_advice::set_default);
+}
+
 judgement advised(check_state state, const std::string& found, check_cause cause, api::check_advice advice) {
   return {state, found, {cause, {{"advice", std::string(to_string(advice))}}}};
 }
@@ -40,8 +52,9 @@ judgement runtime_judgement(const machine_facts& node) {
   if (const auto defect = defect_of(runtime.settings, node.has_program)) {
     // Pods run with other cgroups than the kubelet's, and come and go.
     using kind = runtime_defect::kind;
-    const bool is_usable = defect->type == kind::cgroups || defect->type == kind::other_cgroups;
-    const auto advice = distribution && defect->is_repairable() ? *distribution : defect->advice();
+    const bool is_usable =
+        defect->type == kind::cgroups || defect->type == kind::other_cgroups || defect->type == kind::by_version;
+    const auto advice = advice_of(runtime, *defect);
     return {is_usable ? check_state::warning : check_state::failed, {}, cause_of(*defect, found, advice)};
   }
   const bool has_containerd = std::ranges::find(runtime.names, "containerd") != runtime.names.end();
@@ -80,22 +93,25 @@ judgement default_runtime_judgement(const machine_facts& node) {
   const bool is_broken = defect && defect->is_repairable();
   if (is_nvidia_default(runtime.settings) && !is_broken) return {check_state::ok, found};
   if (is_nvidia_default(runtime.settings))
-    return advised(check_state::warning, found, check_cause::default_broken, distribution.value_or(defect->advice()));
-  if (const auto* stray = stray_default(runtime.settings); stray && !distribution)
-    return {check_state::warning,
-            found,
-            {check_cause::default_misplaced,
-             {{"path", stray->path},
-              {"line", std::to_string(stray->line)},
-              {"key", stray->key},
-              {"table", stray->table},
-              {"advice", std::string(to_string(api::check_advice::set_default))}}}};
+    return advised(check_state::warning, found, check_cause::default_broken, advice_of(runtime, *defect));
+  if (const auto* stray = stray_default(runtime.settings); stray && !distribution) {
+    explained_cause cause{check_cause::default_misplaced,
+                          {{"path", stray->path},
+                           {"line", std::to_string(stray->line)},
+                           {"key", stray->key},
+                           {"table", stray->table},
+                           {"advice", std::string(to_string(advice_of_default(runtime)))}}};
+    if (!stray->since.empty()) {
+      cause.code = check_cause::default_since;
+      cause.parameters.push_back({"since", stray->since});
+    }
+    return {check_state::warning, found, std::move(cause)};
+  }
   if (has_cdi(node)) return {check_state::ok, "cdi"};
   if (runtime.has_nvidia && !distribution) return {check_state::warning, found, {check_cause::default_other}};
   if (runtime.has_nvidia)
     return advised(check_state::warning, found, check_cause::default_other_written, *distribution);
-  return advised(check_state::warning, found, check_cause::default_without_nvidia,
-                 distribution.value_or(api::check_advice::set_default));
+  return advised(check_state::warning, found, check_cause::default_without_nvidia, advice_of_default(runtime));
 }
 
 judgement cdi_judgement(const machine_facts& node, const std::string& driver) {

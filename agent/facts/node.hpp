@@ -46,6 +46,7 @@ struct container_runtime {
   std::string program;                ///< of that runtime; empty: not said
   std::optional<bool> uses_cdi;       ///< nothing: not said
   bool uses_systemd = false;          ///< for the cgroups of containers
+  bool is_linked = false;             ///< what fix-runtime would write over is a link
 };
 
 struct rdma_device {

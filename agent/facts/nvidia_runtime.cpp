@@ -36,13 +36,6 @@ explained_cause cause_of(check_cause code, const stray_setting& stray, std::vect
   return out;
 }
 
-/// Of NVIDIA's runtime, where there is none in its place.
-const stray_setting* stray_runtime(const runtime_settings& settings) {
-  for (const auto& stray : settings.strays)
-    if (stray.key == "BinaryName" || stray.key == "runtime_path" || stray.key == "runtime_type") return &stray;
-  return nullptr;
-}
-
 /// A SystemdCgroup next to the options of runc, or of the default, that NVIDIA's runtime would have to follow.
 std::optional<runtime_defect> other_cgroups(const runtime_settings& settings, const runtime_entry* entry) {
   if (settings.type != runtime_settings::kind::containerd || (entry && !entry->systemd.empty())) return std::nullopt;
@@ -88,11 +81,17 @@ runtime_entry& runtime_settings::at(std::string_view name) {
   return entry == entries.end() ? entries.emplace_back(runtime_entry{std::string(name), {}, {}, {}}) : *entry;
 }
 
+const stray_setting* stray_runtime(const runtime_settings& settings) {
+  for (const auto& stray : settings.strays)
+    if (stray.key == "BinaryName" || stray.key == "runtime_path" || stray.key == "runtime_type") return &stray;
+  return nullptr;
+}
+
 const stray_setting* stray_cgroups(const runtime_settings& settings, std::string_view runtime) {
   const auto* entry = settings.find(runtime);
   if (!entry || !entry->systemd.empty()) return nullptr;
   for (const auto& stray : settings.strays)
-    if (stray.key == "SystemdCgroup" && stray.runtime == runtime) return &stray;
+    if (stray.key == "SystemdCgroup" && stray.runtime == runtime && stray.since.empty()) return &stray;
   return nullptr;
 }
 
@@ -153,7 +152,10 @@ std::vector<runtime_defect> defects_of(const runtime_settings& settings, const f
   if (!entry) {
     const auto* usual = settings.find(usual_name);
     if (const auto* stray = stray_runtime(settings); stray && !usual)
-      out.push_back({kind::misplaced, cause_of(check_cause::runtime_misplaced, *stray, {})});
+      out.push_back(stray->since.empty()
+                        ? runtime_defect{kind::misplaced, cause_of(check_cause::runtime_misplaced, *stray, {})}
+                        : runtime_defect{kind::by_version,
+                                         cause_of(check_cause::runtime_since, *stray, {{"since", stray->since}})});
     else if (is_nvidia_default(settings))
       out.push_back({kind::no_entry, {check_cause::runtime_undefined}});
     else if (usual)

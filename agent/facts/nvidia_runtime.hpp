@@ -19,13 +19,14 @@ struct runtime_entry {
   std::string systemd;  ///< SystemdCgroup of containerd: "true" or "false"
 };
 
-/// A setting of a runtime in a place where containerd or CRI-O does not read it.
+/// A setting of a runtime in a place where containerd or CRI-O does not read it, or not every containerd.
 struct stray_setting {
   std::string key, value;  ///< "BinaryName", without quotes
   std::string path;        ///< the file
   std::string table;       ///< as a head has it; empty: none
-  std::string runtime;     ///< next to whose options it stands; empty: elsewhere
+  std::string runtime;     ///< next to whose options it stands, or with `since`, whose it is; empty: elsewhere
   std::size_t line = 0;
+  std::string since = {};  ///< the first containerd that reads it; empty: none does
 };
 
 struct runtime_settings {
@@ -56,6 +57,8 @@ struct cgroup_source {
 };
 std::optional<cgroup_source> source_of_cgroups(const runtime_settings& settings);
 
+/// Of NVIDIA's runtime, where there is none in its place. nullptr: none.
+const stray_setting* stray_runtime(const runtime_settings& settings);
 /// The SystemdCgroup of this runtime that stands next to its options. nullptr: none, or its options have one.
 const stray_setting* stray_cgroups(const runtime_settings& settings, std::string_view runtime);
 /// A default that is set where the runtime does not read it, to NVIDIA's runtime. nullptr: none.
@@ -66,6 +69,7 @@ struct runtime_defect {
   enum class kind {
     no_entry,
     misplaced,
+    by_version,
     other_program,
     unnamed_program,
     missing_program,

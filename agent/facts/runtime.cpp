@@ -7,6 +7,15 @@
 namespace agent::facts {
 namespace {
 
+/// A runtime that newer containerds alone read may be there.
+void take_later(container_runtime& runtime) {
+  for (const auto& stray : runtime.settings.strays) {
+    if (stray.since.empty() || stray.key.starts_with("default_runtime")) continue;
+    runtime.has_nvidia = true;
+    if (stray.key == "BinaryName") runtime.program = stray.value;
+  }
+}
+
 void conclude(const fact<known_runtimes>& known, container_runtime& runtime) {
   if (!known) {
     runtime.default_runtime = std::unexpected(known.error());
@@ -16,6 +25,7 @@ void conclude(const fact<known_runtimes>& known, container_runtime& runtime) {
   const auto* entry = nvidia_entry(runtime.settings);
   runtime.has_nvidia = entry || is_nvidia_default(runtime.settings);
   if (entry) runtime.program = entry->program;
+  if (!runtime.has_nvidia) take_later(runtime);
   runtime.default_runtime = runtime.settings.default_name;
   runtime.uses_cdi = known->uses_cdi;
   runtime.uses_systemd = known->uses_systemd;
@@ -76,6 +86,16 @@ constexpr std::array<std::pair<const char*, const char*>, 6> sockets{{
     {"/run/containerd/containerd.sock", "containerd"},
 }};
 
+/// Is what fix-runtime would write over a link? A drop-in that is imported already is written in its place.
+bool is_main_linked(const files& node, const layout& files) {
+  const auto path = main_path(files);
+  if (files.main.empty() || !is_linked(node, path)) return false;
+  if (files.drop_in.empty() || is_linked(node, folder_of(path))) return true;
+  const auto text = runtime_text(node, path);
+  const auto imports = text && *text ? containerd_imports({path, **text}) : import_list();
+  return !imports || !imports_drop_in(imports->patterns);
+}
+
 }  // namespace
 
 std::string toolkit_config(const container_runtime& runtime) {
@@ -118,6 +138,7 @@ fact<container_runtime> read_runtime(const files& node) {
            : first == "microk8s" ? read_containerd(node, {microk8s_config})
                                  : read_containerd(node, {main_path(layout_of("containerd"))}),
            out);
+  if (first == "docker" || first == "containerd") out.is_linked = is_main_linked(node, layout_of(first));
   return out;
 }
 

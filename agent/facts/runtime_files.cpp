@@ -153,9 +153,17 @@ void take_in(const runtime_file& source, const toml_document& document, const pl
   }
 }
 
+/// The first containerd that reads the section of version 2 in files of version 3 (its ConfigVersion is 4).
+constexpr std::string_view reads_old_section = "2.3";
+
 /// Settings of runtimes that stand where the runtime does not look, and are about NVIDIA's or about cgroups.
+/// @param later where newer containerds look as well; nullptr: nowhere
 void take_in_strays(const runtime_file& source, const toml_document& document, const std::vector<places>& all,
-                    known_runtimes& out) {
+                    known_runtimes& out, const places* later = nullptr) {
+  const auto is_later = [&](const toml_path& path) {
+    return later && ((path == later->default_key && !document.has(all.back().default_key)) ||
+                     (is_within(path, later->runtimes) && !document.has(all.back().runtimes)));
+  };
   for (const auto& setting : document.settings) {
     const auto& path = setting.path;
     const auto& key = path.back();
@@ -165,12 +173,17 @@ void take_in_strays(const runtime_file& source, const toml_document& document, c
              (!runtime_name(path, places).empty() && target_of(path, places, ignored) != nullptr);
     });
     if (is_read) continue;
-    stray_setting stray{key,         unquoted(setting.value),
-                        source.path, table_text(std::span(path).first(path.size() - 1)),
-                        {},          setting.line};
+    stray_setting stray{key,
+                        unquoted(setting.value),
+                        source.path,
+                        table_text(std::span(path).first(path.size() - 1)),
+                        {},
+                        setting.line,
+                        is_later(path) ? std::string(reads_old_section) : std::string()};
     for (const auto& places : all)
       if (path.size() == places.runtimes.size() + 2 && stray.runtime.empty())
         stray.runtime = runtime_name(path, places);
+    if (!stray.since.empty()) stray.runtime = runtime_name(path, *later);
     const bool is_program = (key == "BinaryName" || key == "runtime_path") && is_nvidia_program(stray.value);
     const bool is_type = key == "runtime_type" && path.size() > 1 && path[path.size() - 2] == "nvidia";
     const bool is_default = key == "default_runtime_name" || (key == "default_runtime" && stray.value == "nvidia");
@@ -230,12 +243,14 @@ bool has_runtimes(const toml_document& document, const places& places) {
   return document.has(places.runtimes) || document.has(places.default_key);
 }
 
-/// The sections that a file of this version is read for, the one that goes before the others last.
-std::vector<std::string_view> sections_of(int version, bool is_of_containerd_2) {
-  if (version > 2) return {containerd_plugins[1]};
+/// The sections that a file of this version is read for, the one that goes before the others last. A main file of
+/// version 4 is of containerd 2.3 or newer.
+std::vector<std::string_view> sections_of(int version, int main_version) {
+  const bool is_of_containerd_2 = main_version > 2;
   std::vector<std::string_view> out;
   if (version == 1) out.emplace_back("cri");
-  if (version == 2 || is_of_containerd_2) out.push_back(containerd_plugins[0]);
+  if (version == 2 || (is_of_containerd_2 && version < (main_version == 4 ? 4 : 3)))
+    out.push_back(containerd_plugins[0]);
   if (is_of_containerd_2) out.push_back(containerd_plugins[1]);
   return out;
 }
@@ -300,9 +315,14 @@ problem_found take_in_containerd(const runtime_file& source, bool is_main, known
   if (is_main) out.version = own_version->value_or(1);
   const bool is_of_containerd_2 = out.version > 2;
   const int version = own_version->value_or(is_of_containerd_2 ? 1 : out.version);
-  // Containerd 2 takes no mark (go-toml 2), and containerd 1 does.
-  if (document->has_mark) return refused_line(source, 1, "byte_order_mark", "");
-  const auto sections = sections_of(version, is_of_containerd_2);
+  if (const auto& later = document->later_problem) {
+    if (is_of_containerd_2) return refused_line(source, later->line, later->code, later->value);
+    return at_line(check_cause::config_line_later, source, later->line,
+                   {{"problem", later->code}, {"value", later->value}});
+  }
+  if (document->has({"crio"}) && !document->has({"plugins"}))
+    return at_line(check_cause::file_of_crio, source, line_of(*document, {"crio"}));
+  const auto sections = sections_of(version, out.version);
   if (auto wrong = wrong_containerd_type(source, *document, sections)) return wrong;
   if (auto disabled = disabled_plugin(source, *document)) return disabled;
   if (out.version == 2)
@@ -324,7 +344,8 @@ problem_found take_in_containerd(const runtime_file& source, bool is_main, known
     const auto* cdi = document->find({"plugins", std::string(sections[index]), "enable_cdi"});
     if (cdi) out.uses_cdi = cdi->value == "true";
   }
-  take_in_strays(source, *document, all, out);
+  const auto old_places = containerd_places(containerd_plugins[0]);
+  take_in_strays(source, *document, all, out, version == 3 && sections.size() == 1 ? &old_places : nullptr);
   if (!is_of_containerd_2) take_in_old_default(source, *document, sections.front(), out);
   return std::nullopt;
 }
@@ -450,10 +471,12 @@ fact<known_runtimes> docker_known(const std::string& path, const std::optional<s
 api::check_state state_of(api::check_cause fault) {
   switch (fault) {
     case check_cause::config_line:
+    case check_cause::file_of_crio:
     case check_cause::plugin_disabled:
     case check_cause::plugin_unnamed:
     case check_cause::import_missing:
       return api::check_state::failed;
+    case check_cause::config_line_later:
     case check_cause::section_twice:
     case check_cause::section_other_version:
       return api::check_state::warning;

@@ -1,5 +1,7 @@
 #include "agent/facts/runtime_sources.hpp"
 
+#include <fnmatch.h>
+
 #include <filesystem>
 
 namespace agent::facts {
@@ -74,6 +76,21 @@ fact<std::optional<std::string>> runtime_text(const files& node, const std::stri
   if (text && *text)
     if (auto problem = size_fault(path, (*text)->size())) return std::unexpected(*std::move(problem));
   return text;
+}
+
+bool imports_drop_in(const std::vector<std::string>& patterns) {
+  const auto& files = layout_of("containerd");
+  return std::ranges::any_of(patterns, [&](std::string pattern) {
+    if (!pattern.starts_with('/')) pattern = std::string(files.folder) + "/" + pattern;
+    return ::fnmatch(pattern.c_str(), files.drop_in.data(), FNM_PATHNAME) == 0;
+  });
+}
+
+bool is_linked(const files& node, const std::string& path) {
+  for (auto end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    if (!node.link_name(path.substr(0, end)).empty()) return true;
+    if (end == std::string::npos) return false;
+  }
 }
 
 /// File by file, as containerd finds them: what a file imports is read after all that was found before.

@@ -51,4 +51,9 @@ fact<sources> crio_sources(const files& node, const source_options& options = {}
 /// One file, of a size that a person writes; nothing: it is not there.
 fact<std::optional<std::string>> runtime_text(const files& node, const std::string& path);
 
+/// Is our drop-in among what these patterns of the main file import?
+bool imports_drop_in(const std::vector<std::string>& patterns);
+/// Is the file, or a folder above it, a symbolic link? Nothing is written over one.
+bool is_linked(const files& node, const std::string& path);
+
 }  // namespace agent::facts

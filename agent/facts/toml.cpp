@@ -1,7 +1,6 @@
 #include "agent/facts/toml.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 namespace agent::facts {
@@ -22,8 +21,10 @@ class toml_reader {
 
   std::expected<toml_document, toml_problem> read() {
     constexpr std::string_view mark = "\xEF\xBB\xBF";
-    out_.has_mark = text_.starts_with(mark);
-    if (out_.has_mark) index_ = mark.size();
+    if (text_.starts_with(mark)) {
+      refuse_later("byte_order_mark");
+      index_ = mark.size();
+    }
     if (const auto end = text_.find('\n'); end != std::string_view::npos && end > 0 && text_[end - 1] == '\r')
       out_.newline = "\r\n";
     while (index_ < text_.size()) {
@@ -36,6 +37,9 @@ class toml_reader {
   bool fail(std::string_view code, std::string_view value = {}) {
     problem_ = {line_, std::string(code), std::string(value)};
     return false;
+  }
+  void refuse_later(std::string_view code, std::string_view value = {}) {
+    if (!out_.later_problem) out_.later_problem = {line_, std::string(code), std::string(value)};
   }
   bool has_more() const { return index_ < text_.size(); }
   char next() const { return has_more() ? text_[index_] : '\0'; }
@@ -75,9 +79,11 @@ class toml_reader {
       const auto is_of_element = [&](const toml_path& known) { return is_within(known, path); };
       std::erase_if(heads_, is_of_element);
       std::erase_if(names_, is_of_element);
+      std::erase_if(dotted_, is_of_element);
     } else if (!heads_.insert(path).second) {
       return fail("table_twice", path.back());
     }
+    if (dotted_.contains(path)) refuse_later("dotted_twice", path.back());
     const auto line = line_;
     if (!end_line()) return false;
     table_ = path;
@@ -101,6 +107,7 @@ class toml_reader {
     // An error of TOML too: runtimes would not start.
     if (const auto* key = key_above(path, path.size() - 1)) return fail("is_key", *key);
     if (has_within(heads_, path) || has_within(names_, path)) return fail("twice", path.back());
+    add_dotted(path, parent.size());
     if (next() != '=') return fail("nothing");
     ++index_;
     skip_blanks();
@@ -121,6 +128,15 @@ class toml_reader {
     names_.insert(std::move(path));
     last_ = place;
     return true;
+  }
+
+  /// The tables between `parent` and the last name of a dotted key.
+  void add_dotted(const toml_path& path, std::size_t parent) {
+    for (auto length = parent + 1; length < path.size(); ++length) {
+      toml_path table(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(length));
+      if (!dotted_.contains(table) && has_within(heads_, table)) refuse_later("dotted_twice", table.back());
+      dotted_.insert(std::move(table));
+    }
   }
 
   bool read_inline_table(const toml_path& path, std::size_t depth) {
@@ -249,7 +265,8 @@ class toml_reader {
   std::string_view text_;
   std::size_t index_ = 0, line_ = 1;
   toml_path table_;
-  std::set<toml_path> heads_, names_;  ///< tables and keys so far, of arrays those of the last element
+  /// Tables by their heads, keys, and tables that dotted keys made; of arrays those of the last element.
+  std::set<toml_path> heads_, names_, dotted_;
   std::size_t last_ = 0;
   toml_problem problem_;
   toml_document out_;

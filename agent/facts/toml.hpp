@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,11 +29,20 @@ struct toml_table {
   std::size_t line = 0;  ///< from 1
 };
 
+/// What is no TOML, and where.
+struct toml_problem {
+  std::size_t line = 0;
+  std::string code;   ///< below config_problem in the catalogue
+  std::string value;  ///< what its words are about; empty: nothing
+};
+
 struct toml_document {
   std::vector<toml_setting> settings;
   std::vector<toml_table> tables;
   std::string newline = "\n";
-  bool has_mark = false;  ///< it begins with a byte order mark
+  /// What go-toml 2 alone refuses, which is containerd 2's; the libraries of containerd 1 and of CRI-O take it: a byte
+  /// order mark, and a table both by a dotted key and by a head.
+  std::optional<toml_problem> later_problem;
 
   const toml_setting* find(const toml_path& path) const;
   const toml_table* find_table(const toml_path& path) const;
@@ -40,12 +50,6 @@ struct toml_document {
   bool has(const toml_path& path) const;
 };
 
-/// What is no TOML, and where.
-struct toml_problem {
-  std::size_t line = 0;
-  std::string code;   ///< below config_problem in the catalogue
-  std::string value;  ///< what its words are about; empty: nothing
-};
 std::expected<toml_document, toml_problem> read_toml(std::string_view text);
 
 bool is_within(const toml_path& path, const toml_path& parent);

@@ -99,7 +99,7 @@ ordered_json unserved_cards(const node_row& row, dictionaries& names) {
 
 ordered_json unserved_list(const node_row& row, dictionaries& names) {
   const auto mode = row.mode == "none" ? std::string_view() : std::string_view(row.mode);
-  const int flags = (row.ready ? 0 : not_ready) | (row.cordoned ? cordoned : 0);
+  const int flags = (row.ready == kube::condition_status::yes ? 0 : not_ready) | (row.cordoned ? cordoned : 0);
   return ordered_json::array(
       {row.name, names.modes.index_of(mode), names.phases.index_of(row.phase), flags, unserved_cards(row, names)});
 }
@@ -301,7 +301,7 @@ ordered_json node_view(const picture& picture, const viewer& viewer, const kube:
   mark_guesses(picture, rows);
   ordered_json out{{"name", inspected_row.name},
                    {"address", inspected_row.address},
-                   {"ready", inspected_row.ready},
+                   {"ready", inspected_row.ready == kube::condition_status::yes},
                    {"cordoned", inspected_row.cordoned},
                    {"mode", inspected_row.mode == "none" ? "" : inspected_row.mode},
                    {"requestedMode", inspected_row.requested == "none" ? "" : inspected_row.requested},

@@ -46,10 +46,11 @@ struct node_row {
   std::vector<resource_use> resources;       ///< of its mode; next to cards of other vendors, all
   std::vector<std::string> waits_for;        ///< pods a change of mode waits for
   bool is_seen = true;                       ///< the Node; without the right to see it only what the operator wrote is
-  bool ready = false, cordoned = false;      ///< the Node
-  bool is_report_old = false;                ///< what the agent reported is as it left it
-  std::vector<api::check_row> preflight;     ///< as the agent judged it; empty: none reports
-  std::optional<api::runtime_fix> fix;       ///< the last run of fix-runtime that the policy asked for
+  kube::condition_status ready = kube::condition_status::unknown;  ///< the Node
+  bool cordoned = false;
+  bool is_report_old = false;             ///< what the agent reported is as it left it
+  std::vector<api::check_row> preflight;  ///< as the agent judged it; empty: none reports
+  std::optional<api::runtime_fix> fix;    ///< the last run of fix-runtime that the policy asked for
 };
 
 struct module_row {

@@ -81,7 +81,8 @@ std::string reason_of(const node_row& node_row) {
 
 std::string node_state(const node_row& node_row, const bilingual& say) {
   if (!node_row.is_seen) return {};
-  std::string out = node_row.ready ? "Ready" : "NotReady";
+  using enum kube::condition_status;
+  std::string out = node_row.ready == yes ? "Ready" : node_row.ready == no ? "NotReady" : "Unknown";
   if (node_row.cordoned) out += say.message("inspect.cordoned");
   return out;
 }
@@ -118,7 +119,8 @@ ordered_json as_json(const node_row& node_row) {
                       {"mode", node_row.mode},   {"requestedMode", node_row.requested},
                       {"phase", node_row.phase}, {"reason", node_row.reason}};
   add_message(out, node_row.message);
-  out["nodeReady"] = node_row.is_seen ? ordered_json(node_row.ready) : ordered_json();
+  const bool is_known = node_row.is_seen && node_row.ready != kube::condition_status::unknown;
+  out["nodeReady"] = is_known ? ordered_json(node_row.ready == kube::condition_status::yes) : ordered_json();
   out["cordoned"] = node_row.is_seen ? ordered_json(node_row.cordoned) : ordered_json();
   out["cards"] = node_row.cards_known ? ordered_json(node_row.cards) : ordered_json();
   out["unhealthyCards"] = node_row.unhealthy ? ordered_json(*node_row.unhealthy) : ordered_json();

@@ -182,7 +182,7 @@ node_row row_of(const fleet& fleet, const kube::node& node) {
   node_row out;
   out.name = node.key.name;
   out.address = node.address;
-  out.ready = node.ready == kube::condition_status::yes;
+  out.ready = node.ready;
   out.cordoned = node.unschedulable;
   out.is_seen = fleet.cluster.reason_unseen(part::nodes).empty();
   const auto wanted = reconcilers::intent_of(node, fleet.policy, fleet.cluster.declared);

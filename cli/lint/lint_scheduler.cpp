@@ -14,6 +14,7 @@
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
+#include "scheduler_config/flags/judge_flags.hpp"
 #include "text/messages.hpp"
 #include "text/text.hpp"
 #include "text/yaml/fault_words.hpp"
@@ -72,6 +73,7 @@ class scheduler_linter {
         // Entries of a ConfigMap are files of several kube-schedulers as a rule, and a static pod can mount none.
         auto server = server_;
         server.in_cluster = server.in_cluster || !file.entry.empty();
+        if (file.entry.empty()) server.election = flags_of_manifest();
         auto found = config::judge(*file.read, server);
         if (!is_configuration(file)) {
           add(file, std::move(found), "");
@@ -91,6 +93,14 @@ class scheduler_linter {
   }
 
  private:
+  config::election_flags flags_of_manifest() const {
+    for (const auto& file : files_) {
+      if (!file.read || !is_pod(*file.read)) continue;
+      if (const auto pod = config::read_static_pod(*file.read); pod.runs_scheduler) return election_of(pod.line);
+    }
+    return {};
+  }
+
   void add(const input& input, const config::findings& found, std::string_view kind) {
     for (const auto& entry : found) out_.push_back(finding_of(entry, input, kind, server_.minor, language_));
   }

@@ -12,6 +12,8 @@ constexpr std::size_t longest_gap = 200;
 error_index::pattern parsed(std::string_view line, std::size_t section) {
   error_index::pattern out;
   out.section = section;
+  out.begins_line = line.starts_with('^');
+  if (out.begins_line) line.remove_prefix(1);
   out.ends_line = line.ends_with('$');
   if (out.ends_line) line.remove_suffix(1);
   for (std::size_t star = 0; (star = line.find('*')) != line.npos; line.remove_prefix(star + 1))
@@ -26,7 +28,7 @@ error_index read_signs() {
   for (std::size_t section = 0; section < signs.size(); ++section) {
     const auto& row = signs[section];
     each_part(row.patterns, "\n", [&](std::string_view line) {
-      const auto word = word_at(line, 0);
+      const auto word = word_at(line, line.starts_with('^'));
       const auto rest = line.substr(word.size());
       const bool is_open = rest.starts_with('*') || rest.starts_with('#');
       auto& list = is_open ? out.open[static_cast<unsigned char>(word.front())] : out.patterns[word];
@@ -71,6 +73,11 @@ std::size_t end_after_gap(std::string_view part, std::string_view text, std::siz
   return text.npos;
 }
 
+bool is_line_begin(std::string_view text, std::size_t begin) {
+  while (begin > 0 && text[begin - 1] == ' ') --begin;
+  return begin == 0 || text[begin - 1] == '\n';
+}
+
 /// One error, not the end of a line and what happens to follow: at most one break, and not behind the first word.
 bool is_joined(std::string_view match) {
   const auto first = match.find('\n');
@@ -99,6 +106,7 @@ bool stands_at(const error_index::pattern& pattern, std::string_view text, std::
   auto end = end_of_part(pattern.parts.front(), text, begin);
   for (std::size_t i = 1; i < pattern.parts.size() && end != text.npos; ++i)
     end = end_after_gap(pattern.parts[i], text, end);
+  if (pattern.begins_line && !is_line_begin(text, begin)) return false;
   if (end == text.npos || !is_joined(text.substr(begin, end - begin))) return false;
   const auto& last = pattern.parts.back();
   if (last.empty()) return true;

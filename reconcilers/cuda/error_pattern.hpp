@@ -30,7 +30,7 @@ void each_part(std::string_view text, std::string_view separators, Each each) {
 struct error_index {
   struct pattern {
     std::vector<std::string_view> parts;  ///< between the asterisks
-    bool ends_line = false;
+    bool begins_line = false, ends_line = false;
     std::size_t section;  ///< place in all_error_signs()
   };
   std::unordered_map<std::string_view, std::vector<pattern>> patterns;  ///< by their first word

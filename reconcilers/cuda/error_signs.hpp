@@ -6,6 +6,7 @@
 //   '        is any quotation mark;
 //   *        is up to 200 characters of the same line;
 //   #        is a number, also with a fraction; right behind the first word it is the rest of that word;
+//   ^        at its beginning is the beginning of the line;
 //   $        at its end is the end of the line.
 
 #include <span>
@@ -25,5 +26,14 @@ struct error_signs {
 
 /// In the order in which answers are printed: what explains most comes first.
 std::span<const error_signs> all_error_signs();
+
+// Its parts, in that order, each in a file of its own.
+std::span<const error_signs> cards_error_signs();
+std::span<const error_signs> driver_error_signs();
+std::span<const error_signs> containers_error_signs();
+std::span<const error_signs> vendors_error_signs();
+std::span<const error_signs> memory_error_signs();
+std::span<const error_signs> image_error_signs();
+std::span<const error_signs> program_error_signs();
 
 }  // namespace reconcilers::cuda

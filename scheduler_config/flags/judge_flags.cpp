@@ -39,6 +39,14 @@ bool is_choice(std::string_view choices, std::string_view text) {
   return std::ranges::find(all, text) != all.end();
 }
 
+/// The flag that counts: the last, where its value can be read. nullptr: none.
+const flag* counting_flag(const command_line& line, std::string_view name) {
+  const auto match = std::ranges::find(line.flags.rbegin(), line.flags.rend(), name, &flag::name);
+  const bool is_readable =
+      match != line.flags.rend() && !match->one_dash && !match->without_value && !match->is_filled_in();
+  return is_readable ? &*match : nullptr;
+}
+
 bool is_level(std::string_view text) {
   const auto number = text.find_first_not_of("0123456789") == text.npos ? go_integer(text) : std::nullopt;
   // Go reads it by base 10, go_integer a leading 0 as octal: what counts is that it is short enough.
@@ -268,12 +276,7 @@ class flag_judge {
     out_.push_back(std::move(made));
   }
 
-  /// The flag that counts: the last, where its value can be read.
-  const flag* find(std::string_view name) const {
-    const auto match = std::ranges::find(line_.flags.rbegin(), line_.flags.rend(), name, &flag::name);
-    const bool there = match != line_.flags.rend() && !match->one_dash && !match->without_value;
-    return there && !match->is_filled_in() ? &*match : nullptr;
-  }
+  const flag* find(std::string_view name) const { return counting_flag(line_, name); }
   std::string value_of(std::string_view name, std::string otherwise) const {
     const auto* match = find(name);
     return match ? match->value : otherwise;
@@ -412,6 +415,18 @@ class flag_judge {
 };
 
 }  // namespace
+
+election_flags election_of(const command_line& line) {
+  const auto period = [&](std::string_view name) {
+    const auto* flag = counting_flag(line, name);
+    return flag ? parse_duration(flag->value) : std::nullopt;
+  };
+  const auto* elect = counting_flag(line, "leader-elect");
+  return {.is_off = elect && go_bool(elect->value) == false,
+          .lease_duration = period("leader-elect-lease-duration"),
+          .renew_deadline = period("leader-elect-renew-deadline"),
+          .retry_period = period("leader-elect-retry-period")};
+}
 
 findings judge_flags(const command_line& line, const document* config, const server& server) {
   return flag_judge(line, config, server).run();

@@ -10,4 +10,7 @@ namespace scheduler_config {
 /// `config`: the file it is started with, whose leader election the flags override; may be null.
 findings judge_flags(const command_line& line, const document* config, const server& server);
 
+/// Of flags whose value can be read.
+election_flags election_of(const command_line& line);
+
 }  // namespace scheduler_config

@@ -66,7 +66,8 @@ class validator {
   void election() {
     const auto* leader_election = judging_.value(judging_.config.root, "leaderElection");
     const auto* elect = judging_.value(leader_election, "leaderElect");
-    if (elect && text::yaml::canonical(*elect) == "false") return;
+    const auto& flags = judging_.scheduler.election;
+    if (flags.is_off || (elect && text::yaml::canonical(*elect) == "false")) return;
     if (const auto* lock = judging_.entry(leader_election, "resourceLock");
         lock && !lock->value->text.empty() && lock->value->text != "leases")
       judging_.say({.issue = code::resource_lock,
@@ -74,15 +75,24 @@ class validator {
                     .field = "leaderElection.resourceLock",
                     .value = shown_value(*lock->value),
                     .terms = terms_of(*lock->value)});
-    for (const auto* key : {"leaseDuration", "renewDeadline", "retryPeriod"}) {
-      const auto* position = judging_.entry(leader_election, key);
+    struct period {
+      const char* key;
+      const std::optional<std::int64_t>& flag;
+    };
+    for (const auto& [key, flag] : {period{"leaseDuration", flags.lease_duration},
+                                    {"renewDeadline", flags.renew_deadline},
+                                    {"retryPeriod", flags.retry_period}}) {
+      const auto* position = flag ? nullptr : judging_.entry(leader_election, key);
       if (position && duration_of(judging_, leader_election, key, 1) < 0)
         return lease(*position, key, phrase_of(term::more_than_zero));
     }
     const auto lasts = duration_of(judging_, leader_election, "leaseDuration", 15 * second);
     const auto renews = duration_of(judging_, leader_election, "renewDeadline", 10 * second);
     const auto retries = duration_of(judging_, leader_election, "retryPeriod", 2 * second);
-    if (lasts <= renews) {
+    // Where a flag has one of two, judge_flags compares them.
+    const bool is_lease_flagged = flags.lease_duration || flags.renew_deadline;
+    const bool is_retry_flagged = flags.retry_period || flags.renew_deadline;
+    if (!is_lease_flagged && lasts <= renews) {
       const auto* position = judging_.entry(leader_election, "leaseDuration");
       const auto* other = judging_.entry(leader_election, "renewDeadline");
       if (position)
@@ -93,7 +103,7 @@ class validator {
       return;
     }
     // client-go's leaderelection.NewLeaderElector: renewDeadline > 1.2 x retryPeriod, or the process ends.
-    if (static_cast<double>(renews) <= 1.2 * static_cast<double>(retries)) {
+    if (!is_retry_flagged && static_cast<double>(renews) <= 1.2 * static_cast<double>(retries)) {
       const auto* position = judging_.entry(leader_election, "retryPeriod");
       if (!position) position = judging_.entry(leader_election, "renewDeadline");
       if (position) lease(*position, position->key->text, phrase_of(term::short_retry));

@@ -3,6 +3,8 @@
 // strict decoder, the validation and the set-up of the plugins of kube-scheduler 1.30 to 1.37, then the mistakes that
 // the products' manuals lead to. One mistake is one finding.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +14,17 @@
 
 namespace scheduler_config {
 
+/// What the flags of a manifest say of leader election: they go before the file.
+struct election_flags {
+  bool is_off = false;
+  std::optional<std::int64_t> lease_duration, renew_deadline, retry_period;  ///< nanoseconds
+};
+
 struct server {
   int minor = newest_minor;  ///< Kubernetes 1.x of the kube-scheduler; below oldest_minor its rules are those of that
   bool in_cluster = false;   ///< a pod of its own with a ServiceAccount: no kubeconfig is needed, Services have names
   std::vector<std::string> plugins;  ///< what its image has in addition to Kubernetes' own
+  election_flags election = {};
 };
 
 /// Whether it ends a kube-scheduler that is older than all whose rules are known: apiVersion and form are known of

@@ -154,6 +154,18 @@ TEST_F(why, fewer_whole_cards_or_a_share_and_one_card_more_or_put_back) {
   EXPECT_EQ(pod_text(), "lower 0 tencent.com/vcuda-core 100 -> 99, a a-1");
 }
 
+TEST_F(why, one_card_more_is_no_change_of_a_node_whose_cards_are_all_cut_by_mig) {
+  auto node = with("a", mode::vgpu, {8192, 16384});
+  node.cards[0].mig = node.cards[1].mig = true;
+  put(node);
+  ask({whole(1)});
+  EXPECT_EQ(node_text(), "none");
+  node.cards[0].mig = false;
+  book_.put(node);
+  ask({whole(2)});
+  EXPECT_EQ(node_text(), "add_card, a");
+}
+
 TEST_F(why, a_declared_key_is_explained_without_code) {
   put(with("a", mode::vgpu, {8192}));
   ask({{{"example.com/fpga", 2}}});
@@ -585,7 +597,8 @@ class scene {
               << static_cast<int>(entry) << cards[c].uuid;
         }
       }
-      if (node_order{1'000'000, kind::add_card, n, 0} < bound) {
+      const bool is_all_cut = std::ranges::all_of(cards, &quota::card::mig);  // one more would be cut, too
+      if (!is_all_cut && node_order{1'000'000, kind::add_card, n, 0} < bound) {
         auto world = world_;
         auto node = engine_.at(name);
         apply(kind::add_card, name, 0, world, node);

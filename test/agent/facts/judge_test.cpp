@@ -397,6 +397,21 @@ const std::vector<defect> defects{
      "runtime_misplaced{advice=fix_runtime,key=runtime_type,line=10,names=containerd,path=/etc/containerd/config.toml,"
      "table=plugins.\"io.containerd.grpc.v1.cri\".runtimes.nvidia}",
      "default_runtime"},
+    {"the runtime is in the section that newer containerds alone read",
+     [](good_node& n) { replace(n, "version = 2", "version = 3"); }, "container_runtime", check_state::warning,
+     "runtime_since{advice=fix_runtime,key=runtime_type,line=10,names=containerd,path=/etc/containerd/config.toml,"
+     "since=2.3,table=plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.nvidia}",
+     "default_runtime"},
+    {"the file is one of CRI-O",
+     [](good_node& n) {
+       n.put("etc/containerd/config.toml",
+             "[crio.runtime.runtimes.nvidia]\nruntime_path = 'nvidia-container-runtime'\n");
+     },
+     "container_runtime", check_state::failed, "file_of_crio{line=1,path=/etc/containerd/config.toml}",
+     "default_runtime"},
+    {"containerd 2 would refuse a line", [](good_node& n) { replace(n, "version = 2", "\xEF\xBB\xBFversion = 2"); },
+     "container_runtime", check_state::warning,
+     "config_line_later{line=1,path=/etc/containerd/config.toml,problem=byte_order_mark,value=}", "default_runtime"},
     {"the cgroups are next to the options",
      [](good_node& n) {
        replace(n, "SystemdCgroup = true", "");

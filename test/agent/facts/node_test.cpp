@@ -180,6 +180,50 @@ TEST(runtimes, of_a_file_are_read_from_the_sections_of_its_version) {
   EXPECT_EQ(default_of("version = 3\nimports = ['a.toml']\n"), "a");
   node.put("etc/containerd/a.toml", "version = 3\n" + section(old_name, "b"));
   EXPECT_EQ(default_of("version = 3\nimports = ['a.toml']\n"), "runc");
+  EXPECT_EQ(default_of("version = 4\nimports = ['a.toml']\n"), "b") << "containerd 2.3 and newer read it there";
+  EXPECT_EQ(default_of("\xEF\xBB\xBFversion = 2\n"), "config_line_later");
+  EXPECT_EQ(default_of("\xEF\xBB\xBFversion = 3\n"), "config_line");
+  EXPECT_EQ(default_of("[plugins]\na.b = 1\n[plugins.a]\n"), "config_line_later");
+  EXPECT_EQ(default_of("version = 3\n[plugins]\na.b = 1\n[plugins.a]\n"), "config_line");
+  EXPECT_EQ(default_of("[crio.runtime]\n"), "file_of_crio");
+}
+
+// containerd 2.4.2 reads the section; up to 2.2, where version 3 is the last one, none is taken over.
+TEST(runtimes, of_the_old_section_in_version_3_depend_on_the_version_of_containerd) {
+  const std::string folder = TEST_DATA "/agent/facts/recorded/old_section_in_version_3",
+                    main = "etc/containerd/config.toml";
+  const auto text_of = [](const std::string& path) {
+    std::ostringstream out;
+    out << std::ifstream(path).rdbuf();
+    return out.str();
+  };
+  const auto old = text_of(folder + ".toml");
+  const tree node;
+  node.system();
+  node.put(main, text_of(folder + ".containerd-2.4.2.toml"));
+  EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
+  EXPECT_FALSE(defect_of(runtime_of(node).settings, true));
+
+  node.put(main, old);
+  auto runtime = runtime_of(node);
+  EXPECT_TRUE(runtime.has_nvidia) << "a newer containerd has it";
+  EXPECT_EQ(runtime.program, "/usr/bin/nvidia-container-runtime");
+  auto defect = defect_of(runtime.settings, true);
+  ASSERT_TRUE(defect);
+  EXPECT_EQ(defect->cause.code, check_cause::runtime_since);
+  EXPECT_TRUE(defect->is_repairable());
+  const auto* by_default = stray_default(runtime.settings);
+  ASSERT_TRUE(by_default);
+  EXPECT_EQ(by_default->since, "2.3");
+
+  node.put(main, old + "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.kata]\n");
+  defect = defect_of(runtime_of(node).settings, true);
+  ASSERT_TRUE(defect);
+  EXPECT_EQ(defect->cause.code, check_cause::runtime_misplaced) << "the other section goes before it, as a whole";
+  node.put(main, "version = 4" + old.substr(old.find('\n')));
+  defect = defect_of(runtime_of(node).settings, true);
+  ASSERT_TRUE(defect);
+  EXPECT_EQ(defect->cause.code, check_cause::runtime_misplaced) << "nothing of it is taken over in version 4";
 }
 
 TEST(runtimes, an_import_that_was_read_is_skipped_and_one_in_turn_is_followed) {

@@ -26,6 +26,25 @@ TEST(toml, a_name_is_a_key_or_a_table) {
   EXPECT_EQ(problem_of("[a.b]\n[a]\nb = 1\n"), "3.twice b");
 }
 
+/// Of go-toml 2.4.3. go-toml 1.9.5 (containerd 1) and BurntSushi/toml 1.6.0 (CRI-O) take all of these.
+TEST(toml, a_table_by_a_dotted_key_and_by_a_head_is_refused_by_containerd_2) {
+  const auto later = [](std::string_view text) {
+    const auto document = read_toml(text);
+    EXPECT_TRUE(document);
+    if (!document || !document->later_problem) return std::string();
+    const auto& problem = *document->later_problem;
+    return std::to_string(problem.line) + "." + problem.code + (problem.value.empty() ? "" : " " + problem.value);
+  };
+  EXPECT_EQ(later("[p]\na.b.c = 1\n[p.a]\nd = 2\n"), "3.dotted_twice a");
+  EXPECT_EQ(later("p.a.b = 1\n[p.a]\nd = 2\n"), "2.dotted_twice a");
+  EXPECT_EQ(later("[p.a.b]\nd = 2\n[p]\na.b.c = 1\n"), "4.dotted_twice a");
+  EXPECT_EQ(later("[p.a.b]\nd = 2\n[p]\na.c = 1\n"), "4.dotted_twice a");
+  EXPECT_EQ(later("[p]\na.c = 1\n[p.a.b]\nd = 2\n"), "") << "a table below it is another one";
+  EXPECT_EQ(later("[p]\na.b = 1\na.c = 1\nd = {e.f = 1, e.g = 2}\n"), "");
+  EXPECT_EQ(later("[[p]]\na.b = 1\n[[p]]\na.b = 2\n[[p]]\n[p.a]\n"), "");
+  EXPECT_EQ(later("\xEF\xBB\xBFp = 1\n"), "1.byte_order_mark");
+}
+
 TEST(toml, a_backslash_does_not_carry_a_text_over_the_line_end) {
   EXPECT_EQ(problem_of("a = \"one\\\ntwo\"\n"), "1.no_quote");
   EXPECT_EQ(problem_of("a = \"one\\\"two\"\n"), "");

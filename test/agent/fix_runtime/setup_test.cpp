@@ -128,6 +128,7 @@ std::string defect_text(const node& node) {
 /// How the rows container_runtime and default_runtime of preflight end.
 struct row_states {
   facts::check_state runtime = facts::check_state::unknown, by_default = facts::check_state::unknown;
+  std::string default_advice;
   bool are_ok() const { return runtime == facts::check_state::ok && by_default == facts::check_state::ok; }
 };
 row_states preflight_of(const node& node) {
@@ -136,7 +137,10 @@ row_states preflight_of(const node& node) {
   row_states out;
   for (const auto& row : rows) {
     if (row.name == "container_runtime") out.runtime = row.state;
-    if (row.name == "default_runtime") out.by_default = row.state;
+    if (row.name != "default_runtime") continue;
+    out.by_default = row.state;
+    if (const auto advice = row.parameters.find("advice"); advice != row.parameters.end())
+      out.default_advice = advice->second;
   }
   return out;
 }
@@ -199,7 +203,9 @@ void expect_as_containerd_reads(const node& node, const facts::runtime_settings&
   put(dumped.root / "etc/containerd/config.toml", text);
   const auto runtime = facts::read_runtime(facts::files(dumped.root));
   ASSERT_TRUE(runtime);
-  EXPECT_EQ(runtime->settings.default_name, settings.default_name);
+  // That of a section which this containerd reads, and older ones do not.
+  const auto* later = facts::stray_default(settings);
+  EXPECT_EQ(runtime->settings.default_name, later && !later->since.empty() ? later->value : settings.default_name);
   const auto* entry = facts::nvidia_entry(settings);
   ASSERT_TRUE(entry);
   const auto* same = runtime->settings.find(entry->name);
@@ -433,12 +439,48 @@ TEST(fix_runtime_setup, the_default_can_be_set_later_and_stays_when_it_is_not_as
   }
 }
 
-TEST(fix_runtime_setup, a_link_is_not_followed_and_a_missing_program_is_said) {
-  node linked("docker_kubeadm");
-  const auto file = linked.file("/etc/docker/daemon.json");
-  fs::rename(file, linked.root / "outside");
-  fs::create_symlink(linked.root / "outside", file);
-  EXPECT_EQ(refusal_of(set_up(linked.options)), "disk.link");
+/// The file moved elsewhere on the node, with a link in its place.
+void put_behind_link(const node& node, const std::string& path) {
+  fs::rename(node.file(path), node.file("/etc/site"));
+  fs::create_symlink("/etc/site", node.file(path));
+}
+
+TEST(fix_runtime_setup, a_link_is_read_and_is_never_written_over) {
+  for (const auto* name : {"docker_kubeadm", "containerd_1.7_minimal", "containerd_2.0_default"}) {
+    const auto path =
+        std::string(name).starts_with("docker") ? "/etc/docker/daemon.json" : "/etc/containerd/config.toml";
+    node linked(name), ready(name);
+    put_behind_link(linked, path);
+    const auto before = linked.files();
+    for (const bool dry_run : {true, false}) {
+      linked.options.dry_run = dry_run;
+      EXPECT_EQ(refusal_of(set_up(linked.options)), "preflight_advice.replace_link.remedy") << name;
+    }
+    EXPECT_EQ(linked.files(), before) << name;
+    EXPECT_EQ(preflight_of(linked).default_advice, "replace_link") << "the row says what fix-runtime says: " << name;
+    EXPECT_EQ(preflight_of(ready).default_advice, "set_default") << name;
+    ready.options.set_default = true;
+    ASSERT_TRUE(set_up(ready.options));
+    put_behind_link(ready, path);
+    EXPECT_TRUE(preflight_of(ready).are_ok()) << name;
+    EXPECT_EQ(refusal_of(restore(ready.options)), "disk.link") << name;
+  }
+  node outside("docker_kubeadm");
+  fs::remove(outside.file("/etc/docker/daemon.json"));
+  fs::create_symlink("/opt/daemon.json", outside.file("/etc/docker/daemon.json"));
+  EXPECT_EQ(refusal_of(set_up(outside.options)), "preflight_cause.link_leads_out.found");
+}
+
+TEST(fix_runtime_setup, a_drop_in_that_is_imported_goes_next_to_a_link) {
+  node node("containerd_2.2_imports_folder_set_default");
+  put_behind_link(node, "/etc/containerd/config.toml");
+  EXPECT_EQ(preflight_of(node).default_advice, "set_default");
+  const auto done = set_up(node.options);
+  ASSERT_TRUE(done) << said(done);
+  EXPECT_TRUE(preflight_of(node).are_ok());
+}
+
+TEST(fix_runtime_setup, a_missing_program_is_said) {
   node bare("docker_kubeadm");
   fs::remove(bare.root / "usr/bin/nvidia-container-runtime");
   EXPECT_EQ(refusal_of(set_up(bare.options)), "fix_runtime.no_toolkit");

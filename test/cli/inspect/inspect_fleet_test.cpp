@@ -290,6 +290,25 @@ TEST(inspect_fleet, of_a_node_that_may_not_be_seen_there_is_what_the_operator_wr
   EXPECT_TRUE(read["cordoned"].is_null());
 }
 
+TEST(inspect_fleet, a_node_without_the_condition_Ready_is_neither_ready_nor_not) {
+  small_cluster cluster;
+  auto bare = *cluster.nodes.find({{}, "gpu-1"});
+  const auto shown_as = [&](kube::condition_status ready) {
+    bare.ready = ready;
+    cluster.nodes.put(bare);
+    const auto rows = node_rows(cluster, {"gpu-1"});
+    return std::pair(printed(rows, "en", "wide"),
+                     nlohmann::json::parse(printed(rows, "en", "json"))["nodes"][0]["nodeReady"]);
+  };
+  const auto [unknown, no_json] = shown_as(kube::condition_status::unknown);
+  EXPECT_THAT(unknown, testing::AllOf(testing::HasSubstr("Unknown"), testing::Not(testing::HasSubstr("NotReady"))));
+  EXPECT_TRUE(no_json.is_null());
+  const auto [ill, ill_json] = shown_as(kube::condition_status::no);
+  EXPECT_THAT(ill, testing::HasSubstr("NotReady"));
+  EXPECT_EQ(ill_json, false);
+  EXPECT_EQ(shown_as(kube::condition_status::yes).second, true);
+}
+
 TEST(inspect_fleet, pods_by_name) {
   const small_cluster cluster;
   const auto rows = cli::pod_rows(fleet(cluster), "team", {"infer-b"});

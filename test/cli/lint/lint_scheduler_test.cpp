@@ -19,7 +19,7 @@
 namespace cli {
 namespace {
 
-using testing::AllOf, testing::HasSubstr, testing::IsEmpty, testing::StartsWith;
+using testing::AllOf, testing::AnyOf, testing::HasSubstr, testing::IsEmpty, testing::StartsWith;
 using words::chinese, words::english;
 const std::string golden_scheduler = std::string(TEST_DATA) + "/golden/scheduler_config/";
 
@@ -125,6 +125,28 @@ std::string manifest_with(const std::string& version) {
   return "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: kube-scheduler\n"
          "    image: registry.k8s.io/kube-scheduler:" +
          version + "\n    command: [kube-scheduler, --kubeconfig=/a, --leader-elect=true]\n";
+}
+
+/// ApplyLeaderElectionTo of kube-scheduler: flags go before the file, and both are validated together.
+TEST(lint_scheduler, judges_the_times_of_a_lease_with_the_flags_of_the_manifest) {
+  const auto path = testing::TempDir() + "lint_scheduler_lease.yaml";
+  std::ofstream(path) << "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+                         "clientConnection: {kubeconfig: /a}\nleaderElection: {leaseDuration: 5s}\n";
+  const auto found = [&](const std::string& flags) {
+    lint_scheduler_options options;
+    options.files = {path, "-"};
+    auto manifest = manifest_with("v1.36.3");
+    const auto end = manifest.find(", --leader-elect=true]");
+    return lint(options, manifest.replace(end, manifest.size() - end, ", --config=" + path + flags + "]\n")).out;
+  };
+  EXPECT_THAT(found(""), HasSubstr("[lease_times]"));
+  EXPECT_THAT(found(", --leader-elect-retry-period=1s"), HasSubstr("[lease_times]")) << "another time is too short";
+  for (const auto* cure : {", --leader-elect-lease-duration=15s", ", --leader-elect-renew-deadline=4s",
+                           ", --leader-elect=false", ", --leader-elect-lease-duration=1s, --leader-elect=false"})
+    EXPECT_THAT(found(cure), testing::Not(AnyOf(HasSubstr("[lease_times]"), HasSubstr("[flag_value]")))) << cure;
+  const auto later = found(", --leader-elect-lease-duration=6s");
+  EXPECT_THAT(later, AllOf(HasSubstr("[flag_value]"), testing::Not(HasSubstr("[lease_times]")))) << later;
+  std::filesystem::remove(path);
 }
 
 TEST(lint_scheduler, judges_versions_before_the_oldest_by_its_rules_and_says_so) {

@@ -158,11 +158,11 @@ TEST_F(why, one_card_more_is_no_change_of_a_node_whose_cards_are_all_cut_by_mig)
   auto node = with("a", mode::vgpu, {8192, 16384});
   node.cards[0].mig = node.cards[1].mig = true;
   put(node);
-  ask({whole(1)});
+  ask({whole(3)});
   EXPECT_EQ(node_text(), "none");
-  node.cards[0].mig = false;
+  node.cards[0].mig = node.cards[1].mig = false;
   book_.put(node);
-  ask({whole(2)});
+  ask({whole(3)});
   EXPECT_EQ(node_text(), "add_card, a");
 }
 

@@ -72,7 +72,7 @@ TEST(pod_values, names_of_objects_are_as_long_as_their_kind_allows) {
     for (const auto& finding : out) found.push_back(finding.code);
     return found;
   };
-  const auto of = [](std::size_t size) { return "name: " + std::string(size, 'a'); };
+  const auto length = [](std::size_t size) { return "name: " + std::string(size, 'a'); };
   const struct {
     std::string kind;
     std::size_t most;
@@ -80,8 +80,8 @@ TEST(pod_values, names_of_objects_are_as_long_as_their_kind_allows) {
       {"v1\nkind: Pod", 253},      {"apps/v1\nkind: Deployment", 253}, {"apps/v1\nkind: StatefulSet", 63},
       {"batch/v1\nkind: Job", 63}, {"batch/v1\nkind: CronJob", 52},    {"batch.volcano.sh/v1alpha1\nkind: Job", 253}};
   for (const auto& [kind, most] : kinds) {
-    EXPECT_THAT(named(kind, of(most)), IsEmpty()) << kind;
-    EXPECT_THAT(named(kind, of(most + 1)), ElementsAre("name_long")) << kind;
+    EXPECT_THAT(named(kind, length(most)), IsEmpty()) << kind;
+    EXPECT_THAT(named(kind, length(most + 1)), ElementsAre("name_long")) << kind;
   }
   EXPECT_THAT(named("apps/v1\nkind: StatefulSet", "name: a.b"), ElementsAre("name_malformed"));
   EXPECT_THAT(named("v1\nkind: Pod", "name: a.b"), IsEmpty());

@@ -266,8 +266,8 @@ TEST_F(accelerator_quota_test, a_limit_on_a_pool_that_no_node_is_in_says_so) {
   EXPECT_TRUE(of_pools().is_null());
   limit({{{"units", "cards"}, {"max", 2}, {"pool", "public"}}});
   EXPECT_EQ(of_pools()["cause"], "status.quota.no_pool");
-  const json labels{{"quartermaster.io/module", "pgpu"}, {"quartermaster.io/pool", "private"}};
-  known.nodes.put(node("b", labels, {{"nvidia.com/gpu", 1}}));
+  known.nodes.put(
+      node("b", {{"quartermaster.io/module", "pgpu"}, {"quartermaster.io/pool", "private"}}, {{"nvidia.com/gpu", 1}}));
   EXPECT_EQ(of_pools()["status"], "False");
   EXPECT_EQ(of_pools()["cause"], "status.quota.no_such_pool");
   EXPECT_EQ(of_pools()["parameters"], (json{{"unknown", "public"}, {"pools", "private"}}));

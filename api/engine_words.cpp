@@ -146,8 +146,8 @@ std::string object_of(const quota::cause& cause, container_names containers, lan
   const auto lack = cause.needed > 0 ? lack_words(cause, locale) : std::string();
   if (!cause.key.empty()) return lack.empty() ? std::string(cause.key) : about(std::string(cause.key), lack);
   if (cause.container < 0) return {};
-  auto container =
-      engine_words("container", locale, {{"name", container_named(static_cast<std::size_t>(cause.container), containers)}});
+  auto container = engine_words("container", locale,
+                                {{"name", container_named(static_cast<std::size_t>(cause.container), containers)}});
   return lack.empty() ? container : about(std::move(container), lack);
 }
 

@@ -61,13 +61,13 @@ class bare_node {
 
 /// Whether a node is too small for what it lacks now, and by how much.
 void judge_size(cause& cause, const shortfall& bare) {
-  const bool has_numbers = bare.code == reason::whole_cards || bare.code == reason::memory ||
-                           bare.code == reason::cards || bare.code == reason::counted;
-  if (has_numbers ? bare.available <= 0 : bare.code != reason::together) return;
+  const bool is_of_size = bare.code == reason::whole_cards || bare.code == reason::memory ||
+                          bare.code == reason::cards || bare.code == reason::counted;
+  if (!is_of_size || bare.available <= 0) return;
   cause.code = bare.code;
   cause.too_small = true;
-  cause.needed = has_numbers ? bare.needed : 0;
-  cause.available = has_numbers ? bare.available : 0;
+  cause.needed = bare.needed;
+  cause.available = bare.available;
 }
 
 /// What stands between the pod and one node: each container and counted key by itself, then all together.
@@ -96,7 +96,7 @@ std::vector<cause> causes_on(const demand& demanded, const node_view& view, cons
   }
   if (out.empty()) {
     out.push_back({all.code, -1, {}, 1});
-    judge_size(out.back(), bare.lack(demanded, preferences.only));
+    out.back().too_small = bare.lack(demanded, preferences.only).code == reason::together;
   }
   return out;
 }
@@ -476,9 +476,16 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
         ++same->nodes, same->available = std::max(same->available, entry.available);
     }
   }
-  std::ranges::stable_sort(out.causes, {}, [](const cause& cause) {
-    return std::tuple{-static_cast<std::int64_t>(cause.nodes), cause.container, cause.key, cause.code,
-                      cause.too_small};
+  std::ranges::sort(out.causes, {}, [](const cause& cause) {
+    const auto no = cause.refused.value_or(refusal{});
+    return std::tuple{-static_cast<std::int64_t>(cause.nodes),
+                      cause.container,
+                      cause.key,
+                      cause.code,
+                      cause.too_small,
+                      no.kind,
+                      no.legal,
+                      no.other};
   });
   if (out.fitting > 0) {
     out.nearest.reset();

@@ -33,8 +33,8 @@ std::optional<refusal> refusal_by_all(const limits& container, stage stage) {
     if ((modes & mode) == 0) continue;
     const bool is_slots = mode == static_cast<std::uint16_t>(mode::slots);
     demand needs;
-    auto no = read({&container, 1}, {.modes = mode, .default_cards = is_slots && stage == stage::admitted ? 0 : 1},
-                   needs);
+    auto no =
+        read({&container, 1}, {.modes = mode, .default_cards = is_slots && stage == stage::admitted ? 0 : 1}, needs);
     if (!no) return {};
     if (no->kind == wrong::needs_partner && is_slots)
       if (const auto key = counting_key(no->key); !key.empty()) no->other = key;

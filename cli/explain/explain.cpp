@@ -144,7 +144,7 @@ std::vector<std::string> names_near(std::string_view name) {
     if (is_part || distance <= std::max<std::size_t>(1, std::max(name.size(), candidate.size()) / 3))
       near.emplace_back(distance, std::move(candidate));
   }
-  std::ranges::stable_sort(near, {}, [](const auto& entry) { return entry.first; });
+  std::ranges::sort(near);
   std::vector<std::string> out;
   for (auto& [distance, candidate] : near | std::views::take(most)) out.push_back(std::move(candidate));
   return out;
@@ -455,11 +455,12 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
   if (!found.empty() || !own.empty()) return 0;
   if (is_beyond) failed({"explain_error.beyond"}, language_of(options.language), err);
   const auto near = names_near(text);
-  return failed({"explain_error.unknown",
-                 {{"text", text::shown(text)},
-                  {"near", near.empty() ? text::phrase() : text::phrase{"explain_error.near", {{"list", text::joined(near)}}}},
-                  {"command", "quartermaster explain error " + std::string(list_word)}}},
-                language_of(options.language), err);
+  return failed(
+      {"explain_error.unknown",
+       {{"text", text::shown(text)},
+        {"near", near.empty() ? text::phrase() : text::phrase{"explain_error.near", {{"list", text::joined(near)}}}},
+        {"command", "quartermaster explain error " + std::string(list_word)}}},
+      language_of(options.language), err);
 }
 
 int explain_compat(const explain_compat_options& input, const std::optional<kube::node>& node, std::ostream& out,

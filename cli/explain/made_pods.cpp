@@ -15,7 +15,7 @@ namespace {
 
 using kube::text_in;
 
-constexpr std::size_t longest_message = 1000;
+constexpr std::size_t longest_refusal = 1000;
 
 struct maker {
   kube::resource type;
@@ -35,7 +35,8 @@ std::string failure_in(const nlohmann::json& object) {
   const auto conditions = status->find("conditions");
   if (conditions == status->end() || !conditions->is_array()) return {};
   for (const auto& condition : *conditions)
-    if (condition.is_object() && text_in(condition, "type") == "ReplicaFailure" && text_in(condition, "status") == "True")
+    if (condition.is_object() && text_in(condition, "type") == "ReplicaFailure" &&
+        text_in(condition, "status") == "True")
       return text_in(condition, "message");
   return {};
 }
@@ -72,8 +73,7 @@ text::phrase meant_elsewhere(const picture& picture, const pod_target& target) {
 }
 
 kube::task<void> read_refused_pods(kube::transport& transport, pod_target target, text::phrase& out) {
-  const auto match =
-      std::ranges::find_if(makers, [&](const maker& maker) { return maker.type.kind == target.kind; });
+  const auto match = std::ranges::find_if(makers, [&](const maker& maker) { return maker.type.kind == target.kind; });
   if (match == makers.end()) co_return kube::result<void>();
   kube::client api(transport);
   const auto object = co_await api.get(match->type, target.key);
@@ -90,7 +90,7 @@ kube::task<void> read_refused_pods(kube::transport& transport, pod_target target
         message = text_in(event, "message");
       }
   }
-  if (!message.empty()) out = text::phrase(text::shown(message, longest_message));
+  if (!message.empty()) out = text::phrase(text::shown(message, longest_refusal));
   co_return kube::result<void>();
 }
 

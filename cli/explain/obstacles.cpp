@@ -261,9 +261,8 @@ std::vector<obstacle> mistyped_keys(const kube::pod& pod, text::language locale)
   std::vector<obstacle> out;
   for (const auto& key : keys)
     if (const auto hint = nearest_key(key, known); !hint.empty())
-      out.push_back({"unfamiliar_key",
-                     text::message("explain.obstacle.unfamiliar_key", locale,
-                                   {{"key", shown(key, 320)}, {"hint", hint}})});
+      out.push_back({"unfamiliar_key", text::message("explain.obstacle.unfamiliar_key", locale,
+                                                     {{"key", shown(key, 320)}, {"hint", hint}})});
   return out;
 }
 

@@ -40,12 +40,15 @@ kube::task<void> read_events(kube::transport& transport, const kube::pod& pod, s
   kube::list_options options;
   options.ns = pod.key.ns;
   options.field_selector = "involvedObject.kind=Pod,involvedObject.name=" + pod.key.name;
-  // One of this name may have been before it.
-  if (!pod.id.empty()) options.field_selector += ",involvedObject.uid=" + pod.id.to_string();
   kube::client api(transport);
   const auto listed = co_await api.list(pod_events::type, options);
   if (!listed) co_return unless_refused(listed.error());
-  for (const auto& entry : *listed) out.push_back(pod_events::read(entry));
+  const auto is_of_earlier = [uid = pod.id.to_string()](const nlohmann::json& entry) {
+    const auto about = kube::text_at(entry, "/involvedObject/uid");
+    return !about.empty() && about != uid;
+  };
+  for (const auto& entry : *listed)
+    if (!is_of_earlier(entry)) out.push_back(pod_events::read(entry));
   out = pod_events::telling(std::move(out), most_events);
   co_return kube::result<void>();
 }

@@ -1,8 +1,10 @@
 #include "cli/explain/pod_events.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "kube/json_text.hpp"
@@ -35,10 +37,11 @@ event read(const nlohmann::json& object) {
 }
 
 std::vector<event> telling(std::vector<event> events, std::size_t most) {
-  std::ranges::stable_sort(events, std::greater(), &event::time);
+  std::ranges::sort(events, std::greater(), [](const event& event) {
+    return std::tuple(is_own(event), event.time, event.reason, event.message);
+  });
   std::set<std::pair<std::string, std::string>> seen;
   std::erase_if(events, [&](const event& event) { return !seen.emplace(event.reason, event.reporter).second; });
-  std::ranges::stable_partition(events, is_own);
   if (events.size() > most) events.resize(most);
   return events;
 }

@@ -30,7 +30,7 @@ constexpr auto at_a_time = 5ms;                           // of the loop
 // write, and enough for 3,300 pods.
 constexpr controller::milliseconds repeat_after{55 * 60'000}, repeat_pause{1'000};
 constexpr controller::milliseconds search_pause{30'000};
-constexpr auto touch_pause = 2s;                          // the scheduler's shortest back-off after one failure is 1 s
+constexpr auto touch_pause = 2s;  // the scheduler's shortest back-off after one failure is 1 s
 
 /// Which reasons there are, without numbers: what a change of is news.
 std::string reasons_of(const quota::explanation& explanation) {

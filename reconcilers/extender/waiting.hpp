@@ -78,7 +78,7 @@ class waiting {
 
   dependencies dependencies_;
   std::map<kube::uid, waiter> pods_;
-  std::uint64_t rooms_ = 0;      ///< how often
+  std::uint64_t rooms_ = 0;  ///< how often
   controller::milliseconds next_repeat_{0}, next_search_{0};
   kube::object_key oldest_key_;  ///< the pod of that series
   controller::gauge& count_;

@@ -49,7 +49,7 @@ std::string reasons_of(const quota::explanation& explanation) {
   return out;
 }
 
-/// A scheduler that may ask us: of a pod of another one, such as HAMi's, only that one knows what it takes.
+/// A scheduler that may ask us: of a pod of another one only that one knows what it takes.
 bool may_ask(const kube::pod& pod) {
   return pod.scheduler_name.empty() || pod.scheduler_name == "default-scheduler" ||
          pod.scheduler_name == api::names::scheduler_name;

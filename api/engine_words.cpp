@@ -132,10 +132,14 @@ std::string_view words_of(quota::reason reason, language locale) {
   return table[static_cast<std::size_t>(reason)][static_cast<std::size_t>(locale)];
 }
 
-std::string_view code_of(const quota::cause& cause) { return cause.too_small ? "too_small" : code_of(cause.code); }
+std::string_view code_of(const quota::cause& cause) {
+  if (!cause.too_small) return code_of(cause.code);
+  return cause.code == quota::reason::together ? "too_small_together" : "too_small";
+}
 
 std::string_view words_of(const quota::cause& cause, language locale) {
-  return cause.too_small ? text::pattern_of("engine.reason.too_small", locale) : words_of(cause.code, locale);
+  if (!cause.too_small) return words_of(cause.code, locale);
+  return text::pattern_of("engine.reason." + std::string(code_of(cause)), locale);
 }
 
 std::string object_of(const quota::cause& cause, container_names containers, language locale) {

@@ -15,7 +15,7 @@ namespace api {
 /// The names of their words: "whole_cards", "free_memory". For programs that read an answer.
 std::string_view code_of(quota::reason reason);
 std::string_view code_of(const quota::change& change);
-/// That of its reason, or "too_small".
+/// That of its reason, "too_small" or "too_small_together".
 std::string_view code_of(const quota::cause& cause);
 
 /// Constant and short, as an extender's answer wants it: looked up once per process, so it costs no more than a

@@ -96,7 +96,8 @@ std::vector<cause> causes_on(const demand& demanded, const node_view& view, cons
   }
   if (out.empty()) {
     out.push_back({all.code, -1, {}, 1});
-    out.back().too_small = bare.lack(demanded, preferences.only).code == reason::together;
+    out.back().too_small =
+        all.code == reason::together && bare.lack(demanded, preferences.only).code == reason::together;
   }
   return out;
 }

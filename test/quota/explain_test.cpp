@@ -203,9 +203,11 @@ TEST_F(why, bytes_of_a_key_that_counts_MiB_come_to_what_they_are_in_it) {
 TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
   put(with("a", mode::slots, {81'920}));
   hold("a", "a-0", 0, 1'920);
-  ask({{{"nvidia.com/gpumem", 1'000'000'000}}});
+  ask({{{"nvidia.com/gpumem", 50'000'000}}});
   EXPECT_EQ(explanation_.of_pod->amount, 80'000);
   EXPECT_EQ(node_text(), "none");
+  ask({{{"nvidia.com/gpumem", 1'000'000'000}}});
+  EXPECT_EQ(explanation_.of_pod->amount, 954) << "so many bytes";
   ask({{{"nvidia.com/gpumem", INT64_MAX}}});
   EXPECT_EQ(explanation_.of_pod->amount, 80'000);
   ask({{{"nvidia.com/gpumem", INT64_MIN}, {"nvidia.com/gpu", -1}}});

@@ -139,7 +139,8 @@ TEST(explain, golden_answer_to_an_error_that_is_not_known) {
 }
 
 TEST(explain, of_a_name_that_is_not_known_the_nearest_are_named) {
-  EXPECT_THAT(error({"amount_in_byte"}).err, HasSubstr(words::english("explain_error.near", {{"list", "amount_in_bytes"}})));
+  EXPECT_THAT(error({"amount_in_byte"}).err,
+              HasSubstr(words::english("explain_error.near", {{"list", "amount_in_bytes"}})));
   EXPECT_THAT(error({"UntoleratedTain"}).err,
               HasSubstr(words::english("explain_error.near", {{"list", "UntoleratedTaint"}})));
   EXPECT_THAT(error({"segmentation", "fault"}).err, Not(HasSubstr(words::begin_of("explain_error.near", "list"))));

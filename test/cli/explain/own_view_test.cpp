@@ -40,7 +40,7 @@ struct own_view_test : testing::Test {
     transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
       const std::string_view target = request.target;
       const auto list = [](const json& items) {
-        return recording_transport::answered(200, {{"metadata", json::object()}, {"items", items}});
+        return recording_transport::answered(200, {{"metadata", {{"resourceVersion", "7"}}}, {"items", items}});
       };
       if (target.contains("/namespaces/lab/events")) return list(events);
       if (target.contains("/acceleratorquotas") || target.contains("/acceleratorpolicies")) return list(json::array());

@@ -146,7 +146,7 @@ std::string object_of(const quota::cause& cause, container_names containers, lan
   const auto about = [&](std::string subject, std::string text) {
     return engine_words("answer.object", locale, {{"subject", std::move(subject)}, {"text", std::move(text)}});
   };
-  if (cause.refused) return words_of(quota::fault{*cause.refused}, containers, locale);
+  if (cause.refused) return words_of(quota::pod_fault{*cause.refused}, containers, locale);
   const auto lack = cause.needed > 0 ? lack_words(cause, locale) : std::string();
   if (!cause.key.empty()) return lack.empty() ? std::string(cause.key) : about(std::string(cause.key), lack);
   if (cause.container < 0) return {};
@@ -155,13 +155,13 @@ std::string object_of(const quota::cause& cause, container_names containers, lan
   return lack.empty() ? container : about(std::move(container), lack);
 }
 
-std::string words_of(const quota::fault& fault, language locale) {
+std::string words_of(const quota::pod_fault& fault, language locale) {
   if (!fault.is_of_two_modes) return words_of(fault.no, locale);
   return engine_words("refusal.two_modes", locale,
                       {{"key", std::string(fault.no.key)}, {"other", std::string(fault.no.other)}});
 }
 
-std::string words_of(const quota::fault& fault, container_names containers, language locale) {
+std::string words_of(const quota::pod_fault& fault, container_names containers, language locale) {
   const auto container = engine_words("container", locale, {{"name", container_named(fault.no.container, containers)}});
   return engine_words("answer.object", locale, {{"subject", container}, {"text", words_of(fault, locale)}});
 }

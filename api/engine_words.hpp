@@ -37,9 +37,9 @@ std::string_view words_of(const quota::cause& cause, text::language locale);
 /// Of what: the container with what it lacks or what is refused of it, a counted key. Empty: of the whole pod.
 std::string object_of(const quota::cause& cause, container_names containers, text::language locale);
 /// "container main: nvidia.com/gpumem is ..."
-std::string words_of(const quota::fault& fault, container_names containers, text::language locale);
+std::string words_of(const quota::pod_fault& fault, container_names containers, text::language locale);
 /// Without the container.
-std::string words_of(const quota::fault& fault, text::language locale);
+std::string words_of(const quota::pod_fault& fault, text::language locale);
 /// `nodes` as given to `quota::explain`; without them no node is named, as of a change of the pod it need not be.
 std::string words_of(const quota::change& change, std::span<const quota::node_view> nodes, container_names containers,
                      text::language locale);

@@ -82,7 +82,7 @@ struct explanation {
   std::vector<cause> causes;  ///< of the nodes where it does not fit; most nodes first, then container, key, reason
   std::optional<change> of_pod, of_node;  ///< only where `fitting` is 0
   std::optional<std::size_t> nearest;  ///< node of the smallest change; without one, the first that fails fewest needs
-  std::vector<fault> faults{};         ///< what no node takes, where `fitting` is 0 (faults.hpp)
+  std::vector<pod_fault> faults{};     ///< what no node takes, where `fitting` is 0 (faults.hpp)
 
   /// Of both; the pod's where they are of one size.
   const change* smallest() const;

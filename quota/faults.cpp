@@ -43,7 +43,7 @@ std::optional<refusal> refusal_by_all(const limits& container, stage stage) {
   return out;
 }
 
-void add_bytes(std::span<const limits> pod, std::vector<fault>& out) {
+void add_bytes(std::span<const limits> pod, std::vector<pod_fault>& out) {
   for (std::size_t i = 0; i < pod.size(); ++i)
     for (const auto& [key, value] : pod[i])
       if (value <= most && units_meant(key, value) > 0)
@@ -64,7 +64,7 @@ std::vector<refusal> refused_amounts(std::span<const limits> pod, stage stage) {
   return out;
 }
 
-std::optional<fault> two_modes(std::span<const limits> pod) {
+std::optional<pod_fault> two_modes(std::span<const limits> pod) {
   std::uint16_t common = every_mode;
   std::string_view first, count;
   for (std::size_t i = 0; i < pod.size(); ++i) {
@@ -75,12 +75,12 @@ std::optional<fault> two_modes(std::span<const limits> pod) {
       const bool is_other_count = counts && !count.empty() && count != key;
       common &= modes;
       if (common == 0 || is_other_count)
-        return fault{{.kind = wrong::mixed,
-                      .container = static_cast<std::uint16_t>(i),
-                      .key = key,
-                      .value = value,
-                      .other = is_other_count ? count : first},
-                     true};
+        return pod_fault{{.kind = wrong::mixed,
+                          .container = static_cast<std::uint16_t>(i),
+                          .key = key,
+                          .value = value,
+                          .other = is_other_count ? count : first},
+                         true};
       if (counts) count = key;
       if (first.empty()) first = key;
     }
@@ -88,9 +88,9 @@ std::optional<fault> two_modes(std::span<const limits> pod) {
   return {};
 }
 
-std::vector<fault> faults_of(std::span<const limits> pod) { return faults_among(pod, {}); }
+std::vector<pod_fault> faults_of(std::span<const limits> pod) { return faults_among(pod, {}); }
 
-std::vector<fault> faults_among(std::span<const limits> pod, std::span<const node_view> nodes) {
+std::vector<pod_fault> faults_among(std::span<const limits> pod, std::span<const node_view> nodes) {
   std::set<std::uint16_t> refused_there;
   bool is_read = false;
   demand needs;
@@ -100,7 +100,7 @@ std::vector<fault> faults_among(std::span<const limits> pod, std::span<const nod
     is_read = is_read || !no;
     if (no && no->kind != wrong::not_served) refused_there.insert(no->container);
   }
-  std::vector<fault> out;
+  std::vector<pod_fault> out;
   if (!is_read) {
     for (auto& no : refused_amounts(pod, stage::admitted))
       if (!refused_there.contains(no.container)) out.push_back({std::move(no)});

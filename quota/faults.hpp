@@ -10,7 +10,7 @@
 
 namespace quota {
 
-struct fault {
+struct pod_fault {
   refusal no;
   bool is_of_two_modes = false;  ///< no mode has both `no.key` and `no.other`, in one container or in two
 };
@@ -25,14 +25,14 @@ enum class stage : std::uint8_t {
 std::vector<refusal> refused_amounts(std::span<const limits> pod, stage stage);
 
 /// The first key that no mode has together with an earlier one of the pod; in one container or in two.
-std::optional<fault> two_modes(std::span<const limits> pod);
+std::optional<pod_fault> two_modes(std::span<const limits> pod);
 
 /// Both, of an admitted pod, and amounts that the engine takes and that are so large that they can only be bytes
 /// (units_meant).
-std::vector<fault> faults_of(std::span<const limits> pod);
+std::vector<pod_fault> faults_of(std::span<const limits> pod);
 
 /// Those that explain why none of these nodes takes the pod: without what a node reads otherwise, or refuses in words
 /// of its own.
-std::vector<fault> faults_among(std::span<const limits> pod, std::span<const node_view> nodes);
+std::vector<pod_fault> faults_among(std::span<const limits> pod, std::span<const node_view> nodes);
 
 }  // namespace quota

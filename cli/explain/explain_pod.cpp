@@ -366,9 +366,9 @@ int explain_without_cards(const kube::pod& pod, const std::string& unknown, cons
 }
 
 /// A pod that has ended, or is deleted before it had a node: it waits for nothing.
-int explain_over(const kube::pod& pod, const std::vector<obstacle>& obstacles, const report_style& style,
-                 std::ostream& out) {
+int explain_over(const kube::pod& pod, std::vector<obstacle> obstacles, const report_style& style, std::ostream& out) {
   const bilingual say(style.language);
+  if (!pod.finished()) std::erase_if(obstacles, [](const obstacle& entry) { return entry.code != "deleted"; });
   const int rc = pod.phase == kube::pod_phase::failed || !pod.finished() ? 3 : 0;
   if (style.as_data()) {
     printed_as_data({{"pod", pod.key.to_string()},
@@ -528,6 +528,15 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
 
 namespace {
 
+/// The reasons of nodes that take no such pod at all, each once.
+std::set<std::string> refusals_of(std::span<const quota::node_view> nodes, const ext::pod_request& request,
+                                  const picture& picture, text::language locale) {
+  std::set<std::string> out;
+  for (const auto& node : nodes)
+    if (auto text = refusal_of(node, request, picture, locale); !text.empty()) out.insert(std::move(text));
+  return out;
+}
+
 /// What a pod waits for whose cards fit.
 void print_other_wait(const std::string& refused, const std::string& describe, const bilingual& say,
                       std::ostream& out) {
@@ -549,11 +558,8 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
     return failed(say.message("explain.no_pod", {{"name", key.name}, {"namespace", key.ns}}), err);
   }
   auto obstacles = known_obstacles(*pod, whole, picture, claims, say);
-  if (pod->finished()) return explain_over(*pod, obstacles, style, out);
-  if (pod->deleting && pod->node_name.empty()) {
-    std::erase_if(obstacles, [](const obstacle& entry) { return entry.code != "deleted"; });
-    return explain_over(*pod, obstacles, style, out);
-  }
+  const bool is_leaving = pod->deleting && pod->node_name.empty();
+  if (pod->finished() || is_leaving) return explain_over(*pod, std::move(obstacles), style, out);
   if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
   const auto rules = whole ? std::optional(node_rules(*whole)) : std::nullopt;
@@ -584,10 +590,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
     doc["quota"] = limit ? ordered_json(api::words_of(*limit, text::language::en)) : ordered_json();
     doc["kept"] = kept;
     doc["unserved"] = unserved;
-    std::set<std::string> refusals;
-    for (const auto& node : nodes)
-      if (auto text = refusal_of(node, request, picture, say.locale()); !text.empty()) refusals.insert(std::move(text));
-    doc["refusals"] = refusals;
+    doc["refusals"] = refusals_of(nodes, request, picture, say.locale());
     doc["closed"] = as_json(judged.closed, say.locale());
     doc["obstacles"] = as_json(obstacles);
     doc["oldReports"] = old;

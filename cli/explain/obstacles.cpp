@@ -238,7 +238,7 @@ std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional
   return finder.found;
 }
 
-std::vector<obstacle> fault_obstacles(std::span<const quota::fault> faults,
+std::vector<obstacle> fault_obstacles(std::span<const quota::pod_fault> faults,
                                       const reconcilers::extender::pod_request& request, text::language locale) {
   std::vector<obstacle> out;
   for (const auto& fault : faults)

@@ -35,7 +35,7 @@ std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional
                                    text::language locale, const claim_states& claims = {});
 
 /// What no node takes of a pod (quota/faults.hpp).
-std::vector<obstacle> fault_obstacles(std::span<const quota::fault> faults,
+std::vector<obstacle> fault_obstacles(std::span<const quota::pod_fault> faults,
                                       const reconcilers::extender::pod_request& request, text::language locale);
 /// Keys of a waiting pod that no one here knows and that are near to one that is known. Of a pod that is seen without
 /// its cluster: whether a node offers such a key is not known.

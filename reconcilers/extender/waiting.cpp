@@ -118,7 +118,7 @@ void waiting::note_faulty() {
 }
 
 bool waiting::is_fading(const waiter& waiter, controller::milliseconds now) const {
-  return !waiter.reason.empty() && now >= waiter.said + repeat_after && now >= next_repeat_;
+  return !waiter.reason.empty() && now >= waiter.event_time + repeat_after && now >= next_repeat_;
 }
 
 void waiting::say(waiter& waiter, const kube::pod& pod, std::string reason, std::string_view event,
@@ -128,7 +128,7 @@ void waiting::say(waiter& waiter, const kube::pod& pod, std::string reason, std:
     next_repeat_ = now + repeat_pause;
   }
   waiter.reason = std::move(reason);
-  waiter.said = now;
+  waiter.event_time = now;
   dependencies_.events.record({kube::resources::pods, pod}, controller::event_type::warning, event, "Schedule", text);
 }
 
@@ -155,7 +155,7 @@ void waiting::say(waiter& waiter, const kube::pod& pod, controller::milliseconds
     if (explanation.fitting == 0) explanation.faults = quota::faults_among(request.containers(), nodes);
   }
   if (explanation.fitting > 0) {  // its nodes are taken by something that is not ours to judge
-    waiter.said = now;
+    waiter.event_time = now;
     return;
   }
   // Whether it would fit without its annotations that choose cards is not tried here: then no change is reported as

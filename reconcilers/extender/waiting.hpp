@@ -53,7 +53,7 @@ class waiting {
     kube::object_key key;
     std::string reason;                      ///< said last
     std::string limit;                       ///< of its namespace, where that is the reason
-    controller::milliseconds said{0};        ///< when, or when it was seen that there is nothing to say
+    controller::milliseconds event_time{0};  ///< of the last event, or when it was seen that there is none to write
     bool to_say = true;                      ///< asked about since
     controller::milliseconds not_before{0};  ///< the next explanation
     controller::milliseconds touched{0};
@@ -68,10 +68,10 @@ class waiting {
   /// Pods that no scheduler asks about, because no node has all the keys that they name.
   void note_faulty();
   void say_some(controller::milliseconds now);
-  /// It was said so long ago that the API server is about to forget it.
+  /// Its event is so old that the API server is about to forget it.
   bool is_fading(const waiter& waiter, controller::milliseconds now) const;
   void say(waiter& waiter, const kube::pod& pod, controller::milliseconds now);
-  /// One event, unless the same was said a while ago.
+  /// One event, unless the same is there for a while.
   void say(waiter& waiter, const kube::pod& pod, std::string reason, std::string_view event, const std::string& text,
            controller::milliseconds now);
   bool fits_somewhere(const kube::pod& pod);

@@ -15,7 +15,7 @@ using testing::ElementsAre, testing::IsEmpty;
 
 using containers = std::vector<std::vector<amount>>;
 
-std::string text_of(const quota::fault& fault) {
+std::string text_of(const quota::pod_fault& fault) {
   const auto& [no, is_of_two_modes] = fault;
   auto out = std::to_string(no.container) + " " + std::string(no.key);
   if (!no.other.empty()) out += (is_of_two_modes ? " against " : " without ") + std::string(no.other);

@@ -21,7 +21,7 @@ json failed_create(const char* kind, const char* name, const char* time, const c
           {"message", message}};
 }
 
-/// What is said of an object without pods.
+/// The reason why an object has no pods.
 std::string refused(const pod_target& target, const json& object, const json& events) {
   recording_transport transport;
   transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {

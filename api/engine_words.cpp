@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "quota/units.hpp"
 #include "text/list.hpp"
@@ -87,29 +88,32 @@ std::string container_named(std::size_t index, container_names containers) {
 }
 std::string name_of(const quota::node_view& view) { return view.inventory ? view.inventory->name : "?"; }
 
+/// "asks for 9 cards, the largest of them has 8".
+std::string lack_words(const quota::cause& cause, language locale) {
+  const auto number = [](std::int64_t amount) { return std::to_string(amount); };
+  const auto* unit = cause.code == quota::reason::memory    ? "memory"
+                     : cause.code == quota::reason::counted ? "counted"
+                                                            : "cards";
+  return engine_words(cause.too_small ? std::string("answer.largest.") + unit : "answer.best", locale,
+                      {{"needed", number(cause.needed)}, {"available", number(cause.available)}});
+}
+
 /// Why nodes do not take the pod: "3 no usable card (container main)".
 std::string cause_words(const quota::cause& cause, std::span<const quota::node_view> nodes, container_names containers,
                         language locale) {
   const auto with_object = [&](const std::string& text, std::string object) {
     return engine_words("answer.cause_of", locale, {{"cause", text}, {"object", std::move(object)}});
   };
-  auto out =
-      engine_words("answer.cause", locale,
-                   {{"nodes", std::to_string(cause.nodes)}, {"reason", std::string(words_of(cause.code, locale))}});
+  auto out = engine_words("answer.cause", locale,
+                          {{"nodes", std::to_string(cause.nodes)}, {"reason", std::string(words_of(cause, locale))}});
   if (cause.code == quota::reason::changes_mode) {
     std::vector<std::string> names;
     for (const auto& view : nodes)
       if (view.inventory && view.inventory->changes_mode) names.push_back(view.inventory->name);
     if (!names.empty()) out = with_object(out, some_of(names, 3, locale));
   }
-  if (!cause.key.empty()) return with_object(out, std::string(cause.key));
-  if (cause.container < 0) return out;
-  const auto name = container_named(static_cast<std::size_t>(cause.container), containers);
-  return with_object(out, cause.needed > 0 ? engine_words("answer.cards", locale,
-                                                          {{"name", name},
-                                                           {"needed", std::to_string(cause.needed)},
-                                                           {"available", std::to_string(cause.available)}})
-                                           : engine_words("container", locale, {{"name", name}}));
+  const auto object = object_of(cause, containers, locale);
+  return object.empty() ? out : with_object(out, object);
 }
 
 }  // namespace
@@ -126,6 +130,40 @@ std::string_view words_of(quota::reason reason, language locale) {
     return out;
   }();
   return table[static_cast<std::size_t>(reason)][static_cast<std::size_t>(locale)];
+}
+
+std::string_view code_of(const quota::cause& cause) {
+  if (!cause.too_small) return code_of(cause.code);
+  return cause.code == quota::reason::together ? "too_small_together" : "too_small";
+}
+
+std::string_view words_of(const quota::cause& cause, language locale) {
+  if (!cause.too_small) return words_of(cause.code, locale);
+  return text::pattern_of("engine.reason." + std::string(code_of(cause)), locale);
+}
+
+std::string object_of(const quota::cause& cause, container_names containers, language locale) {
+  const auto about = [&](std::string subject, std::string text) {
+    return engine_words("answer.object", locale, {{"subject", std::move(subject)}, {"text", std::move(text)}});
+  };
+  if (cause.refused) return words_of(quota::pod_fault{*cause.refused}, containers, locale);
+  const auto lack = cause.needed > 0 ? lack_words(cause, locale) : std::string();
+  if (!cause.key.empty()) return lack.empty() ? std::string(cause.key) : about(std::string(cause.key), lack);
+  if (cause.container < 0) return {};
+  auto container = engine_words("container", locale,
+                                {{"name", container_named(static_cast<std::size_t>(cause.container), containers)}});
+  return lack.empty() ? container : about(std::move(container), lack);
+}
+
+std::string words_of(const quota::pod_fault& fault, language locale) {
+  if (!fault.is_of_two_modes) return words_of(fault.no, locale);
+  return engine_words("refusal.two_modes", locale,
+                      {{"key", std::string(fault.no.key)}, {"other", std::string(fault.no.other)}});
+}
+
+std::string words_of(const quota::pod_fault& fault, container_names containers, language locale) {
+  const auto container = engine_words("container", locale, {{"name", container_named(fault.no.container, containers)}});
+  return engine_words("answer.object", locale, {{"subject", container}, {"text", words_of(fault, locale)}});
 }
 
 std::string_view words_of(quota::resource unit, language locale) {
@@ -266,9 +304,13 @@ std::string words_of_causes(const quota::explanation& explanation, std::span<con
   auto out =
       engine_words("answer.fits", locale,
                    {{"fitting", std::to_string(explanation.fitting)}, {"nodes", std::to_string(explanation.nodes)}});
-  for (const auto& cause : explanation.causes)
-    out = engine_words(&cause == explanation.causes.data() ? "answer.first" : "answer.next", locale,
-                       {{"answer", out}, {"cause", cause_words(cause, nodes, containers, locale)}});
+  bool is_first = true;
+  const auto add = [&](std::string cause) {
+    out = engine_words(std::exchange(is_first, false) ? "answer.first" : "answer.next", locale,
+                       {{"answer", out}, {"cause", std::move(cause)}});
+  };
+  for (const auto& fault : explanation.faults) add(words_of(fault, containers, locale));
+  for (const auto& cause : explanation.causes) add(cause_words(cause, nodes, containers, locale));
   return out;
 }
 

@@ -42,11 +42,40 @@ void keep(std::optional<change>& best, const change& candidate) {
 /// Nothing that someone changes lets a pod run where it is to wait.
 bool takes_pods(const node_view& view) { return view.inventory != nullptr && !view.inventory->changes_mode; }
 
+/// A node with nothing on it and all its cards in use.
+class bare_node {
+ public:
+  explicit bare_node(const node_view& view)
+      : inventory_(*view.inventory), used_(view.used.size()), counts_(view.counts_used.size()) {
+    for (card& card : inventory_.cards) card.healthy = true, card.cordoned = false;
+  }
+  shortfall lack(const demand& demand, const selector* only) const {
+    return fit(demand, {&inventory_, used_, counts_}, {.only = only, .any_order = true});
+  }
+
+ private:
+  node_inventory inventory_;
+  std::vector<card_use> used_;
+  std::vector<std::int64_t> counts_;
+};
+
+/// Whether a node is too small for what it lacks now, and by how much.
+void judge_size(cause& cause, const shortfall& bare) {
+  const bool is_of_size = bare.code == reason::whole_cards || bare.code == reason::memory ||
+                          bare.code == reason::cards || bare.code == reason::counted;
+  if (!is_of_size || bare.available <= 0) return;
+  cause.code = bare.code;
+  cause.too_small = true;
+  cause.needed = bare.needed;
+  cause.available = bare.available;
+}
+
 /// What stands between the pod and one node: each container and counted key by itself, then all together.
 std::vector<cause> causes_on(const demand& demanded, const node_view& view, const preferences& preferences) {
   std::vector<cause> out;
   const auto all = fit(demanded, view, preferences);
   if (all.fits()) return out;  // a container that the plugin alone would put elsewhere may fit next to the others
+  const bare_node bare(view);
   demand only;
   for (const need& need : demanded.needs()) {
     only.clear();
@@ -54,14 +83,22 @@ std::vector<cause> causes_on(const demand& demanded, const node_view& view, cons
     if (const auto no = fit(only, view, preferences); !no.fits()) {
       out.push_back({no.code, need.container, {}, 1});
       if (no.code == reason::cards) out.back().needed = no.needed, out.back().available = no.available;
+      judge_size(out.back(), bare.lack(only, preferences.only));
     }
   }
   for (const counted_key& count : demanded.counts()) {
     only.clear();
     only.add(count);
-    if (const auto no = fit(only, view, preferences); !no.fits()) out.push_back({no.code, -1, count.key, 1});
+    if (const auto no = fit(only, view, preferences); !no.fits()) {
+      out.push_back({no.code, -1, count.key, 1});
+      judge_size(out.back(), bare.lack(only, preferences.only));
+    }
   }
-  if (out.empty()) out.push_back({all.code, -1, {}, 1});
+  if (out.empty()) {
+    out.push_back({all.code, -1, {}, 1});
+    out.back().too_small =
+        all.code == reason::together && bare.lack(demanded, preferences.only).code == reason::together;
+  }
   return out;
 }
 
@@ -393,10 +430,29 @@ class repairs {
 
 }  // namespace
 
+bool cause::is_like(const cause& other) const {
+  const auto facts = [](const cause& cause) {
+    const auto no = cause.refused.value_or(refusal{});
+    return std::tuple{cause.code, cause.container, cause.key, cause.too_small, no.kind,
+                      no.key,     no.value,        no.other,  no.legal};
+  };
+  return facts(*this) == facts(other);
+}
+
 const change* explanation::smallest() const {
   if (!of_pod || !of_node) return of_pod ? &*of_pod : of_node ? &*of_node : nullptr;
   return of_node->size < of_pod->size ? &*of_node : &*of_pod;
 }
+
+namespace {
+
+cause cause_of(const refusal& no) {
+  cause out{reason_of(no), no.container, no.key, 1};
+  if (out.code == reason::refused) out.refused = no;
+  return out;
+}
+
+}  // namespace
 
 explanation explain(std::span<const limits> pod, std::span<const node_view> nodes, const selector* only) {
   explanation out{.nodes = nodes.size(), .fitting = 0, .causes = {}, .of_pod = {}, .of_node = {}, .nearest = {}};
@@ -409,15 +465,13 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
     else if (nodes[i].inventory->changes_mode)
       here.push_back({reason::changes_mode, -1, {}, 1});
     else if (const auto no = read(pod, nodes[i].inventory->serves, demand))
-      here.push_back({reason_of(*no), no->container, no->key, 1});
+      here.push_back(cause_of(*no));
     else if (here = causes_on(demand, nodes[i], {.only = only}); here.empty())
       ++out.fitting;
     else if (here.size() < fewest)
       fewest = here.size(), out.nearest = i;
     for (const cause& entry : here) {
-      const auto same = std::ranges::find_if(out.causes, [&](const cause& other) {
-        return std::tie(entry.code, entry.container, entry.key) == std::tie(other.code, other.container, other.key);
-      });
+      const auto same = std::ranges::find_if(out.causes, [&](const cause& other) { return entry.is_like(other); });
       if (same == out.causes.end())
         out.causes.push_back(entry);
       else
@@ -425,12 +479,21 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
     }
   }
   std::ranges::sort(out.causes, {}, [](const cause& cause) {
-    return std::tuple{-static_cast<std::int64_t>(cause.nodes), cause.container, cause.key, cause.code};
+    const auto no = cause.refused.value_or(refusal{});
+    return std::tuple{-static_cast<std::int64_t>(cause.nodes),
+                      cause.container,
+                      cause.key,
+                      cause.code,
+                      cause.too_small,
+                      no.kind,
+                      no.legal,
+                      no.other};
   });
   if (out.fitting > 0) {
     out.nearest.reset();
     return out;
   }
+  out.faults = faults_among(pod, nodes);
   out.of_pod = pod_amounts{pod, nodes, only}.smallest();
   repairs of_nodes{only, out.of_node};
   for (std::size_t i = 0; i < nodes.size(); ++i)

@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quota/faults.hpp"
 #include "quota/place.hpp"
 
 namespace quota {
@@ -37,8 +38,17 @@ struct cause {
   std::size_t nodes = 0;        ///< how many fail
   std::int64_t needed = 0;      ///< of reason::cards: cards, and how many the best of the nodes has for it
   std::int64_t available = 0;
+  /// The nodes would not do either with nothing on them and all their cards in use. `needed` and `available` are then
+  /// those of the reason, of the largest of them; both 0 where it has none.
+  bool too_small = false;
+  std::optional<refusal> refused{};  ///< of reason::refused: what the nodes refuse
 
-  friend bool operator==(const cause&, const cause&) = default;
+  /// But for how many nodes, and what the best of them has.
+  bool is_like(const cause& other) const;
+  friend bool operator==(const cause& left, const cause& right) {
+    return left.is_like(right) && left.nodes == right.nodes && left.needed == right.needed &&
+           left.available == right.available;
+  }
 };
 
 struct change {
@@ -72,6 +82,7 @@ struct explanation {
   std::vector<cause> causes;  ///< of the nodes where it does not fit; most nodes first, then container, key, reason
   std::optional<change> of_pod, of_node;  ///< only where `fitting` is 0
   std::optional<std::size_t> nearest;  ///< node of the smallest change; without one, the first that fails fewest needs
+  std::vector<pod_fault> faults{};     ///< what no node takes, where `fitting` is 0 (faults.hpp)
 
   /// Of both; the pod's where they are of one size.
   const change* smallest() const;

@@ -1,5 +1,6 @@
 #pragma once
-// A person wrote bytes ("4Gi") for a memory that is counted in a larger unit.
+// A person wrote bytes ("4Gi") for a memory that is counted in a larger unit: from 64 MiB on, because no node has so
+// many of any unit.
 
 #include <cstdint>
 #include <string_view>

@@ -36,8 +36,8 @@ std::string container_of(const waiting_answer& answer, std::size_t index) {
 ordered_json causes_json(const waiting_answer& answer) {
   auto out = ordered_json::array();
   for (const auto& cause : answer.reason.causes) {
-    ordered_json entry{{"code", api::code_of(cause.code)},
-                       {"reason", in_both([&](language locale) { return api::words_of(cause.code, locale); })},
+    ordered_json entry{{"code", api::code_of(cause)},
+                       {"reason", in_both([&](language locale) { return api::words_of(cause, locale); })},
                        {"nodes", cause.nodes},
                        {"container", nullptr},
                        {"key", nullptr}};

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <utility>
 
 #include "api/xid.hpp"
@@ -24,6 +25,7 @@
 #include "reconcilers/cuda/rules.hpp"
 #include "reconcilers/cuda/verdict.hpp"
 #include "text/list.hpp"
+#include "text/nearest.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -126,14 +128,42 @@ std::vector<std::string> unknown_numbers(const cuda::error_finder& finder) {
   return out;
 }
 
-/// Their names, and the codes of those that have one.
-std::string known_ids() {
-  std::vector<std::string> ids;
-  for (const auto& known_error : cuda::known_errors()) {
-    ids.emplace_back(known_error.id);
-    if (known_error.code != 0) ids.back() += " (" + std::to_string(known_error.code) + ")";
+constexpr std::string_view list_word = "list";
+
+/// The few known names that a person may have meant by this one; of several words none is looked for.
+std::vector<std::string> names_near(std::string_view name) {
+  constexpr std::size_t most = 3, least_part = 4;
+  name = text::trimmed(name);
+  if (name.empty() || name.size() > 64 || name.find_first_of(" \t\n") != name.npos) return {};
+  auto all = own_names();
+  for (const auto& known_error : cuda::known_errors()) all.emplace_back(known_error.id);
+  std::vector<std::pair<std::size_t, std::string>> near;
+  for (auto& candidate : all) {
+    const auto distance = text::distance(name, candidate);
+    const bool is_part = name.size() >= least_part && text::lower_case(candidate).contains(text::lower_case(name));
+    if (is_part || distance <= std::max<std::size_t>(1, std::max(name.size(), candidate.size()) / 3))
+      near.emplace_back(distance, std::move(candidate));
   }
-  return text::joined(ids);
+  std::ranges::sort(near);
+  std::vector<std::string> out;
+  for (auto& [distance, candidate] : near | std::views::take(most)) out.push_back(std::move(candidate));
+  return out;
+}
+
+/// Every error with its code and title, then the names of what Quartermaster says itself.
+int print_known(const explain_error_options& options, std::ostream& out) {
+  const auto locale = language_of(options.language);
+  auto all = ordered_json::array();
+  for (const auto& known_error : cuda::known_errors()) all.push_back(known_error.id);
+  for (auto& name : own_names()) all.push_back(std::move(name));
+  if (printed_as_data(all, options.output, out)) return 0;
+  for (const auto& known_error : cuda::known_errors()) {
+    out << known_error.id;
+    if (known_error.code != 0) out << " (" << known_error.code << ")";
+    out << "  " << known_error.in(locale).title << "\n";
+  }
+  for (const auto& name : own_names()) out << name << "\n";
+  return 0;
 }
 
 // ---- compat
@@ -367,6 +397,7 @@ constexpr std::string_view error_example = R"(Examples:
   $ quartermaster explain error UNSUPPORTED_PTX_VERSION --lang zh
   $ quartermaster explain error UntoleratedTaint    # a reason of Quartermaster itself
   $ kubectl logs POD | quartermaster explain error -
+  $ quartermaster explain error list                # all that are known
 
 Exit codes: 0 explained, 1 nothing known in it, 2 wrong usage, 3 a number in it is not known.
 All of them: docs/troubleshooting.md)";
@@ -383,6 +414,7 @@ in the tables. In vgpu mode the first verdict counts, of a share of a card.)";
 }  // namespace
 
 int run_explain_error(const explain_error_options& options, std::istream& input, std::ostream& out, std::ostream& err) {
+  if (options.words == std::vector{std::string(list_word)}) return print_known(options, out);
   cuda::error_finder finder;
   std::string text;
   bool is_beyond = false;
@@ -422,8 +454,13 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
                   3);
   if (!found.empty() || !own.empty()) return 0;
   if (is_beyond) failed({"explain_error.beyond"}, language_of(options.language), err);
-  return failed({"explain_error.unknown", {{"text", text::shown(text)}, {"list", known_ids()}}},
-                language_of(options.language), err);
+  const auto near = names_near(text);
+  return failed(
+      {"explain_error.unknown",
+       {{"text", text::shown(text)},
+        {"near", near.empty() ? text::phrase() : text::phrase{"explain_error.near", {{"list", text::joined(near)}}}},
+        {"command", "quartermaster explain error " + std::string(list_word)}}},
+      language_of(options.language), err);
 }
 
 int explain_compat(const explain_compat_options& input, const std::optional<kube::node>& node, std::ostream& out,

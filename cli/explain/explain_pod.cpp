@@ -14,6 +14,7 @@
 #include "cli/cluster/declaration_registry.hpp"
 #include "cli/cluster/pod_target.hpp"
 #include "cli/cluster/refusal.hpp"
+#include "cli/explain/made_pods.hpp"
 #include "cli/explain/node_rules.hpp"
 #include "cli/explain/obstacles.hpp"
 #include "cli/explain/open_nodes.hpp"
@@ -22,7 +23,6 @@
 #include "cli/explain/proposals.hpp"
 #include "cli/explain/uncounted.hpp"
 #include "cli/flags/flags.hpp"
-#include "cli/lint/refused_amounts.hpp"
 #include "cli/lint/unserved.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/listing.hpp"
@@ -58,10 +58,11 @@ ordered_json as_json(const quota::explanation& explanation, std::span<const quot
                    {"text", words_of(explanation, nodes, request, text::language::en)}};
   out["causes"] = ordered_json::array();
   for (const auto& entry : explanation.causes) {
-    ordered_json cause{{"reason", api::words_of(entry.code, text::language::en)}, {"nodes", entry.nodes}};
+    ordered_json cause{{"reason", api::words_of(entry, text::language::en)}, {"nodes", entry.nodes}};
     if (entry.container >= 0 && static_cast<std::size_t>(entry.container) < request.names().size())
       cause["container"] = request.names()[static_cast<std::size_t>(entry.container)]->name;
     if (!entry.key.empty()) cause["key"] = entry.key;
+    if (entry.too_small) cause.update({{"tooSmall", true}, {"needed", entry.needed}, {"largest", entry.available}});
     out["causes"].push_back(std::move(cause));
   }
   out["nearest"] = explanation.nearest ? ordered_json(nodes[*explanation.nearest].inventory->name) : ordered_json();
@@ -165,14 +166,12 @@ void print(const quota::explanation& explanation, std::span<const quota::node_vi
     return no && no->kind != quota::wrong::not_served;
   });
   for (const auto& [text, count] : refusals) rows.push_back({count, text, ""});
+  const auto containers = ext::names_of_containers(request);
   for (const auto& cause : explanation.causes) {
     const bool is_refused = cause.code == quota::reason::refused || cause.code == quota::reason::not_offered;
     if (is_refused && !refusals.empty()) continue;
-    std::string object(cause.key);
-    if (object.empty() && cause.container >= 0 && static_cast<std::size_t>(cause.container) < request.names().size())
-      object =
-          say.message("engine.container", {{"name", request.names()[static_cast<std::size_t>(cause.container)]->name}});
-    rows.push_back({cause.nodes, std::string(api::words_of(cause.code, say.locale())), object});
+    rows.push_back({cause.nodes, std::string(api::words_of(cause, say.locale())),
+                    api::object_of(cause, containers, say.locale())});
   }
   print_rows(reasons_listing(), rows, say, out);
   if (explanation.nearest) print_line("nearest", {{"name", nodes[*explanation.nearest].inventory->name}}, say, out);
@@ -315,19 +314,10 @@ std::vector<obstacle> known_obstacles(const kube::pod& pod, const std::optional<
   return obstacles_of(kept, asking_scheduler(picture), say.locale());
 }
 
-/// Amounts that no node takes, where no node of the cluster says so.
-void add_refused_amounts(const kube::pod& pod, const open_answer& answer, const picture& picture, const bilingual& say,
-                         std::vector<obstacle>& obstacles) {
-  std::set<std::string> known_texts;
-  for (const auto& node : answer.nodes)
-    known_texts.insert(refusal_of(node, answer.about.request, picture, say.locale()));
-  for (const auto& [container, refusal] : refused_amounts(pod, picture.book->keys())) {
-    const auto text = api::words_of(refusal, say.locale());
-    if (!known_texts.insert(text).second) continue;
-    obstacles.insert(
-        obstacles.begin(),
-        {"amounts", say.message("explain.obstacle.amounts", {{"name", shown(container->name)}, {"text", text}}), true});
-  }
+/// What no node takes, where no node of the cluster says so.
+void add_faults(const waiting_answer& answer, text::language locale, std::vector<obstacle>& obstacles) {
+  const auto faults = fault_obstacles(answer.reason.faults, answer.request, locale);
+  obstacles.insert(obstacles.begin(), faults.begin(), faults.end());
 }
 
 /// A pod that asks for no card, but for what other device plugins offer.
@@ -375,10 +365,11 @@ int explain_without_cards(const kube::pod& pod, const std::string& unknown, cons
   return rc;
 }
 
-int explain_ended(const kube::pod& pod, const std::vector<obstacle>& obstacles, const report_style& style,
-                  std::ostream& out) {
+/// A pod that has ended, or is deleted before it had a node: it waits for nothing.
+int explain_over(const kube::pod& pod, std::vector<obstacle> obstacles, const report_style& style, std::ostream& out) {
   const bilingual say(style.language);
-  const int rc = pod.phase == kube::pod_phase::failed ? 3 : 0;
+  if (!pod.finished()) std::erase_if(obstacles, [](const obstacle& entry) { return entry.code != "deleted"; });
+  const int rc = pod.phase == kube::pod_phase::failed || !pod.finished() ? 3 : 0;
   if (style.as_data()) {
     printed_as_data({{"pod", pod.key.to_string()},
                      {"node", pod.node_name.empty() ? ordered_json() : ordered_json(pod.node_name)},
@@ -388,8 +379,8 @@ int explain_ended(const kube::pod& pod, const std::vector<obstacle>& obstacles, 
                     style.output, out);
     return rc;
   }
-  print_line(pod.node_name.empty() ? "ended" : "ended_on", {{"pod", pod.key.to_string()}, {"node", pod.node_name}}, say,
-             out);
+  const auto* key = !pod.finished() ? "leaves" : pod.node_name.empty() ? "ended" : "ended_on";
+  print_line(key, {{"pod", pod.key.to_string()}, {"node", pod.node_name}}, say, out);
   print_obstacles(obstacles, out);
   return rc;
 }
@@ -537,6 +528,15 @@ void say_doubts(const picture& picture, const std::set<std::string>& namespaces,
 
 namespace {
 
+/// The reasons of nodes that take no such pod at all, each once.
+std::set<std::string> refusals_of(std::span<const quota::node_view> nodes, const ext::pod_request& request,
+                                  const picture& picture, text::language locale) {
+  std::set<std::string> out;
+  for (const auto& node : nodes)
+    if (auto text = refusal_of(node, request, picture, locale); !text.empty()) out.insert(std::move(text));
+  return out;
+}
+
 /// What a pod waits for whose cards fit.
 void print_other_wait(const std::string& refused, const std::string& describe, const bilingual& say,
                       std::ostream& out) {
@@ -558,14 +558,15 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
     return failed(say.message("explain.no_pod", {{"name", key.name}, {"namespace", key.ns}}), err);
   }
   auto obstacles = known_obstacles(*pod, whole, picture, claims, say);
-  if (pod->finished()) return explain_ended(*pod, obstacles, style, out);
+  const bool is_leaving = pod->deleting && pod->node_name.empty();
+  if (pod->finished() || is_leaving) return explain_over(*pod, std::move(obstacles), style, out);
   if (!pod->node_name.empty()) return explain_bound(*pod, picture, obstacles, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
   const auto rules = whole ? std::optional(node_rules(*whole)) : std::nullopt;
   const auto* known_rules = rules ? &*rules : nullptr;
   const auto judged = why_waiting_with_rules(picture, resources_of(picture), *pod, known_rules, say.locale(), names);
   const auto& answer = judged.about;
-  add_refused_amounts(*pod, judged, picture, say, obstacles);
+  add_faults(answer, say.locale(), obstacles);
   if (answer.unknown.empty() && answer.request.nothing())
     add_other_plugins(*pod, resources_of(picture), known_rules, picture, say, obstacles);
   const bool held_back = !obstacles.empty() && obstacles.front().decisive;
@@ -589,10 +590,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
     doc["quota"] = limit ? ordered_json(api::words_of(*limit, text::language::en)) : ordered_json();
     doc["kept"] = kept;
     doc["unserved"] = unserved;
-    std::set<std::string> refusals;
-    for (const auto& node : nodes)
-      if (auto text = refusal_of(node, request, picture, say.locale()); !text.empty()) refusals.insert(std::move(text));
-    doc["refusals"] = refusals;
+    doc["refusals"] = refusals_of(nodes, request, picture, say.locale());
     doc["closed"] = as_json(judged.closed, say.locale());
     doc["obstacles"] = as_json(obstacles);
     doc["oldReports"] = old;
@@ -622,7 +620,7 @@ int explain_pod(const picture& picture, const kube::object_key& key, const repor
   if (reason.fitting > 0) print_obstacles({decisive, obstacles.end()}, out);
   if (is_kept_everywhere) return rc;
   if (reason.fitting > 0) {
-    if (!held_back) print_other_wait(refused, describe, say, out);
+    if (!held_back && !judged.fits_on_closed_alone()) print_other_wait(refused, describe, say, out);
     return rc;
   }
   print(reason, nodes, request, picture, unserved, proposals, say, out);
@@ -670,6 +668,16 @@ void note_absent_lease(picture& all) {
   if (!all.leader.lease && all.reason_unseen(part::lease).empty()) all.leader.lease.emplace();
 }
 
+/// The pod that is meant, or why there is none, with the namespace where there is one.
+std::expected<pod_choice, text::phrase> pod_or_reason(const picture& all, const pod_target& target,
+                                                      text::language locale) {
+  auto out = chosen_pod(all, target, locale);
+  if (out && all.pods.find(out->key)) return out;
+  if (auto other = meant_elsewhere(all, target); !other.empty()) return std::unexpected(std::move(other));
+  if (!out) return out;
+  return std::unexpected(text::phrase{"explain.no_pod", {{"name", target.key.name}, {"namespace", target.key.ns}}});
+}
+
 kube::task<void> read_ledger_and_lease(kube::transport& transport, picture& all) {
   auto request = ledger_parts();
   request.wished.insert(part::lease);
@@ -688,7 +696,7 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
   if (!snapshot.empty()) {
     if (auto read = gather(cluster, snapshot, out.all); !read) return read;
     note_absent_lease(out.all);
-    out.pod = chosen_pod(out.all, target, locale);
+    out.pod = pod_or_reason(out.all, target, locale);
     const auto saved = out.pod ? out.all.whole_pods.find(out.pod->key) : out.all.whole_pods.end();
     if (saved != out.all.whole_pods.end()) out.whole = saved->second;
     if (const auto pod = described_in(out.whole)) out.claims = saved_claims(out.all, *pod);
@@ -706,17 +714,21 @@ std::expected<void, text::phrase> read_question(const cluster_options& cluster, 
         auto outcome = co_await ask_view(transport, std::move(question), std::move(form));
         if (outcome) out.reply = std::move(outcome->reply);
       }
-      if (out.own->is_absent) {
-        out.pod =
-            std::unexpected(text::phrase{"explain.no_pod", {{"name", target.key.name}, {"namespace", target.key.ns}}});
+      if (!out.own->absent.empty()) {
+        out.pod = std::unexpected(std::move(out.own->absent));
         out.own.reset();
         co_return kube::result<void>();
       }
       co_return seen&& out.own->pod ? kube::result<void>() : read;
     }
     if (!read) co_return read;
-    out.pod = chosen_pod(out.all, target, locale);
-    if (!out.pod || !out.all.pods.find(out.pod->key)) co_return kube::result<void>();
+    out.pod = pod_or_reason(out.all, target, locale);
+    if (!out.pod && out.pod.error().key == "explain.no_pods_of") {
+      text::phrase refused;
+      read = co_await read_refused_pods(transport, target, refused);
+      out.pod = std::unexpected(no_pods(target, refused));
+    }
+    if (!out.pod) co_return read;
     read = co_await read_whole(transport, out.pod->key, out.whole);
     const auto pod = described_in(out.whole);
     if (!read || !pod) co_return read;

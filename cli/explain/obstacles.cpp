@@ -5,6 +5,7 @@
 #include <chrono>
 #include <set>
 
+#include "api/engine_words.hpp"
 #include "cli/explain/explain_pod.hpp"
 #include "cli/lint/unoffered.hpp"
 #include "controller/clock.hpp"
@@ -236,6 +237,34 @@ std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional
     finder.add_allocated_claims();
   }
   return finder.found;
+}
+
+std::vector<obstacle> fault_obstacles(std::span<const quota::pod_fault> faults,
+                                      const reconcilers::extender::pod_request& request, text::language locale) {
+  std::vector<obstacle> out;
+  for (const auto& fault : faults)
+    out.push_back({"amounts",
+                   text::message("explain.obstacle.amounts", locale,
+                                 {{"name", shown(request.names()[fault.no.container]->name)},
+                                  {"text", api::words_of(fault, locale)}}),
+                   true});
+  return out;
+}
+
+std::vector<obstacle> mistyped_keys(const kube::pod& pod, text::language locale) {
+  std::vector<std::string_view> known;
+  for (const auto& row : quota::resource_keys) known.push_back(row.key);
+  known.insert(known.end(), vendor_keys().begin(), vendor_keys().end());
+  std::set<std::string> keys;
+  for (const auto& container : pod.containers)
+    for (const auto& [key, amount] : container.limits)
+      if (amount > 0 && std::ranges::find(known, key) == known.end() && !is_vendor_key(key)) keys.insert(key);
+  std::vector<obstacle> out;
+  for (const auto& key : keys)
+    if (const auto hint = nearest_key(key, known); !hint.empty())
+      out.push_back({"unfamiliar_key", text::message("explain.obstacle.unfamiliar_key", locale,
+                                                     {{"key", shown(key, 320)}, {"hint", hint}})});
+  return out;
 }
 
 std::vector<std::string> classes_asked_by(const kube::described_pod& pod, const known_resources& known) {

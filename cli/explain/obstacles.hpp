@@ -3,6 +3,7 @@
 // projection that the stores keep leaves most of these fields out.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "cli/explain/resource_claims.hpp"
 #include "cli/lint/unoffered.hpp"
 #include "kube/projections/described_pod.hpp"
+#include "quota/faults.hpp"
+#include "reconcilers/extender/request.hpp"
 #include "text/message.hpp"
 
 namespace cli {
@@ -18,7 +21,7 @@ namespace cli {
 struct obstacle {
   /// no_operator, ended, rejected, deleted, amounts, native_resource, gated, claims, device_class, selector,
   /// not_looked_at, other_scheduler, scheduler_says, not_read, not_well, known_error, start_refused, container_ended,
-  /// other_plugin
+  /// other_plugin, unfamiliar_key
   std::string code;
   std::string text;  ///< a sentence in the language of the answer, safe to print
   /// No card and no node would help while it is there.
@@ -30,6 +33,13 @@ struct obstacle {
 /// @return the decisive ones first
 std::vector<obstacle> obstacles_of(const kube::described_pod& pod, std::optional<std::string_view> asking,
                                    text::language locale, const claim_states& claims = {});
+
+/// What no node takes of a pod (quota/faults.hpp).
+std::vector<obstacle> fault_obstacles(std::span<const quota::pod_fault> faults,
+                                      const reconcilers::extender::pod_request& request, text::language locale);
+/// Keys of a waiting pod that no one here knows and that are near to one that is known. Of a pod that is seen without
+/// its cluster: whether a node offers such a key is not known.
+std::vector<obstacle> mistyped_keys(const kube::pod& pod, text::language locale);
 
 /// Resources of the pod that only a DeviceClass of DRA gives.
 std::vector<obstacle> devices_of_classes(const kube::described_pod& pod, const known_resources& known,

@@ -205,11 +205,22 @@ void read_line(std::string_view line, bool is_whole, std::set<own_reason>& out) 
     if (sentence.stands_in(line)) out.insert({std::string(sentence.key), std::string(sentence.key)});
 }
 
-/// The words of a row without what fills them.
+/// What a finding writes at this place: "<resource>". @param code of the row, where a word of its own says more
+std::string gap_words(std::string_view name, std::string_view code, language locale) {
+  const std::string place(name);
+  for (const auto& key : {std::string(code) + "." + place, place})
+    if (const auto words = text::pattern_of("reason.gap." + key, locale); !words.empty())
+      return "<" + std::string(words) + ">";
+  return "<" + place + ">";
+}
+
+/// The words of a row with the names of what fills them.
 std::string general_words(std::string_view key, language locale) {
   const auto pattern = text::pattern_of(key, locale);
+  const auto begin = key.find('.') + 1;
+  const auto code = key.substr(begin, key.find('.', begin) - begin);
   std::vector<text::parameter> gaps;
-  for (const auto name : text::placeholders_of(pattern)) gaps.push_back({name, "…"});
+  for (const auto name : text::placeholders_of(pattern)) gaps.push_back({name, gap_words(name, code, locale)});
   return text::filled(pattern, gaps);
 }
 
@@ -240,6 +251,24 @@ std::set<own_reason> own_reasons_in(std::string_view text) {
     const auto end = std::min(text.find('\n'), text.size());
     read_line(text::trimmed(text.substr(0, end)), is_line, out);
     text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::vector<std::string> own_names() {
+  std::vector<std::string> out;
+  for (const auto& [code, key] : codes_by_name())
+    if (out.empty() || out.back() != code) out.push_back(code);
+  for (const auto& entry : text::catalogue()) {
+    const auto row = row_of(entry.key, reason_table, ".means");
+    const auto dot = row.find('.');
+    if (dot == row.npos) continue;
+    std::string name;
+    for (bool is_begin = true; const char c : row.substr(dot + 1)) {
+      if (c != '_') name += is_begin ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+      is_begin = c == '_';
+    }
+    if (std::ranges::find(out, name) == out.end()) out.push_back(std::move(name));
   }
   return out;
 }

@@ -24,6 +24,9 @@ struct own_reason {
 /// behind "reason", or is that of an event about one of our objects.
 std::set<own_reason> own_reasons_in(std::string_view text);
 
+/// All that it knows by name: codes of findings, then reasons.
+std::vector<std::string> own_names();
+
 struct reason_words {
   std::string title, means, look, act;  ///< each of them may be empty but the first two
 };

@@ -9,20 +9,18 @@
 
 #include "cli/cluster/pod_target.hpp"
 #include "cli/explain/answer_form.hpp"
+#include "cli/explain/pod_events.hpp"
 #include "kube/projections/described_pod.hpp"
 
 namespace cli {
 
 struct own_view {
   std::optional<kube::described_pod> pod;  ///< nothing: it may not be read, or is not there
-  bool is_absent = false;                  ///< it may be read, and is not there
+  text::phrase absent;                     ///< it may be read and is not there, or was never made
   std::string note;                        ///< which pod of how many
-  struct event {
-    std::string time, type, reason, message;  ///< as the object has them; RFC 3339
-  };
-  std::vector<event> events;          ///< of the pod, oldest first
-  std::vector<std::string> quotas;    ///< names of AcceleratorQuotas of its namespace
-  std::optional<std::string> asking;  ///< the scheduler that asks the operator; empty: none; nothing: not known
+  std::vector<pod_events::event> events;   ///< those of the pod that say most
+  std::vector<std::string> quotas;         ///< names of AcceleratorQuotas of its namespace
+  std::optional<std::string> asking;       ///< the scheduler that asks the operator; empty: none; nothing: not known
 };
 
 /// Errors are those of the connection. What may not be read is left out.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/quantity.hpp"
+#include "quota/faults.hpp"
 #include "quota/selector.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/admission/compatibility.hpp"
@@ -73,21 +74,19 @@ class device_judge {
 
   /// Keys of modes that no node has at the same time.
   void modes() {
-    std::uint16_t common = 0xFFFF;
-    std::string_view first, count;
+    std::vector<std::vector<quota::amount>> amounts;
     for (const auto& container : pod_.containers) {
-      for (const auto* entry : asked_in(limits_of(container))) {
-        const auto& key = entry->key->text;
-        const bool counts = std::ranges::find(quota::alternatives, key) != quota::alternatives.end();
-        const auto& other = counts && !count.empty() && count != key ? count : first;
-        common &= quota::modes_of(key);
-        if (common == 0 || (counts && !count.empty() && count != key))
-          return pod_.say(lint_code::modes_mixed, entry->key->location,
-                          {.field = field(below(container.path, "resources.limits"), key), .key = key, .other = other});
-        if (counts) count = key;
-        if (first.empty()) first = key;
-      }
+      auto& all = amounts.emplace_back();
+      for (const auto* entry : asked_in(limits_of(container))) all.push_back({entry->key->text, 1});
     }
+    const std::vector<quota::limits> limits(amounts.begin(), amounts.end());
+    const auto both = quota::two_modes(limits);
+    if (!both) return;
+    const auto key = both->no.key;
+    const auto& container = pod_.containers[both->no.container];
+    const auto* entry = text::yaml::find_entry(limits_of(container), key);
+    pod_.say(lint_code::modes_mixed, entry->key->location,
+             {.field = field(below(container.path, "resources.limits"), key), .key = key, .other = both->no.other});
   }
 
   /// Of our own domain each name is known, so any other one is a mistake.

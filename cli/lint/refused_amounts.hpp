@@ -1,7 +1,6 @@
 #pragma once
-// Amounts of a pod that no node takes, whatever mode it is in, also where someone declares the keys: the engine reads
-// each container as on a node that has the mode of its keys and makes the best of them. lint, simulate and explain
-// judge so.
+// Amounts of a manifest's pod that no node takes, whatever mode it is in, also where someone declares the keys
+// (quota/faults.hpp).
 
 #include <vector>
 

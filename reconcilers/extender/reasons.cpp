@@ -87,15 +87,11 @@ bool carries_ours(std::string_view message) {
   return false;
 }
 
-namespace {
-
 std::vector<std::string_view> names_of_containers(const pod_request& request) {
   std::vector<std::string_view> out;
   for (const auto* container : request.names()) out.push_back(container->name);
   return out;
 }
-
-}  // namespace
 
 std::string words_of(const quota::change& change, std::span<const quota::node_view> nodes, const pod_request& request,
                      text::language locale) {

@@ -31,6 +31,9 @@ std::string_view short_text_of(const quota::exceeded_limit& limit);
 /// Does what a kube-scheduler says of a pod have one of our reasons in it: was our extender asked?
 bool carries_ours(std::string_view message);
 
+/// As api/engine_words.hpp takes them.
+std::vector<std::string_view> names_of_containers(const pod_request& request);
+
 /// One line, with the names of the pod's containers. `nodes` as in api/engine_words.hpp.
 std::string words_of(const quota::change& change, std::span<const quota::node_view> nodes, const pod_request& request,
                      text::language locale);

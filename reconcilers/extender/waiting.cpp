@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "api/engine_words.hpp"
+#include "api/names.hpp"
 #include "quota/explain.hpp"
+#include "quota/faults.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/reasons.hpp"
 
@@ -24,7 +26,11 @@ constexpr std::size_t most_explained = 1'000;  // nodes; beyond that reasons are
 constexpr std::size_t touched_at_once = 16;
 constexpr controller::milliseconds unseen_limit{60'000};  // then the pod has gone again
 constexpr auto at_a_time = 5ms;                           // of the loop
-constexpr auto touch_pause = 2s;                          // the scheduler's shortest back-off after one failure is 1 s
+// kube-apiserver keeps an event for an hour (--event-ttl). One repetition a second is a fifth of what the recorder may
+// write, and enough for 3,300 pods.
+constexpr controller::milliseconds repeat_after{55 * 60'000}, repeat_pause{1'000};
+constexpr controller::milliseconds search_pause{30'000};
+constexpr auto touch_pause = 2s;  // the scheduler's shortest back-off after one failure is 1 s
 
 /// Which reasons there are, without numbers: what a change of is news.
 std::string reasons_of(const quota::explanation& explanation) {
@@ -33,9 +39,20 @@ std::string reasons_of(const quota::explanation& explanation) {
     out += std::to_string(std::to_underlying(cause.code)) + ' ';
     out += std::to_string(cause.container);
     out += cause.key;
+    out += cause.too_small ? "!;" : ";";
+  }
+  for (const auto& fault : explanation.faults) {
+    out += std::to_string(std::to_underlying(fault.no.kind)) + '=' + std::to_string(fault.no.container);
+    out += fault.no.key;
     out += ';';
   }
   return out;
+}
+
+/// A scheduler that may ask us: of a pod of another one only that one knows what it takes.
+bool may_ask(const kube::pod& pod) {
+  return pod.scheduler_name.empty() || pod.scheduler_name == "default-scheduler" ||
+         pod.scheduler_name == api::names::scheduler_name;
 }
 
 }  // namespace
@@ -92,19 +109,37 @@ void waiting::show_oldest(const kube::pod* pod) {
   if (pod) oldest_.with({key.ns, key.name}).set(static_cast<double>(pod->created));
 }
 
-void waiting::say(waiter& waiter, const kube::pod& pod) {
+void waiting::note_faulty() {
+  for (const auto& pod : dependencies_.pods.all()) {
+    const bool is_open = pod.node_name.empty() && !pod.deleting && !pod.finished() && !pod.containers.empty();
+    if (!is_open || !may_ask(pod) || pods_.contains(pod.id)) continue;
+    if (!quota::faults_of(pod_request(pod, dependencies_.book.keys()).containers()).empty()) note(pod);
+  }
+}
+
+bool waiting::is_fading(const waiter& waiter, controller::milliseconds now) const {
+  return !waiter.reason.empty() && now >= waiter.event_time + repeat_after && now >= next_repeat_;
+}
+
+void waiting::say(waiter& waiter, const kube::pod& pod, std::string reason, std::string_view event,
+                  const std::string& text, controller::milliseconds now) {
+  if (reason == waiter.reason) {
+    if (!is_fading(waiter, now)) return;
+    next_repeat_ = now + repeat_pause;
+  }
+  waiter.reason = std::move(reason);
+  waiter.event_time = now;
+  dependencies_.events.record({kube::resources::pods, pod}, controller::event_type::warning, event, "Schedule", text);
+}
+
+void waiting::say(waiter& waiter, const kube::pod& pod, controller::milliseconds now) {
   waiter.to_say = false;
   const auto nodes = candidates(dependencies_.book.book(), dependencies_.nodes);
   const pod_request request(pod, dependencies_.book.keys());
   const auto limit = limit_of(dependencies_.book, pod, request, nodes);
   waiter.limit = limit ? name_of(*limit) : std::string();
-  if (limit) {
-    if (waiter.reason == waiter.limit) return;
-    waiter.reason = waiter.limit;
-    dependencies_.events.record({kube::resources::pods, pod}, controller::event_type::warning,
-                                "AcceleratorQuotaExceeded", "Schedule", api::words_of(*limit, text::language::en));
-    return;
-  }
+  if (limit)
+    return say(waiter, pod, waiter.limit, "AcceleratorQuotaExceeded", api::words_of(*limit, text::language::en), now);
   quota::explanation explanation;
   if (nodes.size() <= most_explained) {
     explanation = quota::explain(request.containers(), nodes, request.only());
@@ -117,28 +152,29 @@ void waiting::say(waiter& waiter, const kube::pod& pod) {
     explanation.fitting = counts[quota::reason::fits];
     for (const auto& [reason, count] : counts)
       if (reason != quota::reason::fits) explanation.causes.push_back({.code = reason, .nodes = count});
+    if (explanation.fitting == 0) explanation.faults = quota::faults_among(request.containers(), nodes);
   }
-  if (explanation.fitting > 0) return;  // its nodes are taken by something that is not ours to judge
-  auto reasons = reasons_of(explanation);
-  if (reasons == waiter.reason) return;
-  waiter.reason = std::move(reasons);
+  if (explanation.fitting > 0) {  // its nodes are taken by something that is not ours to judge
+    waiter.event_time = now;
+    return;
+  }
   // Whether it would fit without its annotations that choose cards is not tried here: then no change is reported as
   // missing.
   const bool is_all_tried = !request.only() || explanation.of_pod || explanation.of_node;
-  dependencies_.events.record({kube::resources::pods, pod}, controller::event_type::warning, "NoAcceleratorFits",
-                              "Schedule",
-                              is_all_tried ? words_of(explanation, nodes, request, text::language::en)
-                                           : words_of_causes(explanation, nodes, request, text::language::en));
+  say(waiter, pod, reasons_of(explanation), "NoAcceleratorFits",
+      is_all_tried ? words_of(explanation, nodes, request, text::language::en)
+                   : words_of_causes(explanation, nodes, request, text::language::en),
+      now);
 }
 
 void waiting::say_some(controller::milliseconds now) {
   std::size_t index = 0;
   for (auto& [uid, waiter] : pods_) {
-    if (!waiter.to_say || now < waiter.not_before) continue;
+    if ((!waiter.to_say && !is_fading(waiter, now)) || now < waiter.not_before) continue;
     const auto* pod = known(uid, waiter);
     if (!pod) continue;
     if (++index > said_at_once) return;
-    say(waiter, *pod);
+    say(waiter, *pod, now);
     waiter.not_before = now + (waiter.reason.empty() ? after_nothing_to_say : after_saying);
   }
 }
@@ -165,6 +201,10 @@ bool waiting::fits_somewhere(const kube::pod& pod) {
 
 kube::task<void> waiting::turn(controller::milliseconds now) {
   forget_the_placed(now);
+  if (now >= next_search_) {
+    next_search_ = now + search_pause;
+    note_faulty();
+  }
   say_some(now);
   std::vector<std::pair<const kube::pod*, waiter*>> due;
   for (auto& [uid, waiter] : pods_) {

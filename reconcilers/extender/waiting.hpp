@@ -1,6 +1,8 @@
 #pragma once
 // Pods that fit on no node they were tried on. Each gets the reason, with the smallest change that would help, when the
-// reason changes. When something is given back, we touch the pods that fit now, so that the scheduler tries them at
+// reason changes, and again before the API server would forget the event. kube-scheduler asks about a pod only where
+// its own sums leave a node: those that no node can take, whatever its mode, are looked for here. When something is
+// given back, we touch the pods that fit now, so that the scheduler tries them at
 // once. It may have tried before our ledger knew, and would not try again for minutes.
 
 #include <cstdint>
@@ -51,6 +53,7 @@ class waiting {
     kube::object_key key;
     std::string reason;                      ///< said last
     std::string limit;                       ///< of its namespace, where that is the reason
+    controller::milliseconds event_time{0};  ///< of the last event, or when it was seen that there is none to write
     bool to_say = true;                      ///< asked about since
     controller::milliseconds not_before{0};  ///< the next explanation
     controller::milliseconds touched{0};
@@ -62,13 +65,21 @@ class waiting {
   void forget_the_placed(controller::milliseconds now);
   /// The one series of the oldest; null: none waits.
   void show_oldest(const kube::pod* pod);
+  /// Pods that no scheduler asks about, because no node has all the keys that they name.
+  void note_faulty();
   void say_some(controller::milliseconds now);
-  void say(waiter& waiter, const kube::pod& pod);
+  /// Its event is so old that the API server is about to forget it.
+  bool is_fading(const waiter& waiter, controller::milliseconds now) const;
+  void say(waiter& waiter, const kube::pod& pod, controller::milliseconds now);
+  /// One event, unless the same is there for a while.
+  void say(waiter& waiter, const kube::pod& pod, std::string reason, std::string_view event, const std::string& text,
+           controller::milliseconds now);
   bool fits_somewhere(const kube::pod& pod);
 
   dependencies dependencies_;
   std::map<kube::uid, waiter> pods_;
-  std::uint64_t rooms_ = 0;      ///< how often
+  std::uint64_t rooms_ = 0;  ///< how often
+  controller::milliseconds next_repeat_{0}, next_search_{0};
   kube::object_key oldest_key_;  ///< the pod of that series
   controller::gauge& count_;
   controller::family<controller::gauge>& oldest_;

@@ -122,6 +122,20 @@ TEST_F(golden_engine_words, say_changes_and_whole_answers) {
               }
             }
         }
+  is_kept_ = true;
+  for (const auto reason : {quota::reason::whole_cards, quota::reason::memory, quota::reason::cards,
+                            quota::reason::counted, quota::reason::together}) {
+    const bool is_counted = reason == quota::reason::counted, is_of_pod = reason == quota::reason::together;
+    quota::cause cause{reason, is_counted || is_of_pod ? -1 : 0, is_counted ? "a.b/c" : "", 2, 9, 8, true};
+    if (is_of_pod) cause.needed = cause.available = 0;
+    add(quota::explanation{5, 0, {cause}, {}, {}, {}}, nodes, names);
+  }
+  const quota::refusal bytes{
+      .kind = quota::wrong::not_legal, .key = "nvidia.com/gpumem", .value = std::int64_t{4} << 30},
+      mixed{.kind = quota::wrong::mixed, .key = "nvidia.com/gpu", .value = 1, .other = "tencent.com/vcuda-core"};
+  quota::cause refused{quota::reason::refused, 0, "nvidia.com/gpumem", 2};
+  refused.refused = bytes;
+  add(quota::explanation{5, 0, {refused}, {}, {}, {}, {{bytes}, {mixed, true}}}, nodes, names);
   expect_golden("answers");
 }
 

@@ -89,7 +89,7 @@ TEST_F(why, a_pod_that_fits_somewhere_is_told_of_the_other_nodes_and_no_change) 
   put(with("b", mode::vgpu, {1024}));
   ask({share(10, 8)});
   EXPECT_EQ(std::pair(explanation_.fitting, explanation_.nodes), (std::pair<std::size_t, std::size_t>(1, 2)));
-  EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::memory, 0, {}, 1}));
+  EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::memory, 0, {}, 1, 2048, 1024, true}));
   EXPECT_EQ(pod_text() + " " + node_text(), "none none");
   EXPECT_EQ(explanation_.smallest(), nullptr);
 }
@@ -215,14 +215,42 @@ TEST_F(why, bytes_of_a_key_that_counts_MiB_come_to_what_they_are_in_it) {
 TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
   put(with("a", mode::slots, {81'920}));
   hold("a", "a-0", 0, 1'920);
-  ask({{{"nvidia.com/gpumem", 1'000'000'000}}});
+  ask({{{"nvidia.com/gpumem", 50'000'000}}});
   EXPECT_EQ(explanation_.of_pod->amount, 80'000);
   EXPECT_EQ(node_text(), "none");
+  ask({{{"nvidia.com/gpumem", 1'000'000'000}}});
+  EXPECT_EQ(explanation_.of_pod->amount, 954) << "so many bytes";
   ask({{{"nvidia.com/gpumem", INT64_MAX}}});
   EXPECT_EQ(explanation_.of_pod->amount, 80'000);
   ask({{{"nvidia.com/gpumem", INT64_MIN}, {"nvidia.com/gpu", -1}}});
-  EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::refused, 0, "nvidia.com/gpumem", 1}));
+  ASSERT_EQ(explanation_.causes.size(), 1U);
+  EXPECT_EQ(explanation_.causes[0].code, quota::reason::refused);
+  ASSERT_TRUE(explanation_.causes[0].refused);
+  EXPECT_EQ(explanation_.causes[0].refused->key, "nvidia.com/gpumem");
   EXPECT_EQ(explanation_.smallest(), nullptr);
+}
+
+TEST_F(why, a_node_that_would_not_do_when_empty_is_too_small_and_the_largest_is_named) {
+  put(with("a", mode::vgpu, {8192, 8192, 8192, 8192}));
+  put(with("b", mode::vgpu, {8192, 16384}));
+  hold("a", "a-0", 50, 4096);
+  ask({whole(4)});
+  EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::whole_cards, 0, {}, 1},
+                                               quota::cause{quota::reason::whole_cards, 0, {}, 1, 4, 2, true}))
+      << "a has enough, and they are taken";
+  ask({whole(9)});
+  EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::whole_cards, 0, {}, 2, 9, 4, true}));
+  ask({share(10, 100)});
+  EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::memory, 0, {}, 2, 25'600, 16'384, true}));
+  ask({whole(2), whole(3)});
+  EXPECT_THAT(explanation_.causes, testing::Contains(testing::Field(&quota::cause::container, -1)));
+  for (const auto& cause : explanation_.causes) EXPECT_TRUE(cause.too_small) << "four cards, and five are asked for";
+  auto sick = with("b", mode::vgpu, {8192, 16384});
+  sick.cards[0].healthy = false;
+  sick.cards[1].cordoned = true;
+  book_.put(sick);
+  ask({whole(2)});
+  for (const auto& cause : explanation_.causes) EXPECT_FALSE(cause.too_small) << "its cards are out of use for now";
 }
 
 // ---- every smaller change, tried

@@ -35,9 +35,10 @@ var known = []struct {
 
 // reasons are why the pods of objects/waiting.yaml wait, and the change that would help, where there is one.
 var reasons = map[string][]string{
-	"training/eight-cards": {`fit on 0 of 3[67] nodes`, `(?m)^12 +too few free cards +container main$`,
+	"training/eight-cards": {`fit on 0 of 3[67] nodes`, `(?m)^10 +too few free cards +container main$`,
+		`(?m)^2 +too small, even with nothing on it +container main: asks for 8 cards, the largest of them has 4$`,
 		`lower nvidia\.com/gpu of container main from 8 to 6`},
-	"inference/too-much-memory": {`fit on 0 of 3[67] nodes`, `no card with enough memory left +container main`,
+	"inference/too-much-memory": {`fit on 0 of 3[67] nodes`, `too small, even with nothing on it +container main: asks for 51200 MiB of a card, the largest card of them has 4[56]\d+ MiB`,
 		`lower tencent\.com/vcuda-memory of container main from 200 to 179`},
 	"research/typing-mistake":   {`fits on no node: nvidia\.com/gpus: no node offers it and no one declares it\. Did you mean nvidia\.com/gpu\?`},
 	"students/beyond-the-quota": {`Its namespace's quota refuses it: namespace students may use 2 cards, uses 2, asks for 1`},

@@ -133,9 +133,33 @@ TEST(explain, golden_answer_to_an_error_that_is_not_known) {
   EXPECT_EQ(got.rc, 1);
   EXPECT_EQ(got.out, "");
   EXPECT_THAT(got.err, words::has_in_order({"quartermaster: ", "\"segmentation fault\"", "(999)", "(xid 79)",
-                                            "(INVALID_IMAGE)", "xid-79, "}));
+                                            "(INVALID_IMAGE)", "explain error list"}));
   EXPECT_EQ(std::ranges::count(got.err, '\n'), 1);
   EXPECT_EQ(error({"nothing"}, "en", "json").out, "[]\n");
+}
+
+TEST(explain, of_a_name_that_is_not_known_the_nearest_are_named) {
+  EXPECT_THAT(error({"amount_in_byte"}).err,
+              HasSubstr(words::english("explain_error.near", {{"list", "amount_in_bytes"}})));
+  EXPECT_THAT(error({"UntoleratedTain"}).err,
+              HasSubstr(words::english("explain_error.near", {{"list", "UntoleratedTaint"}})));
+  EXPECT_THAT(error({"segmentation", "fault"}).err, Not(HasSubstr(words::begin_of("explain_error.near", "list"))));
+}
+
+TEST(explain, every_name_of_the_list_is_explained) {
+  EXPECT_EQ(error({"list"}).rc, 0);
+  const auto all = nlohmann::json::parse(error({"list"}, "en", "json").out);
+  ASSERT_GT(all.size(), cuda::known_errors().size());
+  for (const auto& name : all) EXPECT_EQ(error({name.get<std::string>()}).rc, 0) << name;
+}
+
+TEST(explain, a_code_is_explained_with_the_names_of_what_it_finds) {
+  for (const std::string language : {"en", "zh"}) {
+    const auto got = error({"amount_in_bytes"}, language).out;
+    const auto locale = language == "zh" ? text::language::zh : text::language::en;
+    for (const auto* gap : {"field", "value", "key", "hint", "amount_in_bytes.other"})
+      EXPECT_THAT(got, HasSubstr("<" + text::message(std::string("reason.gap.") + gap, locale) + ">")) << gap;
+  }
 }
 
 TEST(explain, S28_S29_golden_verdicts_come_with_their_source) {

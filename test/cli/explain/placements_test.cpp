@@ -466,6 +466,88 @@ TEST_F(placements_test, nodes_where_the_cards_fit_may_be_closed_to_the_pod) {
                                             {"text", english("explain.closed_by.selector", {{"label", "zone=x"}})}})));
 }
 
+TEST_F(placements_test, where_all_nodes_with_room_are_closed_the_wait_is_not_for_another_matter) {
+  cluster.pods.put(share("p", 20, 4));
+  finish();
+  const json whole = {{"spec", {{"nodeSelector", {{"quartermaster.io/module", "mps"}}}}}};
+  EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {}, out, err, described(whole)), 3);
+  EXPECT_THAT(out.str(), HasSubstr(begin_of("explain.closed", "nodes")));
+  EXPECT_THAT(out.str(), Not(HasSubstr(begin_of("explain.not_cards", "command"))));
+}
+
+/// lint, explain pod and the operator's event judge by quota::faults_of.
+TEST_F(placements_test, what_no_node_takes_is_named_as_lint_names_it) {
+  cluster.pods.put(pod("mixed", {container("main", {{"nvidia.com/gpualloc", 1}, {"tencent.com/vcuda-core", 200}})}));
+  cluster.pods.put(pod("lonely", {container("main", {{"nvidia.com/gpumem", 4096}})}));
+  cluster.pods.put(
+      pod("bytes", {container("main", {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", std::int64_t{4} << 30}})}));
+  const auto first_obstacle = [&](const std::string& name) {
+    out.str("");
+    EXPECT_EQ(explain(name, "json"), 3) << name;
+    return json::parse(out.str())["obstacles"].at(0);
+  };
+  const auto obstacle = [](const std::string& text) {
+    return json{{"code", "amounts"}, {"text", english("explain.obstacle.amounts", {{"name", "main"}, {"text", text}})}};
+  };
+  EXPECT_EQ(first_obstacle("lab/mixed"),
+            obstacle(english("engine.refusal.two_modes",
+                             {{"key", "tencent.com/vcuda-core"}, {"other", "nvidia.com/gpualloc"}})));
+  EXPECT_EQ(first_obstacle("lab/lonely"),
+            obstacle(english("engine.refusal.needs_partner",
+                             {{"key", "nvidia.com/gpumem"}, {"amount", "4096"}, {"other", "nvidia.com/gpualloc"}})));
+  EXPECT_EQ(first_obstacle("lab/bytes"),
+            obstacle(english(
+                "engine.refusal.unit",
+                {{"wrong", english("engine.refusal.amount", {{"key", "nvidia.com/gpumem"}, {"amount", "4294967296"}})},
+                 {"unit", "MiB"},
+                 {"number", "4096"}})));
+  const auto codes = [](const std::string& limits) {
+    std::vector<text::yaml::source> files;
+    files.push_back(text::yaml::read("p.yaml",
+                                     "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: main, "
+                                     "image: i, resources: {limits: {" +
+                                         limits + "}}}]}\n")
+                        .value());
+    std::vector<std::string> out;
+    for (const auto& finding : lint(files, {}).findings) out.emplace_back(finding.code);
+    return out;
+  };
+  EXPECT_THAT(codes("nvidia.com/gpualloc: 1, tencent.com/vcuda-core: 200"), testing::Contains("modes_mixed"));
+  EXPECT_THAT(codes("nvidia.com/gpumem: 4096"), testing::Contains("count_missing"));
+  EXPECT_THAT(codes("nvidia.com/gpualloc: 1, nvidia.com/gpumem: 4Gi"), testing::Contains("amount_in_bytes"));
+}
+
+TEST_F(placements_test, more_than_the_largest_node_has_is_not_called_taken) {
+  cluster.pods.put(pod("p", {container("main", {{"tencent.com/vcuda-core", 900}})}));
+  EXPECT_EQ(explain("lab/p"), 3);
+  EXPECT_THAT(out.str(), HasSubstr(english("engine.reason.too_small")));
+  EXPECT_THAT(out.str(), HasSubstr(english("engine.answer.largest.cards", {{"needed", "9"}, {"available", "1"}})));
+  EXPECT_THAT(out.str(), Not(HasSubstr(english("engine.reason.whole_cards"))));
+  out.str("");
+  explain("lab/p", "json");
+  const auto cause = json::parse(out.str())["explanation"]["causes"].at(0);
+  EXPECT_EQ(cause["tooSmall"], true);
+  EXPECT_EQ(cause["needed"], 9);
+  EXPECT_EQ(cause["largest"], 1);
+}
+
+TEST_F(placements_test, a_pod_that_is_deleted_before_it_has_a_node_waits_for_nothing) {
+  auto leaving = share("p", 20, 4);
+  leaving.deleting = true;
+  cluster.pods.put(leaving);
+  finish();
+  auto whole = described({{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:30Z"}, {"finalizers", {"a.b/c"}}}}});
+  EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {}, out, err, whole), 3);
+  EXPECT_THAT(out.str(), testing::StartsWith(english("explain.leaves", {{"pod", "lab/p"}})));
+  EXPECT_THAT(out.str(), HasSubstr("a.b/c"));
+  out.str("");
+  EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {"json", "en"}, out, err, whole), 3);
+  const auto answer = json::parse(out.str());
+  EXPECT_EQ(answer["waits"], false);
+  EXPECT_EQ(answer["obstacles"].size(), 1u);
+  EXPECT_EQ(answer["obstacles"].at(0)["code"], "deleted");
+}
+
 TEST_F(placements_test, where_only_closed_nodes_have_room_the_open_ones_are_explained) {
   cluster.nodes.put(extender_test::node("full", {{"quartermaster.io/module", "vgpu"}, {"zone", "x"}},
                                         {{"tencent.com/vcuda-core", 100}, {"tencent.com/vcuda-memory", 64}}));

@@ -6,6 +6,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include "api/engine_words.hpp"
 #include "controller/sleep.hpp"
 #include "reconcilers/extender/extender.hpp"
 #include "reconcilers/extender/reasons.hpp"
@@ -585,6 +586,62 @@ TEST_F(request_handler_test, a_pod_that_is_refused_many_times_a_second_is_explai
   EXPECT_EQ(recorder.events.size(), 1u);
   turn(31);
   EXPECT_EQ(recorder.events.size(), 2u);
+}
+
+/// kube-apiserver forgets an event after an hour.
+TEST_F(request_handler_test, what_was_said_comes_again_before_its_event_is_forgotten) {
+  known.quotas.put(limits_of_lab({{{"units", "cores"}, {"max", 10}}}));
+  const auto first = share("p", 20, 8), second = share("q", 20, 8);
+  for (const auto& pod : {first, second}) known.pods.put(pod), filter(pod, {"a", "b"});
+  const auto turn = [&](int s) { EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(s)))); };
+  turn(1);
+  ASSERT_EQ(recorder.events.size(), 2u);
+  for (int s = 60; s <= 54 * 60; s += 60) filter(first, {"a", "b"}), turn(s);
+  EXPECT_EQ(recorder.events.size(), 2u) << "however often it is asked about";
+  turn(55 * 60 + 1);
+  EXPECT_EQ(recorder.events.size(), 3u) << "one at a time";
+  turn(55 * 60 + 1);
+  EXPECT_EQ(recorder.events.size(), 3u);
+  turn(55 * 60 + 2);
+  ASSERT_EQ(recorder.events.size(), 4u);
+  EXPECT_NE(recorder.events[2].about.key.name, recorder.events[3].about.key.name);
+  for (const auto& event : recorder.events) EXPECT_EQ(event.reason, "AcceleratorQuotaExceeded");
+  turn(2 * 55 * 60);
+  EXPECT_EQ(recorder.events.size(), 4u);
+  known.quotas.put(limits_of_lab({{{"units", "cores"}, {"max", 100}}}));
+  turn(3 * 55 * 60);
+  EXPECT_EQ(recorder.events.size(), 4u) << "nothing holds them any more";
+}
+
+/// kube-scheduler finds no node that has all the keys, so the extender is never asked.
+TEST_F(request_handler_test, a_pod_that_no_scheduler_asks_about_is_explained_where_no_node_can_take_it) {
+  const amounts both{{"tencent.com/vcuda-core", 20}, {"tencent.com/vcuda-memory", 4}, {"nvidia.com/gpualloc", 1}};
+  auto of_another = pod("of-another", {container("main", both)});
+  of_another.scheduler_name = "hami-scheduler";
+  for (const auto& entry :
+       {pod("mixed", {container("main", both)}), of_another, pod("bound", {container("main", both)}, "a"),
+        pod("bytes", {container("main", {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", std::int64_t{4} << 30}})}),
+        pod("lonely", {container("main", {{"nvidia.com/gpumem", 4096}})}), share("well", 20, 8)})
+    known.pods.put(entry);
+  EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(1))));
+  std::map<std::string, std::string> notes;
+  for (const auto& event : recorder.events) {
+    EXPECT_EQ(event.reason, "NoAcceleratorFits");
+    notes[event.about.key.name] = event.note;
+  }
+  EXPECT_THAT(notes, testing::ElementsAre(testing::Key("bytes"), testing::Key("lonely"), testing::Key("mixed")));
+  EXPECT_THAT(notes["mixed"],
+              HasSubstr(words::english("engine.refusal.two_modes",
+                                       {{"key", "tencent.com/vcuda-core"}, {"other", "nvidia.com/gpualloc"}})));
+  EXPECT_THAT(
+      notes["bytes"],
+      HasSubstr(api::words_of(
+          quota::refusal{.kind = quota::wrong::not_legal, .key = "nvidia.com/gpumem", .value = std::int64_t{4} << 30},
+          text::language::en)));
+  EXPECT_THAT(
+      notes["lonely"],
+      HasSubstr(words::english("engine.refusal.needs_partner",
+                               {{"key", "nvidia.com/gpumem"}, {"amount", "4096"}, {"other", "nvidia.com/gpualloc"}})));
 }
 
 #if __has_feature(address_sanitizer)

@@ -75,8 +75,8 @@ TEST(made_pods, the_namespace_where_it_is_is_named) {
   }
   cluster.pods.commit();
   EXPECT_EQ(words::line_of(meant_elsewhere(cluster, {{"default", "p"}, {}})),
-            "explain.in_other_namespace{name=p,namespace=default,list=blue, lab,"
-            "command=quartermaster explain pod p -n blue}");
+            "explain.in_other_namespace{name=p,namespace=default,list=blue" + words::english("engine.comma") +
+                "lab,command=quartermaster explain pod p -n blue}");
   EXPECT_EQ(words::line_of(meant_elsewhere(cluster, {{"blue", "train"}, "Job"})),
             "explain.in_other_namespace{name=job/train,namespace=blue,list=lab,"
             "command=quartermaster explain pod job/train -n lab}");

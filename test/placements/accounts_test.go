@@ -31,8 +31,15 @@ func annotated(key, value string) string {
 // wholeNode is the node as a program sends it back that has changed a label, as GPU-Manager does (pkg/services/watchdog/label.go).
 func wholeNode(t *testing.T, name string, change func(*corev1.Node)) string {
 	t.Helper()
-	node, err := at.Client.CoreV1().Nodes().Get(at.ctx, name, metav1.GetOptions{})
-	must(t, err)
+	var node *corev1.Node
+	// The controllers of Kubernetes add a label and an annotation, and take a taint away. A node that was read before is sent
+	// without that.
+	must(t, until(at.ctx, 30*time.Second, "node "+name+" as controllers leave it", func() (bool, error) {
+		var err error
+		node, err = at.Client.CoreV1().Nodes().Get(at.ctx, name, metav1.GetOptions{})
+		return err == nil && node.Labels["beta.kubernetes.io/arch"] != "" && node.Annotations["node.alpha.kubernetes.io/ttl"] != "" &&
+			len(node.Spec.Taints) == 0, err
+	}))
 	node.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}
 	node.ManagedFields, node.ResourceVersion = nil, ""
 	change(node)

@@ -60,8 +60,8 @@ void webhook::join(controller::parts& parts) {
   parts.run(config_).wake(secrets_, mutating_);
   manager.add_always("webhook-certificate", [this] { return certificate_.run(); });
   ground_.health.check("webhook", [this] { return certificate_.problem(); });
-  // Callers find us through a Service. kube-proxy of a busy node hears of our going only seconds later; it was seen to take
-  // more than three.
+  // Callers find us through a Service. kube-proxy of a busy node hears of our going only seconds later; it was seen to
+  // take more than three.
   manager.set_drain_delay(8s);
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "test/rounds.hpp"
+
 namespace {
 
 bool has_line(const std::string& text, const std::string& line) {
@@ -45,14 +47,15 @@ TEST(metrics, keeps_series_apart_by_their_labels) {
   EXPECT_EQ(registry.text().find("200"), std::string::npos);
 }
 
-TEST(metrics, F59_a_million_label_values_are_a_bounded_number_of_series) {
+TEST(metrics, F59_any_number_of_label_values_is_a_bounded_number_of_series) {
   controller::registry registry;
   auto& family = registry.counters("x_total", "X.", {"name"}, 100);
-  for (int i = 0; i < 1'000'000; ++i) family.with({std::to_string(i)}).add();
+  const int values = test::rounds(100'000, 1'000'000);
+  for (int i = 0; i < values; ++i) family.with({std::to_string(i)}).add();
   EXPECT_LE(family.size(), 101U);
   const auto text = registry.text();
-  EXPECT_TRUE(has_line(text, R"(x_total{name="other"} 999900)"));
-  EXPECT_TRUE(has_line(text, "quartermaster_metrics_series_refused_total 999900"));
+  EXPECT_TRUE(has_line(text, R"(x_total{name="other"} )" + std::to_string(values - 100)));
+  EXPECT_TRUE(has_line(text, "quartermaster_metrics_series_refused_total " + std::to_string(values - 100)));
 }
 
 TEST(metrics, F37_label_values_of_strangers_stay_one_line_of_valid_text) {

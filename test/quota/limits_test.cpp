@@ -452,7 +452,7 @@ class life {
 TEST(limits_property, S14_S48_limits_hold_beside_a_list_that_is_added_up_anew) {
   const char* const text = std::getenv("QM_SEED");
   const auto seed = text == nullptr ? 1UL : std::strtoul(text, nullptr, 10);
-  const auto lives = test::rounds(8UL, 60UL);
+  const auto lives = test::rounds(4UL, 60UL);
   unsigned long allowed = 0, refused = 0, lent = 0;
   for (unsigned long number = 0; number < lives; ++number) {
     SCOPED_TRACE("QM_SEED=" + std::to_string(seed) + ", life " + std::to_string(number));

@@ -11,6 +11,7 @@
 
 #include "test/cli/cluster/served_program.hpp"
 #include "test/english.hpp"
+#include "test/rounds.hpp"
 #include "test/words.hpp"
 
 namespace cli {
@@ -60,11 +61,13 @@ TEST(foreign_server, a_page_with_403_says_nothing_of_rights) {
 }
 
 TEST(foreign_server, nothing_and_JSON_of_another_kind_are_named_too) {
+  std::size_t count = 0;  // in short: each body to a third of the verbs
   for (const std::string body :
        {"", "{}", "[1]", "7", "null", R"({"items":7})", R"({"kind":9,"metadata":{"name":[]}})",
         R"({"kind":"List","metadata":[],"items":{}})", R"({"kind":"List","items":[{)", "{\"a\":\"\xff\"}"}) {
     served_program program([&](const auto&) { return reply_of("application/json", body); });
     for (const auto& words : asking_verbs()) {
+      if (count++ % test::rounds(3U, 1U) != 0) continue;
       EXPECT_EQ(program.run(words), 1) << words.front() << " " << body << program.out;
       expect_one_line(program, words);
     }

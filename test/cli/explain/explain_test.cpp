@@ -17,6 +17,7 @@
 #include "reconcilers/cuda/rules.hpp"
 #include "test/facts_in.hpp"
 #include "test/reconcilers/recording_transport.hpp"
+#include "test/rounds.hpp"
 #include "test/words.hpp"
 
 namespace cli {
@@ -111,7 +112,8 @@ TEST(explain, S31_json_has_both_languages) {
 
 TEST(explain, S31_a_log_of_any_length_is_read_to_its_end) {
   std::string log;
-  while (log.size() < 3u << 20) log += "step 700: cuda graph captured, error rate 35, err 700\n";
+  while (log.size() < test::rounds(5u << 18, 3u << 20))
+    log += "step 700: cuda graph captured, error rate 35, err 700\n";
   EXPECT_EQ(error({"-"}, "en", "text", log).rc, 1);
   const auto got = error({"-"}, "en", "text", log + "NVRM: Xid (PCI:0000:61:00): 79, pid=1");
   EXPECT_EQ(got.rc, 0);

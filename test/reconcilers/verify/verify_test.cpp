@@ -14,6 +14,7 @@
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/plugins/plugin_rollout.hpp"
 #include "test/reconcilers/projections.hpp"
+#include "test/rounds.hpp"
 #include "test/words.hpp"
 
 namespace reconcilers::verify {
@@ -663,9 +664,12 @@ TEST(verify, passes_no_reason_that_any_reconciler_can_give) {
   for (const auto* known : {"UnsuitableCards", "DrainTimeout", "NotOffered", "MaxUnavailable", "NoSchedulerAsks"})
     EXPECT_TRUE(reasons.contains(known)) << known;
   EXPECT_GT(reasons.size(), 80u);
+  // In short: each reason with a third of the phases and conditions.
+  auto left_out = [count = 0]() mutable { return count++ % test::rounds(3, 1) != 0; };
   for (const auto phase : {phases::waiting, phases::draining, phases::removing, phases::enrolling, phases::verifying,
                            phases::stuck, phases::rolled_back, phases::refused})
     for (const auto& reason : reasons) {
+      if (left_out()) continue;
       cluster cluster;
       cluster.phase(phase, reason, "why");
       EXPECT_THAT(not_good(cluster), testing::Not(IsEmpty())) << phase << " " << reason;
@@ -685,6 +689,7 @@ TEST(verify, passes_no_reason_that_any_reconciler_can_give) {
                                                                 {"ConditionOfALaterVersion", "False"},
                                                                 {"ConditionOfALaterVersion", "Unknown"}})
     for (const auto& reason : reasons) {
+      if (left_out()) continue;
       if (std::string_view(each.type) == "Ready" && reason == "RollingOut")
         continue;  // the step of the DaemonSet says it
       cluster cluster;
@@ -697,6 +702,7 @@ TEST(verify, passes_no_reason_that_any_reconciler_can_give) {
     }
   for (const auto* type : {"Enforced", "ModelsKnown", "PoolsKnown", "CohortCounts"})
     for (const auto& reason : reasons) {
+      if (left_out()) continue;
       cluster cluster;
       auto& quota = cluster.is.quotas.emplace_back();
       quota.key = {"team-a", "cards"};

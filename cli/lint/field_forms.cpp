@@ -1,221 +1,223 @@
 #include "cli/lint/field_forms.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <span>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "kube/quantity.hpp"
+#include "kube/quantity_text.hpp"
+#include "text/text.hpp"
 
 namespace cli::field_forms {
 namespace {
 
+namespace fields = kubernetes_fields;
 using text::yaml::node;
+using fault_kind = field_fault::kind;
 
-/// How a field is checked.
-enum class form_check : std::uint8_t {
-  text,
-  number,
-  count,
-  long_number,
-  flag,
-  mapping,  ///< with fields of its own where there are some
-  inner,    ///< its fields alone: its own form is judged elsewhere
-  texts,    ///< a list of texts
-  objects,  ///< a list of mappings
-};
+/// Validation takes them from 0 (k8s.io/kubernetes pkg/apis/{apps,batch,core}/validation).
+constexpr std::array<std::string_view, 12> counts{"backoffLimit",
+                                                  "backoffLimitPerIndex",
+                                                  "completions",
+                                                  "failedJobsHistoryLimit",
+                                                  "maxFailedIndexes",
+                                                  "minReadySeconds",
+                                                  "parallelism",
+                                                  "progressDeadlineSeconds",
+                                                  "replicas",
+                                                  "revisionHistoryLimit",
+                                                  "successfulJobsHistoryLimit",
+                                                  "ttlSecondsAfterFinished"};
 
-struct field_form {
-  std::string_view name;
-  form_check is = form_check::text;
-  std::span<const field_form> fields = {};
-};
-using field_table = std::span<const field_form>;
+/// The form of these is judged where they are read, with words of its own; what is in them is judged here.
+bool is_read_elsewhere(const fields::object_type& type, std::string_view name) {
+  if (type.name == "PodSpec") return name == "containers" || name == "initContainers";
+  if (type.name == "Container") return name == "resources";
+  if (type.name == "ResourceRequirements") return name == "limits" || name == "requests";
+  return name == "spec";
+}
 
-using enum form_check;
-constexpr field_form named_forms[] = {{"name"}};
-constexpr field_form metadata_forms[] = {
-    {"name"},
-    {"generateName"},
-    {"namespace"},
-    {"labels", mapping},
-    {"annotations", mapping},
-    {"finalizers", texts},
-    {"ownerReferences", objects},
-};
-constexpr field_form requirement_forms[] = {{"key"}, {"operator"}, {"values", texts}};
-constexpr field_form term_forms[] = {{"matchExpressions", objects, requirement_forms},
-                                     {"matchFields", objects, requirement_forms}};
-constexpr field_form required_forms[] = {{"nodeSelectorTerms", objects, term_forms}};
-constexpr field_form preferred_forms[] = {{"weight", number}, {"preference", mapping, term_forms}};
-constexpr field_form node_affinity_forms[] = {
-    {"requiredDuringSchedulingIgnoredDuringExecution", mapping, required_forms},
-    {"preferredDuringSchedulingIgnoredDuringExecution", objects, preferred_forms}};
-constexpr field_form affinity_forms[] = {
-    {"nodeAffinity", mapping, node_affinity_forms}, {"podAffinity", mapping}, {"podAntiAffinity", mapping}};
-constexpr field_form toleration_forms[] = {
-    {"key"}, {"operator"}, {"value"}, {"effect"}, {"tolerationSeconds", long_number}};
-constexpr field_form claim_forms[] = {{"name"}, {"resourceClaimName"}, {"resourceClaimTemplateName"}};
-constexpr field_form host_path_forms[] = {{"path"}, {"type"}};
-constexpr field_form volume_forms[] = {{"name"}, {"hostPath", mapping, host_path_forms}};
-constexpr field_form container_claim_forms[] = {{"name"}, {"request"}};
-constexpr field_form resources_forms[] = {{"claims", objects, container_claim_forms}};
-constexpr field_form variable_forms[] = {{"name"}, {"value"}, {"valueFrom", mapping}};
-constexpr field_form container_forms[] = {
-    {"name"},
-    {"image"},
-    {"imagePullPolicy"},
-    {"restartPolicy"},
-    {"command", texts},
-    {"args", texts},
-    {"env", objects, variable_forms},
-    {"envFrom", objects},
-    {"ports", objects},
-    {"volumeMounts", objects},
-    {"resources", inner, resources_forms},
-};
-constexpr field_form pod_spec_forms[] = {
-    {"nodeName"},
-    {"nodeSelector", mapping},
-    {"affinity", mapping, affinity_forms},
-    {"tolerations", objects, toleration_forms},
-    {"schedulerName"},
-    {"schedulingGates", objects, named_forms},
-    {"priority", number},
-    {"priorityClassName"},
-    {"preemptionPolicy"},
-    {"runtimeClassName"},
-    {"restartPolicy"},
-    {"serviceAccountName"},
-    {"hostNetwork", flag},
-    {"hostIPC", flag},
-    {"hostPID", flag},
-    {"overhead", mapping},
-    {"resources", mapping},
-    {"resourceClaims", objects, claim_forms},
-    {"topologySpreadConstraints", objects},
-    {"imagePullSecrets", objects, named_forms},
-    {"volumes", objects, volume_forms},
-    {"ephemeralContainers", objects},
-};
+/// That these are missing is reported elsewhere.
+bool is_missed_elsewhere(const fields::object_type& type, std::string_view name) {
+  return name == "spec" || name == "template" || name == "jobTemplate" ||
+         (type.name == "PodSpec" && name == "containers") ||
+         (type.name == "NodeSelectorRequirement" && name == "operator");
+}
 
-constexpr field_form replicas_forms[] = {{"replicas", count}};
-constexpr field_form template_forms[] = {{"metadata", mapping}};
-// Which of the names a kind has is judged elsewhere.
-constexpr field_form job_forms[] = {
-    {"parallelism", count},
-    {"completions", count},
-    {"completionMode"},
-    {"backoffLimit", count},
-    {"suspend", flag},
-    {"manualSelector", flag},
-    {"activeDeadlineSeconds", long_number},
-    {"ttlSecondsAfterFinished", count},
-    {"template", mapping, template_forms},
-};
-constexpr field_form job_template_forms[] = {{"metadata", mapping, metadata_forms}, {"spec", mapping, job_forms}};
-constexpr field_form workload_spec_forms[] = {
-    {"replicas", count},
-    {"parallelism", count},
-    {"completions", count},
-    {"completionMode"},
-    {"backoffLimit", count},
-    {"suspend", flag},
-    {"paused", flag},
-    {"manualSelector", flag},
-    {"minReadySeconds", count},
-    {"revisionHistoryLimit", count},
-    {"progressDeadlineSeconds", count},
-    {"activeDeadlineSeconds", long_number},
-    {"startingDeadlineSeconds", long_number},
-    {"ttlSecondsAfterFinished", count},
-    {"successfulJobsHistoryLimit", count},
-    {"failedJobsHistoryLimit", count},
-    {"schedule"},
-    {"timeZone"},
-    {"concurrencyPolicy"},
-    {"podManagementPolicy"},
-    {"serviceName"},
-    {"selector", mapping},
-    {"strategy", mapping},
-    {"updateStrategy", mapping},
-    {"volumeClaimTemplates", objects},
-    {"template", mapping, template_forms},
-    {"jobTemplate", mapping, job_template_forms},
-};
-constexpr field_form object_forms[] = {{"metadata", mapping}, {"spec", inner, workload_spec_forms}};
+/// So is a word of theirs that is not legal.
+bool is_operator(const fields::object_type& type, std::string_view name) {
+  return name == "operator" && (type.name == "NodeSelectorRequirement" || type.name == "Toleration");
+}
+
+/// Amounts of other resources are judged by what they count.
+bool is_plain_resource(std::string_view name) {
+  return name == "cpu" || name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-");
+}
+
+/// Null is what an empty field is: the API server takes its default.
+bool is_null(const node& value) {
+  return value.is == node::shape::null || (value.scalar() && type_of(value) == text::yaml::type::null);
+}
+/// Not filled in yet: `helm template` does that.
+bool is_template(const node& value) { return value.scalar() && value.text.contains("{{"); }
+bool is_text(const node& value) { return value.scalar() && type_of(value) == text::yaml::type::text; }
+bool is_flag(const node& value) { return value.scalar() && type_of(value) == text::yaml::type::boolean; }
+bool is_number(const node& value, std::int64_t least, std::int64_t most) {
+  const auto number = whole_number(value);
+  return number && *number >= least && *number <= most;
+}
+bool is_number_32(const node& value) {
+  return is_number(value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
+}
+bool is_quantity(const node& value) {
+  return value.scalar() && kube::parse_quantity(kube::unpadded_quantity(canonical(value))).has_value();
+}
 
 class search {
  public:
-  std::vector<form_fault> found;
+  explicit search(bool is_whole) : is_whole_(is_whole) {}
 
-  void fields(const node* parent, const std::string& path, field_table table) {
-    if (!parent || !parent->mapping()) return;
+  std::vector<field_fault> found;
+
+  void look_at(const node* parent, const std::string& path, const fields::object_type& type) {
+    if (!parent || !parent->mapping() || !seen_.emplace(parent, &type).second) return;
+    std::set<std::string> meant;  // by names that are not known
     for (const auto& entry : parent->entries) {
       const std::string_view name = entry.key->text;
-      const auto row = std::ranges::find(table, name, &field_form::name);
-      if (row == table.end() || text::yaml::find_entry(parent, name) != &entry) continue;
-      value({entry.key, entry.value, (path.empty() ? "" : path + ".") + std::string(name), form::text}, *row);
+      const auto* row = type.find(name);
+      if (!row && is_whole_) {
+        meant.insert(fields::meant(name, type));
+        found.push_back(
+            {fault_kind::unknown, entry.key, entry.value, below(path, text::shown(name, 320)), {}, &type, nullptr});
+      }
+      if (row && text::yaml::find_entry(parent, name) == &entry) value(entry, below(path, name), type, *row);
+    }
+    missing(*parent, path, type, meant);
+  }
+
+  void value(const node::entry& entry, const std::string& path, const fields::object_type& type,
+             const fields::known_field& row) {
+    const auto& is = *entry.value;
+    if (is_null(is)) return;
+    const spot spot{entry.key, &is, path, &type, &row};
+    const bool is_read = is_read_elsewhere(type, row.name);
+    switch (row.is_in) {
+      case fields::arrangement::single:
+        if (!is_read || row.is != fields::form::of_type) return single(spot);
+        return look_at(&is, path, *row.parts);
+      case fields::arrangement::list:
+        if (!is_read) unless(is.sequence(), spot, form::list);
+        return items(spot, is_read);
+      case fields::arrangement::mapping:
+        if (!is_read) unless(is.mapping(), spot, form::mapping);
+        return entries(spot);
     }
   }
 
  private:
-  static bool is_text(const node& value) { return value.scalar() && type_of(value) == text::yaml::type::text; }
-  static bool is_flag(const node& value) { return value.scalar() && type_of(value) == text::yaml::type::boolean; }
-  static bool is_number(const node& value, std::int64_t least, std::int64_t most) {
-    const auto number = whole_number(value);
-    return number && *number >= least && *number <= most;
+  struct spot {
+    const node *place, *value;
+    std::string path;
+    const fields::object_type* owner;
+    const fields::known_field* about;
+  };
+
+  static std::string below(const std::string& path, std::string_view name) {
+    return path + (path.empty() ? "" : ".") + std::string(name);
   }
 
-  void unless(bool legal, form_fault spot, form expected) {
-    spot.expected = expected;
-    if (!legal) found.push_back(std::move(spot));
+  void missing(const node& parent, const std::string& path, const fields::object_type& type,
+               const std::set<std::string>& meant) {
+    if (!is_whole_) return;
+    for (const auto& row : type.fields)
+      if (row.required && !is_missed_elsewhere(type, row.name) && !meant.contains(std::string(row.name)) &&
+          is_missing(parent, row))
+        found.push_back({fault_kind::missing, &parent, nullptr, below(path, row.name), {}, &type, &row});
   }
 
-  /// Null is what an empty field is: the API server takes its default.
-  void value(const form_fault& spot, const field_form& row) {
-    const auto& is = *spot.value;
-    if (is.is == node::shape::null || (is.scalar() && type_of(is) == text::yaml::type::null)) return;
-    constexpr auto most = std::numeric_limits<std::int32_t>::max();
-    switch (row.is) {
-      case text:
-        return unless(is_text(is), spot, form::text);
-      case number:
-        return unless(is_number(is, std::numeric_limits<std::int32_t>::min(), most), spot, form::number);
-      case count:
-        return unless(is_number(is, 0, most), spot, form::count);
-      case long_number:
-        return unless(is_number(is, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()),
-                      spot, form::long_number);
-      case flag:
-        return unless(is_flag(is), spot, form::flag);
-      case mapping:
-        unless(is.mapping(), spot, form::mapping);
-        return fields(&is, spot.field, row.fields);
-      case inner:
-        return fields(&is, spot.field, row.fields);
-      case texts:
-      case objects:
-        unless(is.sequence(), spot, form::list);
-        return items(is, spot.field, row);
-    }
+  static bool is_missing(const node& parent, const fields::known_field& row) {
+    const auto* entry = text::yaml::find_entry(&parent, row.name);
+    if (!entry || is_null(*entry->value)) return true;
+    // That a name is empty is reported with what names may be.
+    return entry->value->scalar() && entry->value->text.empty() && row.name != "name";
   }
 
-  void items(const node& list, const std::string& path, const field_form& row) {
-    if (!list.sequence()) return;
-    const field_form each{{}, row.is == texts ? text : mapping, row.fields};
+  void items(const spot& list, bool is_read) {
+    if (!list.value->sequence()) return;
     std::size_t index = 0;
-    for (const auto* item : list.items) {
-      value({item, item, path + "[" + std::to_string(index++) + "]", form::text}, each);
+    for (const auto* item : list.value->items) {
+      const auto path = list.path + "[" + std::to_string(index++) + "]";
+      if (is_null(*item)) {
+        if (list.about->is == fields::form::of_type) missing(*item, path, *list.about->parts, {});
+      } else if (is_read)
+        look_at(item, path, *list.about->parts);
+      else
+        single({item, item, path, list.owner, list.about});
     }
   }
-};
 
-std::vector<form_fault> faults_in(const node* parent, const std::string& path, field_table table) {
-  search search;
-  search.fields(parent, path, table);
-  return std::move(search.found);
-}
+  void entries(const spot& mapping) {
+    if (!mapping.value->mapping()) return;
+    for (const auto& entry : mapping.value->entries) {
+      const std::string_view key = entry.key->text;
+      const bool is_judged = mapping.about->is != fields::form::quantity || is_plain_resource(key);
+      if (is_judged && !is_null(*entry.value))
+        single(
+            {entry.key, entry.value, mapping.path + "[" + text::shown(key, 320) + "]", mapping.owner, mapping.about});
+    }
+  }
+
+  void unless(bool legal, const spot& spot, form expected) {
+    if (!legal)
+      found.push_back({fault_kind::misformed, spot.place, spot.value, spot.path, expected, spot.owner, spot.about});
+  }
+
+  void single(const spot& spot) {
+    const auto& is = *spot.value;
+    constexpr auto least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+    switch (spot.about->is) {
+      case fields::form::text:
+      case fields::form::time:
+        unless(is_text(is), spot, form::text);
+        return word(spot);
+      case fields::form::flag:
+        return unless(is_flag(is), spot, form::flag);
+      case fields::form::int32:
+        if (std::ranges::find(counts, spot.about->name) != counts.end())
+          return unless(is_number(is, 0, std::numeric_limits<std::int32_t>::max()), spot, form::count);
+        return unless(is_number_32(is), spot, form::number);
+      case fields::form::int64:
+        return unless(is_number(is, least, most), spot, form::long_number);
+      case fields::form::quantity:
+        return unless(is_quantity(is), spot, form::quantity);
+      case fields::form::int_or_text:
+        return unless(is_text(is) || is_number_32(is), spot, form::number_or_text);
+      case fields::form::object:
+        return unless(is.mapping(), spot, form::mapping);
+      case fields::form::of_type:
+        unless(is.mapping(), spot, form::mapping);
+        return look_at(&is, spot.path, *spot.about->parts);
+    }
+  }
+
+  void word(const spot& spot) {
+    const auto& is = *spot.value;
+    if (!is_text(is) || is.text.empty() || is_template(is)) return;
+    const auto& words = spot.about->words;
+    if (words.empty() || is_operator(*spot.owner, spot.about->name) || std::ranges::find(words, is.text) != words.end())
+      return;
+    found.push_back({fault_kind::word, spot.place, spot.value, spot.path, {}, spot.owner, spot.about});
+  }
+
+  bool is_whole_;
+  std::set<std::pair<const node*, const fields::object_type*>> seen_;  ///< aliases multiply
+};
 
 }  // namespace
 
@@ -235,18 +237,20 @@ std::optional<std::int64_t> whole_number(const node& value) {
   return static_cast<std::int64_t>(number);
 }
 
-std::vector<form_fault> of_metadata(const node* metadata, const std::string& path) {
-  return faults_in(metadata, path, metadata_forms);
+std::vector<field_fault> faults_of(const node* mapping, const std::string& path, const fields::object_type& type,
+                                   bool is_whole) {
+  search search(is_whole);
+  search.look_at(mapping, path, type);
+  return std::move(search.found);
 }
-std::vector<form_fault> of_workload(const node* object) { return faults_in(object, "", object_forms); }
-std::vector<form_fault> of_pod_spec(const node* spec, const std::string& path) {
-  return faults_in(spec, path, pod_spec_forms);
-}
-std::vector<form_fault> of_container(const node* container, const std::string& path) {
-  return faults_in(container, path, container_forms);
-}
-std::vector<form_fault> of_replicas(const node* parent, const std::string& path) {
-  return faults_in(parent, path, replicas_forms);
+
+std::vector<field_fault> faults_of_replicas(const node* mapping, const std::string& path) {
+  const auto* entry = text::yaml::find_entry(mapping, "replicas");
+  if (!entry) return {};
+  const auto& type = *fields::find("DeploymentSpec");
+  search search(false);
+  search.value(*entry, path + (path.empty() ? "" : ".") + "replicas", type, *type.find("replicas"));
+  return std::move(search.found);
 }
 
 }  // namespace cli::field_forms

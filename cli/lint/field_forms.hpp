@@ -1,12 +1,14 @@
 #pragma once
-// Which form the API server decodes in each field that decides where the pods of an object go, and how many there are:
-// a text, a whole number, a list. Source: k8s.io/api 1.37. One reader for all verbs that judge a workload in a file.
+// What the API server refuses in the fields of an object, whatever they mean: a name that it does not know, a value of
+// another form, a word that it does not have, a field that must be there. One reader for all verbs that judge a
+// workload in a file; the fields are those of kubernetes_fields.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/lint/kubernetes_fields.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli::field_forms {
@@ -17,28 +19,33 @@ enum class form : std::uint8_t {
   count,        ///< the same, from 0
   long_number,  ///< 64 bits
   flag,
+  quantity,
+  number_or_text,
   mapping,
   list,
 };
 
-struct form_fault {
-  const text::yaml::node* place;  ///< its key, or the item of a list
-  const text::yaml::node* value;
+struct field_fault {
+  enum class kind : std::uint8_t { unknown, misformed, word, missing };
+
+  kind is = kind::misformed;
+  const text::yaml::node* place{};  ///< its key, the item of a list, or the mapping in which it is missing
+  const text::yaml::node* value{};  ///< null: there is none
   std::string field;
-  form expected;
+  form expected = form::text;                     ///< of what is misformed
+  const kubernetes_fields::object_type* owner{};  ///< what has the field
+  const kubernetes_fields::known_field* about{};  ///< null: the type does not know it
 };
 
 /// The whole number that the API server decodes: 3, 3.0, 1e1, 0x10; never "3". Empty for any other value.
 std::optional<std::int64_t> whole_number(const text::yaml::node& value);
 
-/// `path` is that of the mapping, without a dot behind it; "" for an object. Null and what is no mapping have no
-/// faults.
-std::vector<form_fault> of_metadata(const text::yaml::node* metadata, const std::string& path);
-/// The object itself and its spec, without what describes its pods.
-std::vector<form_fault> of_workload(const text::yaml::node* object);
-std::vector<form_fault> of_pod_spec(const text::yaml::node* spec, const std::string& path);
-std::vector<form_fault> of_container(const text::yaml::node* container, const std::string& path);
+/// Everything below `mapping`. `path` is its own, without a dot behind it; "" for an object. Null and what is no
+/// mapping have no faults. `is_whole`: it is an object of Kubernetes, so that no other names are legal and none may be
+/// missing; otherwise only forms are judged.
+std::vector<field_fault> faults_of(const text::yaml::node* mapping, const std::string& path,
+                                   const kubernetes_fields::object_type& type, bool is_whole);
 /// Of a mapping that may have `replicas`.
-std::vector<form_fault> of_replicas(const text::yaml::node* parent, const std::string& path);
+std::vector<field_fault> faults_of_replicas(const text::yaml::node* mapping, const std::string& path);
 
 }  // namespace cli::field_forms

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cli/lint/field_names.hpp"
 #include "kube/quantity_text.hpp"
 #include "quota/vocabulary.hpp"
 #include "text/messages.hpp"
@@ -15,15 +14,18 @@ void judged_pod::say(lint_code code, text::yaml::place place, const lint_details
   findings.push_back(finding_of(code, manifest, place, details, locale));
 }
 
-void judged_pod::fields(const text::yaml::node* mapping, const std::string& below_path,
-                        std::span<const std::string_view> legal) {
+void judged_pod::unknown_name(const text::yaml::node& key, std::string_view field,
+                              const kubernetes_fields::object_type& type) {
+  const auto hint = kubernetes_fields::meant(key.text, type);
+  say(lint_code::unknown_field, key.location, {.field = field, .hint = hint});
+}
+
+void judged_pod::unknown_names(const text::yaml::node* mapping, const std::string& below_path,
+                               const kubernetes_fields::object_type& type) {
   if (!mapping || !mapping->mapping()) return;
-  for (const auto& entry : mapping->entries) {
-    const auto& name = entry.key->text;
-    if (std::ranges::find(legal, name) != legal.end()) continue;
-    const auto hint = field_names::meant(name, legal);
-    say(lint_code::unknown_field, entry.key->location, {.field = below_path + text::shown(name, 320), .hint = hint});
-  }
+  for (const auto& entry : mapping->entries)
+    if (!type.find(entry.key->text))
+      unknown_name(*entry.key, below(below_path, text::shown(entry.key->text, 320)), type);
 }
 
 void judged_pod::unreadable(const std::string& field, const text::yaml::node& key, const text::yaml::node& is) {

@@ -3,12 +3,12 @@
 // parts that judge its fields, its amounts and its devices read of it.
 
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cli/lint/kubernetes_fields.hpp"
 #include "cli/lint/lint_workload.hpp"
 #include "kube/quantity.hpp"
 
@@ -33,8 +33,10 @@ struct judged_pod {
   bool readable = true;
 
   void say(lint_code code, text::yaml::place place, const lint_details& details);
-  /// Names below `mapping` that the API server does not know there.
-  void fields(const text::yaml::node* mapping, const std::string& path, std::span<const std::string_view> legal);
+  void unknown_name(const text::yaml::node& key, std::string_view field, const kubernetes_fields::object_type& type);
+  /// Names in `mapping` itself that the API server does not know there; `path` without a dot behind it.
+  void unknown_names(const text::yaml::node* mapping, const std::string& path,
+                     const kubernetes_fields::object_type& type);
   /// A part has another form than the readers of whole pods want.
   void unreadable(const std::string& field, const text::yaml::node& key, const text::yaml::node& is);
   /// Whether the declared rules and the drivers can be asked about it.

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/engine_words.hpp"
-#include "cli/lint/field_names.hpp"
+#include "cli/lint/kubernetes_fields.hpp"
 #include "cli/lint/refused_amounts.hpp"
 #include "cli/lint/whole_quantity.hpp"
 #include "kube/quantity_text.hpp"
@@ -170,7 +170,8 @@ class amount_judge {
     if (!entry || entry->value->is == node::shape::null) return;
     const auto path = below(container.path, "resources");
     if (!entry->value->mapping()) return pod_.unreadable(path, *entry->key, *entry->value);
-    if (!pod_.form.alone) pod_.fields(entry->value, path + ".", field_names::resources());
+    if (!pod_.form.alone && !pod_.known_kind)
+      pod_.unknown_names(entry->value, path, *kubernetes_fields::find("ResourceRequirements"));
     for (const auto* part : {"limits", "requests"}) {
       const auto* amounts = text::yaml::find_entry(entry->value, part);
       if (!amounts || amounts->value->is == node::shape::null) continue;

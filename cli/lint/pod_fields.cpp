@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "cli/lint/field_forms.hpp"
-#include "cli/lint/field_names.hpp"
+#include "cli/lint/kubernetes_fields.hpp"
 #include "cli/lint/pod_labels.hpp"
 #include "text/list.hpp"
 #include "text/messages.hpp"
@@ -23,27 +23,31 @@ class field_judge {
   /// What counts once, wherever the object describes pods.
   void check_object() {
     const auto* root = pod_.manifest.root;
-    // What is no text in a ConfigMap is reported with what the declarations say of it.
-    if (pod_.manifest.kind == "ConfigMap")
-      pod_.fields(text::yaml::find(root, "metadata"), "metadata.", field_names::metadata());
+    const auto* about = text::yaml::find(root, "metadata");
+    const auto* type = pod_.known_kind ? kubernetes_fields::find(pod_.manifest.kind) : nullptr;
+    if (pod_.manifest.kind == "ConfigMap") {
+      // What is no text there is reported with what the declarations say of it.
+      pod_.unknown_names(about, "metadata", *kubernetes_fields::find("ObjectMeta"));
+      pod_.unknown_names(root, "", *type);
+      return;
+    }
+    if (type)
+      judge(field_forms::faults_of(root, "", *type, true));
     else
-      metadata(text::yaml::find(root, "metadata"), "metadata");
-    if (pod_.known_kind && pod_.manifest.kind != "ConfigMap") misformed(field_forms::of_workload(root));
-    if (const auto names = object_fields_of(pod_.manifest); !names.empty()) pod_.fields(root, "", names);
-    if (const auto names = workload_fields_of(pod_.manifest); !names.empty())
-      pod_.fields(text::yaml::find(root, "spec"), "spec.", names);
+      metadata(about, "metadata");
+    judge_labels(pod_, about, "metadata");
   }
 
   void check() {
     const auto* spec = pod_.form.spec;
-    misformed(field_forms::of_pod_spec(spec, pod_.path));
-    if (pod_.form.counted) misformed(field_forms::of_replicas(pod_.form.counted, counted_path()));
-    if (!pod_.form.holder_path.empty())
-      metadata(text::yaml::find(pod_.form.holder, "metadata"), pod_.form.holder_path + "metadata");
-    if (pod_.known_kind) pod_.fields(spec, pod_.path + ".", field_names::pod_spec());
-    if (pod_.known_kind && !pod_.form.holder_path.empty())
-      pod_.fields(pod_.form.holder, pod_.form.holder_path, field_names::pod_template());
-    not_text(text::yaml::find(spec, "nodeSelector"), pod_.path + ".nodeSelector[{}]");
+    const auto* about = text::yaml::find(pod_.form.holder, "metadata");
+    const auto path = pod_.form.holder_path + "metadata";
+    if (!pod_.known_kind) {
+      judge(field_forms::faults_of(spec, pod_.path, *kubernetes_fields::find("PodSpec"), false));
+      if (pod_.form.counted) judge(field_forms::faults_of_replicas(pod_.form.counted, counted_path()));
+      if (!pod_.form.holder_path.empty()) metadata(about, path);
+    }
+    if (!pod_.form.holder_path.empty()) judge_labels(pod_, about, path);
     for (const auto* list : {"initContainers", "containers"}) containers(*spec, list);
     if (pod_.known_kind) no_containers(*spec);
     resources_of_pod(*spec);
@@ -64,7 +68,6 @@ class field_judge {
   void resources_of_pod(const node& spec) {
     const auto* resources = text::yaml::find(&spec, "resources");
     if (!resources || !resources->mapping()) return;
-    if (pod_.known_kind) pod_.fields(resources, pod_.path + ".resources.", field_names::resources());
     for (const auto* part : {"limits", "requests"}) {
       const auto* amounts = text::yaml::find(resources, part);
       if (!amounts || !amounts->mapping()) continue;
@@ -83,24 +86,16 @@ class field_judge {
     std::size_t index = 0;
     for (const auto* item : list->items) {
       const auto path = pod_.path + ".ephemeralContainers[" + std::to_string(index++) + "].";
-      pod_.fields(item, path, field_names::container());
       const auto* entry = text::yaml::find_entry(item, "resources");
       const bool any = entry && entry->value->mapping() && !entry->value->entries.empty();
       if (any) pod_.say(lint_code::resources_of_ephemeral, entry->key->location, {.field = path + "resources"});
     }
   }
 
+  /// Of an object whose kind is not known.
   void metadata(const node* node, const std::string& path) {
-    if (pod_.known_kind) pod_.fields(node, path + ".", field_names::metadata());
-    if (!pod_.manifest.kind.empty()) misformed(field_forms::of_metadata(node, path));
-    judge_labels(pod_, node, path);
-    for (const auto* part : {"labels", "annotations"})
-      not_text(text::yaml::find(node, part), path + "." + part + "[{}]");
-  }
-
-  void not_text(const node* node, const std::string& path) {
-    for (const auto& entry : values_not_text(node, path))
-      pod_.findings.push_back(finding_of(entry, pod_.manifest, pod_.locale));
+    if (!pod_.manifest.kind.empty())
+      judge(field_forms::faults_of(node, path, *kubernetes_fields::find("ObjectMeta"), false));
   }
 
   void containers(const node& spec, const std::string& list) {
@@ -117,8 +112,7 @@ class field_judge {
       const bool main = list == "containers";
       pod_.containers.push_back(
           {item, path, (main ? "container " : "init container ") + std::string(text::yaml::text_at(item, "name"))});
-      pod_.fields(item, path + ".", field_names::container());
-      misformed(field_forms::of_container(item, path));
+      if (!pod_.known_kind) pod_.unknown_names(item, path, *kubernetes_fields::find("Container"));
     }
   }
 
@@ -129,30 +123,52 @@ class field_judge {
     return std::string(holder_path.substr(0, dot == holder_path.npos ? 0 : dot));
   }
 
-  void misformed(const std::vector<field_forms::form_fault>& faults) {
+  void judge(const std::vector<field_forms::field_fault>& faults) {
+    using enum field_forms::field_fault::kind;
     for (const auto& fault : faults) {
-      const bool has_parts = fault.expected == field_forms::form::mapping || fault.expected == field_forms::form::list;
-      if (has_parts) pod_.readable = false;  // the pod as a whole is judged by readers that want its parts
-      if (fault.expected == field_forms::form::text) {
-        pod_.findings.push_back(
-            finding_of(config_map_file::not_text{fault.field, fault.place, fault.value}, pod_.manifest, pod_.locale));
-        continue;
+      switch (fault.is) {
+        case unknown:
+          pod_.unknown_name(*fault.place, fault.field, *fault.owner);
+          break;
+        case missing:
+          pod_.say(lint_code::field_missing, fault.place->location, {.field = fault.field});
+          break;
+        case word:
+          word_unknown(fault);
+          break;
+        case misformed:
+          wrong_form(fault);
+          break;
       }
-      const auto& is = *fault.value;
-      const bool is_number = fault.expected == field_forms::form::number ||
-                             fault.expected == field_forms::form::count ||
-                             fault.expected == field_forms::form::long_number;
-      if (is_number && is.scalar() && is.text.contains("{{")) {
-        pod_.say(lint_code::template_text, fault.place->location, {.field = fault.field, .value = is.text});
-        continue;
-      }
-      const auto value = !is.scalar() ? std::string(kind_in_manifest(is, pod_.locale))
-                         : is.quoted  ? "\"" + is.text + "\""
-                                      : is.text;
-      pod_.say(
-          lint_code::wrong_form, fault.place->location,
-          {.field = fault.field, .value = value, .other = words_of(fault.expected), .hint = number_in_quotes(fault)});
     }
+  }
+
+  void word_unknown(const field_forms::field_fault& fault) {
+    const auto& words = fault.about->words;
+    pod_.say(lint_code::value_unknown, fault.place->location,
+             {.field = fault.field,
+              .value = fault.value->text,
+              .other = text::joined(words),
+              .hint = text::nearest(fault.value->text, words)});
+  }
+
+  void wrong_form(const field_forms::field_fault& fault) {
+    const bool has_parts = fault.expected == field_forms::form::mapping || fault.expected == field_forms::form::list;
+    if (has_parts) pod_.readable = false;  // the pod as a whole is judged by readers that want its parts
+    if (fault.expected == field_forms::form::text) {
+      pod_.findings.push_back(
+          finding_of(config_map_file::not_text{fault.field, fault.place, fault.value}, pod_.manifest, pod_.locale));
+      return;
+    }
+    const auto& is = *fault.value;
+    if (!has_parts && is.scalar() && is.text.contains("{{"))
+      return pod_.say(lint_code::template_text, fault.place->location, {.field = fault.field, .value = is.text});
+    const auto value = !is.scalar() ? std::string(kind_in_manifest(is, pod_.locale))
+                       : is.quoted  ? "\"" + is.text + "\""
+                                    : is.text;
+    pod_.say(
+        lint_code::wrong_form, fault.place->location,
+        {.field = fault.field, .value = value, .other = words_of(fault.expected), .hint = number_in_quotes(fault)});
   }
 
   std::string_view words_of(field_forms::form form) const {
@@ -167,6 +183,10 @@ class field_judge {
         return text::pattern_of("yaml.count", pod_.locale);
       case flag:
         return text::pattern_of("yaml.boolean", pod_.locale);
+      case quantity:
+        return text::pattern_of("yaml.quantity", pod_.locale);
+      case number_or_text:
+        return text::pattern_of("yaml.number_or_text", pod_.locale);
       case mapping:
         return text::pattern_of("yaml.mapping", pod_.locale);
       case list:
@@ -176,17 +196,19 @@ class field_judge {
   }
 
   /// 3 for "3", and true for "true".
-  static std::string number_in_quotes(const field_forms::form_fault& fault) {
-    const bool is_list = fault.expected == field_forms::form::mapping || fault.expected == field_forms::form::list;
-    if (is_list || !fault.value->scalar() || !fault.value->quoted) return {};
+  static std::string number_in_quotes(const field_forms::field_fault& fault) {
+    using enum field_forms::form;
+    const bool is_simple =
+        fault.expected == number || fault.expected == count || fault.expected == long_number || fault.expected == flag;
+    if (!is_simple || !fault.value->scalar() || !fault.value->quoted) return {};
     node plain;
     plain.is = node::shape::scalar;
     plain.text = fault.value->text;
     if (fault.expected == field_forms::form::flag)
       return plain.text == "true" || plain.text == "false" ? plain.text : std::string();
-    const auto number = field_forms::whole_number(plain);
-    const bool legal = number && (*number >= 0 || fault.expected != field_forms::form::count);
-    return legal && *number <= std::numeric_limits<std::int32_t>::max() ? std::to_string(*number) : std::string();
+    const auto written = field_forms::whole_number(plain);
+    const bool legal = written && (*written >= 0 || fault.expected != field_forms::form::count);
+    return legal && *written <= std::numeric_limits<std::int32_t>::max() ? std::to_string(*written) : std::string();
   }
 
   judged_pod& pod_;

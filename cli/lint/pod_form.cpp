@@ -11,64 +11,18 @@ namespace {
 
 using text::yaml::node;
 
-// Fields of k8s.io/api 1.37; test/chart/server/lint_fields_test.go compares them with what API servers say.
-constexpr std::array<std::string_view, 5> pod_fields{"apiVersion", "kind", "metadata", "spec", "status"};
-constexpr std::array<std::string_view, 8> deployment_fields{
-    "minReadySeconds", "paused",  "progressDeadlineSeconds", "replicas", "revisionHistoryLimit", "selector",
-    "strategy",        "template"};
-constexpr std::array<std::string_view, 11> stateful_set_fields{"minReadySeconds",
-                                                               "ordinals",
-                                                               "persistentVolumeClaimRetentionPolicy",
-                                                               "podManagementPolicy",
-                                                               "replicas",
-                                                               "revisionHistoryLimit",
-                                                               "selector",
-                                                               "serviceName",
-                                                               "template",
-                                                               "volumeClaimTemplates",
-                                                               "updateStrategy"};
-constexpr std::array<std::string_view, 5> daemon_set_fields{"minReadySeconds", "revisionHistoryLimit", "selector",
-                                                            "template", "updateStrategy"};
-constexpr std::array<std::string_view, 4> replica_set_fields{"minReadySeconds", "replicas", "selector", "template"};
-constexpr std::array<std::string_view, 17> job_fields{"activeDeadlineSeconds",
-                                                      "backoffLimit",
-                                                      "backoffLimitPerIndex",
-                                                      "completionMode",
-                                                      "completions",
-                                                      "managedBy",
-                                                      "manualSelector",
-                                                      "maxFailedIndexes",
-                                                      "parallelism",
-                                                      "podFailurePolicy",
-                                                      "podReplacementPolicy",
-                                                      "scheduling",
-                                                      "selector",
-                                                      "successPolicy",
-                                                      "suspend",
-                                                      "template",
-                                                      "ttlSecondsAfterFinished"};
-constexpr std::array<std::string_view, 8> cron_job_fields{
-    "concurrencyPolicy",       "failedJobsHistoryLimit",     "jobTemplate", "schedule",
-    "startingDeadlineSeconds", "successfulJobsHistoryLimit", "suspend",     "timeZone"};
-
-constexpr std::array<std::string_view, 6> config_map_fields{"apiVersion", "kind",       "metadata",
-                                                            "data",       "binaryData", "immutable"};
-constexpr std::array<std::string_view, 3> quota_fields{"hard", "scopeSelector", "scopes"};
-constexpr std::array<std::string_view, 1> limit_range_fields{"limits"};
-
 struct workload_kind {
   std::string_view kind, group, path;
-  std::span<const std::string_view> fields = {};  ///< of its spec
 };
 constexpr std::array<workload_kind, 9> workload_kinds{{
     {"Pod", "", "spec"},
-    {"Deployment", "apps", "spec.template.spec", deployment_fields},
-    {"StatefulSet", "apps", "spec.template.spec", stateful_set_fields},
-    {"DaemonSet", "apps", "spec.template.spec", daemon_set_fields},
-    {"ReplicaSet", "apps", "spec.template.spec", replica_set_fields},
-    {"ReplicationController", "", "spec.template.spec", replica_set_fields},
-    {"Job", "batch", "spec.template.spec", job_fields},
-    {"CronJob", "batch", "spec.jobTemplate.spec.template.spec", cron_job_fields},
+    {"Deployment", "apps", "spec.template.spec"},
+    {"StatefulSet", "apps", "spec.template.spec"},
+    {"DaemonSet", "apps", "spec.template.spec"},
+    {"ReplicaSet", "apps", "spec.template.spec"},
+    {"ReplicationController", "", "spec.template.spec"},
+    {"Job", "batch", "spec.template.spec"},
+    {"CronJob", "batch", "spec.jobTemplate.spec.template.spec"},
     {"PodTemplate", "", "template.spec"},
 }};
 
@@ -269,21 +223,6 @@ std::string_view version_meant(const manifest& manifest) {
   for (const auto* kind : {"ConfigMap", "LimitRange", "ResourceQuota"})
     if (manifest.kind == kind) meant = "v1";
   return version == meant ? std::string_view() : meant;
-}
-
-std::span<const std::string_view> workload_fields_of(const manifest& manifest) {
-  if (manifest.kind == "ResourceQuota") return quota_fields;
-  if (manifest.kind == "LimitRange") return limit_range_fields;
-  const auto* known = workload_kind_of(manifest);
-  return known ? known->fields : std::span<const std::string_view>();
-}
-
-std::span<const std::string_view> object_fields_of(const manifest& manifest) {
-  if (manifest.kind == "ConfigMap") return config_map_fields;
-  if (manifest.kind == "ResourceQuota" || manifest.kind == "LimitRange") return pod_fields;
-  const auto* known = workload_kind_of(manifest);
-  if (!known || known->kind == "PodTemplate") return {};
-  return pod_fields;
 }
 
 }  // namespace cli

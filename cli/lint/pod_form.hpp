@@ -5,7 +5,6 @@
 // taken for the resources of a container.
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -47,9 +46,5 @@ bool is_of_dra(const manifest& manifest);
 bool is_no_kind(const manifest& manifest);
 /// The apiVersion in which API servers have this kind of Kubernetes, where the object has another or none; else empty.
 std::string_view version_meant(const manifest& manifest);
-
-/// Fields of the object, and of its own spec next to the template, of a kind of Kubernetes; empty: not known.
-std::span<const std::string_view> object_fields_of(const manifest& manifest);
-std::span<const std::string_view> workload_fields_of(const manifest& manifest);
 
 }  // namespace cli

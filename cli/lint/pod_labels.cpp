@@ -51,6 +51,9 @@ class selector_judge {
     const auto* selector = entry ? entry->value : nullptr;
     const auto* equal = is_plain ? selector : text::yaml::find(selector, "matchLabels");
     const auto* wider = is_plain ? nullptr : text::yaml::find(selector, "matchExpressions");
+    const auto is_empty = [](const node* part) { return !part || (part->entries.empty() && part->items.empty()); };
+    if (!is_plain && selector && selector->mapping() && is_empty(equal) && is_empty(wider))
+      pod_.say(lint_code::field_missing, entry->key->location, {.field = path_ + ".matchLabels"});
     if (equal && equal->mapping())
       for (const auto& label : equal->entries) check_label(label, is_plain ? path_ : path_ + ".matchLabels");
     if (!wider || !wider->sequence()) return;

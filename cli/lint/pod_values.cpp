@@ -21,7 +21,7 @@ class value_judge {
     const auto& spec = *pod_.form.spec;
     names_of_containers();
     operators(spec);
-    choices(spec);
+    restart_policies();
     restarts(spec);
     claims(spec);
     tolerations(spec);
@@ -38,7 +38,8 @@ class value_judge {
   /// Of containers and volumes.
   void name_of_part(const node* item, const std::string& path) {
     const auto* entry = text_entry(item, "name");
-    if (!entry || is_dns_label(entry->value->text)) return;
+    if (!entry || text::yaml::type_of(*entry->value) == text::yaml::type::null || is_dns_label(entry->value->text))
+      return;
     auto meant = text::lower_case(entry->value->text);
     std::ranges::replace_if(meant, [](char c) { return c == '_' || c == '.' || c == ' '; }, '-');
     pod_.say(lint_code::part_name_malformed, entry->key->location,
@@ -107,30 +108,17 @@ class value_judge {
     });
   }
 
-  /// Fields of which the API server takes a few words only, and by which a pod lives, starts or is placed.
-  void choices(const node& spec) {
-    const auto check = [this](const node* item, const std::string& path, std::string_view name,
-                              std::initializer_list<std::string_view> legal) {
-      const auto* entry = text::yaml::find_entry(item, name);
-      if (!entry || !entry->value->scalar() || entry->value->text.contains("{{")) return;
-      const std::string_view value = entry->value->text;
-      if (value.empty() || std::ranges::find(legal, value) != legal.end()) return;
-      const std::vector<std::string_view> words(legal);
-      const auto field_path = below(path, name);
-      pod_.say(
-          lint_code::value_unknown, entry->key->location,
-          {.field = field_path, .value = value, .other = text::joined(words), .hint = text::nearest(value, words)});
-    };
-    check(&spec, pod_.path, "restartPolicy", {"Always", "OnFailure", "Never"});
-    check(&spec, pod_.path, "preemptionPolicy", {"PreemptLowerPriority", "Never"});
-    check(&spec, pod_.path, "dnsPolicy", {"ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"});
+  /// Of a container the API server does not tell its words.
+  void restart_policies() {
+    static const std::vector<std::string_view> words{"Always", "OnFailure", "Never"};
     for (const auto& container : pod_.containers) {
-      check(container.item, container.path, "restartPolicy", {"Always", "OnFailure", "Never"});
-      check(container.item, container.path, "imagePullPolicy", {"Always", "IfNotPresent", "Never"});
+      const auto* entry = text_entry(container.item, "restartPolicy");
+      const auto value = entry ? std::string_view(entry->value->text) : std::string_view();
+      if (value.empty() || std::ranges::find(words, value) != words.end()) continue;
+      const auto place = below(container.path, "restartPolicy");
+      pod_.say(lint_code::value_unknown, entry->key->location,
+               {.field = place, .value = value, .other = text::joined(words), .hint = text::nearest(value, words)});
     }
-    each_of(&spec, pod_.path, "tolerations", [&](const node* item, const std::string& place) {
-      check(item, place, "effect", {"NoSchedule", "PreferNoSchedule", "NoExecute"});
-    });
   }
 
   /// Pods of a Job end, and those of a Deployment do not: the API server holds the policy of the template to that.
@@ -143,7 +131,7 @@ class value_judge {
     if ((!ends && !runs_on) || (entry && (!entry->value->scalar() || entry->value->text.contains("{{")))) return;
     const bool is_written = entry && !entry->value->text.empty();
     const auto value = is_written ? std::string_view(entry->value->text) : "Always";
-    const bool is_known = value == "Always" || value == "OnFailure" || value == "Never";  // choices says the others
+    const bool is_known = value == "Always" || value == "OnFailure" || value == "Never";  // fields say the others
     if (!is_known || ends == (value != "Always")) return;
     pod_.say(is_written ? lint_code::restart_policy : lint_code::restart_policy_missing,
              entry ? entry->key->location : spec.location,
@@ -212,8 +200,13 @@ class value_judge {
         names.push_back(text::yaml::text_at(item, "name"));
         is_whole = is_whole && item->mapping() && !names.back().contains("{{");
       }
+    std::set<std::string_view> known;
     each_of(&spec, pod_.path, "volumes", [&](const node* item, const std::string& path) {
       name_of_part(item, path);
+      const auto* named = text_entry(item, "name");
+      if (named && !known.insert(named->value->text).second)
+        pod_.say(lint_code::volume_twice, named->key->location,
+                 {.field = below(path, "name"), .value = named->value->text});
       medium(text::yaml::find(item, "emptyDir"), path + ".emptyDir");
     });
     // Controllers of other kinds add volumes of their own.

@@ -329,7 +329,8 @@ std::string sums_of_pods(std::size_t workloads, std::size_t errors) {
 
 TEST(lint, finds_what_is_in_lists_of_lists) {
   const std::string pod =
-      "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, resources: {limits: {gpu: "
+      "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, image: x, resources: {limits: "
+      "{gpu: "
       "1}}}]}}";
   const auto summarize = [](const std::string& text) { return run({"-"}, "en", "text", false, text).err; };
   EXPECT_THAT(
@@ -348,9 +349,10 @@ TEST(lint, finds_what_is_in_lists_of_lists) {
 TEST(lint, S49_an_amount_on_the_pod_is_found_where_it_is_written) {
   const auto rules = (golden / "crl/manual-vcuda.yaml").string();
   const std::string deployment =
-      "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    metadata:\n      "
-      "annotations:\n        "
-      "tencent.com/vcuda-core-limit: banana\n    spec: {containers: [{name: m, resources: {limits: "
+      "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  selector: {matchLabels: {a: b}}\n  "
+      "template:\n    metadata:\n      "
+      "labels: {a: b}\n      annotations:\n        "
+      "tencent.com/vcuda-core-limit: banana\n    spec: {containers: [{name: m, image: x, resources: {limits: "
       "{tencent.com/vcuda-core: 20, tencent.com/vcuda-memory: 4}}}]}\n";
   const auto got = run({"-", rules}, "en", "text", false, deployment);
   EXPECT_EQ(got.rc, 3);
@@ -360,7 +362,7 @@ TEST(lint, S49_an_amount_on_the_pod_is_found_where_it_is_written) {
                                                                 {"key", "tencent.com/vcuda-core"},
                                                                 {"amount", "20"},
                                                                 {"on_pod", "|"}});
-  EXPECT_THAT(got.out, HasSubstr(error_at("<stdin>:8:9") + "Deployment a: " + wrong.substr(0, wrong.find('|'))));
+  EXPECT_THAT(got.out, HasSubstr(error_at("<stdin>:10:9") + "Deployment a: " + wrong.substr(0, wrong.find('|'))));
   EXPECT_THAT(got.out, HasSubstr(english("lint.pod_amount_not_legal.remedy") + " [pod_amount_not_legal]"));
   const auto data = nlohmann::json::parse(run({"-", rules}, "en", "json", false, deployment).out);
   EXPECT_EQ(data[0]["field"], "spec.template.metadata.annotations[tencent.com/vcuda-core-limit]");
@@ -380,7 +382,7 @@ TEST(lint, F38_a_pod_that_is_too_large_is_told_as_in_the_cluster) {
 TEST(lint, nobody_is_held_to_the_rules_in_system_namespaces) {
   const auto rules = (golden / "crl/manual-vcuda.yaml").string();
   const std::string pod =
-      "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system}\nspec: {containers: [{name: m, "
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system}\nspec: {containers: [{name: m, image: x, "
       "resources: {limits: "
       "{tencent.com/vcuda-core: 20}}}]}\n";
   EXPECT_EQ(run({"-", rules}, "en", "text", false, pod).rc, 0);
@@ -497,10 +499,11 @@ TEST(lint, declarations_of_a_cluster_count_beside_those_in_files) {
     for (const auto& f : lint(files, settings).findings) out.push_back(f.code);
     return out;
   };
-  EXPECT_THAT(find_codes("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, resources: "
-                         "{limits: {example.com/fpga: "
-                         "1}}}]}"),
-              ElementsAre("resource_forbidden"));
+  EXPECT_THAT(
+      find_codes("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, image: x, resources: "
+                 "{limits: {example.com/fpga: "
+                 "1}}}]}"),
+      ElementsAre("resource_forbidden"));
   const std::string again =
       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cf-crl-lab-2, namespace: kube-public, labels: "
       "{features.cpaas.io/type: "

@@ -93,11 +93,14 @@ func TestTheDriverLimitsTheMemoryOfAPod(t *testing.T) {
 	m := startMpsWith(t, driver.fixture, "--cgroup-root "+cgroupsOfPods(t))
 	plugin := startSharePlugin(t)
 	offers(t, ownCores, 200)
-	state, err := cluster.Script("node-exec", "cat", mpsFolder+"/state/cards.json")
-	must(t, err)
-	if !strings.Contains(state, cardA) || !strings.Contains(state, cardB) {
-		t.Fatalf("the node's state names no card that the driver limits: %s %s", state, m.said.text())
-	}
+	// What the kubelet offers may be of the plugin of the test before: the state tells.
+	await(t, 30*time.Second, "both cards in the node's state", func() (bool, error) {
+		state, err := cluster.Script("node-exec", "cat", mpsFolder+"/state/cards.json")
+		if err != nil {
+			return false, err
+		}
+		return strings.Contains(state, cardA) && strings.Contains(state, cardB), fmt.Errorf("%s %s", state, m.said.text())
+	})
 
 	t.Run("all containers of a pod on a card together", func(t *testing.T) {
 		pod := onShares("limited", true, share{cardA, 20, 4}, share{cardA, 10, 3}, share{cardB, 30, 2})

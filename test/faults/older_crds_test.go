@@ -65,7 +65,8 @@ func (b *bench) applyCode(resource schema.GroupVersionResource, name string, cod
 	for key, value := range code {
 		condition[key] = value
 	}
-	options, part := metav1.PatchOptions{FieldManager: "trial"}, []string{"status"}
+	force := true // the operator writes the conditions that it has read again, and then has them, too
+	options, part := metav1.PatchOptions{FieldManager: "trial", Force: &force}, []string{"status"}
 	if isTrial { // there is no such object
 		options.DryRun, part = []string{metav1.DryRunAll}, nil
 	}

@@ -25,7 +25,7 @@ class field_judge {
     const auto* root = pod_.manifest.root;
     const auto* about = text::yaml::find(root, "metadata");
     const auto* type = pod_.known_kind ? kubernetes_fields::find(pod_.manifest.kind) : nullptr;
-    if (pod_.manifest.kind == "ConfigMap") {
+    if (type && pod_.manifest.kind == "ConfigMap") {
       // What is no text there is reported with what the declarations say of it.
       pod_.unknown_names(about, "metadata", *kubernetes_fields::find("ObjectMeta"));
       pod_.unknown_names(root, "", *type);

@@ -19,10 +19,10 @@ std::string engine_words(const std::string& key, language locale, parameters par
 }
 
 /// By quota::reason: the names of their words.
-constexpr std::array reason_names{"fits",          "refused",   "not_offered", "no_node",      "no_cards",
-                                  "whole_cards",   "memory",    "cores",       "sharers",      "cards",
-                                  "one_card",      "counted",   "together",    "search_limit", "not_selected",
-                                  "plugin_choice", "one_index", "not_steered", "changes_mode"};
+constexpr std::array reason_names{"fits",         "refused",       "not_offered", "no_node",     "no_cards",
+                                  "cut_cards",    "whole_cards",   "memory",      "cores",       "sharers",
+                                  "cards",        "one_card",      "counted",     "together",    "search_limit",
+                                  "not_selected", "plugin_choice", "one_index",   "not_steered", "changes_mode"};
 static_assert(reason_names.size() == static_cast<std::size_t>(quota::reason::changes_mode) + 1);
 
 /// Where the table of keys says what is allowed, it has the words too.

@@ -237,7 +237,12 @@ shortfall short_of(const need& need, reason reason, std::int64_t needed, std::in
 }
 
 /// Why a node has no usable card.
-reason none(const site& site) { return site.size() == 0 ? reason::no_node : reason::no_cards; }
+reason none(const site& site) {
+  if (site.size() == 0) return reason::no_node;
+  for (std::size_t i = 0; i < site.size(); ++i)
+    if (!site.card(i).mig) return reason::no_cards;
+  return reason::cut_cards;
+}
 
 /// Why no usable card takes the share, where none does.
 shortfall nowhere(const need& need, const site& site) {

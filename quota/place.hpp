@@ -29,6 +29,7 @@ enum class reason : std::uint8_t {
   not_offered,    ///< the node's mode does not serve `key`, which the pod asks for
   no_node,        ///< the node, or which cards it has, is not reported
   no_cards,       ///< the node has no usable card
+  cut_cards,      ///< every card of the node is cut by MIG
   whole_cards,    ///< needs `needed` cards no one uses, has `available`
   memory,         ///< needs `needed` MiB of one card, the card with most has `available` left
   cores,          ///< needs `needed` cores of one card, the card with most has `available` left

@@ -10,8 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "cli/lint/field_rules.hpp"
 #include "kube/quantity.hpp"
 #include "kube/quantity_text.hpp"
+#include "text/list.hpp"
 #include "text/text.hpp"
 
 namespace cli::field_forms {
@@ -40,7 +42,7 @@ bool is_read_elsewhere(const fields::object_type& type, std::string_view name) {
   if (type.name == "PodSpec") return name == "containers" || name == "initContainers";
   if (type.name == "Container") return name == "resources";
   if (type.name == "ResourceRequirements") return name == "limits" || name == "requests";
-  return name == "spec";
+  return name == "spec" && !type.name.starts_with("PersistentVolumeClaim");
 }
 
 /// That these are missing is reported elsewhere.
@@ -75,6 +77,22 @@ bool is_number(const node& value, std::int64_t least, std::int64_t most) {
 bool is_number_32(const node& value) {
   return is_number(value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
 }
+constexpr std::int64_t most_port = 65535;
+bool is_port(const fields::object_type& type, std::string_view name) {
+  return name == "containerPort" || (type.name == "GRPCAction" && name == "port");
+}
+/// IsValidPortName of apimachinery.
+bool is_port_name(std::string_view text) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto is_part = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-'; };
+  return !text.empty() && text.size() <= 15 && std::ranges::all_of(text, is_part) &&
+         std::ranges::any_of(text, is_letter) && !text.contains("--") && text.front() != '-' && text.back() != '-';
+}
+/// As Go trims blanks.
+bool is_unpadded(std::string_view text) {
+  constexpr std::string_view blanks = " \t\n\v\f\r";
+  return text.empty() || (!blanks.contains(text.front()) && !blanks.contains(text.back()));
+}
 bool is_quantity(const node& value) {
   return value.scalar() && kube::parse_quantity(kube::unpadded_quantity(canonical(value))).has_value();
 }
@@ -99,6 +117,9 @@ class search {
       if (row && text::yaml::find_entry(parent, name) == &entry) value(entry, below(path, name), type, *row);
     }
     missing(*parent, path, type, meant);
+    if (is_whole_) together(*parent, path, type, meant);
+    for (const auto& item : field_rules::repeated_items(*parent, path, type))
+      found.push_back({fault_kind::repeated, item.field->key, item.field->value, item.path, {}, &type, nullptr});
   }
 
   void value(const node::entry& entry, const std::string& path, const fields::object_type& type,
@@ -137,15 +158,49 @@ class search {
     if (!is_whole_) return;
     for (const auto& row : type.fields)
       if (row.required && !is_missed_elsewhere(type, row.name) && !meant.contains(std::string(row.name)) &&
-          is_missing(parent, row))
+          is_missing(parent, type, row))
         found.push_back({fault_kind::missing, &parent, nullptr, below(path, row.name), {}, &type, &row});
   }
 
-  static bool is_missing(const node& parent, const fields::known_field& row) {
+  static bool is_missing(const node& parent, const fields::object_type& type, const fields::known_field& row) {
     const auto* entry = text::yaml::find_entry(&parent, row.name);
     if (!entry || is_null(*entry->value)) return true;
-    // That a name is empty is reported with what names may be.
-    return entry->value->scalar() && entry->value->text.empty() && row.name != "name";
+    // That these names are empty is reported with what they may be.
+    if (row.name == "name" && (type.name == "Container" || type.name == "Volume")) return false;
+    return entry->value->scalar()
+               ? entry->value->text.empty()
+               : row.is_in == fields::arrangement::list && (entry->value->sequence() && entry->value->items.empty());
+  }
+
+  void together(const node& parent, const std::string& path, const fields::object_type& type,
+                const std::set<std::string>& meant) {
+    if (const auto* rule = field_rules::alternatives_of(type)) {
+      const auto names = field_rules::names_of(*rule, type);
+      const auto chosen = field_rules::chosen(parent, names);
+      const bool is_meant = std::ranges::any_of(names, [&](auto name) { return meant.contains(std::string(name)); });
+      if (chosen.empty() && !rule->may_lack && !is_meant)
+        found.push_back({fault_kind::none_chosen, &parent, nullptr, path, {}, &type, nullptr, text::joined(names)});
+      if (chosen.size() > 1)
+        found.push_back({fault_kind::two_chosen,
+                         chosen[1]->key,
+                         chosen[1]->value,
+                         below(path, chosen[1]->key->text),
+                         {},
+                         &type,
+                         nullptr,
+                         chosen[0]->key->text});
+    }
+    if (field_rules::are_values_legal(parent, type)) return;
+    const auto* values = text::yaml::find_entry(&parent, "values");
+    const auto legal = "operator: " + std::string(text::yaml::text_at(&parent, "operator"));
+    found.push_back({fault_kind::next_to,
+                     values ? values->key : &parent,
+                     values ? values->value : nullptr,
+                     below(path, "values"),
+                     {},
+                     &type,
+                     nullptr,
+                     legal});
   }
 
   void items(const spot& list, bool is_read) {
@@ -185,10 +240,15 @@ class search {
       case fields::form::text:
       case fields::form::time:
         unless(is_text(is), spot, form::text);
+        if (spot.owner->name == "ContainerPort" && spot.about->name == "name" && is_text(is) && !is_template(is))
+          unless(is.text.empty() || is_port_name(is.text), spot, form::port_name);
+        if (spot.about->name == "image" && is_text(is) && !is_template(is))
+          unless(is_unpadded(is.text), spot, form::unpadded);
         return word(spot);
       case fields::form::flag:
         return unless(is_flag(is), spot, form::flag);
       case fields::form::int32:
+        if (is_port(*spot.owner, spot.about->name)) return unless(is_number(is, 1, most_port), spot, form::port);
         if (std::ranges::find(counts, spot.about->name) != counts.end())
           return unless(is_number(is, 0, std::numeric_limits<std::int32_t>::max()), spot, form::count);
         return unless(is_number_32(is), spot, form::number);
@@ -197,6 +257,9 @@ class search {
       case fields::form::quantity:
         return unless(is_quantity(is), spot, form::quantity);
       case fields::form::int_or_text:
+        if (spot.about->name == "port")
+          return unless(is_template(is) || (is_text(is) ? is_port_name(is.text) : is_number(is, 1, most_port)), spot,
+                        form::port_or_name);
         return unless(is_text(is) || is_number_32(is), spot, form::number_or_text);
       case fields::form::object:
         return unless(is.mapping(), spot, form::mapping);

@@ -21,12 +21,25 @@ enum class form : std::uint8_t {
   flag,
   quantity,
   number_or_text,
+  port,  ///< 1 to 65535
+  port_name,
+  port_or_name,  ///< one of the two
+  unpadded,      ///< text without blanks at its ends
   mapping,
   list,
 };
 
 struct field_fault {
-  enum class kind : std::uint8_t { unknown, misformed, word, missing };
+  enum class kind : std::uint8_t {
+    unknown,
+    misformed,
+    word,
+    missing,
+    none_chosen,  ///< of `names` one must be there
+    two_chosen,   ///< of `names` only one may be there
+    repeated,     ///< an item before has the same text there
+    next_to,      ///< not legal next to `names`
+  };
 
   kind is = kind::misformed;
   const text::yaml::node* place{};  ///< its key, the item of a list, or the mapping in which it is missing
@@ -35,6 +48,7 @@ struct field_fault {
   form expected = form::text;                     ///< of what is misformed
   const kubernetes_fields::object_type* owner{};  ///< what has the field
   const kubernetes_fields::known_field* about{};  ///< null: the type does not know it
+  std::string names = {};
 };
 
 /// The whole number that the API server decodes: 3, 3.0, 1e1, 0x10; never "3". Empty for any other value.

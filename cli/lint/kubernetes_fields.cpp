@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <memory>
-#include <stdexcept>
 
 #include "text/nearest.hpp"
 

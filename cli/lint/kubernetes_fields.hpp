@@ -13,11 +13,8 @@ namespace cli::kubernetes_fields {
 struct object_type;
 
 enum class form : std::uint8_t { text, time, flag, int32, int64, quantity, int_or_text, object, of_type };
-enum class arrangement : std::uint8_t {
-  single,
-  list,
-  mapping
-};  ///< the value itself, a list of such, or a mapping to such
+/// The value itself, a list of such, or a mapping to such.
+enum class arrangement : std::uint8_t { single, list, mapping };
 
 struct known_field {
   std::string_view name;

@@ -598,9 +598,12 @@ int run_lint(const lint_options& options, const linted_cluster* cluster, std::sp
   for (const auto& file : files)
     if (file.documents.empty() && files.size() > 1)
       failed({"lint_summary.empty", {{"file", text::shown(file.name, 400)}}}, settings.locale, err);
-  if (!as_data || report.nothing) err << "quartermaster: " << summary(report, settings.locale) << "\n";
-  if (report.nothing) return 1;
   const bool is_enough = !cluster || (options.strict ? cluster->is_whole() : cluster->knows_rules());
+  auto last_line = summary(report, settings.locale);
+  if (!is_enough && !report.nothing)
+    last_line = text::message("lint_summary.not_enough", settings.locale, {{"text", last_line}});
+  if (!as_data || report.nothing) err << "quartermaster: " << last_line << "\n";
+  if (report.nothing) return 1;
   const auto counts = [&](const lint_finding& f) { return options.strict || f.level == text::severity::error; };
   return !is_enough || std::ranges::any_of(report.findings, counts) ? 3 : 0;
 }

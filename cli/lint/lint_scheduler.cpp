@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <deque>
 #include <iostream>
@@ -173,8 +174,9 @@ bool starts(std::span<const lint_finding> findings) {
 
 /// A whole file was not looked at.
 bool is_unjudged(const lint_finding& finding) {
-  return finding.code == to_string(config::code::beyond_limits) ||
-         finding.code == to_string(config::code::other_program) || finding.code == to_string(config::code::other_file);
+  using enum config::code;
+  return std::ranges::any_of(std::array{beyond_limits, other_program, other_file, config_map_without},
+                             [&](config::code code) { return finding.code == to_string(code); });
 }
 
 /// Something could not be judged, so that it may end for all we know.

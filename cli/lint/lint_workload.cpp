@@ -87,7 +87,8 @@ std::optional<lint_finding> first_error_of(const manifest& manifest, const pod_f
   lint_workload(manifest, forms, {}, language, findings);
   // Who asks where a pod would run need not have written all of it.
   std::erase_if(findings, [](const lint_finding& finding) {
-    return finding.level != text::severity::error || finding.code == to_string(lint_code::field_missing);
+    return finding.level != text::severity::error || finding.code == to_string(lint_code::field_missing) ||
+           finding.code == to_string(lint_code::choice_missing);
   });
   const auto rank = [](const lint_finding& finding) {
     return std::tuple(finding.location, std::string_view(finding.code), std::string_view(finding.message));

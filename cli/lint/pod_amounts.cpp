@@ -347,6 +347,7 @@ class amount_judge {
     if (!requests || !requests->mapping()) return;
     for (const auto& entry : requests->entries) {
       const auto& key = entry.key->text;
+      if (is_native(key)) above_limit(container, limits, entry);
       const bool judged = text::yaml::find_entry(requests, key) == &entry && text::is_extended_resource(key);
       if (!judged || pod_.wrong.contains({container.item, key})) continue;
       const auto field_path = field(below(container.path, "resources.requests"), key);
@@ -358,6 +359,29 @@ class amount_judge {
       pod_.say(limit ? lint_code::request_differs : lint_code::request_without_limit, entry.key->location,
                {.field = field_path, .value = requested, .key = key, .other = most});
     }
+  }
+
+  /// Of cpu, memory and others of Kubernetes, which it may oversell.
+  void above_limit(const container& container, const node* limits, const node::entry& request) {
+    const auto& key = request.key->text;
+    const auto* limit = text::yaml::find(limits, key);
+    if (!limit) return;
+    const auto requested = amount_at(*request.value), most = amount_at(*limit);
+    const auto wanted = key == "cpu" ? thousandths(requested) : kube::parse_quantity(requested),
+               allowed = key == "cpu" ? thousandths(most) : kube::parse_quantity(most);
+    if (wanted && allowed && *wanted > *allowed)
+      pod_.say(lint_code::request_above_limit, request.key->location,
+               {.field = field(below(container.path, "resources.requests"), key), .value = requested, .other = most});
+  }
+
+  /// Of a core; empty where the text is no plain number with or without an m.
+  static std::optional<std::int64_t> thousandths(std::string_view text) {
+    const bool is_milli = text.ends_with('m');
+    if (is_milli) text.remove_suffix(1);
+    double number = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (problem != std::errc() || end != text.data() + text.size() || !(std::abs(number) < 1e9)) return std::nullopt;
+    return std::llround(number * (is_milli ? 1 : 1000));
   }
 
   void hold_to(const declarations::rule_set& rules, const node& spec) {

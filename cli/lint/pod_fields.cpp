@@ -1,6 +1,7 @@
 #include "cli/lint/pod_fields.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "cli/lint/field_forms.hpp"
@@ -133,6 +134,18 @@ class field_judge {
         case missing:
           pod_.say(lint_code::field_missing, fault.place->location, {.field = fault.field});
           break;
+        case none_chosen:
+          pod_.say(lint_code::choice_missing, fault.place->location, {.field = fault.field, .other = fault.names});
+          break;
+        case two_chosen:
+          pod_.say(lint_code::choices_many, fault.place->location, {.field = fault.field, .other = fault.names});
+          break;
+        case repeated:
+          pod_.say(lint_code::item_twice, fault.place->location, {.field = fault.field, .value = fault.value->text});
+          break;
+        case next_to:
+          values_of_requirement(fault);
+          break;
         case word:
           word_unknown(fault);
           break;
@@ -141,6 +154,15 @@ class field_judge {
           break;
       }
     }
+  }
+
+  void values_of_requirement(const field_forms::field_fault& fault) {
+    const bool is_missing = !fault.value || !fault.value->sequence() || fault.value->items.empty();
+    if (is_missing) return pod_.say(lint_code::field_missing, fault.place->location, {.field = fault.field});
+    std::vector<std::string_view> values;
+    for (const auto* item : fault.value->items) values.push_back(item->text);
+    pod_.say(lint_code::refused_together, fault.place->location,
+             {.field = fault.field, .value = text::joined(values), .other = fault.names});
   }
 
   void word_unknown(const field_forms::field_fault& fault) {
@@ -172,27 +194,11 @@ class field_judge {
   }
 
   std::string_view words_of(field_forms::form form) const {
-    using enum field_forms::form;
-    switch (form) {
-      case text:
-        return text::pattern_of("yaml.text", pod_.locale);
-      case number:
-      case long_number:
-        return text::pattern_of("yaml.whole_number", pod_.locale);
-      case count:
-        return text::pattern_of("yaml.count", pod_.locale);
-      case flag:
-        return text::pattern_of("yaml.boolean", pod_.locale);
-      case quantity:
-        return text::pattern_of("yaml.quantity", pod_.locale);
-      case number_or_text:
-        return text::pattern_of("yaml.number_or_text", pod_.locale);
-      case mapping:
-        return text::pattern_of("yaml.mapping", pod_.locale);
-      case list:
-        return text::pattern_of("yaml.list", pod_.locale);
-    }
-    return {};
+    constexpr std::array<std::string_view, 13> names{
+        "text", "whole_number", "count",        "whole_number", "boolean", "quantity", "number_or_text",
+        "port", "port_name",    "port_or_name", "unpadded",     "mapping", "list"};
+    static_assert(names.size() == static_cast<std::size_t>(field_forms::form::list) + 1);
+    return text::pattern_of("yaml." + std::string(names[static_cast<std::size_t>(form)]), pod_.locale);
   }
 
   /// 3 for "3", and true for "true".

@@ -156,7 +156,8 @@ class value_judge {
       for (const auto* item : list->items) {
         const auto name = text::yaml::text_at(item, "name");
         const auto place = below(container.path, "resources.claims[") + std::to_string(index++) + "].name";
-        if (std::ranges::find(names, name) == names.end())
+        const bool is_missing = name.empty() && pod_.known_kind;  // fields say it
+        if (!is_missing && std::ranges::find(names, name) == names.end())
           pod_.say(lint_code::claim_missing, item->location,
                    {.field = place, .value = name, .hint = text::nearest(name, names)});
       }
@@ -200,13 +201,8 @@ class value_judge {
         names.push_back(text::yaml::text_at(item, "name"));
         is_whole = is_whole && item->mapping() && !names.back().contains("{{");
       }
-    std::set<std::string_view> known;
     each_of(&spec, pod_.path, "volumes", [&](const node* item, const std::string& path) {
       name_of_part(item, path);
-      const auto* named = text_entry(item, "name");
-      if (named && !known.insert(named->value->text).second)
-        pod_.say(lint_code::volume_twice, named->key->location,
-                 {.field = below(path, "name"), .value = named->value->text});
       medium(text::yaml::find(item, "emptyDir"), path + ".emptyDir");
     });
     // Controllers of other kinds add volumes of their own.
@@ -219,7 +215,8 @@ class value_judge {
       for (const auto* part : {"volumeMounts", "volumeDevices"})
         each_of(container.item, container.path, part, [&](const node* item, const std::string& path) {
           const auto* entry = text_entry(item, "name");
-          if (!entry || std::ranges::find(names, entry->value->text) != names.end()) return;
+          const bool is_missing = !entry || entry->value->text.empty();
+          if (is_missing || std::ranges::find(names, entry->value->text) != names.end()) return;
           pod_.say(
               lint_code::volume_missing, entry->key->location,
               {.field = path + ".name", .value = entry->value->text, .hint = text::nearest(entry->value->text, names)});

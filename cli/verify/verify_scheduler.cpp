@@ -141,12 +141,9 @@ std::optional<step> judge_scheduling(const json& pod, std::span<const json> even
   const auto text = text::shown(words.text, longest_reason);
   if (reconcilers::extender::carries_ours(words.text)) {
     if (words.scheduler.empty() && !late && after < event_patience) return {};
-    return step{stage::extender,
-                outcome::good,
-                stage_code::none,
-                words.scheduler.empty() ? name : words.scheduler,
-                seconds_of(after) + ": " + text,
-                {}};
+    return step{stage::extender,   outcome::good,
+                stage_code::none,  words.scheduler.empty() ? name : words.scheduler,
+                seconds_of(after), {}};
   }
   if (!words.tried) {
     if (!late) return {};  // it tries again

@@ -32,6 +32,7 @@ constexpr error_signs cards_table[] = {
     {"xid-nvlink", "", "", "nvlink error",
      "sxid (pci:*\n"
      "nvrm: * nvlink: fatal error\n"
+     "detected nvswitch fatal error #\n"
      "nvlink is currently down\n"
      "nvlink * is down between gpu"},
     {"xid-gsp", "", "", "gsp error\ngsp timeout",

@@ -27,7 +27,8 @@ http_response not_understood(const std::string& reason) { return {400, reason + 
 
 bool unresolvable(quota::reason reason) {
   return reason == quota::reason::refused || reason == quota::reason::not_offered || reason == quota::reason::no_node ||
-         reason == quota::reason::no_cards || reason == quota::reason::changes_mode;
+         reason == quota::reason::no_cards || reason == quota::reason::cut_cards ||
+         reason == quota::reason::changes_mode;
 }
 
 /// Kept between requests, so that a usual one allocates nothing of its own.

@@ -32,7 +32,7 @@ constexpr std::array<issue_row, code_count> table{{
     {code::field_unknown, "field_unknown", ends},
     {code::field_of_other_version, "field_of_other_version", ends},
     {code::algorithm_source, "algorithm_source", ends},
-    {code::config_map_without, "config_map_without", ends},
+    {code::config_map_without, "config_map_without", unjudged},
     {code::wrong_type, "wrong_type", ends},
     {code::not_a_duration, "not_a_duration", ends},
     {code::not_base64, "not_base64", ends},

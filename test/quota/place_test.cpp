@@ -163,6 +163,10 @@ TEST_F(bench, S15_cards_that_are_ill_cut_by_mig_or_taken_out_of_use_get_nothing)
   ledger_.put(node);
   EXPECT_EQ(try_it({share(1, 1)}).code, reason::no_cards);
   EXPECT_EQ(try_it({whole(1)}).code, reason::no_cards);
+  for (auto& card : node.cards) card.mig = true;
+  ledger_.put(node);
+  EXPECT_EQ(try_it({share(1, 1)}).code, reason::cut_cards);
+  EXPECT_EQ(try_it({whole(1)}).code, reason::cut_cards);
 }
 
 TEST_F(bench, of_a_node_whose_plugin_has_named_no_card_yet_nothing_is_known) {

@@ -54,8 +54,8 @@ func takes(t *testing.T, object map[string]any) bool {
 // Codes of what the API server refuses (docs/cli.md); the others are of declarations, plugins and cards.
 var refusalCodes = strings.Fields(`not_a_string not_a_mapping name_malformed name_long spec_unreadable unknown_field wrong_form field_missing
 	api_version_missing selector_mismatch selector_generated label_key_malformed label_value_malformed containers_missing container_twice
-	part_name_malformed restart_policy restart_policy_missing operator_unknown value_unknown claim_missing volume_missing volume_twice
-	refused_together resource_name resources_of_pod resources_of_ephemeral amount_malformed amount_fraction amount_negative
+	part_name_malformed restart_policy restart_policy_missing operator_unknown value_unknown claim_missing volume_missing item_twice
+	refused_together choice_missing choices_many request_above_limit resource_name resources_of_pod resources_of_ephemeral amount_malformed amount_fraction amount_negative
 	request_without_limit request_differs`)
 
 func refusals(found map[string][]string) (out []string) {

@@ -69,7 +69,9 @@ func shortName(name string) string { return name[strings.LastIndex(name, ".")+1:
 var (
 	mayBeMissing = []string{"Sysctl.value", "HTTPHeader.value", "PreferredSchedulingTerm.preference", "ISCSIVolumeSource.lun", "SleepAction.seconds",
 		"ScaleIOVolumeSource.secretRef", "PersistentVolumeClaimTemplate.spec", "EvictionResponder.name", "EvictionResponder.priority"}
-	mustBeThere = []string{"Container.image", "EphemeralContainer.image"}
+	mustBeThere = []string{"Container.image", "EphemeralContainer.image", "ExecAction.command", "SecretVolumeSource.secretName", "ConfigMapVolumeSource.name",
+		"ConfigMapKeySelector.name", "SecretKeySelector.name", "ConfigMapEnvSource.name", "SecretEnvSource.name", "ConfigMapProjection.name",
+		"SecretProjection.name"}
 )
 
 func (f *fieldTable) add(name string) {

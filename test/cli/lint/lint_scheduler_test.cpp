@@ -282,6 +282,7 @@ TEST(lint_scheduler, S7_judges_every_entry_of_every_config_map) {
   EXPECT_EQ(none.rc, 3);
   const auto wrong = english("scheduler_config.config_map_without.wrong", {{"value", "x"}, {"other", "a, c"}});
   EXPECT_THAT(none.out, HasSubstr(error_at("<stdin>:1:1") + wrong));
+  EXPECT_THAT(none.err, HasSubstr("kube-scheduler 1.37" + english("lint_scheduler.not_judged") + sums(1, 0)));
 }
 
 TEST(lint_scheduler, S7_does_not_say_starts_of_flags_it_cannot_judge) {

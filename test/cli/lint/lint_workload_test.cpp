@@ -61,9 +61,13 @@ TEST_P(extended_resource, is_held_to_kubernetes_own_rule) {
     EXPECT_EQ(f.level, text::severity::error);
   }
   const auto plain = findings(pod(want.limit, want.request, "cpu"));
-  const bool is_amount = want.code != "amount_malformed";
-  EXPECT_EQ(codes(plain), is_amount ? std::vector<std::string>() : std::vector<std::string>{"wrong_form"})
-      << "cpu may be requested, split and oversold";
+  const bool is_above = want.name == "request_above" || want.name == "fraction_in_both";
+  const std::string_view of_plain = want.code == "amount_malformed" ? "wrong_form"
+                                    : is_above                      ? "request_above_limit"
+                                                                    : "";
+  EXPECT_EQ(codes(plain),
+            of_plain.empty() ? std::vector<std::string>() : std::vector<std::string>{std::string(of_plain)})
+      << "cpu may be requested, split and oversold, up to its limit";
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -242,7 +242,7 @@ class search {
         unless(is_text(is), spot, form::text);
         if (spot.owner->name == "ContainerPort" && spot.about->name == "name" && is_text(is) && !is_template(is))
           unless(is.text.empty() || is_port_name(is.text), spot, form::port_name);
-        if (spot.about->name == "image" && is_text(is) && !is_template(is))
+        if (is_image_of_pod(spot) && is_text(is) && !is_template(is))
           unless(is_unpadded(is.text), spot, form::unpadded);
         return word(spot);
       case fields::form::flag:
@@ -267,6 +267,11 @@ class search {
         unless(is.mapping(), spot, form::mapping);
         return look_at(&is, spot.path, *spot.about->parts);
     }
+  }
+
+  /// Of a template the API server takes any, and refuses its pods: validateContainersOnlyForPod.
+  bool is_image_of_pod(const spot& spot) const {
+    return is_whole_ && spot.about->name == "image" && !spot.path.contains("emplate.");
   }
 
   void word(const spot& spot) {

@@ -65,10 +65,11 @@ std::string nearest_key(std::string_view key, std::span<const std::string_view> 
   std::vector<std::string_view> names, domains;
   for (const auto other : known) {
     const auto end = other.find('/');
-    if (other.substr(0, end) == domain) names.push_back(other.substr(end + 1));
-    if (other.substr(end + 1) == name) domains.push_back(other.substr(0, end));
-    if (other.substr(end + 1) == name && other.substr(domain.size(), 1) == "." && other.starts_with(domain))
-      return std::string(other);
+    const auto its_domain = other.substr(0, end), its_name = other.substr(end + 1);
+    if (its_domain == domain) names.push_back(its_name);
+    if (its_name != name) continue;
+    domains.push_back(its_domain);
+    if (its_domain.starts_with(std::string(domain) + ".")) return std::string(other);
   }
   if (const auto near = text::nearest(name, names); !near.empty()) return std::string(domain) + "/" + std::string(near);
   if (const auto near = text::nearest(domain, domains); !near.empty())

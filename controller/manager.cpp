@@ -63,13 +63,20 @@ boost::asio::awaitable<bool> manager::wait_until(std::function<bool()> callback,
   co_return true;
 }
 
-/// Runs one step of the stop, but not longer than it may take.
 bool manager::watching(std::string_view cache) const {
   const auto match =
       std::ranges::find(caches_, cache, [](const auto& entry) -> const std::string& { return entry->name; });
   return match != caches_.end() && (*match)->state.trouble.empty();
 }
 
+std::vector<std::string> manager::refused() const {
+  std::vector<std::string> out;
+  for (const auto& entry : caches_)
+    if (entry->state.refused) out.push_back(entry->name);
+  return out;
+}
+
+/// Runs one step of the stop, but not longer than it may take.
 boost::asio::awaitable<void> manager::bounded(std::string name, kube::task<void> task, milliseconds at_most) {
   const auto step = loop_.spawn("stop_" + name, std::move(task));
   const bool ended = co_await wait_until([&step] { return !step.running(); }, at_most, 10ms);

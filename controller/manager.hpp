@@ -75,6 +75,8 @@ class manager {
   bool leading() const { return leading_; }
   /// The last request of this cache did not fail. False where there is none of this name.
   bool watching(std::string_view cache) const;
+  /// The caches that the API server may not fill: a right is missing.
+  std::vector<std::string> refused() const;
 
  private:
   struct cache {

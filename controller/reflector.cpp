@@ -258,6 +258,12 @@ class reflector {
     options_.state->last_contact = options_.now();
     options_.state->trouble.clear();
     options_.state->forbidden = false;
+    set_refused(false);
+  }
+
+  void set_refused(bool refused) {
+    if (!options_.state || std::exchange(options_.state->refused, refused) == refused) return;
+    if (options_.on_rights) options_.on_rights();
   }
 
   void failed(const kube::error& error) {
@@ -279,7 +285,9 @@ class reflector {
       refused_since_.reset();
     else if (!refused_since_)
       refused_since_ = now;
-    if (is_forbidden && now - *refused_since_ < options_.forbidden_patience) return;
+    const bool is_patient = is_forbidden && now - *refused_since_ < options_.forbidden_patience;
+    set_refused(is_forbidden && !is_patient);
+    if (is_patient) return;
     const bool again = trouble_ == error.message && now - told_at_ < 60s;
     trouble_ = error.message;
     if (again) return;

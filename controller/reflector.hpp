@@ -37,6 +37,7 @@ struct reflector_metrics {
 struct reflector_state {
   bool synced = false;
   bool forbidden = false;
+  bool refused = false;          ///< forbidden for longer than the patience: a right is missing
   std::string trouble;           ///< the last error; empty while data comes
   milliseconds last_contact{0};  ///< when the server last sent something
 };
@@ -47,6 +48,8 @@ struct reflector_options {
   /// At most once a minute: an event, say. errc::forbidden, or why the cache had to be listed because its watch does
   /// not work.
   std::function<void(const kube::error&)> on_trouble;
+  /// `state.refused` has changed.
+  std::function<void()> on_rights;
   /// Called before each batch of changes that is, or may be, old: each page or chunk of a list but the first, and what
   /// a watch sends within five seconds after it was opened. All of it happened after `since`, a time of `now`; until
   /// then nothing is missing (controller/continuity.hpp). A batch is taken in before anything else runs on the loop. A

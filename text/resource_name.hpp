@@ -23,6 +23,8 @@ inline bool is_extended_resource(std::string_view name) {
 
 /// Lower-case letters, figures, '-' and '.', labels of 1 to 63 bytes (RFC 1123).
 bool is_dns_subdomain(std::string_view text, std::size_t max_bytes = 253);
+/// A name of containers, volumes and namespaces: such a label alone.
+inline bool is_dns_label(std::string_view text) { return is_dns_subdomain(text, 63) && !text.contains('.'); }
 /// As Kubernetes checks names of objects (NameIsDNSSubdomain): the same, and a label may have any length. A pod of a
 /// Deployment with a long name has one of more than 63.
 bool is_object_name(std::string_view text);

@@ -219,6 +219,7 @@ std::string command_of(const verify::step& step, std::string_view node, const st
     case stage_code::policy_unknown:
     case stage_code::scheduler_not_ready:
     case stage_code::condition_unknown:
+    case stage_code::watches_refused:
       return "kubectl describe acceleratorpolicy default";
     case stage_code::rules_not_enforced:
       return "kubectl get resourcerules default -o yaml";

@@ -158,6 +158,7 @@ class operator_program {
 
   /// What the status of the policy says besides the policy's own, in this order.
   void add_conditions() {
+    policy_.add_condition([this] { return policy_.rights(manager_.refused()); });
     policy_.add_condition([this] { return declarations_.state(); });
     policy_.add_condition([this] { return schedulers_.state(); });
     policy_.add_condition([this] { return nodes_.repair(); });
@@ -235,7 +236,8 @@ class operator_program {
   std::unique_ptr<controller::metrics_access> metrics_access_;  ///< null without --metrics-authentication
   stores stores_;
   controller::manager manager_{loop_, health_, metrics_};
-  caches caches_{manager_, seen_, [this](const kube::error& error) { policy_.report_trouble(error); }};
+  caches caches_{manager_, seen_, [this](const kube::error& error) { policy_.report_trouble(error); },
+                 [this] { policy_.report(); }};
   controller::runner_metrics running_{metrics_};
   controller::parts parts_{loop_, manager_, metrics_, running_};
   ground ground_{options_, loop_, metrics_, serving_, health_, client_, events_, stores_, caches_};

@@ -92,18 +92,19 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
   text("--log-level", options.log_level, "QUARTERMASTER_LOG_LEVEL", "debug, info, warn or error")
       ->check(choice({"debug", "info", "warn", "error"}));
   add_refusal_language(verb, options.language);
-  const auto seconds = [&verb](const char* flag, int& output, const char* help) {
-    add_option(verb, flag, output, help)->check(whole_number(1, 3600))->capture_default_str();
+  const auto seconds = [&verb](const char* flag, int& output, const char* variable, const char* help) {
+    add_option(verb, flag, output, help)->envname(variable)->check(whole_number(1, 3600))->capture_default_str();
   };
-  seconds("--agent-grace", options.agent_grace_seconds,
+  seconds("--agent-grace", options.agent_grace_seconds, "QUARTERMASTER_AGENT_GRACE",
           "Seconds without a Ready agent for cards on a node, after which the node's report is called old");
-  seconds("--usage-checkpoint", options.usage_checkpoint_seconds,
+  seconds("--usage-checkpoint", options.usage_checkpoint_seconds, "QUARTERMASTER_USAGE_CHECKPOINT",
           "Seconds between two writes of AcceleratorUsage objects; the end of a pod makes one sooner");
-  seconds("--lease-duration", options.lease_seconds,
+  seconds("--lease-duration", options.lease_seconds, "QUARTERMASTER_LEASE_DURATION",
           "Seconds that the other replicas wait after our last renewal of the lease");
-  seconds("--renew-deadline", options.renew_seconds,
+  seconds("--renew-deadline", options.renew_seconds, "QUARTERMASTER_RENEW_DEADLINE",
           "Seconds without a renewal after which we stop; less than the duration");
-  seconds("--retry-period", options.retry_seconds, "Seconds between two tries to get or renew the lease");
+  seconds("--retry-period", options.retry_seconds, "QUARTERMASTER_RETRY_PERIOD",
+          "Seconds between two tries to get or renew the lease");
 }
 
 }  // namespace cli

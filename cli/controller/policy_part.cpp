@@ -52,6 +52,12 @@ void policy_part::report_trouble(const kube::error& error) {
                        "and the API server that cuts or holds back streams.");
 }
 
+std::optional<controller::condition> policy_part::rights(const std::vector<std::string>& refused) const {
+  const auto* policy = ground_.stores.policies.find(reconcilers::policy_key);
+  if (!policy || refused.empty()) return std::nullopt;
+  return reconcilers::refused_condition(refused, policy->generation);
+}
+
 std::vector<controller::condition> policy_part::conditions() const {
   std::vector<controller::condition> out;
   for (const auto& source : conditions_)

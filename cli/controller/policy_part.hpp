@@ -32,6 +32,8 @@ class policy_part {
   /// Rights that were taken away while we run, and watches that do not work: said where an administrator looks, on the
   /// policy. Before the first sync the log and /readyz say it.
   void report_trouble(const kube::error& error);
+  /// The condition of those watches; none while `refused` has none. @param refused names of caches
+  std::optional<controller::condition> rights(const std::vector<std::string>& refused) const;
 
   void join(controller::parts& parts);
 

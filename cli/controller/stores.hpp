@@ -60,14 +60,20 @@ kube::watch_settings only(std::string_view name, std::string ns = {});
 /// Gives stores to the manager, each with its watch.
 class caches {
  public:
-  /// `on_trouble` is called about watches that do not work. `transport` outlives the manager.
-  caches(controller::manager& manager, kube::transport& transport, std::function<void(const kube::error&)> on_trouble)
-      : manager_(manager), transport_(transport), on_trouble_(std::move(on_trouble)) {}
+  /// `on_trouble` is called about watches that do not work, `on_rights` when one is refused or no longer.
+  /// `transport` outlives the manager.
+  caches(controller::manager& manager, kube::transport& transport, std::function<void(const kube::error&)> on_trouble,
+         std::function<void()> on_rights)
+      : manager_(manager),
+        transport_(transport),
+        on_trouble_(std::move(on_trouble)),
+        on_rights_(std::move(on_rights)) {}
 
   template <class Source = void, class T>
   void add(kube::watch_settings settings, controller::store<T>& store,
            controller::reflector_options options = controller::reflector_options()) {
     options.on_trouble = on_trouble_;
+    options.on_rights = on_rights_;
     manager_.template add_cache<Source>(transport_, std::move(settings), store, std::move(options));
   }
   /// All stores of the operator. `of_pods` is for the one of pods.
@@ -77,6 +83,7 @@ class caches {
   controller::manager& manager_;
   kube::transport& transport_;
   std::function<void(const kube::error&)> on_trouble_;
+  std::function<void()> on_rights_;
 };
 
 }  // namespace cli

@@ -23,20 +23,6 @@ namespace fields = kubernetes_fields;
 using text::yaml::node;
 using fault_kind = field_fault::kind;
 
-/// Validation takes them from 0 (k8s.io/kubernetes pkg/apis/{apps,batch,core}/validation).
-constexpr std::array<std::string_view, 12> counts{"backoffLimit",
-                                                  "backoffLimitPerIndex",
-                                                  "completions",
-                                                  "failedJobsHistoryLimit",
-                                                  "maxFailedIndexes",
-                                                  "minReadySeconds",
-                                                  "parallelism",
-                                                  "progressDeadlineSeconds",
-                                                  "replicas",
-                                                  "revisionHistoryLimit",
-                                                  "successfulJobsHistoryLimit",
-                                                  "ttlSecondsAfterFinished"};
-
 /// The form of these is judged where they are read, with words of its own; what is in them is judged here.
 bool is_read_elsewhere(const fields::object_type& type, std::string_view name) {
   if (type.name == "PodSpec") return name == "containers" || name == "initContainers";
@@ -76,10 +62,6 @@ bool is_number(const node& value, std::int64_t least, std::int64_t most) {
 }
 bool is_number_32(const node& value) {
   return is_number(value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
-}
-constexpr std::int64_t most_port = 65535;
-bool is_port(const fields::object_type& type, std::string_view name) {
-  return name == "containerPort" || (type.name == "GRPCAction" && name == "port");
 }
 /// IsValidPortName of apimachinery.
 bool is_port_name(std::string_view text) {
@@ -235,7 +217,6 @@ class search {
 
   void single(const spot& spot) {
     const auto& is = *spot.value;
-    constexpr auto least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
     switch (spot.about->is) {
       case fields::form::text:
       case fields::form::time:
@@ -244,21 +225,18 @@ class search {
           unless(is.text.empty() || is_port_name(is.text), spot, form::port_name);
         if (is_image_of_pod(spot) && is_text(is) && !is_template(is))
           unless(is_unpadded(is.text), spot, form::unpadded);
+        name(spot);
         return word(spot);
       case fields::form::flag:
         return unless(is_flag(is), spot, form::flag);
       case fields::form::int32:
-        if (is_port(*spot.owner, spot.about->name)) return unless(is_number(is, 1, most_port), spot, form::port);
-        if (std::ranges::find(counts, spot.about->name) != counts.end())
-          return unless(is_number(is, 0, std::numeric_limits<std::int32_t>::max()), spot, form::count);
-        return unless(is_number_32(is), spot, form::number);
       case fields::form::int64:
-        return unless(is_number(is, least, most), spot, form::long_number);
+        return number(spot);
       case fields::form::quantity:
         return unless(is_quantity(is), spot, form::quantity);
       case fields::form::int_or_text:
         if (spot.about->name == "port")
-          return unless(is_template(is) || (is_text(is) ? is_port_name(is.text) : is_number(is, 1, most_port)), spot,
+          return unless(is_template(is) || (is_text(is) ? is_port_name(is.text) : is_number(is, 1, 65535)), spot,
                         form::port_or_name);
         return unless(is_text(is) || is_number_32(is), spot, form::number_or_text);
       case fields::form::object:
@@ -267,6 +245,27 @@ class search {
         unless(is.mapping(), spot, form::mapping);
         return look_at(&is, spot.path, *spot.about->parts);
     }
+  }
+
+  void name(const spot& spot) {
+    const auto& is = *spot.value;
+    const auto kind = field_rules::name_kind_of(*spot.owner, spot.about->name);
+    if (kind == field_rules::name_kind::any || !is_text(is) || is.text.empty() || is_template(is)) return;
+    unless(field_rules::is_name(is.text, kind), spot,
+           kind == field_rules::name_kind::object  ? form::object_name
+           : kind == field_rules::name_kind::label ? form::label
+                                                   : form::label_key);
+  }
+
+  void number(const spot& spot) {
+    constexpr auto least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+    const auto& is = *spot.value;
+    if (const auto* range = field_rules::limits_of(*spot.owner, spot.about->name))
+      unless(is_number(is, range->least, range->most), spot, form::range);
+    else if (spot.about->is == fields::form::int32)
+      unless(is_number_32(is), spot, form::number);
+    else
+      unless(is_number(is, least, most), spot, form::long_number);
   }
 
   /// Of a template the API server takes any, and refuses its pods: validateContainersOnlyForPod.

@@ -16,15 +16,17 @@ namespace cli::field_forms {
 enum class form : std::uint8_t {
   text,
   number,       ///< 32 bits
-  count,        ///< the same, from 0
   long_number,  ///< 64 bits
+  range,        ///< a whole number of field_rules::limits_of
   flag,
   quantity,
   number_or_text,
-  port,  ///< 1 to 65535
   port_name,
-  port_or_name,  ///< one of the two
+  port_or_name,  ///< or a number
   unpadded,      ///< text without blanks at its ends
+  object_name,
+  label,
+  label_key,  ///< these three as field_rules::name_kind
   mapping,
   list,
 };

@@ -4,6 +4,8 @@
 #include <array>
 #include <set>
 
+#include "text/resource_name.hpp"
+
 namespace cli::field_rules {
 namespace {
 
@@ -26,6 +28,69 @@ constexpr std::array<unique_field, 12> unique_fields{{
     {"EphemeralContainer", "volumeDevices", "name"},
     {"EphemeralContainer", "volumeDevices", "devicePath"},
 }};
+
+constexpr std::int64_t most_mode = 0777, most_port = 65535, most_lun = 255, most_weight = 100;
+constexpr std::array ranges{
+    number_limits{"", "backoffLimit"},
+    number_limits{"", "backoffLimitPerIndex"},
+    number_limits{"", "completions"},
+    number_limits{"", "containerPort", 1, most_port},
+    number_limits{"", "defaultMode", 0, most_mode},
+    number_limits{"", "failedJobsHistoryLimit"},
+    number_limits{"", "failureThreshold"},
+    number_limits{"", "fsGroup"},
+    number_limits{"", "hostPort", 0, most_port},
+    number_limits{"", "initialDelaySeconds"},
+    number_limits{"", "lun", 0, most_lun},
+    number_limits{"", "maxFailedIndexes"},
+    number_limits{"", "maxSkew", 1},
+    number_limits{"", "minDomains", 1},
+    number_limits{"", "minReadySeconds"},
+    number_limits{"", "mode", 0, most_mode},
+    number_limits{"", "parallelism"},
+    number_limits{"", "periodSeconds"},
+    number_limits{"", "progressDeadlineSeconds"},
+    number_limits{"", "replicas"},
+    number_limits{"", "revisionHistoryLimit"},
+    number_limits{"", "runAsGroup"},
+    number_limits{"", "runAsUser"},
+    number_limits{"", "startingDeadlineSeconds", 0, std::numeric_limits<std::int64_t>::max()},
+    number_limits{"", "successThreshold"},
+    number_limits{"", "successfulJobsHistoryLimit"},
+    number_limits{"", "supplementalGroups"},
+    number_limits{"", "timeoutSeconds"},
+    number_limits{"", "ttlSecondsAfterFinished"},
+    number_limits{"", "weight", 1, most_weight},
+    number_limits{"AWSElasticBlockStoreVolumeSource", "partition", 0, most_lun},
+    number_limits{"GCEPersistentDiskVolumeSource", "partition", 0, most_lun},
+    number_limits{"GRPCAction", "port", 1, most_port},
+    number_limits{"JobSpec", "activeDeadlineSeconds", 0, std::numeric_limits<std::int64_t>::max()},
+    number_limits{"PodSpec", "activeDeadlineSeconds", 1},
+    number_limits{"Probe", "terminationGracePeriodSeconds", 1, std::numeric_limits<std::int64_t>::max()},
+    number_limits{"RollingUpdateStatefulSetStrategy", "partition"},
+    number_limits{"ServiceAccountTokenProjection", "expirationSeconds", 600, std::int64_t{1} << 32},
+    number_limits{"StatefulSetOrdinals", "start"},
+};
+
+struct named_field {
+  std::string_view type, field;
+  name_kind kind;
+};
+constexpr std::array named_fields{
+    named_field{"PodSpec", "hostname", name_kind::label},
+    named_field{"PodSpec", "nodeName", name_kind::object},
+    named_field{"PodSpec", "priorityClassName", name_kind::object},
+    named_field{"PodSpec", "runtimeClassName", name_kind::object},
+    named_field{"PodSpec", "serviceAccountName", name_kind::object},
+    named_field{"PodSpec", "subdomain", name_kind::label},
+    named_field{"PodAffinityTerm", "topologyKey", name_kind::label_key},
+    named_field{"PodReadinessGate", "conditionType", name_kind::label_key},
+    named_field{"PodResourceClaim", "name", name_kind::label},
+    named_field{"PodResourceClaim", "resourceClaimName", name_kind::object},
+    named_field{"PodResourceClaim", "resourceClaimTemplateName", name_kind::object},
+    named_field{"PodSchedulingGate", "name", name_kind::label_key},
+    named_field{"TopologySpreadConstraint", "topologyKey", name_kind::label_key},
+};
 
 bool is_chosen(const node& value) {
   if (value.scalar()) return type_of(value) != text::yaml::type::null && !value.text.empty();
@@ -68,6 +133,33 @@ std::vector<const node::entry*> chosen(const node& mapping, std::span<const std:
     if (is_named && is_chosen(*entry.value) && text::yaml::find_entry(&mapping, name) == &entry) out.push_back(&entry);
   }
   return out;
+}
+
+const number_limits* limits_of(const kubernetes_fields::object_type& type, std::string_view field) {
+  const auto match = std::ranges::find_if(ranges, [&](const number_limits& entry) {
+    return entry.field == field && (entry.type.empty() || entry.type == type.name);
+  });
+  return match == ranges.end() ? nullptr : &*match;
+}
+
+name_kind name_kind_of(const kubernetes_fields::object_type& type, std::string_view field) {
+  const auto match = std::ranges::find_if(
+      named_fields, [&](const named_field& entry) { return entry.field == field && entry.type == type.name; });
+  return match == named_fields.end() ? name_kind::any : match->kind;
+}
+
+bool is_name(std::string_view text, name_kind kind) {
+  switch (kind) {
+    case name_kind::any:
+      return true;
+    case name_kind::object:
+      return text::is_object_name(text);
+    case name_kind::label:
+      return text::is_dns_label(text);
+    case name_kind::label_key:
+      return text::is_label_key(text);
+  }
+  return true;
 }
 
 std::vector<repeated_item> repeated_items(const node& mapping, const std::string& path,

@@ -1,8 +1,10 @@
 #pragma once
 // What the API server refuses of fields together, each of which is right by itself: none or two of those of which there
-// must be one, and two items of a list that have the same name. Source: k8s.io/kubernetes
-// pkg/apis/core/validation/validation.go, 1.30 to 1.37.
+// must be one, and two items of a list that have the same name. And the numbers and names that it takes, which OpenAPI
+// does not say. Source: k8s.io/kubernetes pkg/apis/{apps,batch,core}/validation/validation.go, 1.30 to 1.37.
 
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +28,25 @@ std::vector<std::string_view> names_of(const alternatives& rule, const kubernete
 /// The entries of `mapping` that are chosen, in the order of the file. Null, "" and [] are no choice, {} is one.
 std::vector<const text::yaml::node::entry*> chosen(const text::yaml::node& mapping,
                                                    std::span<const std::string_view> names);
+
+/// What a number may be.
+struct number_limits {
+  std::string_view type;  ///< empty: of every type
+  std::string_view field;
+  std::int64_t least = 0, most = std::numeric_limits<std::int32_t>::max();
+};
+/// Null: any that has room in it.
+const number_limits* limits_of(const kubernetes_fields::object_type& type, std::string_view field);
+
+enum class name_kind : std::uint8_t {
+  any,
+  object,     ///< text::is_object_name
+  label,      ///< text::is_dns_label
+  label_key,  ///< text::is_label_key
+};
+/// Of the texts of a field, "" and templates aside.
+name_kind name_kind_of(const kubernetes_fields::object_type& type, std::string_view field);
+bool is_name(std::string_view text, name_kind kind);
 
 struct repeated_item {
   const text::yaml::node::entry* field{};

@@ -5,7 +5,6 @@
 #include "kube/quantity_text.hpp"
 #include "quota/vocabulary.hpp"
 #include "text/messages.hpp"
-#include "text/resource_name.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -91,8 +90,6 @@ std::size_t cards_of(const judged_pod::container& container) {
   }
   return out;
 }
-
-bool is_dns_label(std::string_view text) { return text::is_dns_subdomain(text, 63) && !text.contains('.'); }
 
 std::string_view kind_in_manifest(const text::yaml::node& node, text::language locale) {
   return text::pattern_of(node.sequence()  ? "yaml.list"

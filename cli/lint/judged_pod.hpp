@@ -55,9 +55,6 @@ kube::quantities quantities_in(const text::yaml::node* limits);
 /// Cards that the container asks for; a share is one.
 std::size_t cards_of(const judged_pod::container& container);
 
-/// A name of containers, volumes and namespaces: lower-case letters, figures and -, at most 63.
-bool is_dns_label(std::string_view text);
-
 std::string_view kind_in_manifest(const text::yaml::node& node, text::language locale);
 
 }  // namespace cli

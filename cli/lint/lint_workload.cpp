@@ -54,11 +54,11 @@ void lint_names(const manifest& manifest, language language, std::vector<lint_fi
     lint_findings.push_back(finding_of(code, manifest, place_of(manifest, details.field), details, language));
   };
   const auto check = [&](std::string_view field, std::string_view value, bool label) {
-    if (label ? is_dns_label(value) : text::is_object_name(value)) return;
+    if (label ? text::is_dns_label(value) : text::is_object_name(value)) return;
     auto lower = text::lower_case(value.substr(0, 253));
     std::ranges::replace(lower, '_', '-');
     if (label) std::ranges::replace(lower, '.', '-');
-    const bool is_legal = label ? is_dns_label(lower) : text::is_object_name(lower);
+    const bool is_legal = label ? text::is_dns_label(lower) : text::is_object_name(lower);
     say(lint_code::name_malformed, {.field = field, .value = value, .hint = is_legal ? lower : std::string()});
   };
   const bool stateful = manifest.group == "apps" && manifest.kind == "StatefulSet";

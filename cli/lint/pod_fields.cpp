@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "cli/lint/field_forms.hpp"
+#include "cli/lint/field_rules.hpp"
 #include "cli/lint/kubernetes_fields.hpp"
 #include "cli/lint/pod_labels.hpp"
 #include "text/list.hpp"
@@ -188,24 +189,38 @@ class field_judge {
     const auto value = !is.scalar() ? std::string(kind_in_manifest(is, pod_.locale))
                        : is.quoted  ? "\"" + is.text + "\""
                                     : is.text;
-    pod_.say(
-        lint_code::wrong_form, fault.place->location,
-        {.field = fault.field, .value = value, .other = words_of(fault.expected), .hint = number_in_quotes(fault)});
+    pod_.say(lint_code::wrong_form, fault.place->location,
+             {.field = fault.field, .value = value, .other = words_of(fault), .hint = number_in_quotes(fault)});
   }
 
-  std::string_view words_of(field_forms::form form) const {
-    constexpr std::array<std::string_view, 13> names{
-        "text", "whole_number", "count",        "whole_number", "boolean", "quantity", "number_or_text",
-        "port", "port_name",    "port_or_name", "unpadded",     "mapping", "list"};
+  std::string words_of(const field_forms::field_fault& fault) const {
+    constexpr std::array<std::string_view, 15> names{
+        "text",        "whole_number",   "whole_number", "range",        "boolean",
+        "quantity",    "number_or_text", "port_name",    "port_or_name", "unpadded",
+        "object_name", "label",          "label_key",    "mapping",      "list"};
     static_assert(names.size() == static_cast<std::size_t>(field_forms::form::list) + 1);
-    return text::pattern_of("yaml." + std::string(names[static_cast<std::size_t>(form)]), pod_.locale);
+    const auto* range = limits_of(fault);
+    if (!range)
+      return std::string(
+          text::pattern_of("yaml." + std::string(names[static_cast<std::size_t>(fault.expected)]), pod_.locale));
+    const auto number = field_forms::whole_number(*fault.value);
+    const bool is_open =
+        range->most >= std::numeric_limits<std::int32_t>::max() && number.value_or(range->least) <= range->most;
+    return text::message(is_open ? "yaml.from" : "yaml.from_to", pod_.locale,
+                         {{"least", std::to_string(range->least)}, {"most", std::to_string(range->most)}});
+  }
+
+  /// Null where it is another form that is expected.
+  static const field_rules::number_limits* limits_of(const field_forms::field_fault& fault) {
+    return fault.expected == field_forms::form::range ? field_rules::limits_of(*fault.owner, fault.about->name)
+                                                      : nullptr;
   }
 
   /// 3 for "3", and true for "true".
   static std::string number_in_quotes(const field_forms::field_fault& fault) {
     using enum field_forms::form;
     const bool is_simple =
-        fault.expected == number || fault.expected == count || fault.expected == long_number || fault.expected == flag;
+        fault.expected == number || fault.expected == range || fault.expected == long_number || fault.expected == flag;
     if (!is_simple || !fault.value->scalar() || !fault.value->quoted) return {};
     node plain;
     plain.is = node::shape::scalar;
@@ -213,7 +228,8 @@ class field_judge {
     if (fault.expected == field_forms::form::flag)
       return plain.text == "true" || plain.text == "false" ? plain.text : std::string();
     const auto written = field_forms::whole_number(plain);
-    const bool legal = written && (*written >= 0 || fault.expected != field_forms::form::count);
+    const auto* limits = limits_of(fault);
+    const bool legal = written && (!limits || (*written >= limits->least && *written <= limits->most));
     return legal && *written <= std::numeric_limits<std::int32_t>::max() ? std::to_string(*written) : std::string();
   }
 

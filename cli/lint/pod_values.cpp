@@ -38,14 +38,15 @@ class value_judge {
   /// Of containers and volumes.
   void name_of_part(const node* item, const std::string& path) {
     const auto* entry = text_entry(item, "name");
-    if (!entry || text::yaml::type_of(*entry->value) == text::yaml::type::null || is_dns_label(entry->value->text))
+    if (!entry || text::yaml::type_of(*entry->value) == text::yaml::type::null ||
+        text::is_dns_label(entry->value->text))
       return;
     auto meant = text::lower_case(entry->value->text);
     std::ranges::replace_if(meant, [](char c) { return c == '_' || c == '.' || c == ' '; }, '-');
     pod_.say(lint_code::part_name_malformed, entry->key->location,
              {.field = below(path, "name"),
               .value = entry->value->text,
-              .hint = is_dns_label(meant) ? std::string_view(meant) : std::string_view()});
+              .hint = text::is_dns_label(meant) ? std::string_view(meant) : std::string_view()});
   }
 
   /// Two values that the API server does not take together.

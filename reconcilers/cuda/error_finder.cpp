@@ -306,12 +306,13 @@ void error_finder::read_xid(std::size_t begin, std::size_t end) {
     add_xid(xid);
 }
 
-/// DCGM_FI_DEV_XID_ERRORS{gpu="0",...} 48
+/// DCGM_FI_DEV_XID_ERRORS{gpu="0",...} 48, or without labels.
 void error_finder::read_xid_metric(std::size_t end) {
   const std::string_view text = text_;
   auto line = text.substr(end, longest_match);
   line = line.substr(0, line.find('\n'));
-  if (const auto close = line.rfind('}'); close != line.npos) add_xid(number_after(line, close + 1, " "));
+  const auto close = line.rfind('}');
+  add_xid(number_after(line, close == line.npos ? 0 : close + 1, " =:"));
 }
 
 void error_finder::add_xid(std::uint64_t xid) {

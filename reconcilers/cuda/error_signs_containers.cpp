@@ -64,6 +64,7 @@ constexpr error_signs containers_table[] = {
      "os call failed or operation not supported on this os\n"
      "failed to initialize nvml: insufficient permissions\n"
      "nvml: insufficient permissions\n"
+     "nvml insufficient permissions\n"
      "nvml_error_no_permission\n"
      "failed to initialize nvml: driver is not accessible\n"
      "could not open the device file /dev/nvidia*\n"

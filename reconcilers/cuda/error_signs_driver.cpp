@@ -44,6 +44,7 @@ constexpr error_signs driver_table[] = {
      "nvidia: disagrees about version of symbol\n"
      "nvidia': key was rejected by service\n"
      "nvidia': required key not available\n"
+     "kernel module failed: module verification failed\n"
      "error_driver_not_loaded"},
     {"driver-libraries-missing", "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED", "303 34 221",
      "libcuda.so.1\n"

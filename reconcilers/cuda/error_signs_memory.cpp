@@ -19,6 +19,7 @@ constexpr error_signs memory_table[] = {
      "torch.cuda.is_available() == false\n"
      "torch.cuda.is_available()) false\n"
      "no cuda gpus are available\n"
+     "you might not have a cuda gpu\n"
      "no cuda-capable device is detected\n"
      "no cuda-capable device is available\n"
      "no cuda devices available\n"

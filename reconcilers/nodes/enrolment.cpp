@@ -39,6 +39,12 @@ json operation(const char* op, std::string path, json value) {
   return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
 }
 
+/// Has a mode, or asks for one. An agent alone makes an object, too.
+bool is_enrolled(const api::accelerator_node& object) {
+  const auto is_mode = [](std::string_view name) { return !name.empty() && name != "none"; };
+  return is_mode(object.mode.requested_mode) || is_mode(object.mode.actual_mode);
+}
+
 /// Where one of our taints is in the list.
 std::optional<std::size_t> taint_at(const kube::node& node, std::string_view key = api::names::switching_taint) {
   const auto match = std::ranges::find(node.taints, key, &kube::taint::key);
@@ -195,6 +201,7 @@ enrolment::enrolment(stores stores, kube::client& client, controller::recorder& 
   });
   stores_.accelerator_nodes.observe([this](const api::accelerator_node* before, const api::accelerator_node* after) {
     const auto& name = (after ? after : before)->key.name;
+    enrolled_ += std::int64_t{after && is_enrolled(*after)} - std::int64_t{before && is_enrolled(*before)};
     if (!after) {
       if (const auto match = written_.find(name); match != written_.end()) match->second.status_version = 0;
     }
@@ -231,8 +238,8 @@ void enrolment::follow(const std::string& name) {
 
 std::int64_t enrolment::slots() const {
   const auto* rules = policy();
-  const auto allowed = allowed_changes(rules ? std::string_view(rules->enrolment.max_unavailable) : std::string_view(),
-                                       static_cast<std::int64_t>(stores_.accelerator_nodes.size()));
+  const auto allowed =
+      allowed_changes(rules ? std::string_view(rules->enrolment.max_unavailable) : std::string_view(), enrolled_);
   return allowed - static_cast<std::int64_t>(changing_.size());
 }
 

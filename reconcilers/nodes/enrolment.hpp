@@ -100,7 +100,7 @@ class enrolment final : public controller::reconciler {
   /// Keeps `changing_` true to the stores; the next that waits goes on when one is done.
   void follow(const std::string& name);
   std::vector<kube::object_key> given_up() const;
-  std::int64_t slots() const;
+  std::int64_t slots() const;  ///< nodes that may begin a change now
   controller::milliseconds lasted(const std::string& name, const api::mode_status& phase);
   node_state state_of(const kube::node& node, const api::accelerator_node* object);
   kube::task<controller::action> bring(const kube::node& node, const api::accelerator_node* object);
@@ -138,6 +138,7 @@ class enrolment final : public controller::reconciler {
   std::unordered_map<std::string, departure> departures_;
   /// When the API server said that the store of pods has all pods of a node whose plugin is to go.
   std::unordered_map<std::string, controller::milliseconds> known_pods_;
+  std::int64_t enrolled_ = 0;       ///< AcceleratorNodes with a mode, or that ask for one
   std::set<std::string> changing_;  ///< nodes on their way, as the stores show them or as we have just written
   std::set<std::string> waiting_;   ///< nodes whose turn has not come
   std::set<std::string> writing_;   ///< nodes to which one of our writes is on its way

@@ -149,8 +149,9 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
   auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
                                   policy.generation, now);
   for (const auto& entry : further) controller::set_condition(conditions, entry, now);
-  // These two are only there while their part runs: the extender, and the fixing of runtimes that the policy asks for.
-  for (const auto type : {extender::withdrawals_held_back, container_runtime::runtimes_fixed})
+  // These are only there while their part runs, the extender and the fixing of runtimes that the policy asks for, or
+  // while a right is missing.
+  for (const auto type : {extender::withdrawals_held_back, container_runtime::runtimes_fixed, watches_refused})
     if (std::ranges::find(further, type, &controller::condition::type) == further.end())
       controller::remove_condition(conditions, type);
   const bool has_scheduler_condition =
@@ -161,6 +162,11 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
           {"modules", std::move(modules)},
           {"schedulers", schedulers_of(schedulers, before, now)},
           {"conditions", std::move(conditions)}};
+}
+
+controller::condition refused_condition(const std::vector<std::string>& resources, std::int64_t generation) {
+  return {std::string(watches_refused), "True", "Forbidden",
+          policy_phrase("watches_refused", {{"list", text::joined(resources)}}), generation};
 }
 
 json ignored_status(std::int64_t generation, const json& before, std::string_view now) {

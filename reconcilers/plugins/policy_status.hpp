@@ -51,6 +51,11 @@ nlohmann::json policy_status(const std::vector<module_row>& rows, const accelera
 /// Of the condition that says how those are.
 inline constexpr std::string_view scheduler_ready = "SchedulerReady";
 
+/// Of the condition that names what the operator may not watch; it is there only while that is so.
+inline constexpr std::string_view watches_refused = "WatchesRefused";
+/// @param resources such as "pods", at least one
+controller::condition refused_condition(const std::vector<std::string>& resources, std::int64_t generation);
+
 /// For a policy that is not the one that counts.
 nlohmann::json ignored_status(std::int64_t generation, const nlohmann::json& before, std::string_view now);
 

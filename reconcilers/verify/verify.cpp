@@ -10,6 +10,7 @@
 #include "reconcilers/container_runtime/fix_step.hpp"
 #include "reconcilers/extender/brake.hpp"
 #include "reconcilers/nodes/node_pods.hpp"
+#include "reconcilers/plugins/policy_status.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
 #include "reconcilers/verify/node_walk.hpp"
 #include "reconcilers/verify/steps.hpp"
@@ -167,6 +168,9 @@ std::vector<step> condition_steps(const cluster_view& view, bool reported) {
     else if (type == extender::withdrawals_held_back)
       out.push_back(with_value(
           is == "True" ? wrong(stage::health, stage_code::withdrawals_held_back) : good(stage::health), message));
+    else if (type == watches_refused)
+      out.push_back(
+          with_value(is == "True" ? wrong(stage::policy, stage_code::watches_refused) : good(stage::policy), message));
     else
       out.push_back(unknown_condition(type, is + ", " + reason, message));
   }

@@ -189,6 +189,7 @@ enum class stage_code : std::uint8_t {
   caller_certificate_ends,
   runtimes_not_fixed,
   withdrawals_held_back,
+  watches_refused,
   condition_unknown,
   quota_not_enforced,
   quota_counts_in_part,

@@ -113,6 +113,7 @@ constexpr std::array<cause_row, code_count> codes{{
     {stage_code::caller_certificate_ends, "caller_certificate_ends"},
     {stage_code::runtimes_not_fixed, "runtimes_not_fixed"},
     {stage_code::withdrawals_held_back, "withdrawals_held_back"},
+    {stage_code::watches_refused, "watches_refused"},
     {stage_code::condition_unknown, "condition_unknown"},
     {stage_code::quota_not_enforced, "quota_not_enforced"},
     {stage_code::quota_counts_in_part, "quota_counts_in_part"},

@@ -55,6 +55,7 @@ struct reflector : controller_test::rig {
   controller::reflector_state state;
   controller::spawned running;
   int forbidden = 0, broken = 0;
+  std::vector<bool> rights;                                    // refused, after each change
   std::vector<std::pair<std::uint64_t, std::uint64_t>> falls;  ///< what was seen, and the lower version
   controller::milliseconds patience{0}, first_backoff{1};
 
@@ -68,6 +69,7 @@ struct reflector : controller_test::rig {
     options.on_restored = [this](std::string_view, const controller::version_fall& fall) {
       falls.emplace_back(fall.seen, fall.version);
     };
+    options.on_rights = [this] { rights.push_back(state.refused); };
     options.forbidden_patience = patience;
     running = loop.spawn("reflect", controller::reflect(api, settings, store, reflecting, options));
   }
@@ -323,6 +325,7 @@ TEST_F(reflector, F4_a_server_that_has_just_started_refuses_for_a_moment_and_nob
   EXPECT_FALSE(state.forbidden);
   EXPECT_EQ(metric(R"(quartermaster_watch_forbidden{resource="configmaps"})"), 0);
   EXPECT_EQ(forbidden, 0);
+  EXPECT_TRUE(rights.empty());
   EXPECT_FALSE(log.contains("RBAC is not read yet"));
   end();
 }
@@ -337,6 +340,7 @@ TEST_F(reflector, F20_a_right_that_stays_missing_is_told_when_patience_is_over) 
   ASSERT_TRUE(turn([&] { return store.synced(); }));
   EXPECT_EQ(forbidden, 1);
   EXPECT_TRUE(log.contains("no right to list"));
+  EXPECT_EQ(rights, (std::vector<bool>{true, false}));
   end();
 }
 

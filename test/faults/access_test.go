@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"quartermaster.io/test/faults/kit"
 )
 
@@ -131,8 +133,9 @@ func TestF20_rights_cut_and_restored(t *testing.T) {
 	b.stable(o, 10*time.Second, time.Second)
 }
 
-// F20, one right alone: what can still be written says what is missing, where an administrator looks: an event on the policy.
-func TestF20_one_right_cut_is_told_by_an_event_long(t *testing.T) {
+// F20, one right alone: what can still be written says what is missing, where an administrator looks: an event on the policy and a condition of it,
+// which goes when the right is back.
+func TestF20_one_right_cut_is_told_on_the_policy_long(t *testing.T) {
 	b := take(t, "calm")
 	o := b.converged("right")
 	roles := b.Client.RbacV1().ClusterRoles()
@@ -178,7 +181,25 @@ func TestF20_one_right_cut_is_told_by_an_event_long(t *testing.T) {
 	if note := told(); !strings.Contains(note, "pods") || !strings.Contains(note, "helm upgrade") {
 		t.Errorf("the event does not name what is missing and what to do: %q", note)
 	}
+	refused := func() string {
+		p, err := b.Dynamic.Resource(kit.Policies).Get(b.ctx, "default", metav1.GetOptions{})
+		b.must(err)
+		conditions, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions")
+		for _, is := range conditions {
+			if c := is.(map[string]any); c["type"] == "WatchesRefused" {
+				return fmt.Sprint(c["status"], " ", c["reason"], ": ", c["message"])
+			}
+		}
+		return ""
+	}
+	b.eventuallySo(10*time.Second, func() string {
+		if is := refused(); !strings.HasPrefix(is, "True Forbidden: ") || !strings.HasSuffix(is, " pods") {
+			return "no condition names the pods: " + is
+		}
+		return ""
+	})
 	b.must(restore())
+	b.eventuallySo(60*time.Second, refused)
 	b.must(b.Ask(b.ctx, "t4-0", "vgpu"))
 	b.must(b.Await(b.ctx, 60*time.Second))
 	b.rest(o, 4*time.Second)

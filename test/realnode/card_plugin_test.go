@@ -78,6 +78,20 @@ func (p *cardPlugin) awaitTaken(times int) {
 	})
 }
 
+// probed: the flag with which a plugin answers probes.
+const probed = "--health-port 18081"
+
+const isReady = "ok\n200" // the kubelet has the plugin's list of devices
+
+// awaitReadiness until the probe's answer begins so; its status follows its text.
+func (p *cardPlugin) awaitReadiness(want string) {
+	p.t.Helper()
+	await(p.t, 30*time.Second, "the plugin says "+want, func() (bool, error) {
+		answer, err := cluster.Script("node-exec", "curl", "--silent", "--write-out", "%{http_code}", "http://127.0.0.1:18081/readyz")
+		return err == nil && strings.HasPrefix(answer, want), fmt.Errorf("%s %v\n%s", answer, err, p.said.text())
+	})
+}
+
 // report is what an agent says of the node's cards; those in sick are not in order.
 func report(t *testing.T, boot string, cards []string, sick ...string) {
 	t.Helper()
@@ -181,21 +195,14 @@ func saysWaiting(t *testing.T, name, reason string) (message string) {
 // Its pod is ready while the kubelet listens to it: before that the kubelet would reject what is placed on the node.
 func TestThePluginIsReadyWhileTheKubeletListens(t *testing.T) {
 	haveReport(t, []string{"GPU-a"})
-	p := startPlugin(t, 1, fmt.Sprintf("--kubeconfig %s --node-name %s --resource %s --health-port 18081", nodeKubeconfig(t), real1, ownCard))
-	says := func(want string) {
-		t.Helper()
-		await(t, 30*time.Second, "the plugin says "+want, func() (bool, error) {
-			answer, err := cluster.Script("node-exec", "curl", "--silent", "--write-out", "%{http_code}", "http://127.0.0.1:18081/readyz")
-			return err == nil && strings.HasPrefix(answer, want), fmt.Errorf("%s %v\n%s", answer, err, p.said.text())
-		})
-	}
-	says("ok\n200")
+	p := startPlugin(t, 1, fmt.Sprintf("--kubeconfig %s --node-name %s --resource %s %s", nodeKubeconfig(t), real1, ownCard, probed))
+	p.awaitReadiness(isReady)
 	_, err := cluster.Script("stop", "kubelet")
 	must(t, err)
-	says(ownCard + ": the kubelet does not")
+	p.awaitReadiness(ownCard + ": the kubelet does not")
 	_, err = cluster.Script("start", "kubelet")
 	must(t, err)
-	says("ok\n200")
+	p.awaitReadiness(isReady)
 }
 
 // The plugin for whole cards at a real kubelet and containerd: what each container sees from inside is its placement, whatever device IDs the

@@ -47,7 +47,7 @@ func startMpsWith(t *testing.T, fixture, flags string) *mps {
 
 func startSharePlugin(t *testing.T) *cardPlugin {
 	t.Helper()
-	return startPlugin(t, 2, fmt.Sprintf("--kubeconfig %s --node-name %s --share %s=cores --share %s=memory:1024 --mps-folder %s", nodeKubeconfig(t), real1, ownCores, ownMemory, mpsFolder))
+	return startPlugin(t, 2, fmt.Sprintf("--kubeconfig %s --node-name %s --share %s=cores --share %s=memory:1024 --mps-folder %s %s", nodeKubeconfig(t), real1, ownCores, ownMemory, mpsFolder, probed))
 }
 
 // asks a card's control daemon.

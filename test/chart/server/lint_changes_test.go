@@ -67,23 +67,25 @@ func refusals(found map[string][]string) (out []string) {
 	return out
 }
 
-// places of all values below one, as functions that change them: take them out, or put another value there.
-func places(value any, out *[]func(put any, remove bool)) {
+// place is where a value stands; put changes it, and remove takes it out of a mapping.
+type place struct {
+	value  any
+	put    func(any)
+	remove func()
+}
+
+// places of all values below one.
+func places(value any, out *[]place) {
 	switch value := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			*out = append(*out, func(put any, remove bool) {
-				if remove {
-					delete(value, key)
-				} else {
-					value[key] = put
-				}
-			})
+			*out = append(*out, place{value[key], func(put any) { value[key] = put }, func() { delete(value, key) }})
 			places(value[key], out)
 		}
 	case []any:
 		for i := range value {
-			*out = append(*out, func(put any, _ bool) { value[i] = put })
+			put := func(put any) { value[i] = put }
+			*out = append(*out, place{value[i], put, func() { put(nil) }})
 			places(value[i], out)
 		}
 	}
@@ -104,9 +106,12 @@ func TestLintRefusesNothingThatTheServerTakes_long(t *testing.T) {
 		if err := json.Unmarshal(whole, &object); err != nil {
 			t.Fatal(err)
 		}
-		var all []func(any, bool)
+		var all []place
 		places(object["spec"], &all)
-		all[dice.IntN(len(all))](values[dice.IntN(len(values))], dice.IntN(4) == 0)
+		at, value := all[dice.IntN(len(all))], values[dice.IntN(len(values))]
+		if at.put(value); dice.IntN(4) == 0 {
+			at.remove()
+		}
 		text, _ := json.Marshal(object)
 		codes, isTaken := refusals(linted(t, object)), takes(t, object)
 		switch {
@@ -124,4 +129,134 @@ func TestLintRefusesNothingThatTheServerTakes_long(t *testing.T) {
 	if refused < 100 || len(passed) > refused/10 {
 		t.Errorf("lint takes what the API server refuses: %s", strings.Join(passed, "\n"))
 	}
+}
+
+// Each number that a workload can have, where the API server takes 1 and what follows it.
+const numbersOfPods = `
+activeDeadlineSeconds: 600
+terminationGracePeriodSeconds: 30
+securityContext: {runAsUser: 600, runAsGroup: 600, fsGroup: 600, supplementalGroups: [600]}
+topologySpreadConstraints: [{maxSkew: 1, minDomains: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]
+affinity:
+  nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: a, operator: Exists}]}}]}
+  podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: zone}}]}
+containers:
+- name: main
+  image: i
+  securityContext: {runAsUser: 600, runAsGroup: 600}
+  ports: [{containerPort: 600, hostPort: 600}]
+  readinessProbe: {grpc: {port: 600}, initialDelaySeconds: 1, timeoutSeconds: 1, periodSeconds: 1, successThreshold: 1, failureThreshold: 1}
+  livenessProbe: {exec: {command: [a]}, initialDelaySeconds: 1, timeoutSeconds: 1, periodSeconds: 1, failureThreshold: 1, terminationGracePeriodSeconds: 1}
+volumes:
+- name: a
+  configMap: {name: a, defaultMode: 256, items: [{key: a, path: a, mode: 256}]}
+- name: b
+  secret: {secretName: a, defaultMode: 256}
+- name: c
+  projected: {defaultMode: 256, sources: [{serviceAccountToken: {path: a, expirationSeconds: 600}}]}
+- name: d
+  downwardAPI: {defaultMode: 256, items: [{path: a, mode: 256, fieldRef: {fieldPath: metadata.name}}]}
+- name: e
+  iscsi: {targetPortal: a, iqn: iqn.2001-04.com.example:a, lun: 1}
+- name: f
+  fc: {targetWWNs: [a], lun: 1}
+`
+
+const numbersOfOwners = `
+{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1, minReadySeconds: 1, progressDeadlineSeconds: 600, revisionHistoryLimit: 1}}
+---
+{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 1, minReadySeconds: 1, revisionHistoryLimit: 1, serviceName: a, ordinals: {start: 1},
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}}}
+---
+{apiVersion: apps/v1, kind: DaemonSet, spec: {minReadySeconds: 1, revisionHistoryLimit: 1}}
+---
+{apiVersion: batch/v1, kind: Job, spec: {parallelism: 1, completions: 1, backoffLimit: 1, activeDeadlineSeconds: 1, ttlSecondsAfterFinished: 1}}
+---
+{apiVersion: batch/v1, kind: Job, spec: {completionMode: Indexed, parallelism: 1, completions: 100, backoffLimitPerIndex: 1, maxFailedIndexes: 1}}
+`
+
+// workloadsOfNumbers are a Pod, and each owner of pods; numbers are looked for in their spec, and not in the template.
+func workloadsOfNumbers(t *testing.T) (out []map[string]any) {
+	t.Helper()
+	pod, _ := podOf(t, numbersOfPods)
+	out = append(out, pod)
+	for _, text := range strings.Split(numbersOfOwners, "\n---\n") {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatal(err)
+		}
+		object["metadata"] = map[string]any{"name": "a"}
+		spec, labels := object["spec"].(map[string]any), map[string]any{"app": "a"}
+		template := map[string]any{"containers": []any{map[string]any{"name": "main", "image": "i"}}}
+		if object["kind"] == "Job" {
+			template["restartPolicy"] = "Never"
+		} else {
+			spec["selector"] = map[string]any{"matchLabels": labels}
+		}
+		spec["template"] = map[string]any{"metadata": map[string]any{"labels": labels}, "spec": template}
+		out = append(out, object)
+	}
+	return out
+}
+
+const namesOfPods = `
+hostname: a
+subdomain: a
+nodeName: a
+priorityClassName: a
+runtimeClassName: a
+serviceAccountName: a
+readinessGates: [{conditionType: a}]
+resourceClaims: [{name: a, resourceClaimName: a}, {name: b, resourceClaimTemplateName: a}]
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]
+affinity:
+  podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a}]}
+`
+
+// Of each number and each name lint takes what the API server takes: ends of ranges and kinds of names, one after the other.
+func TestLintTakesTheNumbersAndNamesThatTheServerTakes_long(t *testing.T) {
+	numbers := []any{-1, 0, 1, 101, 256, 512, 599, 65536, 1 << 31, 1<<32 + 1}
+	names := []any{"", "A", "a.b", "a_b", "a/b", "a.b/C_d", "-a", strings.Repeat("a", 64), strings.Repeat("a.", 126) + "ab"}
+	tried := map[string]int{}
+	try := func(object map[string]any, spec any, what string, is func(any) bool, values []any) {
+		if codes := refusals(linted(t, object)); len(codes) > 0 || !takes(t, object) {
+			t.Fatalf("%v is not in order: %v", object, codes)
+		}
+		var all []place
+		places(spec, &all)
+		for _, at := range all {
+			if !is(at.value) {
+				continue
+			}
+			for _, value := range values {
+				at.put(value)
+				codes, isTaken := refusals(linted(t, object)), takes(t, object)
+				if isTaken != (len(codes) == 0) {
+					text, _ := json.Marshal(spec)
+					t.Errorf("the API server takes it: %v; lint says %v: %s", isTaken, codes, text)
+				}
+				tried[what]++
+			}
+			at.put(at.value)
+		}
+	}
+	for _, object := range workloadsOfNumbers(t) {
+		try(object, object["spec"], "numbers", func(value any) bool { _, is := value.(float64); return is }, numbers)
+	}
+	deployment := workloadsOfNumbers(t)[1] // a Pod is also held to what its names must be names of
+	template := deployment["spec"].(map[string]any)["template"].(map[string]any)
+	_, spec := podOf(t, namesOfPods)
+	spec["containers"] = []any{map[string]any{"name": "main", "image": "i"}}
+	template["spec"] = spec
+	try(deployment, spec, "names", func(value any) bool { return value == "a" }, names)
+	t.Logf("tried: %v", tried)
+}
+
+// podOf is a Pod with that spec, and the spec.
+func podOf(t *testing.T, text string) (pod, spec map[string]any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), &spec); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a"}, "spec": spec}, spec
 }

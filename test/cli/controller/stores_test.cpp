@@ -68,7 +68,7 @@ struct operator_stores : controller_test::rig {
 };
 
 TEST_F(operator_stores, large_declarations_are_listed_in_small_pages_and_not_kept) {
-  caches(manager, api, {}).add(known, controller_options(), {});
+  caches(manager, api, {}, {}).add(known, controller_options(), {});
   start();
   ASSERT_TRUE(turn([&] { return known.declared_alauda.synced(); }));
   EXPECT_EQ(api.largest_page, 50u);

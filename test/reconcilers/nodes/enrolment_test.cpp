@@ -437,6 +437,28 @@ TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
   EXPECT_EQ(cluster.status("phase"), "Removing");
 }
 
+TEST(enrolment, a_share_of_the_nodes_counts_no_node_with_an_agent_alone) {
+  for (const auto* mode : {"", "none", "pgpu"}) {
+    cluster cluster;
+    for (int i = 0; i < 19; ++i) {
+      api::accelerator_node reported;
+      reported.key.name = "gpu-1" + std::to_string(i);
+      reported.boot = "b";
+      reported.mode.requested_mode = mode;
+      cluster.objects.put(reported);
+    }
+    cluster.enrolled("pgpu");
+    kube::node other;
+    other.key.name = "gpu-0";
+    other.taints = {{"quartermaster.io/switching", "pgpu.mps", "NoSchedule"}};
+    cluster.nodes.put(other);
+    cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+    cluster.reconcile();
+    EXPECT_EQ(cluster.status("phase") == "Waiting", std::string_view(mode) != "pgpu")
+        << mode << ": 10 % are one, or two";
+  }
+}
+
 TEST(enrolment, evicts_with_the_uid_waits_for_budgets_and_tells_the_pods) {
   cluster cluster;
   cluster.enrolled("pgpu");

@@ -844,6 +844,19 @@ TEST(policy, no_card_is_held_back_any_more_once_the_extender_is_off) {
   EXPECT_EQ(cluster.condition("WithdrawalsHeldBack"), json());
 }
 
+TEST(policy, what_may_not_be_watched_is_named_while_that_is_so) {
+  cluster cluster;
+  cluster.switch_to(1);
+  cluster.further = {reconcilers::refused_condition({"pods", "nodes"}, 1)};
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("WatchesRefused")["status"], "True");
+  EXPECT_EQ(cluster.condition("WatchesRefused")["reason"], "Forbidden");
+  EXPECT_EQ(cluster.condition("WatchesRefused")["parameters"]["list"], "pods, nodes");
+  cluster.further.clear();
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("WatchesRefused"), json());
+}
+
 TEST(policy, changes_wake_the_one_policy_they_concern) {
   cluster cluster;
   kube::daemon_set set;

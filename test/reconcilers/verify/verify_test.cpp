@@ -364,6 +364,7 @@ TEST(verify, passes_no_condition_of_the_policy_that_is_not_in_order) {
            {"ContainerRuntimesFixed", "False", "Halted", "wrong runtimes_not_fixed"},
            {"ContainerRuntimesFixed", "False", "Fixing", "warning runtimes_not_fixed"},
            {"WithdrawalsHeldBack", "True", "TooManySickNodes", "wrong withdrawals_held_back"},
+           {"WatchesRefused", "True", "Forbidden", "wrong watches_refused"},
            {"OfALaterVersion", "False", "Something", "unknown condition_unknown"}}) {
     cluster cluster;
     auto is = nlohmann::json::parse(cluster.is.policy->status);
@@ -403,6 +404,7 @@ TEST(verify, says_what_the_operator_says_in_the_language_of_the_reader) {
                                                                   {"ContainerRuntimesFixed", "True"},
                                                                   {"WithdrawalsHeldBack", "True"},
                                                                   {"WithdrawalsHeldBack", "False"},
+                                                                  {"WatchesRefused", "True"},
                                                                   {"OfALaterVersion", "False"}}) {
     cluster cluster;
     cluster.is.policy->scheduler.mode = "Dedicated";
@@ -686,6 +688,7 @@ TEST(verify, passes_no_reason_that_any_reconciler_can_give) {
                                                                 {"CallerCertificatesValid", "False"},
                                                                 {"ContainerRuntimesFixed", "False"},
                                                                 {"WithdrawalsHeldBack", "True"},
+                                                                {"WatchesRefused", "True"},
                                                                 {"ConditionOfALaterVersion", "False"},
                                                                 {"ConditionOfALaterVersion", "Unknown"}})
     for (const auto& reason : reasons) {

@@ -249,8 +249,8 @@ class search {
 
   void name(const spot& spot) {
     const auto& is = *spot.value;
-    const auto kind = field_rules::name_kind_of(*spot.owner, spot.about->name);
-    if (kind == field_rules::name_kind::any || !is_text(is) || is.text.empty() || is_template(is)) return;
+    const auto kind = field_rules::name_kind_of(*spot.owner, spot.about->name, is.text);
+    if (kind == field_rules::name_kind::any || !is_text(is) || is_template(is)) return;
     unless(field_rules::is_name(is.text, kind), spot,
            kind == field_rules::name_kind::object  ? form::object_name
            : kind == field_rules::name_kind::label ? form::label

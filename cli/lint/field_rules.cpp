@@ -49,9 +49,8 @@ constexpr std::array ranges{
     number_limits{"", "mode", 0, most_mode},
     number_limits{"", "parallelism"},
     number_limits{"", "periodSeconds"},
-    number_limits{"", "progressDeadlineSeconds"},
+    number_limits{"", "progressDeadlineSeconds", 1},
     number_limits{"", "replicas"},
-    number_limits{"", "revisionHistoryLimit"},
     number_limits{"", "runAsGroup"},
     number_limits{"", "runAsUser"},
     number_limits{"", "startingDeadlineSeconds", 0, std::numeric_limits<std::int64_t>::max()},
@@ -63,6 +62,8 @@ constexpr std::array ranges{
     number_limits{"", "weight", 1, most_weight},
     number_limits{"AWSElasticBlockStoreVolumeSource", "partition", 0, most_lun},
     number_limits{"GCEPersistentDiskVolumeSource", "partition", 0, most_lun},
+    number_limits{"DaemonSetSpec", "revisionHistoryLimit"},
+    number_limits{"DeploymentSpec", "revisionHistoryLimit"},
     number_limits{"GRPCAction", "port", 1, most_port},
     number_limits{"JobSpec", "activeDeadlineSeconds", 0, std::numeric_limits<std::int64_t>::max()},
     number_limits{"PodSpec", "activeDeadlineSeconds", 1},
@@ -75,12 +76,13 @@ constexpr std::array ranges{
 struct named_field {
   std::string_view type, field;
   name_kind kind;
+  bool may_be_empty = true;
 };
 constexpr std::array named_fields{
     named_field{"PodSpec", "hostname", name_kind::label},
     named_field{"PodSpec", "nodeName", name_kind::object},
     named_field{"PodSpec", "priorityClassName", name_kind::object},
-    named_field{"PodSpec", "runtimeClassName", name_kind::object},
+    named_field{"PodSpec", "runtimeClassName", name_kind::object, false},
     named_field{"PodSpec", "serviceAccountName", name_kind::object},
     named_field{"PodSpec", "subdomain", name_kind::label},
     named_field{"PodAffinityTerm", "topologyKey", name_kind::label_key},
@@ -89,7 +91,6 @@ constexpr std::array named_fields{
     named_field{"PodResourceClaim", "resourceClaimName", name_kind::object},
     named_field{"PodResourceClaim", "resourceClaimTemplateName", name_kind::object},
     named_field{"PodSchedulingGate", "name", name_kind::label_key},
-    named_field{"TopologySpreadConstraint", "topologyKey", name_kind::label_key},
 };
 
 bool is_chosen(const node& value) {
@@ -142,10 +143,11 @@ const number_limits* limits_of(const kubernetes_fields::object_type& type, std::
   return match == ranges.end() ? nullptr : &*match;
 }
 
-name_kind name_kind_of(const kubernetes_fields::object_type& type, std::string_view field) {
+name_kind name_kind_of(const kubernetes_fields::object_type& type, std::string_view field, std::string_view text) {
   const auto match = std::ranges::find_if(
       named_fields, [&](const named_field& entry) { return entry.field == field && entry.type == type.name; });
-  return match == named_fields.end() ? name_kind::any : match->kind;
+  if (match == named_fields.end() || (text.empty() && match->may_be_empty)) return name_kind::any;
+  return match->kind;
 }
 
 bool is_name(std::string_view text, name_kind kind) {

@@ -44,8 +44,8 @@ enum class name_kind : std::uint8_t {
   label,      ///< text::is_dns_label
   label_key,  ///< text::is_label_key
 };
-/// Of the texts of a field, "" and templates aside.
-name_kind name_kind_of(const kubernetes_fields::object_type& type, std::string_view field);
+/// What such a text has to be.
+name_kind name_kind_of(const kubernetes_fields::object_type& type, std::string_view field, std::string_view text);
 bool is_name(std::string_view text, name_kind kind);
 
 struct repeated_item {

@@ -613,9 +613,18 @@ func TestTheServerHasNothingToSayAgainstThesePolicies(t *testing.T) {
 			return err == nil && policy.Status.ObservedGeneration == policy.Generation && policy.Status.TypeChecking != nil, err
 		}))
 		for _, warning := range policy.Status.TypeChecking.ExpressionWarnings {
-			t.Errorf("%s, %s: %s", name, warning.FieldRef, warning.Warning)
+			if policy.Spec.ParamKind == nil || !onlyLacksParams(warning.Warning) {
+				t.Errorf("%s, %s: %s", name, warning.FieldRef, warning.Warning)
+			}
 		}
 	}
+}
+
+// onlyLacksParams: the kube-controller-manager of 1.30 had read the types of the server before the CRD of the parameters was there, and does not
+// look again. It reads them every 30 s. That says nothing of the expression.
+func onlyLacksParams(warning string) bool {
+	const lacks = "undeclared reference to 'params'"
+	return strings.Contains(warning, lacks) && strings.Count(warning, "ERROR:") == strings.Count(warning, lacks)
 }
 
 // Each guard of the policy is there for a reason: without it something of the table comes out otherwise.

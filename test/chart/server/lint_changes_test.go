@@ -163,7 +163,7 @@ volumes:
 `
 
 const numbersOfOwners = `
-{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1, minReadySeconds: 1, progressDeadlineSeconds: 600, revisionHistoryLimit: 1}}
+{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1, progressDeadlineSeconds: 600, revisionHistoryLimit: 1}}
 ---
 {apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 1, minReadySeconds: 1, revisionHistoryLimit: 1, serviceName: a, ordinals: {start: 1},
   updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}}}
@@ -172,7 +172,7 @@ const numbersOfOwners = `
 ---
 {apiVersion: batch/v1, kind: Job, spec: {parallelism: 1, completions: 1, backoffLimit: 1, activeDeadlineSeconds: 1, ttlSecondsAfterFinished: 1}}
 ---
-{apiVersion: batch/v1, kind: Job, spec: {completionMode: Indexed, parallelism: 1, completions: 100, backoffLimitPerIndex: 1, maxFailedIndexes: 1}}
+{apiVersion: batch/v1, kind: Job, spec: {completionMode: Indexed, parallelism: 1, completions: 100, backoffLimitPerIndex: 1}}
 `
 
 // workloadsOfNumbers are a Pod, and each owner of pods; numbers are looked for in their spec, and not in the template.

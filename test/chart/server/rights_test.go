@@ -88,7 +88,8 @@ const others = "other-people"
 
 var accounts = []string{"quartermaster", "quartermaster-agent", "quartermaster-static-pod", "quartermaster-fix-runtime", "quartermaster-console", "quartermaster-prometheus",
 	"quartermaster-scheduler", "quartermaster-simulation", "gpu-manager", "hami-device-plugin", "gpushare-device-plugin", "nvidia-device-plugin", "quartermaster-device-plugin",
-	"quartermaster-device-plugin-vgpu", "quartermaster-device-plugin-mps"}
+	"quartermaster-device-plugin-vgpu", "quartermaster-device-plugin-mps", "quartermaster-device-plugin-gpushare",
+	"quartermaster-device-plugin-hami"}
 
 // userOf an account of the chart: its name and its groups.
 func userOf(account string) []string {

@@ -59,7 +59,7 @@ type cardPlugin struct {
 
 func startCardPlugin(t *testing.T, kubeconfig string) *cardPlugin {
 	t.Helper()
-	return startPlugin(t, 1, fmt.Sprintf("--kubeconfig %s --node-name %s --resource %s", kubeconfig, real1, ownCard))
+	return startPlugin(t, 1, fmt.Sprintf("--kubeconfig %s --node-name %s --resource %s %s", kubeconfig, real1, ownCard, probed))
 }
 
 func startPlugin(t *testing.T, resources int, flags string) *cardPlugin {

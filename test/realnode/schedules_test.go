@@ -239,7 +239,8 @@ func (m *machine) runs(resource string, amount int64, deal func(*rand.Rand, int)
 	t.Logf("%d schedules, %d pods, %d rejected by a kubelet that had no plugin, in %.0f s; disturbed by %v", schedules, total, rejected, time.Since(began).Seconds(), disturbed)
 }
 
-// disturb something of the node, and bring it back at once.
+// disturb something of the node, and bring it back at once. The node's status still has what a plugin offered before: only the plugin's
+// own probe says that the kubelet has its list again.
 func (m *machine) disturb(part string) {
 	m.t.Helper()
 	name, signal, _ := strings.Cut(part, " ")
@@ -248,6 +249,7 @@ func (m *machine) disturb(part string) {
 		m.plugin.end(signal)
 		m.plugin = m.again(m.t)
 		m.plugin.awaitTaken(1)
+		m.plugin.awaitReadiness(isReady)
 	case "mps":
 		m.mps.end(signal)
 		m.mps = startMps(m.t)
@@ -261,6 +263,7 @@ func (m *machine) disturb(part string) {
 		must(m.t, err)
 		if name == "kubelet" {
 			m.plugin.awaitTaken(times + 1)
+			m.plugin.awaitReadiness(isReady)
 		}
 	}
 }

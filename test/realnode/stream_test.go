@@ -32,7 +32,6 @@ func TestAKubeletKilledUnderAStreamOfPodsRejectsNoneThatFollows_long(t *testing.
 			pods = append(pods, placedPod{pod: onShares(fmt.Sprintf("k%d-%d", round, i), false, one), seen: map[string][]string{"c0": one.seen()}})
 			if i == killed {
 				is.disturb("kubelet")
-				is.plugin.awaitReadiness(isReady)
 			}
 			create(t, cluster, pods[i].pod)
 			time.Sleep(100 * time.Millisecond)

@@ -17,7 +17,7 @@ case $name in
   short) bench micro --short; bench webhook --short; bench sync --short "$@" ;;
   all)
     failed=''
-    for each in micro sync idle admission webhook enrolment extender agents usage share node; do
+    for each in micro sync idle admission webhook enrolment extender agents usage share card node; do
       form=()
       [ "$each" != extender ] || [[ " $* " == *" --short "* ]] || form=(--long)
       printf '\n== %s, %s ==\n' "$each" "$(date +%H:%M:%S)"

@@ -21,7 +21,11 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-const gpu = "nvidia.com/gpu"
+const (
+	gpu       = "nvidia.com/gpu"
+	mpsCores  = "nvidia.com/mps-core"
+	mpsMemory = "nvidia.com/mps-memory"
+)
 
 // product is the chart's agent and our plugin on the machine; the operator and a scheduler that asks it run next to it.
 type product struct {
@@ -76,14 +80,22 @@ func install(t *testing.T, mode string, key corev1.ResourceName, number int64) *
 	t.Cleanup(func() { cluster.Client.NodeV1().RuntimeClasses().Delete(ctx, class.Name, metav1.DeleteOptions{}) })
 	image := registry + "/quartermaster:" + strings.TrimSpace(string(tag))
 	policy := map[string]any{"scheduler": map[string]any{"mode": "None"}, "customResources": map[string]any{"publish": false}, "modules": map[string]any{
-		"pgpu": map[string]any{"enabled": true, "image": image, "imagePullPolicy": "Never", "settings": map[string]any{"plugin": "quartermaster"}}}}
+		"pgpu": map[string]any{"enabled": true, "image": image, "imagePullPolicy": "Never", "settings": map[string]any{"plugin": "quartermaster"}},
+		"mps":  map[string]any{"enabled": true, "image": image, "imagePullPolicy": "Never", "runtimeClassName": kit.NvidiaRuntime}}}
 	p := &product{t: t, Product: kit.StartProduct(ctx, t, cluster, policy, "image.registry="+registry, "image.pullPolicy=Never", "agent.enabled=true",
 		"agent.runtimeClassName="+kit.NvidiaRuntime, "agent.metrics.port=9402", "agent.metrics.processes=true")}
 	t.Cleanup(p.tell)
 	scheduler, err := kit.StartScheduler(ctx, cluster, p.Work, "https://"+p.Address+"/scheduler", p.Keys, 1)
 	must(t, err)
 	t.Cleanup(scheduler.Close)
-	must(t, p.PatchNode(ctx, node, map[string]any{"metadata": map[string]any{"labels": map[string]any{kit.AskLabel: mode}}}))
+	p.asksFor(mode, key, number)
+	return p
+}
+
+// asksFor a mode, and waits until the node is in it and offers so many of the resource.
+func (p *product) asksFor(mode string, key corev1.ResourceName, number int64) {
+	p.t.Helper()
+	must(p.t, p.PatchNode(ctx, node, map[string]any{"metadata": map[string]any{"labels": map[string]any{kit.AskLabel: mode}}}))
 	p.await(4*time.Minute, fmt.Sprintf("the node offers %d %s", number, key), func() (bool, error) {
 		is, err := cluster.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
@@ -93,7 +105,6 @@ func install(t *testing.T, mode string, key corev1.ResourceName, number int64) *
 		return has.Value() == number, fmt.Errorf("%v", is.Status.Allocatable)
 	})
 	p.AwaitPhase(ctx, 2*time.Minute, node, mode, "Ready")
-	return p
 }
 
 // tell what helps to understand a failure.
@@ -246,6 +257,13 @@ func TestTheProductOnAMachineOfToday(t *testing.T) {
 			return strings.Contains(waiting.Message, "pod default/past-the-scheduler was not placed"), fmt.Errorf("%+v", waiting)
 		})
 	})
+	t.Run("shares after the mode has changed", func(t *testing.T) {
+		must(t, cluster.Client.CoreV1().Pods("default").Delete(ctx, "first", metav1.DeleteOptions{}))
+		p := &product{p.Product, t}
+		p.hasCards() // without processes, which MPS would wait for
+		p.asksFor("mps", mpsCores, 200)
+		p.hasShares()
+	})
 }
 
 // facts are the agent's report of the machine.
@@ -281,6 +299,14 @@ type use struct {
 	process int
 }
 
+// hasCards: the machine's are so from now on.
+func (p *product) hasCards(changes ...func(card map[string]any)) {
+	p.t.Helper()
+	text, err := cards(changes...)
+	must(p.t, err)
+	p.asks(fmt.Sprintf("echo '%s' >/var/lib/cards/new && mv /var/lib/cards/new /var/lib/cards/node.json", text))
+}
+
 // countsUse: processes of the pods and one of the machine itself use the cards, and the agent says whose that is.
 func (p *product) countsUse(uses ...use) {
 	p.t.Helper()
@@ -296,24 +322,16 @@ func (p *product) countsUse(uses ...use) {
 	}
 	p.t.Logf("the agent sees the pod's cgroup as %s", seen)
 
-	var machine map[string]any
-	text, err := os.ReadFile(filepath.Join(kit.Root(), "test/nvml/fixtures/t4_pair.json"))
-	must(p.t, err)
-	must(p.t, json.Unmarshal(text, &machine))
 	own, err := strconv.Atoi(p.asks("systemctl show --property MainPID --value containerd"))
 	must(p.t, err)
-	for _, row := range machine["cards"].([]any) {
-		card := row.(map[string]any)
+	p.hasCards(func(card map[string]any) {
 		for i, use := range uses {
 			if card["uuid"] == use.card {
 				card["memory_used_mib"] = 2000
 				card["processes"] = []any{map[string]any{"pid": use.process, "memory_mib": 1000 + i}, map[string]any{"pid": own, "memory_mib": 300}}
 			}
 		}
-	}
-	text, err = json.Marshal(machine)
-	must(p.t, err)
-	p.asks(fmt.Sprintf("echo '%s' >/var/lib/cards/new && mv /var/lib/cards/new /var/lib/cards/node.json", text))
+	})
 	const mib = 1 << 20
 	p.await(time.Minute, "metrics say whose it is", func() (bool, error) {
 		page, err := vm.asks(20*time.Second, fmt.Sprintf("(exec 3<>/dev/tcp/%s/9402; printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3; grep -E '^quartermaster_(share_memory_used|share_processes|card_unattributed_memory)' <&3)", agent.Status.PodIP))

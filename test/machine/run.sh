@@ -12,7 +12,7 @@ Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2
 QEMU (./dev setup --machine), no root, or can make no image. Five minutes, most of it computing.
   -run REGEX      only tests whose name matches
   --cluster NAME  use this cluster (made by an earlier run), start it when it is not there, and leave it up; the machine is booted again
-The stand-in for the card is taken from QM_NVML, else from build/dev/nvml (./dev build dev nvml_standin nvml_smi).
+The stand-in for the card is taken from QM_NVML, else from build/dev/nvml (./dev build dev nvml_standin nvml_smi mps_control).
 H
 }
 

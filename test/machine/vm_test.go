@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -171,7 +172,7 @@ func (m *machine) pack() error {
 	}
 	for target, source := range map[string]string{"bin/kubelet": os.Getenv("QM_KUBELET"), "bin/nvidia-container-runtime": runtime, "images/quartermaster": os.Getenv("QM_IMAGE"),
 		"bin/containerd": programs + "/containerd", "bin/containerd-shim-runc-v2": programs + "/containerd-shim-runc-v2", "bin/ctr": programs + "/ctr",
-		"cards/libnvidia-ml.so.1": library, "cards/nvidia-smi": smi,
+		"cards/libnvidia-ml.so.1": library, "cards/nvidia-smi": smi, "cards/nvidia-cuda-mps-control": filepath.Join(filepath.Dir(smi), "nvidia-cuda-mps-control"),
 		"node.sh": filepath.Join(kit.Root(), "test/nvml/node.sh"), "setup.sh": here + "/guest/setup.sh", "import.sh": here + "/guest/import.sh"} {
 		if text, err := exec.Command("cp", "-L", source, at(target)).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", source, err, text)
@@ -180,17 +181,43 @@ func (m *machine) pack() error {
 	if err := kit.CopyFixture(at("cards"), "t4_pair"); err != nil {
 		return err
 	}
+	text, err := cards()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(at("cards/node.json"), text, 0o644); err != nil {
+		return err
+	}
 	if err := m.images(at); err != nil {
 		return err
 	}
 	if err := m.files(at); err != nil {
 		return err
 	}
-	text, err := exec.Command("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", at(""), filepath.Join(m.folder, "node.img"), "1G").CombinedOutput()
+	text, err = exec.Command("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", at(""), filepath.Join(m.folder, "node.img"), "1G").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("mke2fs: %w: %s", err, text)
 	}
 	return os.RemoveAll(at(""))
+}
+
+// cards of the machine: two T4 of a driver that limits memory by cgroup, with what a test changes of them.
+func cards(changes ...func(card map[string]any)) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(kit.Root(), "test/nvml/fixtures/t4_pair.json"))
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, err
+	}
+	out["driver"].(map[string]any)["version"] = "615.71.09"
+	for _, card := range out["cards"].([]any) {
+		for _, change := range changes {
+			change(card.(map[string]any))
+		}
+	}
+	return json.Marshal(out)
 }
 
 // images in addition to the product's.

@@ -23,4 +23,5 @@ cp -r /node/files/. /
 mkdir -p /etc/kubernetes/manifests /var/lib/cards
 install -m 755 /node/bin/nvidia-container-runtime /usr/bin/
 cp /node/cards/*.json /var/lib/cards/
+mkdir /run/nvidia-standin.kept # the limits that the driver keeps
 /node/node.sh /var/lib/cards /node/cards/libnvidia-ml.so.1 /node/cards/nvidia-smi

@@ -22,6 +22,7 @@ const (
 	libraries  = "/usr/lib/x86_64-linux-gnu/"
 	asVolumes  = "/var/run/nvidia-container-devices"
 	mpsControl = "/usr/bin/nvidia-cuda-mps-control"
+	kept       = "/run/nvidia-standin.kept" // a folder for what the driver keeps for all programs; only where a test has made it
 )
 
 type object = map[string]any
@@ -90,6 +91,12 @@ func giveCards(file string) error {
 			return fmt.Errorf("no driver: %w", err)
 		}
 		mounts = append(mounts, object{"destination": path, "source": source, "type": "bind", "options": []string{"rbind", "ro", "nosuid", "nodev"}})
+	}
+	if _, err := os.Stat(kept); err == nil {
+		mounts = append(mounts, object{"destination": kept, "source": kept, "type": "bind", "options": []string{"rbind", "rw", "nosuid", "nodev"}})
+		process, _ := config["process"].(object)
+		environment, _ := process["env"].([]any)
+		process["env"] = append(environment, "QM_NVML_LIMITS="+kept+"/limits")
 	}
 	config["mounts"] = mounts
 	if err := addDevices(config, nodes); err != nil {

@@ -5,6 +5,7 @@
 
 #include "agent/cards/process.hpp"
 #include "agent/mps/memory_limit.hpp"
+#include "agent/mps/mounts.hpp"
 #include "agent/mps/state_file.hpp"
 #include "agent/settle.hpp"
 #include "controller/log.hpp"
@@ -17,7 +18,7 @@ namespace {
 namespace log = controller::log;
 using grpc::status_code;
 
-constexpr controller::milliseconds driver_retry{2'000}, leave_limit{20'000}, state_look{1'000};
+constexpr controller::milliseconds driver_retry{2'000}, leave_limit{25'000}, state_look{1'000};
 
 }  // namespace
 
@@ -40,6 +41,7 @@ boost::asio::awaitable<void> mps_host::begin() {
         mps::server_options out;
         out.control = {.program = options_.program, .folder = options_.folder + "/" + card.uuid, .card = card.uuid};
         out.whole.memory_mib = card.memory_mib;
+        out.has_container = [pipes = "/" + card.uuid + "/pipe"] { return mps::is_mounted("/proc", pipes); };
         cards_.emplace_back(driver_, std::move(out));
         running_.push_back(loop_.spawn("mps", cards_.back().run()));
       }
@@ -173,7 +175,9 @@ boost::asio::awaitable<void> mps_host::leave() {
   for (const auto& card : running_) card.cancel();
   const auto goes_on = [this] { return std::ranges::any_of(running_, &controller::spawned::running); };
   while (goes_on()) (void)co_await controller::sleep_for(controller::milliseconds(10));
-  for (auto& card : cards_) co_await card.leave();
+  running_.clear();
+  for (auto& card : cards_) running_.push_back(loop_.spawn("leave", card.leave()));
+  while (goes_on()) (void)co_await controller::sleep_for(controller::milliseconds(10));
   std::error_code ignored;
   std::filesystem::remove(options_.folder + "/" + std::string(mps::state_name), ignored);
   loop_.quit();

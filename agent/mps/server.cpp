@@ -244,6 +244,7 @@ answer_of<void> card_server::hold(ceilings limits) {
   if (!problem_.empty()) co_return std::unexpected(problem_);
   if (limits.cores < 1 || limits.memory_mib < 1 || !options_.whole.reaches(limits))
     co_return std::unexpected("a share of " + text_of(limits) + " is none of a card with " + text_of(options_.whole));
+  held_ = clock::now();
   // While another container waits for more it gets that: the two may have been sent in the other order.
   wanted_ = waiting_ == 0
                 ? limits
@@ -280,11 +281,28 @@ answer_of<int> card_server::end_clients(std::function<bool(unsigned)> is_one) {
   co_return out;
 }
 
+bool card_server::has_container() const { return options_.has_container && options_.has_container(); }
+
+bool card_server::may_get_container() const {
+  return held_ != clock::time_point() && clock::now() < held_ + options_.until_started;
+}
+
 asio::awaitable<void> card_server::leave() {
+  if (may_get_container() || has_container()) {
+    const auto closed = co_await driver_.set_mode(card(), compute_mode::prohibited);
+    if (!closed) log::warn("a card was not closed", {{"card", card()}, {"reason", closed.error()}});
+    if (closed) log::info("a card is closed: a container has a share of it, or may get it now", {{"card", card()}});
+  }
   (void)co_await control_.quit();
   const auto until = clock::now() + options_.start;
   while (daemon_ && !daemon_->ended() && clock::now() < until) (void)co_await controller::sleep_for(look_again);
   daemon_.reset();
+  while (may_get_container() && !has_container()) (void)co_await controller::sleep_for(look_again);
+  if (has_container()) {
+    log::warn("a card stays closed (compute mode PROHIBITED), because containers with shares of it are still there",
+              {{"card", card()}, {"opened by", "the next start of MPS here, or nvidia-smi -c DEFAULT"}});
+    co_return;
+  }
   const auto done = co_await driver_.set_mode(card(), compute_mode::shared);
   if (!done) log::warn("a card was not given back", {{"card", card()}, {"reason", done.error()}});
 }

@@ -36,6 +36,10 @@ struct server_options {
   std::chrono::milliseconds period{30'000};
   std::chrono::milliseconds retry{2'000};       ///< between two looks at a card that is not
   std::chrono::milliseconds hold_limit{8'000};  ///< for ceilings that someone waits for
+  /// After its share was held a container is there, or will not be.
+  std::chrono::milliseconds until_started{15'000};
+  /// Whether a container of a share is there, whether it uses the card by now or not. Nothing: none ever is.
+  std::function<bool()> has_container = {};
 };
 
 class card_server {
@@ -52,7 +56,8 @@ class card_server {
   /// Ends the work of those clients whose process is one of these, and of no other; how many there were. What they have
   /// on the card ends in order: a process that is killed while it computes may take the server with it.
   answer_of<int> end_clients(std::function<bool(unsigned)> is_one);
-  /// Ends daemon and server with all clients, and gives the card back. After `run` has ended.
+  /// Ends daemon and server with all clients, and gives the card back, unless a container of a share is there: what it
+  /// then starts would have all of the card. After `run` has ended.
   boost::asio::awaitable<void> leave();
 
   const std::string& card() const { return control_.options().card; }
@@ -75,6 +80,8 @@ class card_server {
   bool has_died();  ///< the daemon
   bool has_server_ended() const;
   void watch_server();
+  bool has_container() const;
+  bool may_get_container() const;  ///< a share was held a moment ago
   void report(std::string problem);
 
   card_driver& driver_;
@@ -83,10 +90,11 @@ class card_server {
   std::optional<kube::running_program> daemon_;  ///< nothing: there was one already, or there is none
   std::optional<std::string> died_;              ///< how
   ceilings wanted_, applied_;
-  unsigned process_ = 0;   ///< of the server that has what was applied
-  int process_file_ = -1;  ///< that process, to be polled; -1: the kernel gave none
-  int looks_ = 0;          ///< since its limits were read
-  int waiting_ = 0;        ///< calls of `hold`
+  unsigned process_ = 0;                        ///< of the server that has what was applied
+  int process_file_ = -1;                       ///< that process, to be polled; -1: the kernel gave none
+  int looks_ = 0;                               ///< since its limits were read
+  int waiting_ = 0;                             ///< calls of `hold`
+  std::chrono::steady_clock::time_point held_;  ///< when it was asked for a share last
   std::string problem_ = "it is being set up", failure_;
   std::shared_ptr<kube::wait_list> requests_ = std::make_shared<kube::wait_list>();
   std::shared_ptr<kube::wait_list> answered_ = std::make_shared<kube::wait_list>();

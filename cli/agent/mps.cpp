@@ -21,7 +21,8 @@ constexpr std::string_view mps_examples =
     R"(One control daemon and one server for each card. While a card is lent it is in EXCLUSIVE_PROCESS, so that a program that
 passes MPS by gets nothing, and the limits of its server were read back. A card whose daemon answers otherwise is lent no
 more, and the log says why; its neighbours go on. A driver of branch R615 or newer also limits the memory of a pod's
-cgroup, when the device plugin asks for it. When this program ends, all clients end, and cards are DEFAULT again.
+cgroup, when the device plugin asks for it. When this program ends, all clients end. Cards are DEFAULT again then, but
+for those of which a container still has a share: they stay PROHIBITED, so that it cannot use a card without its limits.
 It needs root, the driver, and NVIDIA's nvidia-cuda-mps-control and nvidia-cuda-mps-server on the PATH; in a pod, the
 node's process IDs (hostPID). Module mps runs it next to the device plugin, which asks it over FOLDER/server.sock.
   $ quartermaster agent mps --folder /run/quartermaster/mps)";

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,11 +25,16 @@ type placedPod struct {
 	seen map[string][]string // lines, by container
 	// said by the plugin until a control daemon was dead: a container that it had let start by then may come too late for the daemon.
 	said string
+	// closed says of which cards the program that keeps MPS said, when it was asked to end, that they are closed; nil: it was not asked.
+	closed func(card string) bool
 }
 
-// mayMiss: the container was let start before a control daemon was killed.
+// mayMiss: the container was let start before a control daemon was dead. One that ended in order has left a card that gives it nothing.
 func (p placedPod) mayMiss(container, line string) bool {
 	if line != reachesDaemon {
+		return false
+	}
+	if card := strings.TrimPrefix(p.seen[container][0], "on cards "); p.closed != nil && !p.closed(card) {
 		return false
 	}
 	var order []string
@@ -167,6 +173,7 @@ type machine struct {
 	again  func(*testing.T) *cardPlugin
 	mps    *mps   // nil: whole cards
 	said   string // by the plugin until a control daemon was dead, in this schedule
+	closed func(card string) bool
 }
 
 // Pods come in any order, with init containers and sidecars, at random moments, while plugin, kubelet and containerd are killed: each container
@@ -201,7 +208,7 @@ func (m *machine) runs(resource string, amount int64, deal func(*rand.Rand, int)
 		rng := rand.New(rand.NewPCG(seed, uint64(round)))
 		disturbance := disturbances[rng.IntN(len(disturbances))]
 		pods, moment := deal(rng, round), rng.IntN(4)
-		m.said = ""
+		m.said, m.closed = "", nil
 		for i, is := range pods {
 			time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
 			if i == moment || (i == len(pods)-1 && moment >= len(pods)) {
@@ -212,7 +219,7 @@ func (m *machine) runs(resource string, amount int64, deal func(*rand.Rand, int)
 		disturbed[disturbance]++
 		for _, is := range pods {
 			total++
-			is.said = m.said
+			is.said, is.closed = m.said, m.closed
 			if why := is.lives(t); why != "" {
 				rejected++
 				if disturbance == "nothing" {
@@ -246,12 +253,25 @@ func (m *machine) disturb(part string) {
 	name, signal, _ := strings.Cut(part, " ")
 	switch name {
 	case "plugin":
+		seen := endsSeen(m.t)
 		m.plugin.end(signal)
 		m.plugin = m.again(m.t)
 		m.plugin.awaitTaken(1)
+		// A kubelet before 1.37 that sees the end of a plugin when the next one is there already ends the next one's stream, and that registers
+		// again: runClient in k8s.io/kubernetes pkg/kubelet/cm/devicemanager/plugin/v1beta1/handler.go. A container takes longer to start.
+		await(m.t, 30*time.Second, "the kubelet has seen the end of the plugin", func() (bool, error) {
+			return endsSeen(m.t) >= seen+m.plugin.resources, nil
+		})
 		m.plugin.awaitReadiness(isReady)
 	case "mps":
-		m.mps.end(signal)
+		before := m.mps
+		before.end(signal)
+		if signal == "TERM" { // the daemons end with it
+			m.said = m.plugin.said.text()
+			m.closed = func(card string) bool {
+				return regexp.MustCompile(`a card is closed.*` + card).MatchString(before.said.text())
+			}
+		}
 		m.mps = startMps(m.t)
 	case "daemon":
 		_, err := cluster.Script("node-exec", "sh", "-c", fmt.Sprintf("kill -9 $(cat %s/%s/pipe/nvidia-cuda-mps-control.pid)", mpsFolder, cardB))
@@ -266,6 +286,14 @@ func (m *machine) disturb(part string) {
 			m.plugin.awaitReadiness(isReady)
 		}
 	}
+}
+
+// endsSeen is how often the kubelet has noted the end of a plugin's resource.
+func endsSeen(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(cluster.Dir, "logs", "kubelet.log"))
+	must(t, err)
+	return strings.Count(string(text), "Deregistered client")
 }
 
 // haveReport of this boot, in the place of an agent.

@@ -40,6 +40,8 @@ struct mps_server : testing::Test {
   made_driver driver;
   boost::asio::cancellation_signal stop;
   std::unique_ptr<card_server> subject;
+  bool has_container = false;
+  std::chrono::steady_clock::time_point comes_after = std::chrono::steady_clock::time_point::max();  ///< a container
   control talker{{.program = MPS_CONTROL, .folder = folder, .card = "GPU-1"}};
 
   mps_server() { make(); }
@@ -59,7 +61,8 @@ struct mps_server : testing::Test {
     server_options out{.control = talker.options(), .whole = {100, 16000}};
     out.control.program = program;
     out.control.deadline = 300ms;
-    out.start = 1s, out.period = period, out.retry = 20ms, out.hold_limit = 1s;
+    out.start = 1s, out.period = period, out.retry = 20ms, out.hold_limit = 1s, out.until_started = 300ms;
+    out.has_container = [this] { return has_container || std::chrono::steady_clock::now() > comes_after; };
     subject = std::make_unique<card_server>(driver, std::move(out));
   }
   void run() {
@@ -316,17 +319,51 @@ TEST_F(mps_server, has_failed_only_when_it_was_given_up) {
   EXPECT_THAT(subject->failure(), IsEmpty());
 }
 
-TEST_F(mps_server, gives_the_card_back) {
+/// The mode that a card has when its program has ended.
+struct left_card : mps_server {
+  void leave() {
+    stop.emit(boost::asio::cancellation_type::terminal);
+    const auto wrapped = [this]() -> answer_of<void> {
+      co_await subject->leave();
+      co_return std::expected<void, problem>();
+    };
+    ASSERT_TRUE(answer(wrapped()));
+    EXPECT_FALSE(answer(talker.servers())) << "no daemon";
+  }
+};
+
+TEST_F(left_card, is_given_back) {
   run();
   ASSERT_TRUE(is_ready());
-  stop.emit(boost::asio::cancellation_type::terminal);
-  const auto wrapped = [this]() -> answer_of<void> {
-    co_await subject->leave();
-    co_return std::expected<void, problem>();
-  };
-  ASSERT_TRUE(answer(wrapped()));
-  EXPECT_EQ(driver.modes.back(), compute_mode::shared);
-  EXPECT_FALSE(answer(talker.servers())) << "no daemon";
+  leave();
+  EXPECT_THAT(driver.modes, ElementsAre(compute_mode::exclusive_process, compute_mode::shared));
+}
+
+TEST_F(left_card, stays_closed_while_a_container_of_a_share_is_there) {
+  has_container = true;
+  run();
+  ASSERT_TRUE(is_ready());
+  leave();
+  EXPECT_THAT(driver.modes, ElementsAre(compute_mode::exclusive_process, compute_mode::prohibited));
+}
+
+TEST_F(left_card, waits_for_the_container_that_it_has_just_let_start) {
+  run();
+  ASSERT_TRUE(is_ready());
+  ASSERT_TRUE(answer(subject->hold({30, 2048})));
+  leave();
+  EXPECT_THAT(driver.modes,
+              ElementsAre(compute_mode::exclusive_process, compute_mode::prohibited, compute_mode::shared))
+      << "none came";
+}
+
+TEST_F(left_card, stays_closed_for_a_container_that_comes_later) {
+  run();
+  ASSERT_TRUE(is_ready());
+  ASSERT_TRUE(answer(subject->hold({30, 2048})));
+  comes_after = std::chrono::steady_clock::now() + 50ms;
+  leave();
+  EXPECT_EQ(driver.modes.back(), compute_mode::prohibited);
 }
 
 }  // namespace

@@ -86,9 +86,9 @@ std::expected<kube::running_program, problem> control::start() const {
   return std::move(*out);
 }
 
-answer_of<std::string> control::command(std::string text) const {
+answer_of<std::string> control::command(std::string text, std::chrono::milliseconds deadline) const {
   const auto called = text;
-  auto end = co_await kube::run(program({}, std::move(text) + "\n"), options_.deadline);
+  auto end = co_await kube::run(program({}, std::move(text) + "\n"), deadline);
   if (!end) co_return std::unexpected(options_.program + " (" + called + "): " + end.error().message);
   if (end->status == 0) co_return std::move(end->output);
   auto words = kube::last_line(end->output.empty() ? std::move(end->complaints) : std::move(end->output));
@@ -119,7 +119,7 @@ answer_of<std::vector<unsigned>> control::clients_of(unsigned server) const {
 
 answer_of<void> control::terminate(unsigned server, unsigned client) const {
   const auto text = "terminate_client " + std::to_string(server) + " " + std::to_string(client);
-  const auto answer = co_await command(text);
+  const auto answer = co_await command(text, options_.end_deadline);
   if (!answer) co_return std::unexpected(answer.error());
   if (trimmed(*answer) != "0") co_return unreadable(text, *answer);
   co_return std::expected<void, problem>();

@@ -38,6 +38,7 @@ struct control_options {
   std::string folder;  ///< its pipes, and its logs in a folder next to them
   std::string card;    ///< UUID: the only one that the daemon sees, so it has number 0 there
   std::chrono::milliseconds deadline{1'000};
+  std::chrono::milliseconds end_deadline{10'000};  ///< for the end of a client, whose work on the card ends first
 };
 
 using problem = std::string;  ///< one line
@@ -50,7 +51,7 @@ class control {
 
   /// The daemon, in the foreground. Folders are made.
   std::expected<kube::running_program, problem> start() const;
-  answer_of<std::string> command(std::string text) const;
+  answer_of<std::string> command(std::string text) const { return command(std::move(text), options_.deadline); }
 
   /// None: no client has come yet, or the server has ended.
   answer_of<std::vector<unsigned>> servers() const;
@@ -73,6 +74,7 @@ class control {
   std::string pipe_folder() const { return options_.folder + "/pipe"; }
 
  private:
+  answer_of<std::string> command(std::string text, std::chrono::milliseconds deadline) const;
   answer_of<std::vector<unsigned>> processes(std::string text) const;
   answer_of<void> nothing(std::string text) const;
   answer_of<ceilings> read(std::string cores, std::string memory) const;

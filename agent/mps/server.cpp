@@ -146,6 +146,7 @@ answer_of<bool> card_server::is_as_applied() {
 
 answer_of<void> card_server::check() {
   if (has_died()) co_return std::unexpected(*died_);
+  if (!wedge_.empty()) co_return std::unexpected(wedge_);
   if (wanted_ != applied_) co_return co_await apply();
   const auto status = co_await control_.status_of(process_);
   if (!status) co_return std::unexpected(status.error());
@@ -161,6 +162,7 @@ answer_of<void> card_server::check() {
 }
 
 answer_of<void> card_server::begin() {
+  wedge_.clear();
   const auto there = co_await control_.servers();
   if (!there) {
     const auto processes = co_await driver_.processes_on(card());
@@ -183,7 +185,7 @@ asio::awaitable<void> card_server::follow() {
     const auto until = clock::now() + (missed ? options_.retry : options_.period);
     // A request that came during the last check woke no one.
     const auto is_asked = [&] { return missed == 0 && wanted_ != applied_; };
-    const auto is_over = [&] { return has_died() || (missed == 0 && has_server_ended()); };
+    const auto is_over = [&] { return has_died() || !wedge_.empty() || (missed == 0 && has_server_ended()); };
     while (woken == kube::woken::by_deadline && clock::now() < until && !is_over() && !is_asked())
       woken = co_await wait_list::wait(requests_, std::min(until, clock::now() + look_alive));
     if (woken == kube::woken::by_cancellation) co_return;
@@ -194,7 +196,7 @@ asio::awaitable<void> card_server::follow() {
       continue;
     }
     report(is.error());
-    if (has_died() || ++missed > 2) co_return;
+    if (has_died() || !wedge_.empty() || ++missed > 2) co_return;
   }
 }
 
@@ -272,8 +274,15 @@ answer_of<int> card_server::end_clients(std::function<bool(unsigned)> is_one) {
     const auto clients = co_await control_.clients_of(server);
     if (!clients) co_return std::unexpected(clients.error());
     for (const auto client : *clients) {
-      if (!is_one(client)) continue;  // asked last: its number may be another process's by now
+      if (!is_one(client)) continue;                 // asked last: its number may be another process's by now
+      if (!ending_.insert(client).second) continue;  // the call before waits for it
+      const auto until = clock::now() + control_.options().end_deadline;
       const auto done = co_await control_.terminate(server, client);
+      ending_.erase(client);
+      if (!done && clock::now() >= until) {
+        wedge_ = "the MPS server is wedged: it does not let go of process " + std::to_string(client);
+        requests_->notify_all();
+      }
       if (!done) co_return std::unexpected(done.error());
       ++out;
     }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "agent/mps/control.hpp"
@@ -54,7 +55,8 @@ class card_server {
   /// New clients get at least this and at most what was asked last; read back. Clients that are there keep theirs.
   answer_of<void> hold(ceilings limits);
   /// Ends the work of those clients whose process is one of these, and of no other; how many there were. What they have
-  /// on the card ends in order: a process that is killed while it computes may take the server with it.
+  /// on the card ends in order: a process that is killed while it computes may take the server with it. A server that
+  /// does not come back from it is wedged, whatever it says of itself, and its card is given up.
   answer_of<int> end_clients(std::function<bool(unsigned)> is_one);
   /// Ends daemon and server with all clients, and gives the card back, unless a container of a share is there: what it
   /// then starts would have all of the card. After `run` has ended.
@@ -94,6 +96,8 @@ class card_server {
   int process_file_ = -1;                       ///< that process, to be polled; -1: the kernel gave none
   int looks_ = 0;                               ///< since its limits were read
   int waiting_ = 0;                             ///< calls of `hold`
+  std::set<unsigned> ending_;                   ///< clients
+  std::string wedge_;                           ///< how it showed; empty: it is not wedged
   std::chrono::steady_clock::time_point held_;  ///< when it was asked for a share last
   std::string problem_ = "it is being set up", failure_;
   std::shared_ptr<kube::wait_list> requests_ = std::make_shared<kube::wait_list>();

@@ -20,7 +20,8 @@ const (
 	simulator = "quartermaster-simulation"
 )
 
-// A cluster without GPUs and without a registry: both images from one archive, as kind takes it, and the chart with simulate.nodes.
+// A cluster without GPUs and without a registry: both images from one archive, as kind takes it, and the chart with simulate.nodes and all three
+// switches. The policy is Ready, and pods with cards and with shares run.
 func TestSimulatedNodesShowTheProduct(t *testing.T) {
 	p := &product{&kit.Scenario{Cluster: cluster}, t}
 	t.Cleanup(p.leaveNoSimulation)
@@ -31,7 +32,7 @@ func TestSimulatedNodesShowTheProduct(t *testing.T) {
 		p.script("node-exec", "--node", name, "ctr", "--namespace", "k8s.io", "images", "import", "--all-platforms", "--digests", both.file)
 	}
 	p.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace",
-		"--set-literal", "simulate.nodes=a100=2,t4=2", "--set", "pgpu_enable=true,vgpu_enable=true,image.pullPolicy=Never,crds.keep=false", "--wait", "--timeout", "180s")
+		"--set-literal", "simulate.nodes=a100=2,t4=2", "--set", "pgpu_enable=true,vgpu_enable=true,mps_enable=true,image.pullPolicy=Never,crds.keep=false", "--wait", "--timeout", "180s")
 	p.ready()
 	p.simulates(4)
 	p.run("kubectl", "wait", "node", "-l", simulated, "--for=condition=Ready", "--timeout=60s")
@@ -39,7 +40,9 @@ func TestSimulatedNodesShowTheProduct(t *testing.T) {
 
 	p.run("kubectl", "label", "node", "a100-0", "a100-1", kit.AskLabel+"=pgpu")
 	p.run("kubectl", "label", "node", "t4-0", kit.AskLabel+"=vgpu")
-	p.run("kubectl", "wait", "anode/a100-0", "anode/a100-1", "anode/t4-0", "--for=jsonpath={.status.phase}=Ready", "--timeout=120s")
+	p.run("kubectl", "label", "node", "t4-1", kit.AskLabel+"=mps")
+	p.run("kubectl", "wait", "apol/default", "--for=condition=Ready", "--timeout=120s")
+	p.run("kubectl", "wait", "anode/a100-0", "anode/a100-1", "anode/t4-0", "anode/t4-1", "--for=jsonpath={.status.phase}=Ready", "--timeout=120s")
 	p.asksForCards("demo", `"nvidia.com/gpu": "2"`)
 	p.run("kubectl", "wait", "pod/demo", "--for=condition=Ready", "--timeout=60s")
 	p.asksForCards("too-many", `"nvidia.com/gpu": "9"`)
@@ -51,7 +54,7 @@ func TestSimulatedNodesShowTheProduct(t *testing.T) {
 	p.sharesByTheOwnScheduler()
 
 	p.refuseNextToRealCards()
-	p.run("kubectl", "delete", "pod", "demo", "too-many", "share", "--ignore-not-found")
+	p.run("kubectl", "delete", "pod", "demo", "too-many", "share", "mps-share", "--ignore-not-found")
 	p.run("helm", "uninstall", "quartermaster", "--namespace", kit.Namespace, "--wait", "--timeout", "180s")
 	p.simulates(0)
 	p.await(3*time.Minute, "nothing is left", func() (bool, error) {
@@ -61,15 +64,20 @@ func TestSimulatedNodesShowTheProduct(t *testing.T) {
 	})
 }
 
-// sharesByTheOwnScheduler: with mode Dedicated a share on a simulated node has its card, written down.
+// sharesByTheOwnScheduler: with mode Dedicated shares on simulated nodes have their cards, written down.
 func (p *product) sharesByTheOwnScheduler() {
 	p.dedicate()
-	p.asksForCards("share", `"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "4"`)
-	p.run("kubectl", "wait", "pod/share", "--for=condition=Ready", "--timeout=90s")
-	pod, err := p.Client.CoreV1().Pods("default").Get(ctx, "share", metav1.GetOptions{})
-	must(p.t, err)
-	if pod.Spec.SchedulerName != "quartermaster" || pod.Spec.NodeName != "t4-0" || pod.Annotations["quartermaster.io/placement"] == "" {
-		p.t.Errorf("the share is on %s by %s: %v", pod.Spec.NodeName, pod.Spec.SchedulerName, pod.Annotations)
+	for name, of := range map[string]struct{ node, limits string }{
+		"share":     {"t4-0", `"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "4"`},
+		"mps-share": {"t4-1", `"nvidia.com/mps-core": "20", "nvidia.com/mps-memory": "4"`},
+	} {
+		p.asksForCards(name, of.limits)
+		p.run("kubectl", "wait", "pod/"+name, "--for=condition=Ready", "--timeout=90s")
+		pod, err := p.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		must(p.t, err)
+		if pod.Spec.SchedulerName != "quartermaster" || pod.Spec.NodeName != of.node || pod.Annotations["quartermaster.io/placement"] == "" {
+			p.t.Errorf("%s is on %s by %s: %v", name, pod.Spec.NodeName, pod.Spec.SchedulerName, pod.Annotations)
+		}
 	}
 }
 

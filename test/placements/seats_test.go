@@ -461,9 +461,9 @@ func TestS45_S50_S69_AdaptedPublishedManifestsAreScheduled(t *testing.T) {
 	}
 	// The same names by our own plugin. MPS holds a container on one card, so those of two cards wait.
 	_, err = at.Run("", "kubectl", "patch", "apol", "default", "--type", "merge", "-p",
-		`{"spec":{"modules":{"gpushare":{"settings":{"plugin":"quartermaster"}},"hami":{"settings":{"plugin":"quartermaster"}}}}}`)
+		`{"spec":{"modules":{"vgpu":{"settings":{"plugin":"quartermaster"}},"gpushare":{"settings":{"plugin":"quartermaster"}},"hami":{"settings":{"plugin":"quartermaster"}}}}}`)
 	must(t, err)
-	for _, of := range []string{"gpushare", "ack", "hami"} {
+	for _, of := range []string{"gpu-manager", "gpushare", "ack", "hami"} {
 		want := map[string]expectation{}
 		for name, is := range published[of] {
 			if is.cards > 1 {

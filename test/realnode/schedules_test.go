@@ -27,6 +27,8 @@ type placedPod struct {
 	said string
 	// closed says of which cards the program that keeps MPS said, when it was asked to end, that they are closed; nil: it was not asked.
 	closed func(card string) bool
+	// again: its first program is killed while it runs, and the kubelet starts it again in its pod.
+	again bool
 }
 
 // mayMiss: the container was let start before a control daemon was dead. One that ended in order has left a card that gives it nothing.
@@ -80,9 +82,22 @@ func randomPods(rng *rand.Rand, round int, cards []string) (out []placedPod) {
 			is.seen["first"] = []string{"on cards " + next[0]}
 		}
 		sometimesSlow(rng, is.pod)
+		is.sometimesAgain(rng)
 		out = append(out, is)
 	}
 	return out
+}
+
+func (p *placedPod) sometimesAgain(rng *rand.Rand) {
+	if p.again = rng.IntN(4) == 0; !p.again {
+		return
+	}
+	spec := &p.pod.Spec
+	spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	for i := range spec.Containers {
+		spec.Containers[i].Args = []string{"0"} // it ends with exit code 0
+	}
+	spec.Containers[0].Env = []corev1.EnvVar{{Name: "QM_SLEEP", Value: "2s"}}
 }
 
 func sometimesSlow(rng *rand.Rand, pod *corev1.Pod) {
@@ -117,10 +132,17 @@ func randomShares(rng *rand.Rand, round int) (out []placedPod) {
 		for i, share := range shares {
 			is.seen[fmt.Sprint("c", i)] = share.seen()
 		}
+		if len(shares) > 1 && !withInit && rng.IntN(2) == 0 { // the last container runs before the other begins, and beside it
+			spec, always := &is.pod.Spec, corev1.ContainerRestartPolicyAlways
+			last := spec.Containers[len(spec.Containers)-1]
+			last.RestartPolicy, last.Env = &always, []corev1.EnvVar{{Name: "QM_SLEEP", Value: "10m"}}
+			spec.InitContainers, spec.Containers = []corev1.Container{last}, spec.Containers[:len(spec.Containers)-1]
+		}
 		if withInit {
 			is.seen["first"] = shares[0].seen()
 		}
 		sometimesSlow(rng, is.pod)
+		is.sometimesAgain(rng)
 		out = append(out, is)
 	}
 	return out
@@ -203,7 +225,7 @@ func (m *machine) runs(resource string, amount int64, deal func(*rand.Rand, int)
 	m.plugin = m.again(t)
 	m.plugin.awaitTaken(1)
 	offers(t, resource, amount)
-	began, total, rejected, disturbed := time.Now(), 0, 0, map[string]int{}
+	began, total, rejected, disturbed, watcher := time.Now(), 0, 0, map[string]int{}, newOracle(t)
 	for round := range schedules {
 		rng := rand.New(rand.NewPCG(seed, uint64(round)))
 		disturbance := disturbances[rng.IntN(len(disturbances))]
@@ -217,6 +239,12 @@ func (m *machine) runs(resource string, amount int64, deal func(*rand.Rand, int)
 			create(t, cluster, is.pod)
 		}
 		disturbed[disturbance]++
+		for _, is := range pods {
+			if is.again {
+				watcher.restart(is.pod)
+			}
+			watcher.look()
+		}
 		for _, is := range pods {
 			total++
 			is.said, is.closed = m.said, m.closed
@@ -243,7 +271,10 @@ func (m *machine) runs(resource string, amount int64, deal func(*rand.Rand, int)
 		offers(t, resource, amount)
 	}
 	m.plugin.end("TERM")
-	t.Logf("%d schedules, %d pods, %d rejected by a kubelet that had no plugin, in %.0f s; disturbed by %v", schedules, total, rejected, time.Since(began).Seconds(), disturbed)
+	t.Logf("%d schedules, %d pods, %d rejected by a kubelet that had no plugin, in %.0f s; disturbed by %v; %s", schedules, total, rejected, time.Since(began).Seconds(), disturbed, watcher)
+	if watcher.holders == 0 || (schedules > 3 && watcher.reused == 0) {
+		t.Errorf("nothing was tried: %s", watcher)
+	}
 }
 
 // disturb something of the node, and bring it back at once. The node's status still has what a plugin offered before: only the plugin's

@@ -21,11 +21,13 @@ const (
 	gpuCores         = "aliyun.com/gpu-core.percentage"
 )
 
+const wholeMiB = 15360 // of each card of t4_pair.json
+
 // startVocabulary is the plugin of module gpushare, one unit of whose memory is so many MiB.
 func startVocabulary(t *testing.T, unitMiB int) *cardPlugin {
 	t.Helper()
-	return startPlugin(t, 3, fmt.Sprintf("--kubeconfig %s --node-name %s --share %s=memory:%d --share %s=cores --share %s=slots:1 --mps-folder %s",
-		nodeKubeconfig(t), real1, gpuMem, unitMiB, gpuCores, gpuCount, mpsFolder))
+	return startPlugin(t, 3, fmt.Sprintf("--kubeconfig %s --node-name %s --share %s=memory:%d --share %s=cores --share %s=slots:1 --mps-folder %s %s",
+		nodeKubeconfig(t), real1, gpuMem, unitMiB, gpuCores, gpuCount, mpsFolder, probed))
 }
 
 // startSeats is the plugin of module hami under HAMi's own names.
@@ -69,7 +71,7 @@ func asPublished(name string, spec corev1.PodSpec, card string, cores, mib int64
 	program.Name, program.Resources = spec.Containers[0].Name, *spec.Containers[0].Resources.DeepCopy()
 	pod.Spec.Containers = []corev1.Container{program}
 	text, _ := json.Marshal(map[string]any{"v": 1, "node": real1, "source": "planned",
-		"containers": map[string]any{program.Name: []any{map[string]any{"card": card, "cores": cores, "memoryMiB": mib}}}})
+		"containers": map[string]any{program.Name: []any{map[string]any{"card": card, "cores": cores, "memoryMiB": mib, "whole": mib == wholeMiB}}}})
 	pod.Annotations = map[string]string{"quartermaster.io/placement": string(text)}
 	return pod
 }
@@ -188,6 +190,48 @@ func TestPublishedSharesBySeatsAreThoseOfTheirPlacement(t *testing.T) {
 			"has 30 of nvidia.com/gpucores, and its placement comes to 0":      asPublished("all-compute", hami["engine"], cardA, 0, 12000),
 			"has 2 of nvidia.com/gpu, and its placement comes to 1":            asPublished("one-of-two", hami["gpu-pod-default"], cardA, 30, 3000),
 			"MPS serves one": two,
+		} {
+			create(t, cluster, pod)
+			if text := saysWaiting(t, pod.Name, "CreateContainerConfigError"); !strings.Contains(text, says) {
+				t.Errorf("%s says %q, not %q", pod.Name, text, says)
+			}
+			cluster.Client.CoreV1().Pods("default").Delete(ctx, pod.Name, metav1.DeleteOptions{})
+		}
+	})
+	plugin.end("TERM")
+}
+
+// The published examples of GPU-Manager at a real kubelet, by our own plugin and MPS: hundredths of a card, and memory in units of 256 MiB.
+func TestPublishedSharesByHundredthsAreThoseOfTheirPlacement(t *testing.T) {
+	haveReport(t, []string{cardA, cardB})
+	startMps(t)
+	manager := published(t, "gpu-manager.yaml")
+	plugin := startPlugin(t, 2, fmt.Sprintf("--kubeconfig %s --node-name %s --share tencent.com/vcuda-core=cores --share tencent.com/vcuda-memory=memory:256 --mps-folder %s %s",
+		nodeKubeconfig(t), real1, mpsFolder, probed))
+	plugin.awaitTaken(1)
+	offers(t, "tencent.com/vcuda-core", 200)
+	offers(t, "tencent.com/vcuda-memory", 120)
+	t.Run("each its own", func(t *testing.T) {
+		pods := []*corev1.Pod{asPublished("vcuda-share", manager["vcuda-share"], cardA, 30, 7680), asPublished("vcuda-5gib", manager["vcuda-5gib"], cardA, 30, 5120),
+			asPublished("vcuda-deployment", manager["vcuda-deployment"], cardB, 100, wholeMiB)}
+		for _, pod := range pods {
+			create(t, cluster, pod)
+		}
+		for _, pod := range pods {
+			ends(t, pod)
+		}
+		sees(t, pods[0], "nvidia", seenOf(cardA, 30, 7680))
+		sees(t, pods[1], "gpu", seenOf(cardA, 30, 5120))
+		sees(t, pods[2], "vcuda-test", seenOf(cardB, 100, wholeMiB))
+		one := asPublished("vcuda-one-card", manager["vcuda-one-card"], cardB, 100, wholeMiB) // without a limit of memory
+		create(t, cluster, one)
+		ends(t, one)
+		sees(t, one, "gpu", seenOf(cardB, 100, wholeMiB))
+	})
+	t.Run("what is refused says why", func(t *testing.T) {
+		for says, pod := range map[string]*corev1.Pod{
+			"has 30 of tencent.com/vcuda-core, and its placement comes to 60":   asPublished("more-hundredths", manager["vcuda-share"], cardA, 60, 7680),
+			"has 30 of tencent.com/vcuda-memory, and its placement comes to 20": asPublished("less-memory", manager["vcuda-share"], cardA, 30, 5120),
 		} {
 			create(t, cluster, pod)
 			if text := saysWaiting(t, pod.Name, "CreateContainerConfigError"); !strings.Contains(text, says) {

@@ -57,11 +57,13 @@ struct mps_server : testing::Test {
     auto pattern = (fs::temp_directory_path() / "mps.XXXXXX").string();
     return ::mkdtemp(pattern.data());
   }
-  void make(std::chrono::milliseconds period = 30ms, const std::string& program = MPS_CONTROL) {
+  void make(std::chrono::milliseconds period = 30ms, const std::string& program = MPS_CONTROL,
+            std::chrono::milliseconds deadline = 300ms) {
     server_options out{.control = talker.options(), .whole = {100, 16000}};
     out.control.program = program;
-    out.control.deadline = 300ms;
-    out.start = 1s, out.period = period, out.retry = 20ms, out.hold_limit = 1s, out.until_started = 300ms;
+    out.control.deadline = deadline, out.control.end_deadline = 300ms;
+    out.start = 1s, out.period = period, out.retry = 20ms,
+    out.hold_limit = std::max<std::chrono::milliseconds>(1s, 4 * deadline), out.until_started = 300ms;
     out.has_container = [this] { return has_container || std::chrono::steady_clock::now() > comes_after; };
     subject = std::make_unique<card_server>(driver, std::move(out));
   }
@@ -294,6 +296,68 @@ TEST_F(mps_server, ends_the_clients_that_it_is_asked_to_and_no_other) {
   EXPECT_FALSE(answer(talker.terminate(server + 1, 101)));
   EXPECT_THAT(*answer(talker.clients_of(server)), ElementsAre(101U, 303U));
   EXPECT_TRUE(subject->problem().empty());
+}
+
+TEST_F(mps_server, that_does_not_let_go_of_a_client_is_wedged_and_gives_its_card_up_though_it_says_ACTIVE) {
+  run();
+  ASSERT_TRUE(is_ready());
+  const auto before = process_of_daemon();
+  std::ofstream(folder + "/clients") << "101\n202\n";
+  fault("wedged");
+  driver.processes = 2;
+  int done = 0;
+  const auto ask = [&]() -> boost::asio::awaitable<void> {
+    const auto ended = co_await subject->end_clients([](unsigned process) { return process == 202; });
+    EXPECT_FALSE(ended);
+    ++done;
+  };
+  boost::asio::co_spawn(loop, ask, [](std::exception_ptr) {});
+  loop.restart();
+  loop.run_for(50ms);
+  EXPECT_EQ(*answer(subject->end_clients([](unsigned process) { return process == 202; })), 0) << "it is ending";
+  EXPECT_TRUE(subject->problem().empty()) << "it may be busy";
+  ASSERT_TRUE(becomes([&] { return done == 1 && subject->failure().contains("process 202"); }));
+  ASSERT_TRUE(becomes([this] { return driver.modes.back() == compute_mode::prohibited; }));
+  fault("");
+  loop.restart();
+  loop.run_for(100ms);
+  EXPECT_THAT(subject->failure(), HasSubstr("wedged")) << "clients are there still";
+  driver.processes = 0;
+  ASSERT_TRUE(is_ready()) << subject->problem();
+  EXPECT_NE(process_of_daemon(), before);
+}
+
+TEST_F(mps_server, that_is_slow_is_lent_while_it_answers_in_time) {
+  make(30ms, MPS_CONTROL, 2s);
+  run();
+  ASSERT_TRUE(is_ready());
+  fault("slow");
+  ASSERT_TRUE(answer(subject->hold({30, 2048})));
+  const auto until = std::chrono::steady_clock::now() + 1s;
+  EXPECT_FALSE(becomes([&] { return !subject->problem().empty() || std::chrono::steady_clock::now() > until; }) &&
+               !subject->problem().empty())
+      << subject->problem();
+}
+
+TEST_F(mps_server, that_is_slower_than_the_deadline_is_lent_no_more_until_it_answers) {
+  make(30ms, MPS_CONTROL, 100ms);
+  run();
+  ASSERT_TRUE(is_ready());
+  fault("slow");
+  ASSERT_TRUE(becomes([this] { return !subject->problem().empty(); }));
+  EXPECT_FALSE(answer(subject->hold({30, 2048})));
+  fault("");
+  EXPECT_TRUE(is_ready()) << subject->problem();
+}
+
+TEST_F(mps_server, that_takes_no_limit_of_multiprocessors_starts_no_container) {
+  run();
+  ASSERT_TRUE(is_ready());
+  fault("ignores_cores");
+  EXPECT_THAT(answer(subject->hold({30, 2048})).error(), HasSubstr("limits of 100 % and 2048 MiB where 30 %"));
+  EXPECT_TRUE(becomes([this] { return subject->problem().contains("where 30 %"); }));
+  fault("");
+  EXPECT_TRUE(is_ready()) << subject->problem();
 }
 
 /// A look that fails once is none: a busy daemon may be slow.

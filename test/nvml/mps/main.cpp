@@ -5,6 +5,7 @@
 //   hangs      never answers                               dies     ends at the next command
 //   nonsense   answers what is no answer                   no_server  starts none
 //   faulty     its server is in state FAULT                slow     answers after 300 ms
+//   wedged     never comes back from the end of a client, and is ACTIVE
 // Its clients are the processes in the file `clients` there, one a line; one that is terminated leaves it.
 #include <fcntl.h>
 #include <signal.h>
@@ -178,6 +179,7 @@ int serve() {
   ::chmod(place.sun_path, 0666);
   std::ofstream(folder() + "/nvidia-cuda-mps-control.pid") << ::getpid();
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);
   daemon_state state;
   while (!state.quits()) {
     const int fd = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
@@ -186,7 +188,14 @@ int serve() {
     if (wrong.contains("dies")) return state.end(), 1;
     while (wrong.contains("hangs") && faults().contains("hangs")) ::usleep(50'000);
     if (wrong.contains("slow")) ::usleep(300'000);
-    std::istringstream line(line_of(fd));
+    const auto question = line_of(fd);
+    if (wrong.contains("wedged") && question.starts_with("terminate_client")) {
+      if (::fork() == 0)
+        for (;;) ::pause();  // who asks goes on waiting, and others are answered
+      ::close(fd);
+      continue;
+    }
+    std::istringstream line(question);
     auto text = state.answer({std::istream_iterator<std::string>(line), {}});
     if (wrong.contains("nonsense")) text = "?\n";
     (void)!::write(fd, text.data(), text.size());

@@ -224,9 +224,16 @@ constexpr std::array order{part::types,
 
 }  // namespace
 
+/// Where the plugins' pods are looked for, which say what a node is served by. Where nothing that was read says it, it
+/// is the chart's.
+std::string picture::plugin_namespace() const {
+  if (!leader.ns.empty()) return leader.ns;
+  return daemon_sets.empty() ? "quartermaster" : daemon_sets.front().key.ns;
+}
+
 void picture::finish() {
   book = std::make_unique<ext::account>(ext::account::stores{pods, nodes, policies, rules, quotas, old_quotas, cards},
-                                        metrics);
+                                        metrics, plugin_namespace());
 }
 
 bool picture::knows(const kube::resource& type) const {

@@ -91,6 +91,7 @@ struct picture {
   std::unique_ptr<reconcilers::extender::account> book;  ///< made when all is read
 
   void finish();
+  std::string plugin_namespace() const;
   bool knows(const kube::resource& type) const;
   text::phrase reason_unseen(part part) const;  ///< empty: it was seen, or was not wanted
 };

@@ -160,7 +160,9 @@ void account::put(const kube::node& node) {
     for (auto& card : usable) card.health.clear();
     cards = usable;
   }
-  auto now = node_of(node, policy(), keys(), cards);
+  std::optional<accelerator_policy> in_place;
+  if (const auto* rules = policy()) in_place = policy_in_place(*rules, node, gaps_.follows_placement(node.key.name));
+  auto now = node_of(node, in_place ? &*in_place : policy(), keys(), cards);
   const bool is_served = node.labels.contains(api::names::module_label);
   now.changes_mode = now.changes_mode || (is_served && gaps_.has(node.key.name));
   const auto before = book_.view(node.key.name);

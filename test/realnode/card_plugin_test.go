@@ -169,7 +169,11 @@ func ends(t *testing.T, pod *corev1.Pod) {
 				return false, fmt.Errorf("%s %+v", is.Status.Message, container.State)
 			}
 		}
-		return len(is.Status.ContainerStatuses) == len(pod.Spec.Containers), nil
+		if is.Status.Reason == "UnexpectedAdmissionError" {
+			t.Fatalf("%s was rejected: %s", pod.Name, is.Status.Message)
+		}
+		has := is.Status.Phase == corev1.PodSucceeded || is.Status.Phase == corev1.PodFailed // from then on its devices are free
+		return has && len(is.Status.ContainerStatuses) == len(pod.Spec.Containers), fmt.Errorf("%s", is.Status.Phase)
 	})
 }
 

@@ -141,7 +141,7 @@ func hasShare(t *testing.T, pod *corev1.Pod, container string, is share) {
 
 func sees(t *testing.T, pod *corev1.Pod, container string, lines []string) {
 	t.Helper()
-	log := logOf(t, pod, container)
+	log := logWith(t, pod, container, lines)
 	for _, line := range lines {
 		if !strings.Contains(log, line+"\n") {
 			t.Errorf("%s of %s sees from inside not %q: %q", container, pod.Name, line, log)

@@ -223,6 +223,55 @@ TEST_F(plugin_of_a_node, a_node_that_leaves_its_module_has_no_gap) {
   EXPECT_FALSE(book.book().view("a")->inventory->changes_mode);
 }
 
+/// The policy turns to our own plugin, or back, while the node waits for its pods.
+TEST_F(plugin_of_a_node, is_what_the_ledger_goes_by_until_the_node_has_the_one_of_the_policy) {
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  const auto turns_to = [&](const char* name) {
+    policy.resource_version = next_version();
+    policy.modules["vgpu"].settings["plugin"] = name;
+    known.policies.put(policy);
+  };
+  const auto made_from = [&](kube::pod pod, const char* mark) {
+    pod.annotations = packed({{"quartermaster.io/template", mark}});
+    pod.resource_version = next_version();
+    return pod;
+  };
+  const auto is_ours = [this] { return book.book().view("a")->inventory->serves.one_card; };
+  turns_to("gpu-manager");
+  const auto products = made_from(plugin("of-the-product", true), "1f.2e");
+  known.pods.put(products);
+  EXPECT_FALSE(is_ours());
+  turns_to("quartermaster");
+  EXPECT_FALSE(is_ours()) << "it waits for its pods";
+  const auto gone = made_from(leaving(products), "1f.2e");
+  known.pods.put(gone);
+  known.pods.erase(gone);
+  EXPECT_TRUE(is_ours()) << "no plugin is there, so the policy says";
+  const auto own = made_from(plugin("own", true), "3d.4c.placement");
+  known.pods.put(own);
+  EXPECT_TRUE(is_ours());
+  turns_to("gpu-manager");
+  EXPECT_TRUE(is_ours());
+  known.pods.put(made_from(leaving(own), "3d.4c.placement"));
+  known.pods.put(made_from(plugin("again", true), "1f.2e"));
+  EXPECT_FALSE(is_ours()) << "of two the one that is ready counts";
+}
+
+TEST_F(plugin_of_a_node, that_does_not_say_what_it_is_is_the_one_of_the_policy) {
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  policy.resource_version = next_version();
+  policy.modules["vgpu"].settings["plugin"] = "quartermaster";
+  known.policies.put(policy);
+  known.pods.put(plugin("of-an-older-operator", true));
+  EXPECT_TRUE(book.book().view("a")->inventory->serves.one_card);
+  auto forged = plugin("forged", true, "lab");
+  forged.annotations = packed({{"quartermaster.io/template", "1f.2e"}});
+  known.pods.put(forged);
+  EXPECT_TRUE(book.book().view("a")->inventory->serves.one_card) << "a pod of another namespace says nothing";
+}
+
 TEST(plugin_gaps, end_after_a_time_without_any_pod) {
   plugin_gaps gaps("gpu-system");
   auto old = pod("old", {}, "a");

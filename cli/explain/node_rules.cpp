@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "api/names.hpp"
+
 namespace cli {
 namespace {
 
@@ -62,6 +64,7 @@ text::phrase node_rules::refusal(const kube::node& node) const {
   if (rules_.terms && std::ranges::none_of(*rules_.terms, is_met)) return words("affinity");
   for (const auto& taint : node.taints) {
     if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;
+    if (taint.key == api::names::switching_taint) continue;  // the ledger says of such a node that it changes its mode
     if (std::ranges::none_of(rules_.tolerations, [&](const auto& toleration) { return covers(toleration, taint); }))
       return words("taint",
                    {{"taint", taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect}});

@@ -1169,6 +1169,18 @@ TEST_F(placements_test, S58_a_node_that_changes_its_mode_is_named_as_what_a_pod_
                          {"object", "t4-1" + english("engine.comma") + "t4-2"}})));
 }
 
+/// The cards of other nodes fit, and those do not take the pod: what remains is the node that changes.
+TEST_F(placements_test, S58_a_node_that_changes_its_mode_is_named_among_those_that_take_the_pod) {
+  auto changing = extender_test::switching(vgpu_node("t4-1", 1));
+  changing.labels = extender_test::packed({{"quartermaster.io/module", "vgpu"}, {"zone", "x"}});
+  cluster.nodes.put(changing);
+  cluster.pods.put(share("p", 20, 4));
+  finish();
+  const json whole = {{"spec", {{"nodeSelector", {{"zone", "x"}}}}}};
+  EXPECT_EQ(explain_pod(cluster, {"lab", "p"}, {}, out, err, described(whole)), 3);
+  EXPECT_THAT(out.str(), HasSubstr(english("explain.changing.one", {{"list", "t4-1"}, {"first", "t4-1"}}) + "\n"));
+}
+
 const auto pgpu_label = english("explain.unserved.label", {{"value", "pgpu"}});
 std::string unserved_by_pgpu(const std::string& remedy) {
   return english("explain.unserved.offers_one", {{"keys", "nvidia.com/gpu"}, {"module", "pgpu"}, {"remedy", remedy}});

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"quartermaster.io/bench/kit"
 )
@@ -139,8 +140,8 @@ func (b *bed) round(ctx context.Context, c *contender, shares []share) (outcome,
 		return out, err
 	}
 	pods := b.Client.CoreV1().Pods(namespace)
-	watcher, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: roundLabel + "=" + name})
-	if err != nil {
+	watcher := &watched{pods, metav1.ListOptions{LabelSelector: roundLabel + "=" + name}, nil}
+	if err := watcher.open(ctx); err != nil {
 		return out, err
 	}
 	defer watcher.Stop()
@@ -189,16 +190,34 @@ func (b *bed) round(ctx context.Context, c *contender, shares []share) (outcome,
 	return out, b.clear(ctx, name)
 }
 
+// watched are the pods of a round. An API server may end a watch at any time; the next one begins with all that are there.
+type watched struct {
+	pods typed.PodInterface
+	of   metav1.ListOptions
+	watch.Interface
+}
+
+func (w *watched) open(ctx context.Context) (err error) {
+	w.Interface, err = w.pods.Watch(ctx, w.of)
+	return err
+}
+
 // await until so many pods run: when each was seen to.
-func await(ctx context.Context, watcher watch.Interface, number int) (map[string]time.Time, error) {
+func await(ctx context.Context, watcher *watched, number int) (map[string]time.Time, error) {
 	runs := map[string]time.Time{}
 	seen := map[string]string{}
 	for len(runs) < number {
 		select {
 		case event, open := <-watcher.ResultChan():
 			pod, is := event.Object.(*corev1.Pod)
+			if !open && ctx.Err() == nil {
+				if err := watcher.open(ctx); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			if !open || !is {
-				return nil, fmt.Errorf("the watch of pods ended: %v", event.Object)
+				return nil, fmt.Errorf("the watch of pods ended: %v %w", event.Object, ctx.Err())
 			}
 			seen[pod.Name] = stateOf(pod)
 			switch pod.Status.Phase {

@@ -225,6 +225,7 @@ std::string command_of(const verify::step& step, std::string_view node, const st
       return "kubectl get resourcerules default -o yaml";
     case stage_code::daemon_set_missing:
     case stage_code::daemon_set_not_rolled_out:
+    case stage_code::daemon_set_updating:
       return "kubectl describe daemonset -l app.kubernetes.io/managed-by=quartermaster" + in_namespace;
     case stage_code::module_off:
       return "kubectl patch acceleratorpolicy default --type=merge -p '{\"spec\":{\"modules\":{\"" + step.value +

@@ -255,6 +255,13 @@ std::vector<step> daemon_set_steps(const cluster_view& view, const report& so_fa
       out.push_back(good(position, name, progress));
     else if (!view.whole || told_of_a_node(so_far, mode.name) || !halted_on(view, mode.name).empty())
       out.push_back(skipped(position));
+    else if (soon.available >= soon.desired && soon.observed_generation >= soon.generation && soon.misscheduled == 0)
+      out.push_back({position,
+                     outcome::changing,
+                     stage_code::daemon_set_updating,
+                     name,
+                     of_total(soon.updated, soon.desired),
+                     {}});
     else
       out.push_back(wrong(position, stage_code::daemon_set_not_rolled_out, name, progress));
   }

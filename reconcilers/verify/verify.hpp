@@ -134,6 +134,7 @@ enum class stage_code : std::uint8_t {
   declaration_refused,  ///< value: the ConfigMap, with its key
   daemon_set_missing,
   daemon_set_not_rolled_out,
+  daemon_set_updating,  ///< all its pods are available, and some are not of the newest version
   leader_missing,
   leader_silent,
   mode_label_missing,   ///< value: the modes that are on

@@ -58,6 +58,7 @@ constexpr std::array<cause_row, code_count> codes{{
     {stage_code::declaration_refused, "declaration_refused"},
     {stage_code::daemon_set_missing, "daemonset_missing"},
     {stage_code::daemon_set_not_rolled_out, "daemonset_not_rolled_out"},
+    {stage_code::daemon_set_updating, "daemonset_updating"},
     {stage_code::leader_missing, "leader_missing"},
     {stage_code::leader_silent, "leader_silent"},
     {stage_code::mode_label_missing, "mode_label_missing"},

@@ -347,8 +347,10 @@ func haveTypeOfNodes(t *testing.T) {
 			t.Error(said, err)
 		}
 	})
-	_, err = cluster.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", name)
-	must(t, err)
+	await(t, 30*time.Second, "the type is known", func() (bool, error) { // kubectl wait fails while a type has no status yet
+		said, err := cluster.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=5s", name)
+		return err == nil, fmt.Errorf("%s %w", said, err)
+	})
 	object, _ := json.Marshal(map[string]any{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": map[string]any{"name": real1}})
 	_, err = cluster.Run(string(object), "kubectl", "apply", "-f", "-")
 	must(t, err)

@@ -1250,6 +1250,18 @@ TEST(verify, a_plugin_that_is_ready_and_not_yet_counted_as_available_is_no_findi
   EXPECT_THAT(cluster.wrong(), ElementsAre("daemonset_not_rolled_out"));
 }
 
+/// The operator replaces plugins node by node, and some nodes wait for their pods.
+TEST(verify, a_daemon_set_whose_pods_are_available_and_not_all_of_the_newest_version_goes_on) {
+  cluster cluster;
+  cluster.vgpu_set().updated = 0;
+  EXPECT_THAT(cluster.wrong(), ElementsAre("daemonset_updating"));
+  EXPECT_EQ(problems(cluster.walked()), 0U) << "it goes on";
+  EXPECT_FALSE(all_good(cluster.walked()));
+  cluster.vgpu_set().available = cluster.vgpu_set().ready = 0;
+  EXPECT_THAT(cluster.wrong(), ElementsAre("daemonset_not_rolled_out"));
+  EXPECT_GT(problems(cluster.walked()), 0U);
+}
+
 TEST(verify, while_everything_is_removed_no_module_is_off) {
   cluster cluster;
   cluster.is.policy->removing = true;

@@ -31,9 +31,16 @@ std::optional<placed_share> share_in(const json& object) {
 
 std::optional<placement> placement_in(std::string_view text) {
   const auto object = json::parse(text, nullptr, false);
-  if (!object.is_object() || object.value("v", json()) != 1) return {};
-  const auto node = object.value("node", json()), containers = object.value("containers", json::object()),
-             counts = object.value("counts", json::object());
+  if (!object.is_object()) return {};
+  // References alone: a copy of a value goes as deep as the text, and so does its stack.
+  const auto none = json::object();
+  const auto member = [&](const char* key) -> const json& {
+    const auto match = object.find(key);
+    return match == object.end() ? none : *match;
+  };
+  const auto &version = member("v"), &node = member("node"), &containers = member("containers"),
+             &counts = member("counts");
+  if (!version.is_number() || version != 1) return {};
   if (!node.is_string() || !containers.is_object() || !counts.is_object()) return {};
   placement out{.node = node.get<std::string>(), .containers = {}, .counts = {}};
   for (const auto& [name, shares] : containers.items()) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "api/engine_words.hpp"
+#include "api/placement.hpp"
 #include "quota/place.hpp"
 #include "reconcilers/dialects/dialect.hpp"
 #include "test/reconcilers/extender/rig.hpp"
@@ -412,6 +413,20 @@ TEST(placement, S49_what_is_written_on_the_pod_counts_whole_or_is_refused) {
   auto spread = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 4}})});
   spread.labels = packed({{"aliyun.com/gpu-count", "2"}});
   EXPECT_THAT(pod_request(spread, is_fpga).containers()[0], SizeIs(2)) << "the container's own limit counts";
+}
+
+/// Who may annotate a pod could else end every program that reads placements.
+TEST(placement, that_is_nested_as_deep_as_an_annotation_can_be_is_none) {
+  const std::string deep = std::string(120'000, '[') + std::string(120'000, ']');
+  const std::string rest[] = {R"(,"node":"a","containers":{},"counts":{}})", R"(,"v":1,"containers":{},"counts":{}})",
+                              R"(,"v":1,"node":"a","counts":{}})", R"(,"v":1,"node":"a","containers":{}})"};
+  const std::string keys[] = {"v", "node", "containers", "counts"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_FALSE(api::placement_in("{\"" + keys[i] + "\":" + deep + rest[i])) << keys[i];
+    EXPECT_FALSE(api::placement_in("{\"" + keys[i] + "\":{\"x\":" + deep + "}" + rest[i])) << keys[i];
+  }
+  EXPECT_FALSE(api::placement_in(R"({"v":1,"node":"a","containers":{"main":[{"card":)" + deep + "}]}}"));
+  EXPECT_TRUE(api::placement_in(R"({"v":1,"node":"a","containers":{},"other":)" + deep + "}")) << "unknown fields";
 }
 
 TEST(placement, keys_nobody_declared_are_not_ours) {

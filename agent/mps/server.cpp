@@ -306,7 +306,7 @@ asio::awaitable<void> card_server::leave() {
   const auto until = clock::now() + options_.start;
   while (daemon_ && !daemon_->ended() && clock::now() < until) (void)co_await controller::sleep_for(look_again);
   daemon_.reset();
-  while (may_get_container() && !has_container()) (void)co_await controller::sleep_for(look_again);
+  while (may_get_container() && !has_container()) (void)co_await controller::sleep_for(look_alive);
   if (has_container()) {
     log::warn("a card stays closed (compute mode PROHIBITED), because containers with shares of it are still there",
               {{"card", card()}, {"opened by", "the next start of MPS here, or nvidia-smi -c DEFAULT"}});

@@ -91,7 +91,7 @@ struct picture {
   std::unique_ptr<reconcilers::extender::account> book;  ///< made when all is read
 
   void finish();
-  std::string plugin_namespace() const;
+  std::string plugin_namespace() const;  ///< where the pods of plugins are looked for
   bool knows(const kube::resource& type) const;
   text::phrase reason_unseen(part part) const;  ///< empty: it was seen, or was not wanted
 };
